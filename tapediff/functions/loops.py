@@ -88,6 +88,11 @@ def _looped_scan(
     return unflatten(treedef, carries), unflatten(loop.rest, ys)
 
 
+def repeated_scan(f: Callable[[Tree, Sequence[Operand]], Tree], init: Tree, xs: Sequence[Operand], length: int) -> Tree:
+    """The last carry of a scan without ys, of a loop that a recording has found to be long."""
+    return scan(lambda carry, x: (f(carry, x), None), init, list(xs), length)[0]
+
+
 def _is_large(carries: Sequence[Operand], length: int) -> bool:
     """Whether the carries of all iterations take more memory than it costs to compute them again."""
     return sum(8 * np.size(leaf) for leaf in carries) * length > LARGEST_TRAJECTORY

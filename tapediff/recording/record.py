@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,20 +17,53 @@ from .arguments.flat_function import FlatFunction, argument_names, by_position
 from .arrays.tracked import TrackedArray
 from .finish import finished_tape
 from .python_state.randomness import Draws
-from .recorder import Recorder
+from .recorder import Recorder, RecordingStopped
+
+# A recording of so many instructions has taken a third of a second or more, and a gradient as long again.
+LONG = 300_000
 
 
-def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, **named: Tree) -> Tape:
-    """See td.record, in targets/merged_recording.py, which also merges branches."""
+def record(
+    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, look: Callable[[Recorder], bool] | None = None,
+    **named: Tree,
+) -> Tape:  # fmt: skip
+    """See td.record, in targets/merged_recording.py, which also merges branches.
+
+    Args:
+        look: asked when the recording is LONG whether it is stopped.
+
+    Raises:
+        RecordingStopped: it was.
+    """
     name = getattr(f, "__name__", type(f).__name__)
     if named:
         args = positional(f, args, named)
     draws = Draws((f,))
     f = by_position(f, args)
     leaves, trees = flatten_arguments(args, (), f)
-    tape = Recorder(name, prescribed=prescribed).run(_record, f if trees is None else FlatFunction(f, trees, has_aux), leaves, has_aux)
+    recorder = Recorder(name, prescribed=prescribed)
+    if look is not None:
+        recorder.look, recorder.next_look = look, LONG
+    try:
+        tape = recorder.run(_record, f if trees is None else FlatFunction(f, trees, has_aux), leaves, has_aux)
+    except Exception:
+        if recorder.is_stopped:
+            raise RecordingStopped from None
+        raise
+    if recorder.is_stopped:
+        raise RecordingStopped  # the function has caught it
     draws.warn(name)
     return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))), named_only=len(keywords_of(args)))
+
+
+def plain_result(f: UserFunction, *args: Tree, has_aux: bool = False, **named: Tree) -> Tree:
+    """What a function gives for copies of its arguments, in plain NumPy."""
+    if named:
+        args = positional(f, args, named)
+    f = by_position(f, args)
+    leaves, trees = flatten_arguments(args, (), f)
+    arrays = [np.array(array, order="C")[()] for array, _ in _entered(f, leaves)]
+    return (f if trees is None else FlatFunction(f, trees, has_aux))(*arrays)
 
 
 def _record(recorder: Recorder, f: UserFunction, args: Sequence[Operand], has_aux: bool) -> Tape:

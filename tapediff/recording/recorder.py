@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Generator, Sequence
-from typing import Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable, Generator, Iterator, Sequence
+from types import CodeType, FrameType
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
 from ..base.current_recording import CURRENT
 from ..base.current_recording import current_recorder as current_recorder
-from ..base.source_location import Site, user_site
+from ..base.source_location import Site, is_library_file, user_site
 from ..errors import (
     RefusedByRecording,
     TrackedValueEscaped,
@@ -76,6 +77,25 @@ T = TypeVar("T")
 _USUAL = (float, int, np.float64)
 
 
+class UsersLine(NamedTuple):
+    """Where a function of the user's is.
+
+    Attributes:
+        has_iterators: a variable, or an attribute of one, is used up by going over it, and cannot be gone over again.
+    """
+
+    code: CodeType
+    line: int
+    has_iterators: bool
+
+
+def _has_iterators(frame: FrameType) -> bool:
+    names = frame.f_code.co_names
+    variables = [*frame.f_locals.values(), *(frame.f_globals[name] for name in names if name in frame.f_globals)]
+    attributes = [getattr(owner, "__dict__", {}).get(name) for owner in variables for name in names]
+    return any(isinstance(value, Iterator) for value in (*variables, *attributes))
+
+
 class RecordingStopped(BaseException):
     """Enough of a function was recorded to know where it looks at values."""
 
@@ -91,7 +111,8 @@ class Recorder(TapeBuilder):
         stops: asked whether it is; if not, again after twice as many instructions. None: it is.
 
     Attributes:
-        is_stopped: the recording was; it is of no use then, even if it went on.
+        is_stopped: the recording was; it is of no use then, even if it went on. is_long: because `look` said so.
+        look, next_look: asked at the first operation on numbers after so many instructions, whether the recording is stopped.
         captured: the values of outer recordings that became inputs of this one.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
         entry_frame: id of the frame in which the recording began; code further out is not part of the recorded function.
@@ -119,8 +140,10 @@ class Recorder(TapeBuilder):
         self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Outcome] = (), longest: int | None = None
     ) -> None:
         super().__init__(name, concrete)
-        self.longest, self.is_stopped = longest, False
+        self.longest, self.is_stopped, self.is_long = longest, False, False
         self.stops: Callable[[], bool] | None = None
+        self.look: Callable[[Recorder], bool] | None = None
+        self.next_look = sys.maxsize
         self.concrete = concrete
         self.prescribed = prescribed
         self.captured: list[TrackedArray] = []
@@ -187,8 +210,9 @@ class Recorder(TapeBuilder):
             if self.outer is not None or not self.concrete or self.fills or not may_be_filled(error):
                 raise
             refusal = error
+        look, next_look = self.look, self.next_look
         self.__init__(self.name, concrete=self.concrete, prescribed=self.prescribed, longest=self.longest)
-        self.fills = True
+        self.look, self.next_look, self.fills = look, next_look, True
         try:
             return self._run(body, *args, **named)
         except RefusedByRecording:
@@ -404,6 +428,23 @@ class Recorder(TapeBuilder):
         if kind == "int" and isinstance(outcome, float):
             return int(outcome)  # NaN or infinity: raises as plain Python does
         return outcome
+
+    def has_grown_long(self) -> None:
+        """Ask whether the recording goes on; it is asked once."""
+        look, self.look, self.next_look = self.look, None, sys.maxsize
+        if look is not None and look(self):
+            self.is_stopped = self.is_long = True
+            raise RecordingStopped
+
+    def users_lines(self) -> list[UsersLine]:
+        """The lines that the recorded function, and those that it has called, are at, from the innermost outwards."""
+        found: list[UsersLine] = []
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and id(frame) != self.entry_frame:
+            if not is_library_file(frame.f_code.co_filename):
+                found.append(UsersLine(frame.f_code, frame.f_lineno, _has_iterators(frame)))
+            frame = frame.f_back
+        return found
 
     def is_constant(self, number: int) -> bool:
         """Whether a value is computed from constants alone."""

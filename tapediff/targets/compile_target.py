@@ -35,7 +35,7 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
 
 
 def compile(
-    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool = False,
+    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     memory: str | int | None = None, threads: int | None = None, **named: Tree,
 ) -> CompiledTape:  # fmt: skip
     """Turn a tape into native code: forward and backward in one kernel.

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.arrays.tracked import TrackedArray
+from ..recording.record import plain_result
 from ..recording.record import record as record_plain
-from ..recording.recorder import current_recorder
+from ..recording.recorder import Recorder, RecordingStopped, current_recorder
+
+if TYPE_CHECKING:
+    from .tapes.long_loops import LongLoops
 
 
 def record(
-    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, merge: bool = False, **named: Tree
+    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, merge: bool | None = None, **named: Tree
 ) -> Tape:
     """Run a function once on tracked arrays and return the tape of its operations.
 
@@ -26,7 +31,8 @@ def record(
         prescribed: outcomes for the first guards (used by GuardedTape).
         has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. What in it depends on the
             arguments is recomputed at each call; the rest stays as it is.
-        merge: record the function with its branches and loops on data merged, where that is proven to change nothing; see docs/guards.md.
+        merge: True: record the function with its branches and loops on data merged, where that is proven to change nothing; see
+            docs/guards.md. None: only of long loops one turn is recorded; see docs/control_flow.md. False: every operation is.
         named: further arguments by name. The tape takes by position those that f does, and all by name.
 
     Returns:
@@ -39,7 +45,9 @@ def record(
     Cost: one call of f, plus about 2 µs per operation; merged, a few of them.
     """
     if not merge:
-        return record_plain(f, *args, prescribed=prescribed, has_aux=has_aux, **named)
+        if merge is False or current_recorder() is not None or prescribed:
+            return record_plain(f, *args, prescribed=prescribed, has_aux=has_aux, **named)
+        return _with_long_loops(f, args, has_aux, named)
     results: list[Tree] = []
     plain = record_plain(_with_merged_bodies(f, results), *args, prescribed=prescribed, has_aux=has_aux, **named)
     if not plain.guards:
@@ -51,6 +59,26 @@ def record(
     is_known = type(results[-1]) is TrackedArray and current_recorder() is None
     value = results[-1]._value if is_known else answer(plain)
     return merged_tape(f, lambda form: record_plain(form, *args, has_aux=has_aux, **named), answer, plain, value)
+
+
+def _with_long_loops(f: UserFunction, args: Sequence[Tree], has_aux: bool, named: dict[str, Tree]) -> Tape:
+    """The tape of a function; of its long loops one turn is recorded."""
+    found: list[LongLoops] = []
+
+    def look(recorder: Recorder) -> bool:
+        # Imported where it is asked for, as below.
+        from .tapes.long_loops import LongLoops
+
+        found.append(LongLoops(f))
+        return found[-1].are_wanted(recorder)
+
+    def recorded(form: UserFunction, look: Callable[[Recorder], bool] | None) -> Tape:
+        return record_plain(form, *args, has_aux=has_aux, look=look, **named)
+
+    try:
+        return recorded(f, look)
+    except RecordingStopped:
+        return found[-1].tape(recorded, lambda: plain_result(f, *args, has_aux=has_aux, **named))
 
 
 def _with_merged_bodies(f: UserFunction, results: list[Tree]) -> UserFunction:

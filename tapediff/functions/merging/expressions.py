@@ -17,6 +17,7 @@ from .purity import is_users
 from .rules import COMPARISONS, ELEMENTWISE, MATH, MOST_COST, OPERATORS, Broken
 from .uses.contexts import flags
 from .uses.kinds import asks_for_none, is_one, never_divides_by_zero
+from .variables import reads, surely_assigned
 
 
 class Simple:
@@ -365,6 +366,26 @@ def values(facts: Facts, node: ast.expr, site: Placed, has_turns: bool) -> ast.e
         node.args = [values(facts, a, site, has_turns) for a in node.args]
         return node
     return call("values", [place(site), node, ast.Constant(has_turns)], node)
+
+
+def gone_over(facts: Facts, node: ast.expr) -> ast.expr:
+    """What a long loop goes over; of zip, enumerate and reversed it is to be known what they are made of."""
+    if facts.is_builtin(node, enumerate, zip, reversed):
+        assert isinstance(node, ast.Call)
+        if not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args):
+            return call("over", [node.func, *(gone_over(facts, a) for a in node.args)], node)
+    return node
+
+
+def decides_by_turn(facts: Facts, node: ast.For) -> bool:
+    """Whether a test in a loop asks for the number of the turn: of turns that are recorded one by one, Python knows the answers."""
+    parts = [part for part in walk(node.iter) if isinstance(part, ast.expr) and facts.is_builtin(part, range, enumerate)]
+    if not parts:
+        return False
+    target = node.target.elts[0] if facts.is_builtin(node.iter, enumerate) and isinstance(node.target, ast.Tuple) else node.target
+    counters = surely_assigned(target)
+    tests = [part.test for statement in node.body for part in walk(statement) if isinstance(part, (ast.If, ast.IfExp, ast.While))]
+    return any(not counters.isdisjoint(reads(test)) for test in tests)
 
 
 def extreme(facts: Facts, node: ast.Call, site: Placed, args: Sequence[ast.expr]) -> ast.expr:

@@ -12,6 +12,7 @@ from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
+from .prepare.long_loops import LONG
 from .prepare.loop_exits import LoopExits
 from .prepare.source import Definition
 from .prepare.states.matches import without_matches
@@ -22,7 +23,7 @@ from .uses.climb import Use
 from .uses.contexts import Contexts
 from .uses.kinds import is_one, is_read
 from .uses.known_functions import LookInto, OtherFunctions, known_inner, may_fail
-from .variables import NONE, Binding, Liveness, Names, assigned, bound_by, read_first
+from .variables import NONE, Binding, Liveness, Names, assigned, bound_by, read_first, surely_assigned
 
 
 class Facts:
@@ -38,6 +39,7 @@ class Facts:
         lines_of: those of another code.
         look_into: the node of a function that this one calls, if it may be looked into.
         results_are_data: see Contexts.
+        long_loops: the lines of `for` loops of which one turn is recorded.
 
     Attributes:
         body: its statements.
@@ -56,7 +58,9 @@ class Facts:
     def __init__(
         self, definition: Definition, code: CodeType, resolve: Resolve, lines: Collection[int], look_ups: frozenset[int],
         may_merge: Callable[[Place], bool], lines_of: Callable[[CodeType], Collection[int]], look_into: LookInto, results_are_data: bool,
+        long_loops: Collection[int] = (),
     ) -> None:  # fmt: skip
+        self._long_loops = long_loops
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
@@ -189,6 +193,25 @@ class Facts:
                 raise Broken("bound", node, f"{name} may have no value after it")
         self.require_bound(read_first([node]), node)
         return wanted
+
+    def is_long(self, node: ast.For) -> bool:
+        """Whether one turn of a loop is recorded in place of them all."""
+        return node.lineno in self._long_loops and self.may_merge((node.lineno, node.col_offset, LONG))
+
+    def handed_on(self, node: ast.For) -> tuple[list[str], list[str]]:
+        """The variables that a turn hands to the next one or to what follows, and those of them that have no value before it.
+
+        Raises:
+            Broken: as `outcome`.
+        """
+        self.require_own([node], node)
+        targets = surely_assigned(node.target)
+        first = read_first(node.body) - targets
+        found = (assigned(node.body) | targets) & (self.live.after[node] | first)
+        bound = self.bound.get(node) or NONE
+        new = ((bound_by(node.body) or NONE) | targets) & self.live.after[node] - bound - first
+        self.require_bound((found | first) - new, node)
+        return sorted(found), sorted(new)
 
     def carried(self, node: ast.While) -> list[str]:
         """The variables that a turn of a loop hands to the next one or to what follows.

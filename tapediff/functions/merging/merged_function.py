@@ -13,11 +13,13 @@ from ...base.source_location import Site, is_library_file
 from ...errors import TapediffError, UnsupportedFunction
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL, LOOP
+from ...recording.recorder import UsersLine
 from ..captured.outside_state import OutsideState
 from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.arrays.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
+from .prepare.long_loops import LONG_LOOP, loops_around
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
@@ -25,7 +27,7 @@ from .regions.region_calls import Region
 from .regions.regions import REGION
 from .rewrite import SELECT, AsksIdentity, Rewriter
 from .rules import Breach, Broken, Place, Refused, Without
-from .run_time.run_time import RunTime, WhileLoop
+from .run_time.run_time import RunTime, Scan, WhileLoop
 
 # Branches are refused one at a time, each after a recording.
 MOST_ATTEMPTS = 40
@@ -38,16 +40,21 @@ class MergedFunctions:
         while_loop: td.while_loop.
         is_body: of a callee, which must not be given up while it runs: its branches are no sub-tapes, and turns of its loops do not branch.
         results_are_data: the functions whose ints and bools are data for whoever calls them, which no other function does.
+        scan: the loop of td.scan; None where long loops are not asked for.
 
     Attributes:
         lines: by code, the lines at which recordings had guards on bools.
         look_ups: the same of guards on whole numbers, where entries are read at positions that are no constants.
+        long_loops: the lines of `for` loops that have made recordings long.
         refused: by code and place, why a branch stays one.
         failed: why nothing is merged any more; None while something is.
     """
 
-    def __init__(self, while_loop: WhileLoop, is_body: bool = False, results_are_data: Collection[CodeType] = ()) -> None:
-        self._while_loop, self._is_body, self._results_are_data = while_loop, is_body, results_are_data
+    def __init__(
+        self, while_loop: WhileLoop, is_body: bool = False, results_are_data: Collection[CodeType] = (), scan: Scan | None = None
+    ) -> None:
+        self._while_loop, self._is_body, self._results_are_data, self._scan = while_loop, is_body, results_are_data, scan
+        self.long_loops: dict[CodeType, frozenset[int]] = {}
         self.lines: dict[CodeType, set[int]] = {}
         self.look_ups: dict[CodeType, set[int]] = {}
         # Whether entries are read as they were, because something was amiss with such a form.
@@ -83,6 +90,30 @@ class MergedFunctions:
             lines.setdefault(code, set()).add(line)
             is_news = True
         return is_news and self._are_others()
+
+    def note_long_loops(self, lines: Sequence[UsersLine]) -> bool:
+        """Note the loops around lines that a long recording has come to; whether one of them is made otherwise now."""
+        is_news = False
+        if any(line.has_iterators for line in lines):
+            return False  # what it has used up is gone
+        for made, line, _ in lines:
+            code = self._origins.get(made, made)
+            loops = loops_around(code, line)
+            known = self.long_loops.get(code, frozenset[int]())
+            if not known.issuperset(loop.lineno for loop in loops):
+                self.long_loops[code] = known.union(loop.lineno for loop in loops)
+                # A position that a turn reads at is data then.
+                within = (k for loop in loops for k in range(loop.lineno, (loop.end_lineno or loop.lineno) + 1))
+                self.look_ups.setdefault(code, set()).update(within)
+                is_news = True
+        if is_news:
+            self._forget()
+        return is_news
+
+    @property
+    def has_long_loops(self) -> bool:
+        """Whether the latest forms have a loop of which one turn is recorded."""
+        return any(form == LONG_LOOP for sites in self.sites.values() for form in sites.values())
 
     @property
     def has_guards(self) -> bool:
@@ -208,7 +239,7 @@ class MergedFunctions:
             return known
         code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or ()))
-        shared = self._while_loop, self._regions, self._states
+        shared = self._while_loop, self._scan, self._regions, self._states
         cells[RUN_TIME] = CellType(RunTime(code, self.helper, self.checked, is_helper, self._is_body, *shared))
         closure = tuple(cells[name] for name in made.co_freevars)
         merged = FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
@@ -262,7 +293,7 @@ class MergedFunctions:
 
     def _calls_helpers(self, code: CodeType) -> bool:
         """Whether another function than this one had guards."""
-        return any(other is not code for lines in (self.lines, self.look_ups) for other in lines)
+        return any(other is not code for lines in (self.lines, self.look_ups, self.long_loops) for other in lines)
 
     def _may_merge(self, code: CodeType, place: Place) -> bool:
         is_region = len(place) == 3 and place[2] == REGION
@@ -288,7 +319,8 @@ class MergedFunctions:
         may_merge, lines_of = partial(asked.may_merge, self._may_merge), partial(asked.lines_of, self._lines_of)
         given = self._lines_of(code), self._look_ups_of(code)
         look_into = partial(asked.look_into, partial(self._may_look_into, known))
-        facts = Facts(definition, code, resolve, *given, may_merge, lines_of, look_into, code in self._results_are_data)
+        long_loops = self.long_loops.get(code, frozenset())
+        facts = Facts(definition, code, resolve, *given, may_merge, lines_of, look_into, code in self._results_are_data, long_loops)
         calls_helpers = self._calls_helpers(code)
         return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 
@@ -327,7 +359,8 @@ class MergedFunctions:
         return form.made
 
     def _given(self, code: CodeType, lines: Collection[int]) -> Hashable:
-        return frozenset(lines), self._look_ups_of(code), self._calls_helpers(code), self._is_body, code in self._results_are_data
+        is_data = code in self._results_are_data
+        return frozenset(lines), self._look_ups_of(code), self._calls_helpers(code), self._is_body, is_data, self.long_loops.get(code)
 
     def _known_form(self, function: FunctionType, lines: Collection[int]) -> Form | None:
         """A form that was made before, also for another recording, of all the same."""

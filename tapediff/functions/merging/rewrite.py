@@ -7,10 +7,11 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from types import FunctionType, ModuleType
 
-from .expressions import Expressions, Simple, values
+from .expressions import Expressions, Simple, decides_by_turn, gone_over, values
 from .facts import Facts
 from .nodes import (
     Transformer,
+    assign,
     branch,
     call,
     copied,
@@ -21,11 +22,13 @@ from .nodes import (
     names_tuple,
     near,
     place,
+    placeholder,
     positional,
     walk,
 )
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
+from .prepare.long_loops import LONG, LONG_LOOP
 from .prepare.source import Definition
 from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
@@ -88,7 +91,7 @@ class Rewriter:
             if made is not None:
                 return made
         if isinstance(node, ast.For) and not in_try and not self._in_region:
-            made = self._turn(node)
+            made = (self._long(node) if self._facts.is_long(node) else None) or self._turn(node)
             if made is not None:
                 return made
         if isinstance(node, (ast.If, ast.For, ast.While)):
@@ -151,6 +154,33 @@ class Rewriter:
             if self._in_region or not facts.may_merge((node.lineno, node.col_offset, REGION)):
                 raise
             return self._region([node], facts.live.after[node], node)
+
+    def _long(self, node: ast.For) -> list[ast.stmt] | None:
+        """A loop as a function of a turn, of which the run time records one; None if it breaks a rule, which is noted."""
+        facts = self._facts
+        try:
+            if node.orelse or node in facts.loops.stopped or has_jump(node.body, JUMPS):
+                raise Broken("jumps", node, "a jump leaves the loop")
+            check_statements(node.body)
+            if decides_by_turn(facts, node):
+                raise Broken("guards", node, "the number of a turn decides what it does")
+            names, new = facts.handed_on(node)
+        except Broken as broken:
+            facts.breaches.append(broken.breach)
+            return None
+        uses, number = [facts.use_of(frozenset([name])) for name in names], facts.number()
+        at = ast.Tuple([*map(ast.Constant, (node.lineno, node.col_offset, LONG))], ast.Load())
+        values = self._expression(gone_over(facts, node.iter), False)
+        item = f".item{number}"
+        first = near(ast.Assign([node.target], load(item)), node.target)
+        body = Checked(node, at).statements(self._block(node.body, False))
+        ends = near(ast.Return(names_tuple(names, ast.Load())), node)
+        turn = function_node(f".turn{number}", positional([*names, item]), [first, *body, ends], node)
+        use = ast.Tuple([flags(use, VARYING) for use in uses], ast.Load())
+        arguments = [at, values, load(turn.name), names_tuple(names, ast.Load()), use]
+        made = near(ast.Assign([names_tuple(names, ast.Store())], call("long_loop", arguments, node)), node)
+        facts.sites[node.lineno, node.col_offset] = LONG_LOOP
+        return [*(assign(name, placeholder(), node) for name in new), turn, made]
 
     def _turn(self, node: ast.For) -> list[ast.stmt] | None:
         """A loop whose turns are regions; None if it is none."""

@@ -61,8 +61,11 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
             if template is None:
                 template = recorder.template_at(frame, op, shift, type_, TWO)
             which = columns.which
+            number_of_made = len(which)
+            if number_of_made > recorder.next_look:
+                recorder.has_grown_long()
             made = _new_object(type(self))
-            made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, len(which), value, type_, None, 0
+            made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, number_of_made, value, type_, None, 0
             columns.first.append(self._id)
             columns.second.append(number)
             which.append(template)
@@ -117,9 +120,12 @@ def _recorded(
     if template is None or columns.templates[template].type is not type_:
         template = recorder.template_at(frame, op, shift, type_, takes)
     which = columns.which
+    number_of_made = len(which)
+    if number_of_made > recorder.next_look:
+        recorder.has_grown_long()
     # The same as calling the class, in less time.
     made = _new_object(type(like))
-    made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, len(which), value, type_, None, 0
+    made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, number_of_made, value, type_, None, 0
     columns.first.append(first)
     columns.second.append(second)
     which.append(template)

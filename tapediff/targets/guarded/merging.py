@@ -22,7 +22,7 @@ from ...errors import (
     UnstableBranch,
 )
 from ...functions.callees.path_messages import site_of
-from ...functions.loops import while_loop
+from ...functions.loops import repeated_scan, while_loop
 from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
 from ...functions.merging.prepare.closures import users_functions
 from ...functions.merging.prepare.source import lines_that_end_loops
@@ -33,6 +33,7 @@ from ...ir.interpreter import run
 from ...ir.serialize import State
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import BoundCall
+from ...recording.recorder import Recorder
 from ..margins import apart
 from ..tapes.gradient_tape import gradient_tape
 from .keyed_call import CallKey, GuardedFunction, KeyedCall
@@ -77,7 +78,7 @@ class Merging:
         if wanted not in (True, False, None):
             raise ArgumentMismatch("merge is True, False or None", got=repr(wanted), fix="merge=True")
         self._function, self.wanted = function, wanted
-        self.functions = MergedFunctions(while_loop)
+        self.functions = MergedFunctions(while_loop, scan=repeated_scan)
         self.is_on = False
         self.failed: str | None = None
         self.trials_left = 0
@@ -104,6 +105,18 @@ class Merging:
         if self.wanted:
             return True
         return _is_due_at_once(beginning) and not any(map(first_change, users_functions(self._function.f)))
+
+    def wants_loops(self, recorder: Recorder) -> bool:
+        """Whether a recording that has become long comes from loops of which one turn can be recorded; these are noted."""
+        if self.wanted is False or self.failed is not None or any(map(first_change, users_functions(self._function.f))):
+            return False
+        return self.functions.note_long_loops(recorder.users_lines()) and self._merged() is not None
+
+    def take_loops(self) -> None:
+        """Record one turn of these loops from now on; the first answer is compared with the plain function's."""
+        self.is_on = self._changes()
+        if not self.functions.lines:
+            self.trials_left = 0
 
     @property
     def is_plain(self) -> bool:

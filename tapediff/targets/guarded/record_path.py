@@ -24,7 +24,8 @@ from ...numpy_api.whole_numbers import check_parameters
 from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
 from ...recording.python_state.randomness import Draws
-from ...recording.recorder import Recorder, RecordingStopped
+from ...recording.record import LONG
+from ...recording.recorder import Recorder, RecordingStopped, current_recorder
 from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
@@ -54,11 +55,15 @@ class FormChanged(Exception):
 
 
 class _Stopped(Exception):
-    """A recording has shown enough of where the function looks at values; `tape` is its beginning, without outputs."""
+    """A recording has shown enough of where the function looks at values, or of its loops.
 
-    def __init__(self, recorder: Recorder) -> None:
+    Attributes:
+        tape: its beginning, without outputs; None where it was stopped because of its loops.
+    """
+
+    def __init__(self, recorder: Recorder, is_of_loops: bool) -> None:
         super().__init__()
-        self.tape = _beginning(recorder)
+        self.tape = None if is_of_loops else _beginning(recorder)
 
 
 def _beginning(recorder: Recorder) -> Tape:
@@ -131,7 +136,10 @@ class PathRecorder:
         try:
             variant = self._record_form(call, decided, missed, failure.reason)
         except _Stopped as stopped:
-            self.merging.note(stopped.tape, call.key, self._policy.max_tapes)
+            if stopped.tape is None:
+                self.merging.take_loops()
+            else:
+                self.merging.note(stopped.tape, call.key, self._policy.max_tapes)
             self._cause = failure.reason
             raise FormChanged from None
         except FormChanged:
@@ -273,7 +281,7 @@ class PathRecorder:
             is_empty = self.merging.leave_empty()
             if not is_empty:
                 self._expected = self.merging.expected(tape, call, plain)
-        except IntNeeded:
+        except (IntNeeded, _Stopped):
             raise
         except Exception as error:
             if not isinstance(error, Refused):
@@ -290,6 +298,8 @@ class PathRecorder:
         recorder = Recorder(self._function.name, prescribed=decided, longest=self.merging.longest)
         recorder.merges = self._policy.merge
         recorder.stops = lambda: self.merging.stops(_beginning(recorder))
+        if current_recorder() is None:
+            recorder.look, recorder.next_look = self.merging.wants_loops, LONG
         if not call.takes_ints:
             return _recorded(recorder, bound)
         if missed is None:
@@ -315,10 +325,10 @@ def _recorded(recorder: Recorder, bound: BoundCall) -> Tape:
         tape = recorder.run(record_bound, bound)
     except (Exception, RecordingStopped):
         if recorder.is_stopped:
-            raise _Stopped(recorder) from None
+            raise _Stopped(recorder, recorder.is_long) from None
         raise
     if recorder.is_stopped:
-        raise _Stopped(recorder)  # the function has caught it
+        raise _Stopped(recorder, recorder.is_long)  # the function has caught it
     check_numbers(recorder)
     return tape
 

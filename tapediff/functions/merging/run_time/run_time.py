@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
-from typing import TypeAlias
 
 import numpy as np
 
 from ....errors import UnsupportedFunction
-from ....ir.instruction import FLOAT64, Operand, Tree, is_tracked
-from ....ops.control.calls import GET
-from ....recording.aliases import ALWAYS
+from ....ir.instruction import Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
-from ....recording.call_arrays import watch_results
 from ....recording.masks import holds
-from ....recording.python_state.object_snapshot import LARGEST_COMPARED
-from ...captured.freeze import Frozen, freeze
-from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
-from ..plain_numbers import check_numbers, checked, is_wide, may_be_plain, note_plain
+from ...captured.outside_state import OutsideState
+from ..plain_numbers import checked, is_wide, may_be_plain
 from ..purity import asks_types, asks_types_later, is_operand, is_pure, is_pure_attribute, is_pure_method, is_users
-from ..regions.region_calls import RefusingAliases, Region
+from ..regions.region_calls import Region
 from ..regions.region_run_time import RegionCalls
-from ..rules import BOOLS, FIRST_PLAIN, FLOATS, INTS, VARYING, Place, Refused, is_large, is_small
+from ..rules import Place
 from .array_copies import ArrayCopies
-from .choices import DTYPES, OPERATORS, PLAIN, Choices
+from .choices import OPERATORS, PLAIN, Choices
 from .container_calls import ContainerCalls, looked_up
-from .loop_run_time import LoopRunTime
-
-# Of condition, body and first value.
-WhileLoop: TypeAlias = Callable[[Callable[[Tree], Operand], Callable[[Tree], Tree], Tree], Tree]
+from .loops import Loops, Scan, WhileLoop
 
 
-class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
+class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
     """Called by one rewritten function.
 
     Args:
@@ -44,16 +35,17 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
         is_body: of a callee; see MergedFunctions.
         regions: those of all functions, by code and place.
         states: what loops read besides their variables.
-        while_loop: td.while_loop.
+        while_loop, scan: td.while_loop, and the loop of td.scan; None where long loops are not asked for.
     """
 
     def __init__(
         self, code: CodeType, merged: Callable[[FunctionType], FunctionType], checked: Callable[[FunctionType], FunctionType | None],
-        is_helper: bool, is_body: bool, while_loop: WhileLoop, regions: dict[object, Region], states: dict[Hashable, OutsideState],
+        is_helper: bool, is_body: bool, while_loop: WhileLoop, scan: Scan | None, regions: dict[object, Region],
+        states: dict[Hashable, OutsideState],
     ) -> None:  # fmt: skip
         super().__init__(code)
         self._merged, self._checked, self._is_helper, self._is_body = merged, checked, is_helper, is_body
-        self._while_loop, self._regions, self._states = while_loop, regions, states
+        self._while_loop, self._scan, self._regions, self._states = while_loop, scan, regions, states
 
     def _tapediff_rebuilt(self, _: Callable[[object], Tree]) -> RunTime:
         """Functions that close over it are frozen without it."""
@@ -169,118 +161,6 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
         is_unchecked = merged is function and is_users(function) and asks_types(function.__code__)
         return _without_plain_numbers(function) if is_unchecked else merged
 
-    # Loops
-
-    def loop(
-        self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...],
-        all_plain: bool,
-    ) -> tuple[Tree, ...]:  # fmt: skip
-        """The variables after `while condition: turn`.
-
-        Args:
-            all_plain: any of them may be a plain number, in its first turn or later; else only those that are one before it.
-        """
-        start = tuple(self._first(place, value, flag) for value, flag in zip(first, flags))
-
-        frozen = freeze(turn, condition)
-        captured = tuple(map(may_be_plain, frozen.tracked))
-        unbound = [k for k, value in enumerate(first) if value is self.nothing]
-        state = self._loop_state(place, turn, condition, frozen)
-
-        plain = tuple([all_plain or may_be_plain(value) for value in start])
-
-        def step(carry: tuple[Operand, ...]) -> tuple[Operand, ...]:
-            # Another path may be recorded much later.
-            if not (state.is_same() and state.are_arrays_same()):
-                raise self._refuse("calls", place, "what it reads has changed")
-            recorder = carry[0]._recorder
-            for number, is_plain in zip(recorder.inputs[len(carry) :], captured):
-                recorder.plain_numbers[number] = is_plain
-            found = tuple(self._carry(place, value, flag) for value, flag in zip(turn(*_noted(carry, plain)), flags))
-            check_numbers(recorder)
-            arrays = {k: np.ones(found[k].shape, found[k].dtype) for k in unbound if found[k].shape and not carry[k].shape}
-            if arrays:
-                raise _OtherArrays(arrays)
-            if any(may_be_plain(value) and not was for value, was in zip(found, plain)):
-                raise self._refuse("numbers", (*place[:2], FIRST_PLAIN), "a turn gives a plain number where there was none before")
-            return found
-
-        check = lambda carry: condition(*_noted(carry, plain))  # noqa: E731 -- its name is its use
-        found, start = self._recorded_loop(place, check, step, start)
-        if self._is_body and _looks_at_values(found[0]):
-            raise self._refuse("guards", place, "a turn of it looks at a value")
-        self._watch(place, found, [[value] for value in start] + frozen.originals)
-        return _noted(found, plain)
-
-    def _recorded_loop(
-        self, place: Place, check: Callable[[Tree], Operand], step: Callable[[Tree], Tree], start: tuple[Tree, ...]
-    ) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
-        """The variables after a loop, and before it."""
-        while True:
-            try:
-                return self._while_loop(check, step, start), start
-            except _OtherArrays as other:
-                start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
-            except Exception as error:
-                if not self._is_body or isinstance(error, Refused):
-                    raise
-                # Of a turn that there may be none of at this point.
-                raise self._refuse("calls", place, f"a turn of it fails: {error}") from error
-
-    def _loop_state(
-        self, place: Place, turn: Callable[..., Tree], condition: Callable[..., Operand], frozen: Frozen
-    ) -> OutsideState:  # fmt: skip
-        """What a loop reads, the same object as long as nothing in it changes: others make other callees."""
-        key = self._code, place, id(turn.__globals__), frozen.key
-        known = self._states.get(key)
-        if known is None or not known.is_same():
-            try:
-                known = OutsideState((turn, condition), names_of(self._code))
-            except TooMuchState as error:
-                raise self._refuse("calls", place, str(error)) from error
-            self._states[key] = known = self._states.setdefault((key, known.key), known)
-        if known.has_large_arrays:
-            watch_arrays(known, lambda: self._refuse("calls", place, "what it reads has changed"))
-        return known
-
-    def _first(self, place: Place, value: Operand, flags: int) -> Operand:
-        """A value that the first turn gets, as data: also a plain array. No turn may give one; writes to large ones may be missed."""
-        is_array = type(value) is np.ndarray and value.dtype == FLOAT64 and value.shape and value.nbytes <= LARGEST_COMPARED
-        if is_array and flags & VARYING and not self._is_helper:
-            return value
-        return self._carry(place, value, flags)
-
-    def _carry(self, place: Place, value: Operand, flags: int) -> Operand:
-        """A value that one turn hands to the next one, as data."""
-        kind = type(value)
-        if kind is TrackedArray:
-            if value.type.dtype not in DTYPES:
-                raise self._refuse("float32", place, f"it computes with {value.type.dtype}")
-            if value._view is not None and not value.type.shape:
-                raise self._refuse("scalars", place, "a variable of the loop is an array without axes, which `+=` changes")
-            return value
-        is_float = kind is float and flags & FLOATS and not is_large(value)
-        allowed = kind is np.float64 or is_float or (kind in (bool, np.bool_) and flags & BOOLS)
-        if allowed:
-            return value
-        if kind is int and flags & INTS and is_small(value, flags):
-            return float(value)
-        got = f"a variable of the loop is {value!r}, of type {kind.__name__}"
-        raise self._refuse("numbers", place, got, needed=self._needed(value, flags))
-
-    def _watch(self, place: Place, results: Sequence[Operand], given: Sequence[Sequence[Operand]]) -> None:
-        """Refuse writes to arrays that a loop has handed on: without merging they may be those that it was given."""
-        arrays = [result for result in results if is_tracked(result) and result.shape]
-        aliases = RefusingAliases("a merged loop")
-        aliases.refuse = lambda: self._refuse("scalars", place, "an array that goes through it may be written to afterwards")
-        partners = [("argument", j) for j in range(len(given))] + [("result", m) for m in range(len(arrays))]
-        for k in range(len(arrays)):
-            for partner in partners:
-                if partner != ("result", k):
-                    aliases.share(k, partner, ALWAYS)
-        kept = [[a for a in same if isinstance(a, (TrackedArray, np.ndarray)) and a.shape] for same in given]
-        watch_results(aliases, arrays, kept, _Nothing())
-
     # Calls
 
     def pure(self, place: Place, function: Tree, count: int) -> Tree:
@@ -319,37 +199,6 @@ def _without_plain_numbers(function: Callable[..., Tree]) -> Callable[..., Tree]
         return function(*args, **named)
 
     return unchanged
-
-
-def _looks_at_values(result: TrackedArray) -> bool:
-    """Whether the turns of a loop that gave a result have guards, or its first test."""
-    made = result._recorder.instructions
-    loop = made[made[result._id].inputs[0]]
-    test = made[loop.inputs[0]]
-    callees = [loop.params[0], *([made[test.inputs[0]].params[0]] if test.op is GET else [])]
-    return any(variant.tape.guards for callee in callees for variant in callee.variants.values())
-
-
-class _OtherArrays(Exception):
-    """Variables of a loop that its first turn binds are arrays. `arrays`: by their numbers, others of these types, which are never used."""
-
-    def __init__(self, arrays: dict[int, np.ndarray]) -> None:
-        super().__init__()
-        self.arrays = arrays
-
-
-def _noted(values: Sequence[Operand], plain: Sequence[bool]) -> tuple[Operand, ...]:
-    """Values, of which is noted which may be plain numbers."""
-    return tuple([note_plain(value) if is_plain else value for value, is_plain in zip(values, plain)])
-
-
-class _Nothing:
-    """A function that closes over no plain arrays."""
-
-    arrays: tuple[tuple[np.ndarray, Hashable], ...] = ()
-
-    def state_changed(self) -> bool:
-        return False
 
 
 _PLAIN_GETTERS = (object.__getattribute__, tuple.__getattribute__)

@@ -1,0 +1,89 @@
+"""What a long loop goes over, as arrays with one entry for each turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
+from ....recording.arrays.tracked import TrackedArray
+from ..plain_numbers import note_plain
+
+# Loops of fewer turns are recorded turn by turn.
+SHORTEST = 200
+
+
+class Over:
+    """What zip, enumerate or reversed goes over."""
+
+    def __init__(self, function: Callable[..., Iterable[Tree]], args: Sequence[Tree]) -> None:
+        self.function, self.args = function, args
+
+    def __iter__(self) -> Iterator[Tree]:
+        return iter(self.function(*self.args))
+
+
+class Entries(NamedTuple):
+    """The values of a loop.
+
+    Attributes:
+        length: of how many turns.
+        arrays: with an entry for each of them.
+        item: makes the value of a turn of the entries.
+    """
+
+    length: int
+    arrays: Sequence[Operand]
+    item: Callable[[Sequence[Operand]], Tree]
+
+
+def entries_of(values: Tree) -> Entries | None:
+    """What a loop goes over; None where that is not known, or short."""
+    found = _of_over(values) if type(values) is Over else _of_values(values)
+    return None if found is None or found.length < SHORTEST else found
+
+
+def _of_values(values: Tree) -> Entries | None:
+    kind = type(values)
+    if kind is range:
+        return _of_array(np.arange(values.start, values.stop, values.step, dtype=np.int64), False)
+    if kind is np.ndarray or kind is TrackedArray:
+        return _of_array(values, False) if values.ndim and values.dtype in _DTYPES else None
+    if kind in (list, tuple) and len(values) >= SHORTEST:
+        kinds = set(map(type, values))
+        if kinds in ({float}, {int}, {np.float64}):
+            array = np.array(values)
+            return _of_array(array, float in kinds) if array.dtype in _DTYPES else None
+    return None
+
+
+def _of_array(array: Operand, is_plain: bool) -> Entries:
+    return Entries(len(array), [array], lambda items: note_plain(items[0]) if is_plain else items[0])
+
+
+def _of_over(values: Over) -> Entries | None:
+    if not values.args:
+        return None
+    args = values.args[:1] if values.function is enumerate else values.args
+    parts = [_of_over(part) if type(part) is Over else _of_values(part) for part in args]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+    if values.function is reversed:
+        (whole,) = found
+        return whole._replace(arrays=[array[::-1] for array in whole.arrays]) if type(values.args[0]) is not Over else None
+    if values.function is enumerate:
+        start = values.args[1] if len(values.args) > 1 else 0
+        if type(start) is not int:
+            return None
+        counted = _of_array(np.arange(start, start + found[0].length), False)
+        found = [counted, *found]
+    length = min(part.length for part in found)
+    ends = [*np.cumsum([0, *(len(part.arrays) for part in found)])]
+    arrays = [array[:length] for part in found for array in part.arrays]
+    return Entries(length, arrays, lambda items: tuple(part.item(items[a:b]) for part, a, b in zip(found, ends, ends[1:])))
+
+
+_DTYPES = (FLOAT64, INT64, BOOL)

@@ -1,0 +1,254 @@
+"""Loops of rewritten functions as one instruction: those that data ends, and those that are too long to record turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from ....ir.instruction import FLOAT64, Operand, Tree, is_tracked
+from ....ops.control.calls import GET
+from ....recording.aliases import ALWAYS
+from ....recording.arrays.tracked import TrackedArray
+from ....recording.call_arrays import watch_results
+from ....recording.python_state.object_snapshot import LARGEST_COMPARED
+from ...captured.freeze import Frozen, freeze
+from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
+from ..plain_numbers import check_numbers, may_be_plain, note_plain
+from ..regions.region_calls import RefusingAliases
+from ..rules import BOOLS, FIRST_PLAIN, FLOATS, INTS, VARYING, Place, Refused, is_large, is_small
+from .choices import DTYPES
+from .entries import Over, entries_of
+from .loop_run_time import LoopRunTime
+
+# Of condition, body and first value.
+WhileLoop: TypeAlias = Callable[[Callable[[Tree], Operand], Callable[[Tree], Tree], Tree], Tree]
+
+# Of body, first carry, streams and number of turns: the last carry.
+Scan: TypeAlias = Callable[[Callable[[Tree, Tree], Tree], Tree, Sequence[Operand], int], Tree]
+
+
+# A loop whose turns take more paths than this, where it is recorded, is recorded turn by turn.
+MOST_PATHS = 6
+
+# Loops over other values than are known are recorded turn by turn.
+MOST_OTHER_TURNS = 1_000
+
+
+class Loops(LoopRunTime):
+    """Called by the loops of one rewritten function; the attributes are those of the run time."""
+
+    _while_loop: WhileLoop
+    _scan: Scan | None
+    _states: dict[Hashable, OutsideState]
+    _is_body: bool
+    _is_helper: bool
+
+    def loop(
+        self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...],
+        all_plain: bool,
+    ) -> tuple[Tree, ...]:  # fmt: skip
+        """The variables after `while condition: turn`.
+
+        Args:
+            all_plain: any of them may be a plain number, in its first turn or later; else only those that are one before it.
+        """
+        start = tuple(self._first(place, value, flag) for value, flag in zip(first, flags))
+
+        frozen = freeze(turn, condition)
+        captured = tuple(map(may_be_plain, frozen.tracked))
+        unbound = [k for k, value in enumerate(first) if value is self.nothing]
+        state = self._loop_state(place, (turn, condition), frozen)
+
+        plain = tuple([all_plain or may_be_plain(value) for value in start])
+
+        def step(carry: tuple[Operand, ...]) -> tuple[Operand, ...]:
+            # Another path may be recorded much later.
+            if not (state.is_same() and state.are_arrays_same()):
+                raise self._refuse("calls", place, "what it reads has changed")
+            recorder = carry[0]._recorder
+            for number, is_plain in zip(recorder.inputs[len(carry) :], captured):
+                recorder.plain_numbers[number] = is_plain
+            found = tuple(self._carry(place, value, flag) for value, flag in zip(turn(*_noted(carry, plain)), flags))
+            check_numbers(recorder)
+            arrays = {k: np.ones(found[k].shape, found[k].dtype) for k in unbound if found[k].shape and not carry[k].shape}
+            if arrays:
+                raise _OtherArrays(arrays)
+            if any(may_be_plain(value) and not was for value, was in zip(found, plain)):
+                raise self._refuse("numbers", (*place[:2], FIRST_PLAIN), "a turn gives a plain number where there was none before")
+            return found
+
+        check = lambda carry: condition(*_noted(carry, plain))  # noqa: E731 -- its name is its use
+        found, start = self._recorded_loop(place, check, step, start)
+        if self._is_body and _looks_at_values(found[0]):
+            raise self._refuse("guards", place, "a turn of it looks at a value")
+        self._watch(place, found, [[value] for value in start] + frozen.originals)
+        return _noted(found, plain)
+
+    over = staticmethod(lambda function, *args: Over(function, args))
+
+    def long_loop(
+        self, place: Place, values: Tree, turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...]
+    ) -> tuple[Tree, ...]:
+        """The variables after `for item in values: turn`, of which one turn is recorded; a short loop is recorded as it is."""
+        entries = entries_of(values)
+        if entries is None or self._scan is None:
+            state, turns = first, 0
+            for value in values:
+                state, turns = turn(*state, value), turns + 1
+                if turns > MOST_OTHER_TURNS:
+                    raise self._refuse("iterables", place, f"it has more than {MOST_OTHER_TURNS} turns over {type(values).__name__}")
+            if not turns and any(value is self.nothing for value in first):
+                raise self._refuse("bound", place, "the loop has no turns")
+            return state
+        if any(type(value) in (int, bool) for value in first):
+            # What follows from it is known, turn by turn.
+            raise self._refuse("numbers", place, "a variable of the loop is an int or a bool of Python's")
+        start = tuple(self._first(place, value, flag) for value, flag in zip(first, flags))
+        frozen = freeze(turn)
+        captured = tuple(map(may_be_plain, frozen.tracked))
+        unbound = [k for k, value in enumerate(first) if value is self.nothing]
+        state_read = self._loop_state(place, (turn,), frozen)
+        given, count = len(start), len(entries.arrays)
+        # The same in all turns: what any turn may give, a further one may get.
+        were = tuple([value is not self.nothing and may_be_plain(value) for value in start])
+        after: list[bool] = []
+        paths, is_recorded = 0, False
+
+        def step(carry: tuple[Operand, ...], items: Sequence[Operand]) -> tuple[Operand, ...]:
+            nonlocal paths
+            paths += 1
+            if paths > MOST_PATHS and not is_recorded:
+                raise self._refuse("guards", place, f"its turns take more than {MOST_PATHS} paths")
+            if not (state_read.is_same() and state_read.are_arrays_same()):
+                raise self._refuse("calls", place, "what it reads has changed")
+            recorder = items[0]._recorder
+            for number, is_plain in zip(recorder.inputs[given + count :], captured):
+                recorder.plain_numbers[number] = is_plain
+            found = tuple(self._carry(place, v, f) for v, f in zip(turn(*_noted(carry, were), entries.item(items)), flags))
+            check_numbers(recorder)
+            arrays = {k: np.ones(value.shape, value.dtype) for k in unbound for value in [as_array(found[k])] if _differ(value, carry[k])}
+            if arrays:
+                raise _OtherArrays(arrays)
+            are_plain = [may_be_plain(value) for value in found]
+            if any(is_plain and not was and k not in unbound for k, (is_plain, was) in enumerate(zip(are_plain, were))):
+                raise self._refuse("numbers", place, "a turn gives a plain number where there was none before")
+            after[:] = [now or later for now, later in zip(are_plain, after or [False] * given)]
+            return found
+
+        while True:
+            try:
+                found = self._scan(step, start, entries.arrays, entries.length)
+                is_recorded = True
+                break
+            except _OtherArrays as other:
+                start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
+        self._watch(place, found, [[value] for value in start] + frozen.originals)
+        return _noted(found, after or were)
+
+    def _recorded_loop(
+        self, place: Place, check: Callable[[Tree], Operand], step: Callable[[Tree], Tree], start: tuple[Tree, ...]
+    ) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
+        """The variables after a loop, and before it."""
+        while True:
+            try:
+                return self._while_loop(check, step, start), start
+            except _OtherArrays as other:
+                start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
+            except Exception as error:
+                if not self._is_body or isinstance(error, Refused):
+                    raise
+                # Of a turn that there may be none of at this point.
+                raise self._refuse("calls", place, f"a turn of it fails: {error}") from error
+
+    def _loop_state(self, place: Place, functions: Sequence[Callable[..., Tree]], frozen: Frozen) -> OutsideState:
+        """What a loop reads, the same object as long as nothing in it changes: others make other callees."""
+        key = self._code, place, id(functions[0].__globals__), frozen.key
+        known = self._states.get(key)
+        if known is None or not known.is_same():
+            try:
+                known = OutsideState(functions, names_of(self._code))
+            except TooMuchState as error:
+                raise self._refuse("calls", place, str(error)) from error
+            self._states[key] = known = self._states.setdefault((key, known.key), known)
+        if known.has_large_arrays:
+            watch_arrays(known, lambda: self._refuse("calls", place, "what it reads has changed"))
+        return known
+
+    def _first(self, place: Place, value: Operand, flags: int) -> Operand:
+        """A value that the first turn gets, as data: also a plain array. No turn may give one; writes to large ones may be missed."""
+        is_array = type(value) is np.ndarray and value.dtype == FLOAT64 and value.shape and value.nbytes <= LARGEST_COMPARED
+        if is_array and flags & VARYING and not self._is_helper:
+            return value
+        return self._carry(place, value, flags)
+
+    def _carry(self, place: Place, value: Operand, flags: int) -> Operand:
+        """A value that one turn hands to the next one, as data."""
+        kind = type(value)
+        if kind is TrackedArray:
+            if value.type.dtype not in DTYPES:
+                raise self._refuse("float32", place, f"it computes with {value.type.dtype}")
+            if value._view is not None and not value.type.shape:
+                raise self._refuse("scalars", place, "a variable of the loop is an array without axes, which `+=` changes")
+            return value
+        is_float = kind is float and flags & FLOATS and not is_large(value)
+        allowed = kind is np.float64 or is_float or (kind in (bool, np.bool_) and flags & BOOLS)
+        if allowed:
+            return value
+        if kind is int and flags & INTS and is_small(value, flags):
+            return float(value)
+        got = f"a variable of the loop is {value!r}, of type {kind.__name__}"
+        raise self._refuse("numbers", place, got, needed=self._needed(value, flags))
+
+    def _watch(self, place: Place, results: Sequence[Operand], given: Sequence[Sequence[Operand]]) -> None:
+        """Refuse writes to arrays that a loop has handed on: without merging they may be those that it was given."""
+        arrays = [result for result in results if is_tracked(result) and result.shape]
+        aliases = RefusingAliases("a merged loop")
+        aliases.refuse = lambda: self._refuse("scalars", place, "an array that goes through it may be written to afterwards")
+        partners = [("argument", j) for j in range(len(given))] + [("result", m) for m in range(len(arrays))]
+        for k in range(len(arrays)):
+            for partner in partners:
+                if partner != ("result", k):
+                    aliases.share(k, partner, ALWAYS)
+        kept = [[a for a in same if isinstance(a, (TrackedArray, np.ndarray)) and a.shape] for same in given]
+        watch_results(aliases, arrays, kept, _Nothing())
+
+
+def _looks_at_values(result: TrackedArray) -> bool:
+    """Whether the turns of a loop that gave a result have guards, or its first test."""
+    made = result._recorder.instructions
+    loop = made[made[result._id].inputs[0]]
+    test = made[loop.inputs[0]]
+    callees = [loop.params[0], *([made[test.inputs[0]].params[0]] if test.op is GET else [])]
+    return any(variant.tape.guards for callee in callees for variant in callee.variants.values())
+
+
+class _OtherArrays(Exception):
+    """Variables of a loop that its first turn binds are arrays. `arrays`: by their numbers, others of these types, which are never used."""
+
+    def __init__(self, arrays: dict[int, np.ndarray]) -> None:
+        super().__init__()
+        self.arrays = arrays
+
+
+def _differ(value: Tree, other: Tree) -> bool:
+    return value.shape != other.shape or value.dtype != other.dtype
+
+
+def as_array(value: Operand) -> Tree:
+    return value if is_tracked(value) else np.asarray(value)
+
+
+def _noted(values: Sequence[Operand], plain: Sequence[bool]) -> tuple[Operand, ...]:
+    """Values, of which is noted which may be plain numbers."""
+    return tuple([note_plain(value) if is_plain else value for value, is_plain in zip(values, plain)])
+
+
+class _Nothing:
+    """A function that closes over no plain arrays."""
+
+    arrays: tuple[tuple[np.ndarray, Hashable], ...] = ()
+
+    def state_changed(self) -> bool:
+        return False

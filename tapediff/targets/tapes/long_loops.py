@@ -1,0 +1,99 @@
+"""Tapes of functions with loops that are too long to be recorded turn by turn: one turn is, where that is proven to change nothing."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from ...functions.loops import repeated_scan, while_loop
+from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
+from ...functions.merging.plain_numbers import check_numbers
+from ...functions.merging.prepare.closures import users_functions
+from ...functions.merging.prepare.state_changes import first_change
+from ...functions.merging.rules import Refused
+from ...ir.instruction import Tree, UserFunction
+from ...ir.pytree import flatten
+from ...ir.tape import Tape
+from ...recording.arrays.tracked import TrackedArray
+from ...recording.recorder import Recorder, RecordingStopped, current_recorder
+
+Look: TypeAlias = Callable[[Recorder], bool]
+
+# The same operations in the same order; but a scan's kernel may round functions of NumPy's otherwise, at each turn.
+SAME = 1e-9
+
+
+class LongLoops:
+    """The long loops of one function that is being recorded.
+
+    Args:
+        f: the function.
+    """
+
+    def __init__(self, f: UserFunction) -> None:
+        self._f = f
+        self._functions = MergedFunctions(while_loop, scan=repeated_scan)
+
+    def are_wanted(self, recorder: Recorder) -> bool:
+        """Whether a recording that has become long comes from loops of which one turn can be recorded, so that it is to be stopped.
+
+        It is not where the function changes more than its results: what it has done would be done again.
+        """
+        if any(map(first_change, users_functions(self._f))) or not self._functions.note_long_loops(recorder.users_lines()):
+            return False
+        return self._functions.of(self._f) is not None
+
+    def tape(self, recorded: Callable[[UserFunction, Look | None], Tape], plain_result: Callable[[], Tree]) -> Tape:
+        """The tape of the function, after its recording was stopped.
+
+        Args:
+            recorded: records a form of the function, and asks when that has become long whether it is stopped.
+            plain_result: what the function gives in plain NumPy.
+        """
+        functions = self._functions
+        for _ in range(MOST_ATTEMPTS):
+            form, results = functions.of(self._f), list[Tree]()
+            if form is None:
+                break
+            try:
+                tape = recorded(_checked(form, results), self.are_wanted)
+            except RecordingStopped:
+                continue
+            except Refused as refused:
+                functions.refuse(refused)
+                continue
+            except Exception:  # noqa: BLE001 -- raised again below, if it is the function's own
+                if functions.leave_entries():
+                    continue
+                break
+            if functions.has_long_loops and _are_same(results[-1], plain_result):
+                return tape
+            break
+        return recorded(self._f, None)
+
+
+def _checked(form: UserFunction, results: list[Tree]) -> UserFunction:
+    """A rewritten form that looks at the end for what Python would have computed in another way; its result goes to `results` as well."""
+
+    @functools.wraps(form)
+    def call(*args: Tree, **named: Tree) -> Tree:
+        result = np.errstate(all="ignore")(form)(*args, **named)
+        recorder = current_recorder()
+        if recorder is not None:
+            check_numbers(recorder)
+        results.append(result)
+        return result
+
+    return call
+
+
+@np.errstate(all="ignore")
+def _are_same(result: Tree, plain_result: Callable[[], Tree]) -> bool:
+    """Whether a recording came to the same as the function in plain NumPy."""
+    (ours, structure), (theirs, other) = flatten(result), flatten(plain_result())
+    pairs = list(zip([leaf._value if type(leaf) is TrackedArray else leaf for leaf in ours], theirs))
+    are_alike = structure == other and all(np.shape(a) == np.shape(b) for a, b in pairs)
+    return are_alike and all(np.allclose(a, b, rtol=SAME, atol=0.0, equal_nan=True) for a, b in pairs)

@@ -1,0 +1,129 @@
+"""Of a loop of very many turns one is recorded, with the values and gradients of all turns recorded one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.ops.control.calls import LOOP
+from tapediff.recording import record
+from tapediff.targets.guarded import record_path
+
+from . import long_loop_programs as programs
+
+POINTS = np.array([[0.3, 0.7], [-0.4, 1.1], [0.9, -0.2]])
+
+
+@pytest.fixture(autouse=True)
+def short_recordings_are_long(monkeypatch):
+    monkeypatch.setattr(record, "LONG", 500)
+    monkeypatch.setattr(record_path, "LONG", 500)
+
+
+def name_of(f):
+    return getattr(f, "__name__", type(f).__name__)
+
+
+def loops_of(tape):
+    return [i for i in tape.instructions if i.op is LOOP]
+
+
+def differences(f, x):
+    steps = 1e-6 * np.eye(len(x))
+    return np.array([(f(x + e) - f(x - e)) / 2e-6 for e in steps])
+
+
+@pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)
+def test_one_turn_is_recorded_with_the_same_answers(f):
+    tape, whole = td.record(f, POINTS[0]), td.record(f, POINTS[0], merge=False)
+    assert loops_of(tape)
+    assert len(tape) < 60 < len(whole)
+    assert not loops_of(whole)
+    compiled, guarded = td.compile(f, POINTS[0]), td.GuardedTape(f)
+    for x in POINTS:
+        value, gradient = td.value_and_gradient(compiled, x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        np.testing.assert_allclose(tape(x), f(x), rtol=1e-12)
+        np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=2e-6 * np.abs(gradient).max())
+        value, of_guarded = td.value_and_gradient(guarded, x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        np.testing.assert_allclose(of_guarded, gradient, rtol=1e-10)
+        if not whole.guards:
+            np.testing.assert_allclose(td.gradient(whole, x), gradient, rtol=1e-10)
+    np.testing.assert_allclose(td.hessian(compiled, x), td.hessian(td.GuardedTape(f, merge=False), x), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("f", programs.ALL_TURNS, ids=name_of)
+def test_all_turns_are_recorded_where_one_is_not_enough(f):
+    x = POINTS[0]
+    tape = td.record(f, x)
+    assert not loops_of(tape)
+    assert len(tape) > programs.TURNS
+    guarded = td.GuardedTape(f)
+    value, gradient = td.value_and_gradient(guarded, x)
+    np.testing.assert_allclose([value, tape(x)], f(x), rtol=1e-12)
+    np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=1e-6)
+
+
+def test_an_argument_is_gone_through_by_its_entries():
+    x = np.linspace(-1.0, 1.0, 500)
+    tape = td.record(programs.of_entries, x)
+    assert loops_of(tape)
+    np.testing.assert_allclose(td.gradient(tape, x), td.gradient(td.record(programs.of_entries, x, merge=False), x), rtol=1e-12)
+
+
+def test_a_used_up_iterator_is_none_that_can_be_gone_through_again():
+    def sums(p, items):
+        total = 0.0
+        for t in items:
+            total += p[0] * t + p[1] * t * t
+        return total
+
+    items = iter(programs.FLOATS)
+
+    def f(p):
+        return sums(p, items)
+
+    tape = td.record(f, POINTS[0])
+    np.testing.assert_allclose(tape(POINTS[0]), sums(POINTS[0], programs.FLOATS), rtol=1e-12)
+    items = iter(programs.FLOATS)
+    np.testing.assert_allclose(td.GuardedTape(f)(POINTS[0]), sums(POINTS[0], programs.FLOATS), rtol=1e-12)
+    items = iter(programs.FLOATS)
+    tape = td.record(lambda p: programs.takes_the_next(p, items), POINTS[0])
+    np.testing.assert_allclose(tape(POINTS[0]), programs.takes_the_next(POINTS[0], iter(programs.FLOATS)), rtol=1e-12)
+
+
+def test_an_error_of_the_loop_is_the_users_own_and_leaves_no_recording():
+    def beyond(p):
+        total = 0.0
+        for i in range(programs.TURNS):
+            total += p[0] * programs.TIMES[i + 3] * p[1]
+        return total
+
+    for _ in range(2):
+        with pytest.raises(IndexError, match="out of bounds"):
+            td.record(beyond, POINTS[0])
+        with pytest.raises(IndexError, match="out of bounds"):
+            td.gradient(td.GuardedTape(beyond), POINTS[0])
+    assert loops_of(td.record(programs.zipped, POINTS[0]))
+
+
+def test_a_function_that_catches_everything_is_recorded_again():
+    def cautious(p):
+        total = 0.0
+        try:
+            for t in programs.TIMES:
+                total += p[0] * t * t + p[1]
+        except BaseException:  # noqa: BLE001 -- which it is to be tried with
+            return -1.0 * p[0]
+        return total
+
+    x = POINTS[1]
+    np.testing.assert_allclose(td.record(cautious, POINTS[0])(x), cautious(x), rtol=1e-12)
+    np.testing.assert_allclose(td.gradient(td.GuardedTape(cautious), x), differences(cautious, x), rtol=1e-6)
+
+
+def test_short_loops_are_recorded_turn_by_turn(monkeypatch):
+    monkeypatch.setattr(record, "LONG", 10_000)
+    assert not loops_of(td.record(programs.zipped, POINTS[0]))
