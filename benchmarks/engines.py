@@ -155,6 +155,9 @@ def applies(engine: str, problem: Problem) -> bool:
         from .outside.torch_versions import version as torch_version
 
         return torch_version(problem) is not None
+    if engine == "jax.jit":
+        # XLA asks for more than 24 GB to compile 4,000 operations on small arrays.
+        return problem.name != "tree"
     if engine == "CasADi":
         from .casadi_versions import version
 
