@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.functions.merging.run_time.entries import Over, entries_of
 from tapediff.ops.control.calls import LOOP
 from tapediff.recording import record
 from tapediff.targets.guarded import record_path
@@ -122,6 +123,12 @@ def test_a_function_that_catches_everything_is_recorded_again():
     x = POINTS[1]
     np.testing.assert_allclose(td.record(cautious, POINTS[0])(x), cautious(x), rtol=1e-12)
     np.testing.assert_allclose(td.gradient(td.GuardedTape(cautious), x), differences(cautious, x), rtol=1e-6)
+
+
+def test_endless_ranges_take_no_memory():
+    assert entries_of(range(10**12)) is None
+    assert entries_of(Over(zip, [range(10**12), programs.TIMES])) is None
+    assert entries_of(Over(zip, [range(10**3), programs.TIMES])).length == programs.TURNS
 
 
 def test_short_loops_are_recorded_turn_by_turn(monkeypatch):

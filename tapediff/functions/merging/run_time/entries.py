@@ -11,8 +11,8 @@ from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import note_plain
 
-# Loops of fewer turns are recorded turn by turn.
-SHORTEST = 200
+# Loops of fewer turns are recorded turn by turn, and so are those over longer ranges, whose entries would take half a gigabyte.
+SHORTEST, LONGEST_RANGE = 200, 1 << 26
 
 
 class Over:
@@ -48,7 +48,7 @@ def entries_of(values: Tree) -> Entries | None:
 def _of_values(values: Tree) -> Entries | None:
     kind = type(values)
     if kind is range:
-        return _of_array(np.arange(values.start, values.stop, values.step, dtype=np.int64), False)
+        return None if len(values) > LONGEST_RANGE else _of_array(np.arange(values.start, values.stop, values.step, dtype=np.int64), False)
     if kind is np.ndarray or kind is TrackedArray:
         return _of_array(values, False) if values.ndim and values.dtype in _DTYPES else None
     if kind in (list, tuple) and len(values) >= SHORTEST:
