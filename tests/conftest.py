@@ -49,7 +49,7 @@ SLOW = tuple(
     f"tests/{name}.py" for name in (
         "base/test_fork_locks", "base/test_operating_system", "compiler/bytecode/test_translate", "functions/test_primitive",
         "numpy_api/test_complex", "numpy_api/test_kinds", "passes/rolling/test_random_loops", "test_implicit", "test_random",
-        "transforms/test_exchange_loops", "transforms/test_triplets",
+        "transforms/lanes/test_exchange_loops", "transforms/lanes/test_wavefronts", "transforms/test_triplets",
     )
 )  # fmt: skip
 

@@ -29,6 +29,11 @@ class Rewriter:
         self.instructions.append(_new_tuple(Instruction, (op, inputs, params, type_, site)))
         return len(self.instructions) - 1
 
+    def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
+        """Emit an operation on values of the new tape, and work out its type; it belongs to no line of the user's."""
+        type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
+        return self.emit(op, inputs, params, type_, None)
+
     def constant(self, value: Operand, type_: ValueType) -> int:
         array = np.array(value, dtype=type_.dtype, order="C")
         array.flags.writeable = False

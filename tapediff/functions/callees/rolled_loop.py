@@ -74,10 +74,16 @@ def _with_states(tape: Tape) -> Tape | None:
 def _rolled(straight: Tape) -> Tape:
     # Imported when the first tape is prepared: a tenth of the time of `import tapediff`.
     from ...passes.rolling.reroll import reroll
-    from ...transforms.exchange_loops import exchange_loops
+    from ...transforms.lanes.exchange_loops import exchange_loops
+    from ...transforms.lanes.wavefronts import wavefronts
     from .tape_callee import callee_of
 
     made = exchange_loops(reroll(straight, callee_of), callee_of)
+    if wavefronts.__name__ not in settings.left_out:
+        # Numbers that cells read of an array are lanes; of an array as a whole there is one for all of them.
+        split = split_constants(made)
+        tables = wavefronts(split, callee_of)
+        made = made if tables is split else tables
     return straight if made is straight else dead_code(made)
 
 

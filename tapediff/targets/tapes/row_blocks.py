@@ -16,7 +16,7 @@ from ...functions.callees.tape_callee import callee_of
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL, CALL_VARIANT, RECALL
 from ...passes.pipeline import run_passes
-from ...transforms.exchange_loops import exchange_loops
+from ...transforms.lanes.exchange_loops import exchange_loops
 from ...transforms.map_rows import RowsCannotBeMapped, map_rows
 from ..backends import NATIVE, make_kernel
 from .operator_tapes import vjp_tape, with_constants

@@ -6,7 +6,7 @@ import pytest
 import tapediff as td
 from tapediff.functions.callees.rolled_loop import rolled
 from tapediff.ops.control.calls import LOOP
-from tapediff.transforms import exchange_loops
+from tapediff.transforms.lanes import exchange_loops
 
 COUNT, STEPS = 9, 40
 SHOCKS = np.random.default_rng(5).normal(size=(COUNT, STEPS))

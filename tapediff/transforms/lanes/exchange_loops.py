@@ -21,15 +21,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Param, TupleType, ValueType
-from ..ir.rewriter import Rewriter
-from ..ir.tape import Tape
-from ..ops import Elementwise
-from ..ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
-from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
-from ..ops.control.calls import GET, LOOP, LoopForm, loop_items
-from ..passes.rolling.vectorize import is_batchable, spread
-from .map_rows import LoopCallee, RowMapper, map_rows, reached_from
+from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Param, TupleType, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops import Elementwise
+from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
+from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ...passes.rolling.vectorize import is_batchable, spread
+from ..map_rows import LoopCallee, RowMapper, map_rows, reached_from
+from .body_parts import emit_loop, part_of_body
 
 # Fewer iterations fill no lanes; the arrays of more would leave the second cache at every step.
 FEWEST, MOST = 4, 1 << 14
@@ -165,17 +166,11 @@ class _Halves:
         operands = [made.number[i] for i in loop.inputs]
         carries, streams = operands[: form.carries], operands[form.carries : form.carries + form.streams]
         constants = operands[form.carries + form.streams :]
-        first = self._loop(made, self.free, replace(form, carries=0, backwards=False), (*streams, *constants), loop)
+        first = emit_loop(made, self.free, replace(form, carries=0, backwards=False), (*streams, *constants), loop.site)
         read = [*(streams[k] for k in self.streams), *first]
-        last = self._loop(made, self.rest, replace(form, streams=len(read)), (*carries, *read, *constants), loop)
+        last = emit_loop(made, self.rest, replace(form, streams=len(read)), (*carries, *read, *constants), loop.site)
         others = iter(last)
         return [first[self.direct[k]] if k in self.direct else next(others) for k in range(len(last) + len(self.direct))]
-
-    @staticmethod
-    def _loop(made: Rewriter, callee: Param, form: LoopForm, operands: tuple[int, ...], loop: Instruction) -> list[int]:
-        type_ = TupleType(loop_items(callee, form))
-        number = made.emit(LOOP, operands, (callee, form), type_, loop.site)
-        return [made.emit(GET, (number,), (k,), item, loop.site) for k, item in enumerate(type_.items)]
 
 
 def _halves(loop: Instruction, loop_callee: LoopCallee) -> _Halves | None:
@@ -190,30 +185,16 @@ def _halves(loop: Instruction, loop_callee: LoopCallee) -> _Halves | None:
     direct = [v for k, v in enumerate(body.outputs) if k >= form.carries and v in set(computed)]
     crossing = [n for n in computed if n in read or n in body.outputs]
     constants = body.inputs[form.carries + form.streams :]
-    free = _part(body, [*body.inputs[form.carries :]], crossing, [n for n in range(len(after)) if not after[n]])
+    free = part_of_body(body, [*body.inputs[form.carries :]], crossing, [n for n in range(len(after)) if not after[n]])
     if any(i.op is LOOP for n, i in enumerate(body.instructions) if after[n]) or not _may_exchange(free, form.length):
         return None
     kept = [v for k, v in enumerate(body.outputs) if k < form.carries or v not in direct]
     needed = {*read, *kept}
     streams = tuple(k for k, v in enumerate(body.inputs[form.carries : form.carries + form.streams]) if v in needed)
     sources = [*body.inputs[: form.carries], *(body.inputs[form.carries + k] for k in streams), *crossing, *constants]
-    rest = _part(body, sources, kept, [n for n, i in enumerate(body.instructions) if after[n] or i.op is CONSTANT])
+    rest = part_of_body(body, sources, kept, [n for n, i in enumerate(body.instructions) if after[n] or i.op is CONSTANT])
     places = {k: crossing.index(v) for k, v in enumerate(body.outputs) if k >= form.carries and v in direct}
     return _Halves(loop_callee(free), loop_callee(rest), streams, places)
-
-
-def _part(body: Tape, inputs: Sequence[int], outputs: Sequence[int], wanted: Sequence[int]) -> Tape:
-    """A tape of some instructions of a body, whose inputs are values of it."""
-    made = Rewriter(body)
-    for position, old in enumerate(inputs):
-        made.number[old] = made.emit(INPUT, (), (position,), body.instructions[old].type, None)
-    given = set(inputs)
-    for old in wanted:
-        if old not in given and body.instructions[old].op is not INPUT:
-            made.number[old] = made.copy(old)
-    active = tuple(k for k, old in enumerate(inputs) if body.instructions[old].type.is_float)
-    numbers = tuple(made.number[old] for old in inputs)
-    return Tape(tuple(made.instructions), numbers, tuple(made.number[v] for v in outputs), body.name, active, True)
 
 
 def _is_special(form: LoopForm) -> bool:
