@@ -12,6 +12,7 @@ from ...passes.loops.known_conditions import known_conditions
 from ...passes.loops.last_values import last_values
 from ...passes.loops.split_constants import split_constants
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
+from ...passes.rolling.shrinking_arrays import shrinking_arrays
 from ...passes.rolling.states import states
 from ...passes.simplify.dead_code import dead_code
 from ...passes.simplify.forward_writes import forward_writes
@@ -78,13 +79,27 @@ def _rolled(straight: Tape) -> Tape:
     from ...transforms.lanes.wavefronts import wavefronts
     from .tape_callee import callee_of
 
-    made = exchange_loops(reroll(straight, callee_of), callee_of)
+    made = exchange_loops(_with_lengths_alike(straight) or reroll(straight, callee_of), callee_of)
     if wavefronts.__name__ not in settings.left_out:
         # Numbers that cells read of an array are lanes; of an array as a whole there is one for all of them.
         split = split_constants(made)
         tables = wavefronts(split, callee_of)
         made = made if tables is split else tables
     return straight if made is straight else dead_code(made)
+
+
+def _with_lengths_alike(straight: Tape) -> Tape | None:
+    """The tape with its loops, where arrays that get shorter at every turn would keep them from being found; None for others."""
+    from ...passes.rolling.reroll import reroll
+    from .tape_callee import callee_of
+
+    if shrinking_arrays.__name__ in settings.left_out:
+        return None
+    alike = shrinking_arrays(straight)
+    if alike is straight:
+        return None
+    made = reroll(dead_code(alike), callee_of)
+    return made if LEAST_SHRUNK * len(made.instructions) <= len(straight.instructions) else None
 
 
 def prepared(tape: Tape) -> Tape:

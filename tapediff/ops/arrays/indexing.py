@@ -93,6 +93,8 @@ ASSEMBLE = Op(
     params=("regions", "shape", "disjoint"),
     lower=lambda low, i: low.assemble(i),
     batching=Batching(lambda batch, i: batch.assembled(i), lambda i, types, fixed: bool(i.params[2])),
+    # A copy, and a loop to begin for each part.
+    additions=lambda type_, parts: type_.size + 4.0 * len(parts),
     floats_only=False,
     linear=True,
     examples=lambda rng: [
