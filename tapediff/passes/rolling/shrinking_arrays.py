@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType
+from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType, columns_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
@@ -50,7 +50,9 @@ class _Run:
 
 def shrinking_arrays(tape: Tape) -> Tape:
     """The tape with such turns; the tape itself where there are none. Cost: linear in the number of instructions."""
-    if len({i.type for i in tape.instructions}) < FEWEST_TURNS:
+    columns = columns_of(tape.instructions)
+    kinds = tape.instructions if columns is None else columns.templates
+    if len({i.type for i in kinds}) < FEWEST_TURNS:
         return tape
     sequence = [n for n, i in enumerate(tape.instructions) if i.op is not CONSTANT and i.op is not INPUT]
     runs = _runs(tape, sequence)
