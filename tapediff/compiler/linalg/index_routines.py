@@ -6,11 +6,13 @@ argsort and searchsorted. The order among equal elements and the place of NaN ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..llvm.builder import VOID, Function, module_text
-from ..llvm.memory import Array
-from ..llvm.values import F64, I1, I64, PTR, Value, least, select
+from ..llvm.memory import Array, Location
+from ..llvm.values import F64, I1, I64, PTR, Value, constant, least, select
 from .sorting import argsort as argsort_text
 
 
@@ -107,39 +109,86 @@ def _extremum(name: str, kind: str) -> str:
     return module_text(f)
 
 
+# In what order values come is judged by so many of them, and by how large a share of these is below the one before.
+JUDGED, SHARE = 64, 8
+
+
 def _searchsorted() -> str:
-    """Bisection that begins beside the answer before: of ascending values the next is mostly there."""
+    """Ascending values are searched beside the answer before, where the next one mostly is; others by bisections without jumps."""
     f = Function(PREFIX + "searchsorted", VOID, sorted=PTR, wanted=PTR, out=PTR, extent=I64, count=I64, right=I64)
     sorted_values, wanted, out = Array(f.parameters[0], F64), Array(f.parameters[1], F64), Array(f.parameters[2], I64)
     extent, count, right = f.parameters[3:]
+
+    def goes_right(place: Value, value: Value) -> Value:
+        other, is_nan = sorted_values[place], value != value
+        return select(right != 0, (other <= value) | is_nan, (other < value) | (is_nan & (other == other)))
+
+    judged, descents, one = least(count, JUDGED), f.variable(I64, 0), constant(f, 1, I64)
+    with f.loop(1, judged) as k:
+        descents.value = descents.value + select(wanted[k] < wanted[k - 1], one, 0)
+    with f.if_((descents.value * SHARE > judged) & (extent > 0)):
+        with f.if_(right != 0):
+            _bisect_without_jumps(f, sorted_values, wanted, out, goes_right, lambda other, value: other <= value)
+        with f.else_():
+            _bisect_without_jumps(f, sorted_values, wanted, out, goes_right, lambda other, value: other < value)
+    with f.else_():
+        _search_beside(f, sorted_values, wanted, out, goes_right)
+    f.return_()
+    return module_text(f)
+
+
+Test = Callable[[Value, Value], Value]
+
+
+def _bisect_without_jumps(f: Function, sorted_values: Array, wanted: Array, out: Array, goes_right: Test, is_before: Test) -> None:
+    """Which half has the answer is a number, not a jump, of which every other one would be predicted wrongly."""
+    extent, count = f.parameters[3:5]
+    low, high, rest, one = f.variable(I64, 0), f.variable(I64, 0), f.variable(I64, 0), constant(f, 1, I64)
+    with f.loop(0, count) as k:
+        value = wanted[k]
+        low.value, rest.value = 0, extent
+        with f.repeat() as halve:
+            # The answer is one of low, ..., low + rest.
+            halve.leave_if(rest.value <= 1)
+            half = rest.value >> 1
+            low.value = low.value + f.chosen(is_before(sorted_values[low.value + half - 1], value), half, 0)
+            rest.value = rest.value - half
+        low.value = low.value + f.chosen(is_before(sorted_values[low.value], value), one, 0)
+        with f.if_(value != value, rarely=True):
+            # Comparisons know no place for NaN.
+            low.value, high.value = 0, extent
+            _bisect(f, low, high, value, goes_right)
+        out[k] = low.value
+
+
+def _search_beside(f: Function, sorted_values: Array, wanted: Array, out: Array, goes_right: Test) -> None:
+    extent, count = f.parameters[3:5]
     low, high, stride, is_behind = f.variable(I64, 0), f.variable(I64, 0), f.variable(I64, 0), f.variable(I1, False)
     with f.loop(0, count) as k:
         value, guess = wanted[k], low.value
-
-        def goes_right(place: Value, value: Value = value) -> Value:
-            other, is_nan = sorted_values[place], value != value
-            return select(right != 0, (other <= value) | is_nan, (other < value) | (is_nan & (other == other)))
-
         low.value, high.value, is_behind.value = 0, extent, False
         with f.if_(guess < extent):
-            is_behind.value = goes_right(guess)
+            is_behind.value = goes_right(guess, value)
         with f.if_(is_behind.value):
             low.value, stride.value = guess + 1, 1
             with f.repeat() as gallop:
                 gallop.leave_if(low.value + stride.value >= extent)
-                gallop.leave_if(~goes_right(low.value + stride.value))
+                gallop.leave_if(~goes_right(low.value + stride.value, value))
                 low.value, stride.value = low.value + stride.value + 1, stride.value << 1
             high.value = least(low.value + stride.value, extent)
         with f.else_():
             high.value = guess
             with f.if_(guess > 0):
-                is_before = goes_right(guess - 1)
+                is_before = goes_right(guess - 1, value)
                 low.value, high.value = select(is_before, guess, low.value), select(is_before, guess, guess - 1)
-        with f.repeat() as search:
-            search.leave_if(low.value >= high.value)
-            middle = (low.value + high.value) >> 1
-            is_right = goes_right(middle)
-            low.value, high.value = select(is_right, middle + 1, low.value), select(is_right, high.value, middle)
+        _bisect(f, low, high, value, goes_right)
         out[k] = low.value
-    f.return_()
-    return module_text(f)
+
+
+def _bisect(f: Function, low: Location, high: Location, value: Value, goes_right: Test) -> None:
+    """The answer, which is one of low, ..., high, in `low`."""
+    with f.repeat() as search:
+        search.leave_if(low.value >= high.value)
+        middle = (low.value + high.value) >> 1
+        is_right = goes_right(middle, value)
+        low.value, high.value = select(is_right, middle + 1, low.value), select(is_right, high.value, middle)

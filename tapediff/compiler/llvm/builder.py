@@ -109,6 +109,7 @@ class Function(Code):
         parameters: their values.
         has_ended: whether the block that is being filled has its return or jump.
         has_rare_branches: whether branches have weights, which the module then has to declare.
+        has_choices: whether values are chosen without a jump, for which the module has to declare something as well.
     """
 
     def __init__(self, name: str, result: str, /, attributes: str = "nounwind", **parameters: str) -> None:
@@ -117,7 +118,7 @@ class Function(Code):
         self.parameters = tuple(Value(self, f"%{p}", kind, 1) for p, kind in parameters.items())
         self._attributes = attributes
         self._slots: list[str] = []
-        self.has_ended = self.has_rare_branches = False
+        self.has_ended = self.has_rare_branches = self.has_choices = False
         # By the label behind an `if_` that is just written: the line of its branch, and whether its end is reached.
         self._open: dict[str, tuple[int, str, bool]] = {}
 
@@ -160,6 +161,12 @@ class Function(Code):
         self._end(f"br i1 {require(condition, I1).ref}, label %{then}, label %{otherwise}{weights}")
 
     # Values and memory
+
+    def chosen(self, condition: Value, number: Value, otherwise: int) -> Value:
+        """A whole number where a condition holds that no processor predicts; LLVM may make a jump of any other selection in a loop."""
+        self.has_choices = True
+        test, kind = require(condition, I1).ref, TYPES[require(number, I64).kind, 1]
+        return Value(self, self.emit(f"select i1 {test}, {kind} {number.ref}, {kind} {otherwise}, !unpredictable !1"), I64, 1)
 
     def external(self, symbol: str) -> Value:
         """The address that the linker is given for a symbol."""
@@ -284,4 +291,5 @@ def module_text(*functions: Function) -> str:
     declarations = dict.fromkeys(d for f in functions for d in f.declarations if d not in own)
     definitions = [*(f.definition("internal ") for f in internal), exported.definition()]
     metadata = ['!0 = !{!"branch_weights", i32 1, i32 1000}'] * any(f.has_rare_branches for f in functions)
+    metadata += ["!1 = !{}"] * any(f.has_choices for f in functions)
     return "\n".join([*declarations, *definitions, *metadata])

@@ -31,7 +31,7 @@ def test_positions_are_numpys_in_kernels_and_listings(name, shape):
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("count", [0, 1, 9])
+@pytest.mark.parametrize("count", [0, 1, 2, 9, 33])
 def test_searches_are_numpys_in_kernels_and_listings(side, count):
     """In sorted arrays with ties and NaN at the end."""
 
@@ -46,6 +46,19 @@ def test_searches_are_numpys_in_kernels_and_listings(side, count):
         listed = [np.empty(20, np.int64)]
         run_listing(compiled.kernel(None).program, [a, v], listed)
         assert np.array_equal(listed[0], f(a, v))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("count", [1, 2, 3, 63, 64, 65, 1000])
+def test_searches_of_many_values_are_numpys_in_any_order(side, count):
+    """Ascending and in no order, between the entries, at them, and beyond both ends; a few of them NaN."""
+    compiled = td.compile(lambda a, v: np.searchsorted(a, v, side=side) + 0, np.arange(float(count)), np.zeros(300))
+    for _ in range(10):
+        a = np.sort(RNG.normal(size=count).round(2))
+        v = np.where(RNG.random(300) < 0.5, RNG.choice(a, 300), RNG.normal(size=300) * 2.0)
+        v[RNG.random(300) < 0.02] = np.nan
+        for order in (v, np.sort(v), np.sort(v)[::-1].copy(), np.concatenate([np.sort(v[:150]), v[150:]])):
+            assert np.array_equal(compiled(a, order), np.searchsorted(a, order, side=side))
 
 
 @pytest.mark.parametrize("find", [np.argmax, np.argmin])
