@@ -237,6 +237,8 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, np.inf, -np.inf, np.nan, 1e
 
 # SciPy's function takes hours at 1e300, and does not end at infinity.
 ENDLESS = {"hyp1f1"}
+# SciPy's is infinite where it is 714.
+WRONG_IN_SCIPY = {"gammaln": 1e-310}
 
 
 @pytest.mark.parametrize("name", [name for name in ELEMENTWISE if all(d.kind == "f" for d in REGISTRY[name].samples)])
@@ -244,7 +246,7 @@ def test_the_kernel_agrees_with_numpy_at_special_points(name):
     """Zeros of both signs, infinities, NaN, subnormal, huge: same value, same sign of zero."""
     op = REGISTRY[name]
     # Where the first input only selects the function, SciPy's answers at its infinity are not to be copied.
-    points = SPECIAL[~(np.abs(SPECIAL) >= 1e300)] if name in ENDLESS else SPECIAL
+    points = SPECIAL[~(np.abs(SPECIAL) >= 1e300)] if name in ENDLESS else SPECIAL[SPECIAL != WRONG_IN_SCIPY.get(name)]
     choices = [d.draw(np.random.default_rng(5), (5,)) if k in op.not_differentiated else points for k, d in enumerate(op.samples)]
     pairs = np.meshgrid(*choices)
     vectors = [np.ascontiguousarray(p.ravel()) for p in pairs]

@@ -12,7 +12,9 @@ from ...ops.elementwise import counter_based as numpy_counter_based
 from . import arithmetic as math_arithmetic
 from . import bessel as math_bessel
 from . import counter_based as math_counter_based
+from . import error_functions as math_error
 from . import exponential as math_exponential
+from . import gamma_functions as math_gamma
 from . import logarithmic as math_logarithmic
 from . import power as math_power
 from . import simd as lanes
@@ -48,6 +50,8 @@ _LOGARITHMIC = (
 _TRIGONOMETRIC = ("sin", "cos", "tan", "arctan", "arctan2", "arcsin", "arccos")
 _COUNTER_BASED = ("random_bits", "random_unit")
 _BESSEL = ("i0e", "i1e")
+_ERROR = ("erf", "erfc", "erfcx", "ndtr", "log_ndtr")
+_GAMMA = ("gammaln", "digamma")
 _POWER = ("power", "integer_power", "cbrt", "hypot")
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -62,12 +66,15 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     **{name: getattr(math_counter_based, name) for name in _COUNTER_BASED},
     **math_special.SPECIAL_FUNCTIONS,
     **{name: getattr(math_bessel, name) for name in _BESSEL},
+    **{name: getattr(math_error, name) for name in _ERROR},
+    **{name: getattr(math_gamma, name) for name in _GAMMA},
+    "psi": math_gamma.digamma,
     "polygamma": math_special.polygamma,
     "zeta": math_special.zeta,
 }
 
 # Functions that call a scalar routine once for each lane, always.
-CALLED_BY_ELEMENT = frozenset((*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta")) - frozenset(_BESSEL)
+CALLED_BY_ELEMENT = frozenset((*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta")) - frozenset((*_BESSEL, *_ERROR, *_GAMMA, "psi"))
 
 
 def _from_scipy(name: str) -> Callable[..., object]:
@@ -79,7 +86,7 @@ def _result_from_scipy(name: str, position: int) -> Callable[..., object]:
     return lambda x: getattr(importlib.import_module("scipy.special"), name)(x)[position]
 
 
-_SCIPY = (*CALLED_BY_ELEMENT, *_BESSEL, "expit", "log_expit", "logit", "xlogy", "xlog1py")
+_SCIPY = (*CALLED_BY_ELEMENT, *_BESSEL, *_ERROR, *_GAMMA, "psi", "expit", "log_expit", "logit", "xlogy", "xlog1py")
 _OWN = {
     "integer_power",
     "integer_floor_divide",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from .gamma_functions import digamma
 from .power import power
 from .simd import Code, Value, any_lane, as_values, call_scalar, constant, floor, select, type_of
 
@@ -76,7 +77,7 @@ SPECIAL_FUNCTIONS: dict[str, Callable[..., Value]] = {name: _exported(routine) f
 def polygamma(n: int, x: Value) -> Value:
     """The n-th derivative of digamma, for a Python integer n."""
     if n == 0:
-        return SPECIAL_FUNCTIONS["digamma"](x)
+        return digamma(x)
     return math.factorial(n) * (-1.0) ** (n + 1) * zeta(n + 1.0, x)
 
 

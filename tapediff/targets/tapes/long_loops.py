@@ -53,14 +53,25 @@ class LongLoops:
             recorded: records a form of the function, and asks when that has become long whether it is stopped.
             plain_result: what the function gives in plain NumPy.
         """
-        functions = self._functions
+        functions, is_vain = self._functions, False
+
+        def look(recorder: Recorder) -> bool:
+            nonlocal is_vain
+            if self.are_wanted(recorder):
+                return True
+            # A recording that has become as long again without a loop of one turn will not have one.
+            is_vain = not functions.has_long_loops
+            return is_vain
+
         for _ in range(MOST_ATTEMPTS):
             form, results = functions.of(self._f), list[Tree]()
             if form is None:
                 break
             try:
-                tape = recorded(_checked(form, results), self.are_wanted)
+                tape = recorded(_checked(form, results), look)
             except RecordingStopped:
+                if is_vain:
+                    break
                 continue
             except Refused as refused:
                 functions.refuse(refused)

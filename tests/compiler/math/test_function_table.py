@@ -97,6 +97,27 @@ def scaled_bessel(rng):
     return np.concatenate([magnitudes(rng, -30, 30), rng.uniform(-20, 20, COUNT), rng.uniform(7.9, 8.1, COUNT)])
 
 
+def beside_zero_and_far(rng):
+    """Where the complement of the error function is not 0, ever closer to 0."""
+    return np.concatenate([rng.uniform(-6, 27.3, COUNT), magnitudes(rng, -40, 3), rng.uniform(-1.5, 1.5, COUNT)])
+
+
+def normal(rng):
+    """Where the normal distribution function is not 0 nor 1, ever closer to 0."""
+    return np.concatenate([rng.uniform(-38.4, 8, COUNT), magnitudes(rng, -40, 2), rng.uniform(-1.5, 1.5, COUNT)])
+
+
+def scaled_tails(rng):
+    """Where exp(x**2) does not overflow for negative x, to large positive ones."""
+    return np.concatenate([rng.uniform(-26.6, 60, COUNT), np.exp(rng.uniform(-40, 8, COUNT)), rng.uniform(-1.5, 1.5, COUNT)])
+
+
+def gammas(rng):
+    """From subnormal to large, and ever closer to 1, to 2, and to the root of digamma."""
+    edges = [place + magnitudes(rng, -34, -1) for place in (1.0, 2.0, 1.4616321449683622)]
+    return np.concatenate([np.exp(rng.uniform(-740, 700, COUNT)), rng.uniform(0, 12, COUNT), *edges])
+
+
 EXACT = {
     "exp": (mpmath.exp, exponents),
     "exp2": (lambda x: mpmath.power(2, x), exponents),
@@ -127,6 +148,13 @@ EXACT = {
     "hypot": (lambda x, y: mpmath.sqrt(x * x + y * y), points),
     "i0e": (lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), scaled_bessel),
     "i1e": (lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), scaled_bessel),
+    "erf": (mpmath.erf, beside_zero_and_far),
+    "erfc": (mpmath.erfc, beside_zero_and_far),
+    "erfcx": (lambda x: mpmath.erfc(x) * mpmath.exp(x * x), scaled_tails),
+    "ndtr": (mpmath.ncdf, normal),
+    "log_ndtr": (lambda x: mpmath.log1p(-mpmath.ncdf(-x)) if x > 0 else mpmath.log(mpmath.ncdf(x)), normal),
+    "gammaln": (mpmath.loggamma, gammas),
+    "digamma": (mpmath.digamma, gammas),
 }
 NUMPY = {
     **{name: PYTHON_FUNCTIONS[name] for name in EXACT},
@@ -134,6 +162,9 @@ NUMPY = {
     "expit": lambda x: np.where(x < -700, np.exp(np.minimum(x, 0.0)), scipy.special.expit(x)),
     "logit": lambda p: np.where(p < 0.1, np.log(p) - np.log1p(-p), scipy.special.logit(p)),
     "softplus": lambda x: np.logaddexp(0.0, x),
+    # SciPy loses digits of the first in the upper tail, and of the second just below 1.
+    "log_ndtr": lambda x: [float(mpmath.log1p(-mpmath.ncdf(-v))) if 0.0 < v < 40.0 else scipy.special.log_ndtr(v) for v in x],
+    "gammaln": lambda x: [float(mpmath.loggamma(v)) if 0.5 < v < 1.5 else scipy.special.gammaln(v) for v in x],
 }
 NAMES_OF_TWO = (
     "arctan2", "power", "hypot", "logaddexp", "logaddexp2", "xlogy", "xlog1py", "maximum", "minimum", "fmax", "fmin",
@@ -309,8 +340,8 @@ def test_lanes_and_python_mean_the_same(name):
     arguments = random_arguments(name)[:count]
     plain = wrap(PYTHON_FUNCTIONS[name])
     expected = [float(plain(*point)) for point in zip(*arguments)]
-    # fma rounds once over lanes and twice in plain Python; the other functions may differ by 2 ulp each.
-    assert_same(native(wrap(FUNCTIONS[name]), count)(*arguments), expected, arguments, 3e-15)
+    # fma rounds once over lanes and twice in plain Python; the other functions may differ by 2 ulp each. SciPy's gammaln loses digits below 1.
+    assert_same(native(wrap(FUNCTIONS[name]), count)(*arguments), expected, arguments, 1e-14 if name == "gammaln" else 3e-15)
 
 
 def test_both_vocabularies_have_the_same_names():
@@ -318,7 +349,7 @@ def test_both_vocabularies_have_the_same_names():
     assert FUNCTIONS.keys() == PYTHON_FUNCTIONS.keys()
 
 
-@pytest.mark.parametrize("name", [*EXACT, *(n for n in NAMES_OF_TWO if n not in EXACT), "sign", "gammaln"])
+@pytest.mark.parametrize("name", [*EXACT, *(n for n in NAMES_OF_TWO if n not in EXACT), "sign"])
 def test_every_width_gives_the_same_bits(name):
     """A tail that runs one lane at a time cannot be told apart, also where eight have an instruction that one does not use."""
     exact = EXACT.get(name)
