@@ -94,7 +94,7 @@ def tracked_positions_of(index: Operand, shape: tuple[int, ...]) -> Operand:
         IndexError: out of bounds, as NumPy.
         UnsupportedFunction: tracked integers mixed with slices in a way this does not cover.
     """
-    entries = list(index) if type(index) is tuple else [index]
+    entries = [part for entry in (index if type(index) is tuple else (index,)) for part in _as_positions(entry)]
     if any(entry is None for entry in entries):
         raise UnsupportedFunction("a tracked index together with np.newaxis", fix="index first, then add the axis")
     if Ellipsis in [e for e in entries if e is Ellipsis]:
@@ -123,12 +123,20 @@ def tracked_positions_of(index: Operand, shape: tuple[int, ...]) -> Operand:
     return total
 
 
+def _as_positions(entry: Operand) -> tuple[Operand, ...]:
+    """The positions at which a mask of one axis or more holds, along each; any other entry as it is."""
+    if entry is None or is_tracked(entry) or np.ndim(entry) == 0:
+        return (entry,)
+    array = np.asarray(entry)
+    return tuple(np.nonzero(array)) if array.dtype == np.bool_ else (entry,)
+
+
 def in_range(entry: Operand, extent: int, axis: int) -> Operand:
     """Index entries counted from the start; that they are in range is guarded where they are tracked."""
     if not is_tracked(entry):
         entry = np.asarray(entry)
         if entry.dtype.kind not in "iu":
-            raise UnsupportedFunction("a mask together with tracked indices", fix="use np.nonzero(mask) or np.where")
+            raise IndexError("arrays used as indices must be of integer (or boolean) type")
     elif entry.dtype.kind == "f":
         raise IndexError("arrays used as indices must be of integer type; use .astype(int)")
     if not bool(np.all((entry >= -extent) & (entry < extent))):

@@ -43,7 +43,7 @@ def assign(array: Operand, index: Operand, value: Operand) -> None:
             raise IndexError(f"boolean index of shape {index.shape} did not match indexed array of shape {array.shape}")
         new = SELECT(reshape(index, index.shape + (1,) * (array.ndim - index.ndim)), value, array)
     else:
-        positions = _positions(index, array.shape)
+        positions = flat_positions(index, array.shape)
         new = PUT(array, broadcast(_squeezed(value, positions.shape), positions.shape), positions)
     array._store(new)
 
@@ -104,7 +104,8 @@ def _squeezed(value: Operand, shape: tuple[int, ...]) -> Operand:
     return reshape(value, np.shape(value)[extra:]) if extra > 0 and set(np.shape(value)[:extra]) == {1} else value
 
 
-def _positions(index: Operand, shape: tuple[int, ...]) -> Operand:
+def flat_positions(index: Operand, shape: tuple[int, ...]) -> Operand:
+    """Flat positions that an index selects; masks that depend on data are guarded."""
     index = without_masks(index)
     return tracked_positions_of(index, shape) if is_tracked_index(index) else positions_of(index, shape)
 
@@ -284,7 +285,7 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
     if is_basic(indices):
         return assign(a, indices, ufunc(a[indices], *operands))
     a._refresh()
-    positions = _positions(indices, a.shape)
+    positions = flat_positions(indices, a.shape)
     given = [v if is_tracked(v) else as_value(v) for v in operands]
     values = [reshape(broadcast(v, positions.shape), (math.prod(positions.shape),)) for v in given]
     positions = reshape(positions, (math.prod(positions.shape),))

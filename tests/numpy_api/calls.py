@@ -341,6 +341,13 @@ np.triu_indices_from(m)
 m[np.tril_indices_from(m)]
 s[np.triu_indices(3, 1)]
 s[np.mask_indices(3, np.triu)]
+m[m[:, 1] > 0, 2]
+m[m[:, 1] > 0, 1:]
+m[1, m[1] > 0]
+m[..., m[0] > 0]
+m[m[:, 1] > 0, None]
+m[m[:, 1] > -9, i[:3] % 4]
+t[m[:2, :3] > 0, 1:3]
 """
 
 PRODUCTS = """

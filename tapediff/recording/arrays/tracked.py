@@ -17,9 +17,9 @@ from numpy.typing import DTypeLike
 from ... import numpy_api as functions
 from ...base.source_location import user_site
 from ...errors import UnsupportedMethod
-from ...ir.instruction import BOOL, Operand, is_tracked
+from ...ir.instruction import BOOL, Operand
 from ...numpy_api.alternatives import instead_of
-from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
+from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of
 from ...numpy_api.kinds import is_foreign, kind_of, plain_data, shown
 from ...numpy_api.whole_numbers import WholeNumber
 from ...ops.arrays.indexing import GATHER, INDEX, Region, replace
@@ -186,9 +186,7 @@ class TrackedArray(Versioned):
                 part._view = view_of(self, read, write, region)
             return part
         if is_tracked_index(index):
-            if is_tracked(index) and index.dtype == BOOL:
-                return GATHER(self, positions_of(index._recorder.observe(index, "array"), self.shape))
-            return GATHER(self, tracked_positions_of(functions.without_masks(index), self.shape))
+            return GATHER(self, functions.flat_positions(index, self.shape))
         if type(index) is str:
             raise IndexError(f"an array has no column {index!r}; fix: give the columns of a data frame one by one, or as a dict of arrays: "
                              "{name: frame[name].to_numpy() for name in frame}")  # fmt: skip
