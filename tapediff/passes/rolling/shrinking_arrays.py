@@ -129,11 +129,12 @@ def _boundary(tape: Tape, sequence: Sequence[int], start: int, period: int) -> i
         for i in tape.instructions[n].inputs:
             if period <= place.get(i, 0) < 2 * period and tape.instructions[i].type.shape:
                 last_read[place[i]] = k
-    crossing = np.zeros(period, np.int64)
+    # By boundary, by how many more arrays cross it than the one before.
+    changes = np.zeros(3 * period + 1, np.int64)
     for made, read in last_read.items():
-        for boundary in range(made + 1, min(read, made + period) + 1):
-            crossing[boundary % period] += 1
-    return int(np.argmin(crossing))
+        changes[made + 1] += 1
+        changes[min(read, made + period) + 1] -= 1
+    return int(np.argmin(np.cumsum(changes[:-1]).reshape(3, period).sum(axis=0)))
 
 
 # Which instructions give the beginning of what a longer one gives

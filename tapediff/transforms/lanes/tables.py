@@ -14,8 +14,8 @@ from ..map_rows import reached_from
 
 # Bodies of more instructions than this are left alone.
 MOST_VALUES = 100
-# Along shorter rows a wavefront would mostly begin and end.
-SHORTEST_ROW = 12
+# Along shorter rows a wavefront would mostly begin and end; of longer ones the masks would leave the caches.
+SHORTEST_ROW, LONGEST_ROW = 12, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _may_not_stand_there(op: Primitive) -> bool:
 def _cell(recurrence: Instruction) -> Tape | None:
     """The body of a recurrence of numbers that pays as a wavefront; None for others."""
     callee, form = recurrence.params
-    cell = callee.only_tape() if form.carries and is_plain(form) and form.length >= SHORTEST_ROW else None
+    cell = callee.only_tape() if form.carries and is_plain(form) and SHORTEST_ROW <= form.length <= LONGEST_ROW else None
     if cell is None or not all(_is_number(i) for i in cell.instructions):
         return None
     waits = reached_from(cell, cell.inputs[: form.carries])
