@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from ..llvm.values import MEMORY_TYPES, TYPES
+from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.collapse_loops import LANES, collapsed
 from ..loop_ir.program import Access, Literal, LoopNest, Scan, Step
 from ..math.simd import Value, constant, splat
@@ -382,23 +383,9 @@ class Nest:
         return self.code.emit(f"getelementptr {element}, ptr {row}, i64 {place}")
 
     def _scatter(self, step: Step, indices: Value, value: Value, index: str, active: int) -> None:
-        """One lane after the other, as indices may repeat, or a stretch of a row."""
-        if step.write.strides[-1]:
-            address, stride = self._row_address(step.write, indices, index), step.write.strides[-1]
-            if step.combine is not None:
-                old = self.owner.load_lanes(address, stride, value.kind, self.width, active)
-                value = self.accumulators.combined(step, old, value)
-            self.owner.store_lanes(address, stride, value, active)
-            return
-        indices = splat(indices, self.width)
-        element = MEMORY_TYPES[value.kind]
-        for lane in range(active):
-            place, item = indices.ref, value
-            if self.width > 1:
-                place = self.code.emit(f"extractelement {TYPES['i64', self.width]} {indices.ref}, i64 {lane}")
-                picked = self.code.emit(f"extractelement {TYPES[value.kind, self.width]} {value.ref}, i64 {lane}")
-                item = Value(self.code, picked, value.kind, 1)
-            address = self.code.emit(f"getelementptr {element}, ptr {self.rows[step.write]}, i64 {place}")
-            if step.combine is not None:
-                item = self.accumulators.combined(step, self.owner.load(address, value.kind), item)
-            self.owner.store(address, item)
+        combine = None if step.combine is None else partial(self.accumulators.combined, step)
+        stride = step.write.strides[-1]
+        if stride:
+            self.owner.scatter_row(self._row_address(step.write, indices, index), stride, value, active, combine)
+        else:
+            self.owner.scatter(self.rows[step.write], splat(indices, self.width), value, active, combine)
