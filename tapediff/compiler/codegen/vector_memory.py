@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ..llvm.values import MEMORY_TYPES, TYPES
 from ..math.simd import Code, Value
@@ -22,6 +22,10 @@ def pieces(active: int) -> Iterator[tuple[int, int]]:
         length = 1 << ((active - first).bit_length() - 1)
         yield first, length
         first += length
+
+
+def _one(kind: str) -> str:
+    return f"splat ({MEMORY_TYPES[kind]} {'1.0' if kind == 'f64' else '1'})"
 
 
 class LaneMemory:
@@ -46,15 +50,18 @@ class LaneMemory:
         """`width` elements from an address on, `stride` apart; lanes beyond `active` are 1 and touch no memory."""
         if width == 1:
             return self.load(address, kind)
-        element = MEMORY_TYPES[kind]
-        if stride != 1:
-            places = "<" + ", ".join(f"i64 {k * stride}" for k in range(width)) + ">"
-            return self._gathered(address, places, kind, width, active)
-        vector = f"<{width} x {element}>"
-        if active >= width:
-            name = self.code.emit(f"load {vector}, ptr {address}, align {8 if kind != 'i1' else 1}")
-        else:
+        if stride == 1:
+            return self._load_vector(address, kind, width, active)
+        if stride == -1 and active == width:
+            return self._reversed(self._load_vector(self._element(address, kind, 1 - width), kind, width, width))
+        return self._lane_by_lane([self._element(address, kind, lane * stride) for lane in range(active)], kind, width)
+
+    def _load_vector(self, address: str, kind: str, width: int, active: int) -> Value:
+        if active < width:
             name = self._masked_load(address, kind, width, active)
+        else:
+            align = 1 if kind == "i1" else 8
+            name = self.code.emit(f"load <{width} x {MEMORY_TYPES[kind]}>, ptr {address}, align {align}")
         return self._from_memory(name, kind, width)
 
     def _from_memory(self, name: str, kind: str, width: int) -> Value:
@@ -65,64 +72,63 @@ class LaneMemory:
     def _masked_load(self, address: str, kind: str, width: int, active: int) -> str:
         element = MEMORY_TYPES[kind]
         vector, suffix = f"<{width} x {element}>", f"v{width}{'f64' if kind == 'f64' else element}"
-        one = "splat (double 1.0)" if kind == "f64" else f"splat ({element} 1)"
         self.code.declare(f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, <{width} x i1>, {vector})")
         align = 1 if kind == "i1" else 8
         return self.code.emit(
             f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {align}, "
-            f"<{width} x i1> {self.mask(width, active)}, {vector} {one})"
+            f"<{width} x i1> {self.mask(width, active)}, {vector} {_one(kind)})"
         )
 
-    def gather(self, address: str, places: Value, kind: str, width: int, active: int) -> Value:
+    def gather(self, row: str, places: Value, kind: str, width: int, active: int) -> Value:
+        """Elements at computed places; lanes beyond `active` are 1.
+
+        Load by load, as LLVM's gathers compute addresses in vectors and then take them apart: here each place is read as one number,
+        once for all that is read or written there. Gather instructions save nothing on the processors that have had to be made safe.
+        """
         if width == 1:
-            element = MEMORY_TYPES[kind]
-            return self.load(self.code.emit(f"getelementptr {element}, ptr {address}, i64 {places.ref}"), kind)
-        return self._gathered(address, places.ref, kind, width, active)
+            return self.load(self._element(row, kind, places.ref), kind)
+        addresses = [self._element(row, kind, self.piece(places, lane, 1).ref) for lane in range(active)]
+        return self._lane_by_lane(addresses, kind, width)
 
-    def _gathered(self, address: str, places: str, kind: str, width: int, active: int) -> Value:
+    def _element(self, row: str, kind: str, place: int | str) -> str:
+        return self.code.emit(f"getelementptr {MEMORY_TYPES[kind]}, ptr {row}, i64 {place}") if place else row
+
+    def _lane_by_lane(self, addresses: Sequence[str], kind: str, width: int) -> Value:
         element = MEMORY_TYPES[kind]
-        vector, suffix = f"<{width} x {element}>", f"v{width}{'f64' if kind == 'f64' else element}"
-        one = "splat (double 1.0)" if kind == "f64" else f"splat ({element} 1)"
-        pointers = self.code.emit(f"getelementptr {element}, ptr {address}, <{width} x i64> {places}")
-        self.code.declare(
-            f"declare {vector} @llvm.masked.gather.{suffix}.v{width}p0(<{width} x ptr>, i32, <{width} x i1>, {vector})"
-        )
-        align = 1 if kind == "i1" else 8
-        name = self.code.emit(
-            f"call {vector} @llvm.masked.gather.{suffix}.v{width}p0(<{width} x ptr> {pointers}, i32 {align}, "
-            f"<{width} x i1> {self.mask(width, active)}, {vector} {one})"
-        )
-        return self._from_memory(name, kind, width)
+        vector = "poison" if len(addresses) == width else _one(kind)
+        for lane, address in enumerate(addresses):
+            item = self.code.emit(f"load {element}, ptr {address}")
+            vector = self.code.emit(f"insertelement <{width} x {element}> {vector}, {element} {item}, i64 {lane}")
+        return self._from_memory(vector, kind, width)
 
     def store_lanes(self, address: str, stride: int, value: Value, active: int) -> None:
+        """The first `active` lanes to an address and on, `stride` apart."""
+        width, kind = value.width, value.kind
+        if width == 1:
+            self.store(address, value)
+        elif stride == 1:
+            for first, length in pieces(active):
+                self._store_vector(self._element(address, kind, first), self.piece(value, first, length))
+        elif stride == -1 and active == width:
+            self._store_vector(self._element(address, kind, 1 - width), self._reversed(value))
+        else:
+            for lane in range(active):
+                self.store(self._element(address, kind, lane * stride), self.piece(value, lane, 1))
+
+    def _store_vector(self, address: str, value: Value) -> None:
         width, kind = value.width, value.kind
         if width == 1:
             self.store(address, value)
             return
-        if stride == 1 and active < width:
-            for first, length in pieces(active):
-                self.store_lanes(self.lane_at(address, first, kind), 1, self.piece(value, first, length), length)
-            return
-        element = MEMORY_TYPES[kind]
-        vector = f"<{width} x {element}>"
+        vector = f"<{width} x {MEMORY_TYPES[kind]}>"
         name = self.code.emit(f"zext <{width} x i1> {value.ref} to {vector}") if kind == "i1" else value.ref
-        align, suffix = (1, f"v{width}i8") if kind == "i1" else (8, f"v{width}{'f64' if kind == 'f64' else 'i64'}")
-        if stride != 1:
-            mask = f"<{width} x i1> {self.mask(width, active)}"
-            places = "<" + ", ".join(f"i64 {k * stride}" for k in range(width)) + ">"
-            pointers = self.code.emit(f"getelementptr {element}, ptr {address}, <{width} x i64> {places}")
-            self.code.declare(
-                f"declare void @llvm.masked.scatter.{suffix}.v{width}p0({vector}, <{width} x ptr>, i32, <{width} x i1>)"
-            )
-            self.code.line(
-                f"call void @llvm.masked.scatter.{suffix}.v{width}p0({vector} {name}, <{width} x ptr> {pointers}, i32 {align}, {mask})"
-            )
-        else:
-            self.code.line(f"store {vector} {name}, ptr {address}, align {align}")
+        self.code.line(f"store {vector} {name}, ptr {address}, align {1 if kind == 'i1' else 8}")
 
-    def lane_at(self, address: str, first: int, kind: str) -> str:
-        """The address of a lane of the contiguous ones that begin at `address`."""
-        return self.code.emit(f"getelementptr {MEMORY_TYPES[kind]}, ptr {address}, i64 {first}") if first else address
+    def _reversed(self, value: Value) -> Value:
+        vector, width = TYPES[value.kind, value.width], value.width
+        lanes = ", ".join(f"i32 {k}" for k in reversed(range(width)))
+        name = self.code.emit(f"shufflevector {vector} {value.ref}, {vector} poison, <{width} x i32> <{lanes}>")
+        return Value(self.code, name, value.kind, width)
 
     def piece(self, value: Value, first: int, length: int) -> Value:
         """`length` lanes of a vector, from the lane `first` on."""
@@ -140,7 +146,7 @@ class LaneMemory:
         """Store at computed places, or combine with what is there: one lane after the other, as places may repeat."""
         for lane in range(active):
             place, item = self.piece(places, lane, 1), self.piece(value, lane, 1)
-            address = self.code.emit(f"getelementptr {MEMORY_TYPES[value.kind]}, ptr {row}, i64 {place.ref}")
+            address = self._element(row, value.kind, place.ref)
             self.store(address, item if combine is None else combine(self.load(address, value.kind), item))
 
     def scatter_row(self, address: str, stride: int, value: Value, active: int, combine: Combine | None) -> None:
@@ -153,6 +159,6 @@ class LaneMemory:
             self.store_lanes(address, stride, combine(old, value), active)
             return
         for first, length in pieces(active):
-            place = self.lane_at(address, first, value.kind)
+            place = self._element(address, value.kind, first)
             old = self.load_lanes(place, 1, value.kind, length, length)
             self.store_lanes(place, 1, combine(old, self.piece(value, first, length)), length)
