@@ -34,7 +34,9 @@ def schedule(steps: Sequence[Item], storages: Sequence[Storage]) -> list[Group]:
     late = [s for s in steps if _writes_output(s, storages)]
     # Additions at computed places join the nest that has what they add, if the array is filled before it.
     scattered = {s.write.storage for s in steps if isinstance(s, Step) and s.write.index_read >= 0 and s.domain != ()}
-    early = [s for s in steps if _fills(s, scattered) and not _writes_output(s, storages)] if len(scattered) <= MOST_FILLED_EARLY else []
+    fills = [s for s in steps if _fills(s, scattered)] if len(scattered) <= MOST_FILLED_EARLY else []
+    # Of the caller's arrays only where nothing can fail.
+    early = fills if not any(map(_may_fail, steps)) else [s for s in fills if not _writes_output(s, storages)]
     for step in early:
         scheduler.add(step)
     placed = set(map(id, (*late, *early)))
@@ -42,8 +44,10 @@ def schedule(steps: Sequence[Item], storages: Sequence[Storage]) -> list[Group]:
         if id(step) not in placed:
             scheduler.add(step)
     scheduler.last_veto = max(scheduler.last_exit, scheduler.last_failing_call)
+    placed = set(map(id, early))
     for step in late:
-        scheduler.add(step)
+        if id(step) not in placed:
+            scheduler.add(step)
     return [group.frozen() if isinstance(group, (_Straight, _Nest)) else group for group in scheduler.groups]
 
 
@@ -52,6 +56,10 @@ def _fills(step: Item, storages: set[int]) -> bool:
     if not isinstance(step, Step):
         return False
     return step.write.storage in storages and step.write.index_read < 0 and all(isinstance(r, Literal) for r in step.reads)
+
+
+def _may_fail(step: Item) -> bool:
+    return isinstance(step, (Exit, Invoke)) or (isinstance(step, RoutineCall) and step.failure >= 0)
 
 
 def _writes_output(step: Item, storages: Sequence[Storage]) -> bool:

@@ -214,3 +214,56 @@ def test_additions_to_rows_join_the_nest_of_what_they_add(columns, monkeypatch):
     monkeypatch.setattr(fusion, "MOST_FILLED_EARLY", -1)
     apart = td.compile(f, u)
     assert (value, gradient.tobytes()) == (td.value_and_gradient(apart, u)[0], td.gradient(apart, u).tobytes())
+
+
+SPREAD = np.random.default_rng(5).integers(0, 9, 40)
+
+
+def test_additions_to_a_result_share_the_loop_of_what_they_add():
+    """Where nothing can fail the result is set to zero first; rows are then read once."""
+
+    def f(x):
+        return np.sum(np.sin(x[SPREAD]))
+
+    x = np.random.default_rng(6).normal(size=(9, 3))
+    groups = td.compile(f, x).kernel((0,)).program.groups
+    assert len([g for g in groups if isinstance(g, LoopNest) and g.domain == (40, 3)]) == 1
+    td.testing.check_gradient(td.compile(f, x), f, x)
+
+
+def test_results_are_not_touched_before_what_may_fail():
+    """A guard, and a factorisation: the caller's array is as it was."""
+
+    def guarded(x):
+        return np.sum(x[SPREAD] ** 2) if x[0] > 0 else np.sum(x[SPREAD])
+
+    def factorised(x):
+        return np.sum(x[SPREAD] ** 2) + np.linalg.cholesky(np.diag(x))[0, 0]
+
+    for f, error in ((guarded, td.GuardFailed), (factorised, np.linalg.LinAlgError)):
+        compiled, out = td.compile(f, np.ones(9)), np.full(9, 7.0)
+        with pytest.raises(error):
+            td.gradient(compiled, -np.ones(9), out=out)
+        np.testing.assert_array_equal(out, 7.0)
+        np.testing.assert_allclose(td.gradient(compiled, np.ones(9), out=out), td.gradient(td.record(f, np.ones(9)), np.ones(9)))
+
+
+def test_a_result_may_lie_where_its_argument_is():
+    """The argument is read before the sum that overwrites it begins; also where it is the carry of a loop."""
+
+    def f(x):
+        return np.sum(x[SPREAD] ** 3)
+
+    x = np.random.default_rng(7).normal(size=9)
+    expected = td.gradient(td.record(f, x), x)
+    np.testing.assert_allclose(td.gradient(td.compile(f, x), x, out=x), expected, rtol=1e-14)
+
+    def spread(x):
+        def step(carry, _):
+            y = np.zeros(9)
+            np.add.at(y, SPREAD, 0.3 * np.sin(carry[SPREAD[::-1]]))
+            return y, None
+
+        return np.sum(td.scan(step, x, None, length=5)[0] ** 2)
+
+    td.testing.check_gradient(td.compile(spread, x), spread, x)
