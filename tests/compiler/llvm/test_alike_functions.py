@@ -8,11 +8,11 @@ from tapediff.compiler.codegen import emitter
 from tapediff.compiler.llvm.alike_functions import FEWEST_ALIKE, alike_functions
 from tapediff.compiler.schedule import merge_nearly_equal, split_long
 
-X, LENGTHS = np.linspace(-1.0, 1.5, 95), range(9, 90, 9)
+X, LENGTHS = np.linspace(-1.0, 1.5, 95), range(6, 90, 4)
 
 
 def pieces(x):
-    """Arrays of other lengths: whole vectors and last ones under a mask, masks in memory, a costly function; planes."""
+    """Arrays of other lengths: whole vectors and last ones that are not full, masks in memory, a costly function; planes."""
     total, table = 0.0, np.linspace(0.1, 2.0, 95)
     for n in LENGTHS:
         total = total + np.sum(np.maximum(0.3 * x[:n], x[1 : n + 1] * table[:n]) * np.exp(-table[n] * x[:n]))
