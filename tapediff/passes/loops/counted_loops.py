@@ -1,4 +1,4 @@
-"""Turns what loops read at positions that they count into streams, and drops the guards on such positions, which hold at every iteration.
+"""Turns what loops read at positions that are known into streams, and drops the guards on such positions, which hold at every iteration.
 
 `td.fori_loop(0, 100, lambda k, s: s + x[k], 0.0)` asks at every iteration whether k is a position of x, and gathers x[k]. But k is a carry
 that begins at 0 and grows by 1, so that its values are known:
@@ -7,7 +7,8 @@ that begins at 0 and grows by 1, so that its values are known:
         check 0 <= k < 100         →         s = s + x_k
         s = s + x[k]
 
-As a loop of streams it has one path, and what does not depend on its carries is computed for all iterations at once.
+As a loop of streams it has one path, and what does not depend on its carries is computed for all iterations at once. Streams of constant
+whole numbers are known as well: so td.scan(..., np.arange(100)) reads x, and so do long loops over a range.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a loop that counts is taken apart.
+    """How a loop of known positions is taken apart.
 
     Attributes:
         body: the tape of an iteration before.
@@ -102,13 +103,14 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
         return None
     first = [tape.instructions[i] for i in loop.inputs[form.leading : form.leading + form.carries]]
     steps = _steps(body, first)
-    if not steps:
-        return None
     starts = {k: int(first[k].params[0]) for k in steps}
-    given = zip(body.inputs[form.carries + form.streams :], loop.inputs[form.leading + form.carries + form.streams :])
-    tables = {n: tape.instructions[i].params[0] for n, i in given if _is_table(tape.instructions[i])}
-    key = "counted", form, *starts.items(), *((n, sha256(table.tobytes()).digest()) for n, table in tables.items())
-    return callee.once(key, lambda: _made(callee, body, form, starts, steps, tables))
+    given = {n: tape.instructions[i] for n, i in zip(body.inputs, loop.inputs[form.leading :])}
+    whole = {n: i.params[0] for n, i in given.items() if _is_table(i) and n not in body.inputs[: form.carries]}
+    rows = {n: whole.pop(n) for n in body.inputs[form.carries : form.carries + form.streams] if n in whole}
+    if not steps and not rows:
+        return None
+    key = "counted", form, *starts.items(), *((n, sha256(table.tobytes()).digest()) for n, table in (*rows.items(), *whole.items()))
+    return callee.once(key, lambda: _made(callee, body, form, starts, steps, rows, whole))
 
 
 def _steps(body: Tape, first: Sequence[Instruction]) -> dict[int, int]:
@@ -126,14 +128,15 @@ def _steps(body: Tape, first: Sequence[Instruction]) -> dict[int, int]:
 
 
 def _made(
-    callee: Callee, body: Tape, form: LoopForm, starts: dict[int, int], steps: dict[int, int], tables: dict[int, np.ndarray]
-) -> Plan | None:
-    """`tables`: the constants among the inputs that are the same at every iteration, whole numbers and bools."""
+    callee: Callee, body: Tape, form: LoopForm, starts: dict[int, int], steps: dict[int, int], rows: dict[int, np.ndarray],
+    tables: dict[int, np.ndarray],
+) -> Plan | None:  # fmt: skip
+    """`rows`, `tables`: the constants among the streams and among the inputs that are the same at every iteration, whole numbers and bools."""
     assert form.length is not None
     tables = tables | {n: i.params[0] for n, i in enumerate(body.instructions) if _is_table(i)}
     turns = np.arange(form.length, dtype=np.int64)
     counts = {k: starts[k] + steps[k] * (turns[::-1] if form.backwards else turns) for k in steps}
-    known = _known(body, {body.inputs[k]: values for k, values in counts.items()}, form.length, tables)
+    known = _known(body, {body.inputs[k]: values for k, values in counts.items()} | rows, form.length, tables)
     if known is None or not all(_holds(body, guard, known) for guard, i in enumerate(body.instructions) if i.op is GUARD):
         return None
     same = {*body.inputs[form.carries + form.streams :], *(n for n, i in enumerate(body.instructions) if i.op is CONSTANT)}
@@ -158,7 +161,7 @@ def _made(
 def _known(
     body: Tape, counts: dict[int, np.ndarray], length: int, tables: dict[int, np.ndarray]
 ) -> dict[int, np.ndarray] | None:
-    """The whole numbers that depend on counters and constants only, at all iterations: their first extent is the loop's length.
+    """The whole numbers that depend on counters, known streams and constants only, at all iterations: their first extent is the loop's length.
 
     Of floats a kernel may have another last digit. None where they are too many.
     """
