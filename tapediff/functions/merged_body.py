@@ -101,7 +101,7 @@ class MergedBody:
         """
         if self.failed or self._is_busy:
             return None
-        if self._functions.note_guards(callee.variants[number].tape):
+        if self._functions.note_guards(callee.variants[number].tape.guards):
             self._why = ""
         self._keep_sample(number, inputs)
         if self._functions.look_ups and not self._has_look_ups:
@@ -161,7 +161,7 @@ class MergedBody:
                 if not self._functions.leave_entries():
                     raise
                 continue
-            if not self._functions.note_guards(tape):
+            if not self._functions.note_guards(tape.guards):
                 return body, tape
         raise RecursionError("its branches are refused again and again")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ...base.source_location import Site, is_library_file
 from ...errors import TapediffError, UnsupportedFunction
+from ...ir.instruction import Guard
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL, LOOP
 from ...recording.recorder import UsersLine
@@ -77,10 +78,10 @@ class MergedFunctions:
         # Where functions that only compute values begin.
         self._heads: dict[CodeType, Place] = {}
 
-    def note_guards(self, tape: Tape) -> bool:
+    def note_guards(self, guards: Iterable[Guard]) -> bool:
         """Note where a recording looked at values; whether the forms of functions are others now."""
         is_news = False
-        for guard in tape.guards:
+        for guard in guards:
             if not isinstance(guard.site, Site) or type(guard.outcome) not in (bool, int):
                 continue
             code, line = self._origins.get(guard.site.code, guard.site.code), guard.site.line

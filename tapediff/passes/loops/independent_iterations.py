@@ -1,30 +1,39 @@
-"""Loops of independent iterations become operations on arrays of all iterations, and what they add up becomes a sum of an array.
+"""What iterations of a loop do not need of each other is done for all at once, and what they add up is a sum of an array.
 
-    s = 0.0
-    for x in xs:                       s = np.sum(np.exp(xs))
-        s = s + np.exp(x)       →
+    s = 0.0                            h = x0
+    for x in xs:                       for x in xs:                        what is left: a recurrence
+        h = a * h + x                      h = a * h + x
+        s = s + np.exp(h)       →          hs.append(h)
+                                       s = np.sum(np.exp(hs))
 
-So td.scan and td.fori_loop take as long as the same loop in plain Python, and round as that one, which passes/rolling/classify_slots.py
-takes apart. A loop with a recurrence is left as it is: what it adds up beside that waits for nothing.
+Without a recurrence no loop is left. So td.scan and td.fori_loop take as long as the same loop in plain Python, and round as that one,
+which passes/rolling/classify_slots.py takes apart. (In books on compilers: loop distribution.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from ...base.source_location import Site
-from ...ir.instruction import BOOL, INPUT, Instruction, Operand, Params, Primitive, ValueType
+from ...ir.instruction import BOOL, INPUT, Instruction, Operand, Params, Primitive, TupleType, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
+from ...ops import Elementwise
 from ...ops.arrays.reductions import SUM
 from ...ops.control.callee import Callee
-from ...ops.control.calls import GET, LOOP, LoopForm
+from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
 from ...ops.elementwise.arithmetic import ADD, SUBTRACT
 from ..rolling.vectorize import LARGEST_ARRAY, Batch, is_batchable, spread
+from .selected_terms import with_selected_terms
 
 # Shorter loops are left alone; so are larger bodies, and iterations that work on larger arrays, which fill the lanes by themselves.
 FEWEST_ITERATIONS, LARGEST_BODY, LARGEST_VALUE = 8, 10_000, 256
+
+
+# A loop with a recurrence is taken apart for costly functions of so many numbers at most, where no more than so many times as many
+# numbers have to be handed on for them.
+LARGEST_SCALAR, MOST_HANDED_ON = 4, 4
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,8 @@ class Plan:
         sums: by carry, the values of the body that are added to it, with their signs.
         outside: the values of the body that are computed for all iterations at once, or once for all, in order.
         varying: those of the body that differ between iterations.
-        direct: results of the loop that are values from outside: their numbers among the outputs, and in the body.
+        direct: further results of the loop: their numbers among the outputs, and in the body.
+        rest: what is left of the loop; None where nothing is.
     """
 
     body: Tape
@@ -44,6 +54,23 @@ class Plan:
     outside: tuple[int, ...]
     varying: frozenset[int]
     direct: dict[int, int]
+    rest: Rest | None
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The loop over a recurrence.
+
+    Attributes:
+        callee: of an iteration.
+        carries, streams: which of the loop before it still has, by their numbers there.
+        handed_on: the values of the body that it returns for each iteration.
+    """
+
+    callee: Callee
+    carries: tuple[int, ...]
+    streams: tuple[int, ...]
+    handed_on: tuple[int, ...]
 
 
 def independent_iterations(tape: Tape) -> Tape:
@@ -78,22 +105,89 @@ def _plan(callee: Callee, form: LoopForm) -> Plan | None:
     if body is None or len(body) > LARGEST_BODY:
         return None
     key = ("independent", form.carries, form.streams, form.length)
-    return callee.once(key, lambda: _made(body, form))
+    return callee.once(key, lambda: _made(callee, with_selected_terms(body, form.carries), form))
 
 
-def _made(body: Tape, form: LoopForm) -> Plan | None:
+def _made(callee: Callee, body: Tape, form: LoopForm) -> Plan | None:
     sums = _sums(body, form)
-    read = {v for terms in sums.values() for v, _ in terms}.union(body.outputs[form.carries :])
-    if len(sums) < form.carries or not read.isdisjoint(_left(body, form)):
-        return None
+    recurrent = [k for k in range(form.carries) if k not in sums]
     direct = {k: v for k, v in enumerate(body.outputs) if k >= form.carries}
+    wanted = {v for terms in sums.values() for v, _ in terms}.union(direct.values())
+    parts = _Parts(body, form, wanted, [body.outputs[k] for k in recurrent])
+    handed_on = parts.handed_on
+    if not parts.fits or (recurrent and not _is_worthwhile(body, parts)) or (handed_on and not recurrent):
+        return None
     first = form.carries + form.streams
-    varying = set(body.inputs[form.carries : first])
-    for n, i in enumerate(body.instructions):
-        if any(j in varying for j in i.inputs):
+    varying = {*body.inputs[form.carries : first], *handed_on}
+    outside = tuple(n for n in sorted(parts.outside) if body.instructions[n].op is not INPUT)
+    for n in outside:
+        if any(j in varying for j in body.instructions[n].inputs):
             varying.add(n)
-    outside = tuple(n for n in _needed(body, read) if body.instructions[n].op is not INPUT)
-    return Plan(body, sums, outside, frozenset(varying), direct)
+    rest = _rest(callee, body, form, recurrent, tuple(sorted(handed_on))) if recurrent else None
+    return Plan(body, sums, outside, frozenset(varying), direct, rest)
+
+
+class _Parts:
+    """What of a body is computed for all iterations at once, and what a loop over the recurrence has to hand on for that.
+
+    Args:
+        wanted: the values of the body that are needed outside.
+        recurrent: those that the loop hands to its next iteration.
+
+    Attributes:
+        fits: the loop's streams are not too large.
+        outside: the values that are computed outside, and the inputs that these read.
+        handed_on: those that the loop hands on.
+    """
+
+    def __init__(self, body: Tape, form: LoopForm, wanted: Iterable[int], recurrent: Iterable[int]) -> None:
+        assert form.length is not None
+        streams = body.inputs[form.carries : form.carries + form.streams]
+        self.fits = max((body.instructions[v].type.size for v in streams), default=1) * form.length <= LARGEST_ARRAY
+        left, depends = _left(body, form)
+        inside = set(_needed(body, recurrent))
+        self.outside, self.handed_on = set[int](), set[int]()
+        pending = set(wanted)
+        for n in range(len(body.instructions) - 1, -1, -1):
+            if n not in pending:
+                continue
+            op = body.instructions[n].op
+            is_known = n in inside and (n in depends or (isinstance(op, Elementwise) and op.is_costly))
+            if n in left or is_known:
+                self.handed_on.add(n)
+            else:
+                self.outside.add(n)
+                pending.update(body.instructions[n].inputs)
+
+
+def _is_worthwhile(body: Tape, parts: _Parts) -> bool:
+    """Whether costly functions of few numbers are taken out of a loop that stays."""
+    handed_on = sum(body.instructions[n].type.size for n in parts.handed_on)
+    costly = 0
+    for n in parts.outside:
+        op, _, _, type_, _ = body.instructions[n]
+        if isinstance(op, Elementwise) and op.is_costly and type_.size <= LARGEST_SCALAR:
+            costly += type_.size
+    return costly > 0 and handed_on <= MOST_HANDED_ON * costly
+
+
+def _rest(callee: Callee, body: Tape, form: LoopForm, carries: Sequence[int], handed_on: tuple[int, ...]) -> Rest:
+    """The loop without what is computed outside."""
+    outputs = [*(body.outputs[k] for k in carries), *handed_on]
+    needed = set(_needed(body, outputs))
+    first = form.carries + form.streams
+    streams = tuple(k for k, n in enumerate(body.inputs[form.carries : first]) if n in needed)
+    sources = [*(body.inputs[k] for k in carries), *(body.inputs[form.carries + k] for k in streams), *body.inputs[first:]]
+    made = Rewriter(body)
+    for position, n in enumerate(sources):
+        made.number[n] = made.emit(INPUT, (), (position,), body.instructions[n].type, body.instructions[n].site)
+    for n in sorted(needed):
+        if body.instructions[n].op is not INPUT:
+            made.number[n] = made.copy(n)
+    active = tuple(k for k, n in enumerate(sources) if body.instructions[n].type.is_float)
+    inputs = tuple(made.number[n] for n in sources)
+    tape = Tape(tuple(made.instructions), inputs, tuple(made.number[n] for n in outputs), body.name, active, True)
+    return Rest(callee.fixed(tape), tuple(carries), streams, handed_on)
 
 
 def _sums(body: Tape, form: LoopForm) -> dict[int, list[tuple[int, int]]]:
@@ -118,26 +212,26 @@ def _sums(body: Tape, form: LoopForm) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def _left(body: Tape, form: LoopForm) -> set[int]:
-    """The values that depend on carries, or cannot be computed for all iterations at once."""
+def _left(body: Tape, form: LoopForm) -> tuple[set[int], set[int]]:
+    """The values that cannot be computed for all iterations at once, and those that depend on carries."""
     assert form.length is not None
-    left = set(body.inputs[: form.carries])
+    depends = set(body.inputs[: form.carries])
+    left = set(depends)
     fixed = set(body.inputs[form.carries + form.streams :])
     for n, i in enumerate(body.instructions):
         if i.op is INPUT:
             continue
-        if any(j in left for j in i.inputs):
-            left.add(n)
-        elif all(j in fixed for j in i.inputs):
+        if all(j in fixed for j in i.inputs):
             # Once for all: whatever the op.
             fixed.add(n)
-        else:
-            types = [body.instructions[j].type for j in i.inputs]
-            fits = isinstance(i.type, ValueType) and all(isinstance(t, ValueType) and t.size <= LARGEST_VALUE for t in (i.type, *types))
-            if not fits or not is_batchable(i, types, form.length, [j in fixed for j in i.inputs]):
-                left.add(n)
-    largest = max((body.instructions[v].type.size for v in body.inputs[form.carries : form.carries + form.streams]), default=1)
-    return left if largest * form.length <= LARGEST_ARRAY else set(range(len(body.instructions)))
+            continue
+        if any(j in depends for j in i.inputs):
+            depends.add(n)
+        types = [body.instructions[j].type for j in i.inputs]
+        fits = isinstance(i.type, ValueType) and all(isinstance(t, ValueType) and t.size <= LARGEST_VALUE for t in (i.type, *types))
+        if not fits or not is_batchable(i, types, form.length, [j in fixed for j in i.inputs]):
+            left.add(n)
+    return left, depends
 
 
 def _needed(body: Tape, wanted: Iterable[int]) -> list[int]:
@@ -164,7 +258,7 @@ class _Taken:
         self.length = self.form.length
         self.operands = [rewriter.number[i] for i in loop.inputs]
         self.site: Site | None = loop.site
-        self.values = dict(zip(plan.body.inputs, self.operands))
+        self.values = dict(zip(plan.body.inputs, self.operands[self.form.leading :]))
         self.instructions = rewriter.instructions
 
     def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
@@ -177,9 +271,22 @@ class _Taken:
     def items(self) -> dict[int, int]:
         """The results of the loop, by their numbers."""
         plan = self.plan
+        carried = {} if plan.rest is None else self._recurrence(plan.rest)
         for number in plan.outside:
             self.values[number] = self._outside(number)
-        return {k: self._total(k) for k in plan.sums} | {k: self._whole(v) for k, v in plan.direct.items()}
+        return carried | {k: self._total(k) for k in plan.sums} | {k: self._whole(v) for k, v in plan.direct.items()}
+
+    def _recurrence(self, rest: Rest) -> dict[int, int]:
+        """The loop that is left; its last carries, by their numbers."""
+        form, leading = self.form, self.form.leading
+        first, constants = leading + form.carries, leading + form.carries + form.streams
+        new = replace(form, carries=len(rest.carries), streams=len(rest.streams))
+        chosen = [*(self.operands[leading + k] for k in rest.carries), *(self.operands[first + k] for k in rest.streams)]
+        inputs = (*self.operands[:leading], *chosen, *self.operands[constants:])
+        loop = self.rewriter.emit(LOOP, inputs, (rest.callee, new), TupleType(loop_items(rest.callee, new)), self.site)
+        for place, number in enumerate(rest.handed_on):
+            self.values[number] = self.make(GET, (loop,), (len(rest.carries) + place,))
+        return {k: self.make(GET, (loop,), (place,)) for place, k in enumerate(rest.carries)}
 
     def _outside(self, number: int) -> int:
         instruction = self.plan.body.instructions[number]

@@ -149,7 +149,7 @@ class Merging:
         """
         if self.wanted is False or self.failed is not None:
             return False
-        is_news = self.functions.note_guards(tape)
+        is_news = self.functions.note_guards(tape.guards)
         if self.is_on:
             return is_news and self._changes()
         self._paths[key] += 1

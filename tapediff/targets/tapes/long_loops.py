@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -14,7 +15,7 @@ from ...functions.merging.plain_numbers import check_numbers
 from ...functions.merging.prepare.closures import users_functions
 from ...functions.merging.prepare.state_changes import first_change
 from ...functions.merging.rules import Refused
-from ...ir.instruction import Tree, UserFunction
+from ...ir.instruction import Guard, Tree, UserFunction
 from ...ir.pytree import flatten
 from ...ir.tape import Tape
 from ...recording.arrays.tracked import TrackedArray
@@ -44,6 +45,7 @@ class LongLoops:
         """
         if any(map(first_change, users_functions(self._f))) or not self._functions.note_long_loops(recorder.users_lines()):
             return False
+        self._functions.note_guards(_repeated_guards(recorder))
         return self._functions.of(self._f) is not None
 
     def tape(self, recorded: Callable[[UserFunction, Look | None], Tape], plain_result: Callable[[], Tree]) -> Tape:
@@ -84,6 +86,13 @@ class LongLoops:
                 return tape
             break
         return recorded(self._f, None)
+
+
+def _repeated_guards(recorder: Recorder) -> list[Guard]:
+    """The guards of lines that have looked at values more than once, so that they stand in loops."""
+    guards = Tape(tuple(recorder.instructions), tuple(recorder.inputs), (), recorder.name).guards
+    times = Counter(guard.site for guard in guards)
+    return [guard for guard in guards if times[guard.site] > 1]
 
 
 def _checked(form: UserFunction, results: list[Tree]) -> UserFunction:

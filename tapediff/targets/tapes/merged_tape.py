@@ -36,7 +36,7 @@ def merged_tape(
         UnsupportedFunction: none of its branches can be merged.
     """
     functions, failure = MergedFunctions(while_loop), ""
-    functions.note_guards(plain)
+    functions.note_guards(plain.guards)
     for _ in range(MOST_ATTEMPTS):
         form = functions.of(f)
         if form is None:
@@ -54,7 +54,7 @@ def merged_tape(
         if not _are_close(answer(tape), value):
             failure = "the merged form has another value"
             break
-        if functions.note_guards(tape):
+        if functions.note_guards(tape.guards):
             continue
         if any(functions.sites.values()):
             return tape

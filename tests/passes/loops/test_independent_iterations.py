@@ -7,6 +7,7 @@ from support.agreement import agree, hessian_agrees
 import tapediff as td
 from tapediff.base.settings import settings
 from tapediff.functions.callees.rolled_loop import rolled
+from tapediff.ops import Elementwise
 from tapediff.ops.control.calls import LOOP
 from tapediff.passes.loops import independent_iterations as independent
 
@@ -72,6 +73,60 @@ def a_sum_of_a_recurrence(x):
     return td.scan(step, (x[1], x[2]), TERMS)[0][1]
 
 
+def logarithms_of_a_recurrence(x):
+    """What the next iteration needs is computed from what is taken out, too; rows of results; a carry as it was."""
+
+    def step(carry, d):
+        h, total = carry
+        new = 0.1 + 0.3 * h * x[0] ** 2 + 0.1 * d * d
+        size = np.exp(-new)
+        return (new + 0.01 * size, total - 0.5 * np.log(new) - d * d / new), (np.exp(-h), size * x[1], d)
+
+    (h, total), (first, second, third) = td.scan(step, (x[2] ** 2, x[1]), TERMS)
+    return total * h + np.sum(first * second) + third @ first
+
+
+def logarithms_from_the_end(x):
+    step = lambda c, d: ((0.5 * c[0] + x[0] * d, c[1] + np.log1p(c[0] ** 2)), np.exp(c[0]))
+    (h, total), found = td.scan(step, (x[1], 0.0), TERMS, reverse=True)
+    return h + total + found @ TERMS
+
+
+def small_vectors(x):
+    step = lambda c, row: ((0.5 * c[0] + x[:3] * row, c[1] + np.sum(np.exp(-(c[0] ** 2)))), None)
+    (h, total), _ = td.scan(step, (x[3:], 0.0), TERM_ROWS)
+    return np.sum(h) * total
+
+
+def terms_by_a_condition(x):
+    def step(s, d):
+        r = d - x[0]
+        s = np.where(r > 0.0, s + r * x[1], np.where(r > -1.0, s - r * r + x[2], s))
+        return s - 0.1 * x[3], None
+
+    return td.scan(step, x[1], TERMS)[0]
+
+
+def terms_by_a_condition_on_a_recurrence(x):
+    def step(carry, d):
+        h, s = carry
+        h = 0.7 * h + d * x[0]
+        return (h, np.where(h > 0.0, s + np.log1p(h * h), s - np.exp(h))), None
+
+    return td.scan(step, (x[1], x[2]), TERMS)[0][1]
+
+
+def a_choice_of_two_sums(x):
+    """Each may become the other."""
+    step = lambda c, d: ((np.where(d > 0, c[0] + d * x[0], c[1]), np.where(d > 0.5, c[0], c[1] + x[1])), None)
+    first, second = td.scan(step, (x[2], x[3]), TERMS)[0]
+    return first * second
+
+
+def a_choice_by_the_sum(x):
+    return td.scan(lambda s, d: (np.where(s > 0.0, s - d * d * x[0], s + x[1] ** 2), None), x[2], TERMS)[0]
+
+
 def taken_from_a_term(x):
     return td.scan(lambda s, d: (np.exp(0.1 * d * x[0]) - s, None), x[1], TERMS)[0]
 
@@ -81,10 +136,12 @@ def two_that_are_swapped(x):
     return first * second
 
 
-APART = (a_sum, counted, from_the_end, sums_of_rows, what_no_iteration_changes, without_carries)
-LEFT = (
-    beside_a_recurrence, a_sum_that_is_read, a_sum_times_a_number, a_sum_of_a_recurrence, taken_from_a_term, two_that_are_swapped,
+APART = (a_sum, counted, from_the_end, sums_of_rows, what_no_iteration_changes, without_carries, terms_by_a_condition)
+RECURRENCES = (
+    beside_a_recurrence, a_sum_of_a_recurrence, logarithms_of_a_recurrence, logarithms_from_the_end, small_vectors,
+    terms_by_a_condition_on_a_recurrence,
 )  # fmt: skip
+LEFT = (a_sum_that_is_read, a_sum_times_a_number, taken_from_a_term, two_that_are_swapped, a_choice_of_two_sums, a_choice_by_the_sum)
 POINTS = (np.array([0.3, -0.5, 0.8, 0.2, -0.1, 0.4]), np.array([-1.2, 0.1, 0.6, 2.0, 0.9, -0.3]))
 
 
@@ -92,7 +149,7 @@ def loops(tape):
     return [i for i in rolled(tape).instructions if i.op is LOOP]
 
 
-@pytest.mark.parametrize("function", [*APART, *LEFT, inside_of_another])
+@pytest.mark.parametrize("function", [*APART, *RECURRENCES, *LEFT, inside_of_another])
 def test_values_and_derivatives_are_those_of_the_replay(function):
     """At the point of the recording and at another; so are second derivatives."""
     hessian_agrees(agree(function, *POINTS), POINTS[0])
@@ -103,6 +160,18 @@ def test_values_and_derivatives_are_those_of_the_replay(function):
 def test_nothing_is_left_of_a_loop_of_independent_iterations(function):
     """It is operations on arrays."""
     assert loops(td.record(function, POINTS[0])) == []
+
+
+@pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
+@pytest.mark.parametrize("function", RECURRENCES)
+def test_of_a_recurrence_only_that_is_left(function):
+    """No iteration of the loop computes a sum, nor a costly function that only sums and results need."""
+    (loop,) = loops(td.record(function, POINTS[0]))
+    callee, form = loop.params
+    assert form.carries == 1
+    body = callee.variant_tape(0)
+    costly = [i.op.name for i in body.instructions if isinstance(i.op, Elementwise) and i.op.is_costly]
+    assert costly == {beside_a_recurrence: ["tanh"], a_sum_of_a_recurrence: ["tanh"], logarithms_of_a_recurrence: ["exp"]}.get(function, [])
 
 
 @pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
