@@ -88,9 +88,11 @@ def _looped_scan(
     return unflatten(treedef, carries), unflatten(loop.rest, ys)
 
 
-def repeated_scan(f: Callable[[Tree, Sequence[Operand]], Tree], init: Tree, xs: Sequence[Operand], length: int) -> Tree:
-    """The last carry of a scan without ys, of a loop that a recording has found to be long."""
-    return scan(lambda carry, x: (f(carry, x), None), init, list(xs), length)[0]
+def repeated_scan(
+    f: Callable[[Tree, Sequence[Operand]], tuple[Tree, Tree]], init: Tree, xs: Sequence[Operand], length: int
+) -> tuple[Tree, Tree]:
+    """A scan, of a loop that a recording has found to be long."""
+    return scan(f, init, list(xs), length)
 
 
 def _is_large(carries: Sequence[Operand], length: int) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import builtins
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
 from numpy.typing import DTypeLike
 
+from ..base.current_recording import current_recorder
 from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.arrays.indexing import Region, assemble
@@ -41,11 +45,14 @@ def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None =
 
 def stack(arrays: Operand, axis: int = 0) -> Operand:
     parts = [part if is_tracked(part) else as_value(part) for part in arrays]
-    shapes = {np.shape(part) for part in parts}
+    shapes = {part.shape if is_tracked(part) else np.shape(part) for part in parts}
     if len(shapes) != 1:
         raise ValueError("all input arrays must have the same shape")
     (shape,) = shapes
     axis %= len(shape) + 1
+    recorder = current_recorder()
+    if not shape and recorder is not None and recorder.entry_runs and len(parts) > 1:
+        return _joined_runs(parts, recorder.entry_runs)
     full = (*shape[:axis], len(parts), *shape[axis:])
     counts = (*shape[:axis], 1, *shape[axis:])
     regions = [
@@ -53,6 +60,40 @@ def stack(arrays: Operand, axis: int = 0) -> Operand:
         for k in range(len(parts))
     ]
     return assemble(parts, regions, full)
+
+
+def _joined_runs(numbers: Sequence[Operand], runs: Sequence[tuple[int, Operand]]) -> Operand:
+    """Numbers as one array, of parts of vectors where they are entries of these, one after the other; runs: see Recorder."""
+    parts: list[Operand] = []
+    regions: list[Region] = []
+    full, firsts = (len(numbers),), [first for first, _ in runs]
+    at = 0
+    while at < len(numbers):
+        part, count = _run_from(numbers, at, runs, firsts)
+        parts.append(part)
+        regions.append(Region((at,), (1,), (count,), np.shape(part)))
+        at += count
+    return parts[0].copy() if len(parts) == 1 else assemble(parts, regions, full)
+
+
+def _run_from(
+    numbers: Sequence[Operand], at: int, runs: Sequence[tuple[int, Operand]], firsts: Sequence[int]
+) -> tuple[Operand, int]:
+    """The part of a vector whose entries begin at one of some numbers, or this one; and how many there are."""
+    part = numbers[at]
+    found = bisect_right(firsts, part._id) - 1 if is_tracked(part) else -1
+    if found < 0:
+        return part, 1
+    first, vector = runs[found]
+    start = part._id - first
+    if start >= len(vector) or part._recorder is not vector._recorder:
+        return part, 1
+    count = 1
+    for number in islice(numbers, at + 1, at + len(vector) - start):
+        if not is_tracked(number) or number._id != part._id + count or number._recorder is not part._recorder:
+            break
+        count += 1
+    return (part, 1) if count == 1 else (vector[start : start + count], count)
 
 
 def as_value(part: Operand) -> Operand:

@@ -124,6 +124,7 @@ class Recorder(TapeBuilder):
         checked_numbers: divisors and powers of such, which guards say are none that Python raises an error for.
         mask: when the program reaches what is being recorded; None where it always does; see masks.py.
         masked_guards: how many guards ask that, too.
+        entry_runs: vectors of which all entries were recorded one after the other, with the number of the first one; in their order.
         has_ints: selections between numbers, of which one was an int of Python's.
         large_ints: constants that were ints of Python's beyond 2**31.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
@@ -162,6 +163,7 @@ class Recorder(TapeBuilder):
         self.checked_numbers: set[int] = set()
         self.mask: Mask | None = None
         self.masked_guards = 0
+        self.entry_runs: list[tuple[int, TrackedArray]] = []
         self.has_ints: set[int] = set()
         self.large_ints: set[int] = set()
         self.has_narrow_constants = False

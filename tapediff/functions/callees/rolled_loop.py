@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from ...base.settings import settings
 from ...ir.tape import Tape
+from ...ops.control.calls import LOOP
 from ...passes.loops.counted_loops import counted_loops
-from ...passes.loops.independent_iterations import independent_iterations
+from ...passes.loops.distribution.independent_iterations import independent_iterations
 from ...passes.loops.known_conditions import known_conditions
 from ...passes.loops.last_values import last_values
 from ...passes.loops.split_constants import split_constants
@@ -39,6 +40,8 @@ def rolled(tape: Tape) -> Tape:
 
 def _with_loops_prepared(tape: Tape) -> Tape:
     """The tape with less in the bodies of its loops."""
+    if LOOP in tape.ops:
+        tape = dead_code(tape)  # of entries of what a loop gives there may be very many, which nothing reads
     counted = tape if counted_loops.__name__ in settings.left_out else counted_loops(tape)
     return last_values(known_conditions(counted))
 

@@ -368,15 +368,6 @@ def values(facts: Facts, node: ast.expr, site: Placed, has_turns: bool) -> ast.e
     return call("values", [place(site), node, ast.Constant(has_turns)], node)
 
 
-def gone_over(facts: Facts, node: ast.expr) -> ast.expr:
-    """What a long loop goes over; of zip, enumerate and reversed it is to be known what they are made of."""
-    if facts.is_builtin(node, enumerate, zip, reversed):
-        assert isinstance(node, ast.Call)
-        if not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args):
-            return call("over", [node.func, *(gone_over(facts, a) for a in node.args)], node)
-    return node
-
-
 def decides_by_turn(facts: Facts, node: ast.For) -> bool:
     """Whether a test in a loop asks for the number of the turn: of turns that are recorded one by one, Python knows the answers."""
     parts = [part for part in walk(node.iter) if isinstance(part, ast.expr) and facts.is_builtin(part, range, enumerate)]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CodeType, ModuleType
 
 from .nodes import walk
+from .prepare.arrays.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.arrays.writes import Writes
 from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
@@ -18,12 +19,12 @@ from .prepare.source import Definition
 from .prepare.states.matches import without_matches
 from .prepare.states.none_flags import NoneFlags
 from .prepare.states.static_values import StaticValues
-from .rules import REGION, Breach, Broken, Place, Resolve
+from .rules import REGION, Breach, Broken, Place, Resolve, Without
 from .uses.climb import Use
 from .uses.contexts import Contexts
 from .uses.kinds import is_one, is_read
 from .uses.known_functions import LookInto, OtherFunctions, known_inner, may_fail
-from .variables import NONE, Binding, Liveness, Names, assigned, bound_by, read_first, surely_assigned
+from .variables import NONE, Binding, Liveness, Names, assigned, blocks_of, bound_by, read_first, surely_assigned
 
 
 class Facts:
@@ -46,6 +47,7 @@ class Facts:
         loops: those that were rewritten.
         all_or_nothing: branches and loops that were rewritten so that they must be merged.
         on_copies: branches that write to copies of arrays, which are paths of a region.
+        entries: the long loops of which turns write entries, and what these have become.
         sites: the places that are merged, with the form that they take.
         breaches: why others are not.
         divisors, powers: the extents of divisors and powers of plain numbers which become data.
@@ -85,6 +87,8 @@ class Facts:
         own |= self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
         StaticValues(own, self.resolve).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
+        # Before branches write to copies: an entry that a turn writes on one side of a branch is a variable.
+        self.entries = self._entries_by_turn() if long_loops else {}
         writes = Writes(self._is_merged, self._may_copy, self.resolve)
         self.body = writes.of_function(self.body, self.arguments.union(code.co_freevars))
         self.variables |= writes.parts
@@ -97,6 +101,29 @@ class Facts:
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
+
+    def _entries_by_turn(self) -> dict[ast.For, TurnEntries]:
+        """The long loops of which turns write entries of arrays and lists."""
+        found: dict[ast.For, TurnEntries] = {}
+        pending = [self.body]
+        while pending:
+            block = pending.pop()
+            for k in range(len(block) - 1, -1, -1):
+                node = block[k]
+                if isinstance(node, ast.For) and self.is_long(node):
+                    try:
+                        made = entries_by_turn(self, node)
+                    except Broken as broken:
+                        raise Without((node.lineno, node.col_offset, LONG), broken.breach) from broken
+                    if made is not None:
+                        found[node] = made
+                        block[k:k] = made.before
+                pending += blocks_of(node)
+        return found
+
+    def is_own(self, name: str) -> bool:
+        """Whether a variable is this function's, and no other one sees it."""
+        return name in self._own
 
     def _shared(self, definition: Definition) -> Names:
         """The variables that inner functions may see later, or assign to: those of comprehensions, and of generators that a built-in

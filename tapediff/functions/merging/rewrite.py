@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from types import FunctionType, ModuleType
 
-from .expressions import Expressions, Simple, decides_by_turn, gone_over, values
+from .expressions import Expressions, Simple, decides_by_turn, values
 from .facts import Facts
 from .nodes import (
     Transformer,
@@ -28,7 +28,7 @@ from .nodes import (
 )
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
-from .prepare.long_loops import LONG, LONG_LOOP
+from .prepare.long_loops import LONG, LONG_LOOP, gone_over, place_of
 from .prepare.source import Definition
 from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
@@ -90,6 +90,8 @@ class Rewriter:
             made = self._merged(node, in_try)
             if made is not None:
                 return made
+        if node in self._facts.entries and (in_try or self._in_region):
+            raise self._without(node, Broken("tries", node, "it stands in a `try` or `with`, or in a branch"))
         if isinstance(node, ast.For) and not in_try and not self._in_region:
             made = (self._long(node) if self._facts.is_long(node) else None) or self._turn(node)
             if made is not None:
@@ -158,6 +160,7 @@ class Rewriter:
     def _long(self, node: ast.For) -> list[ast.stmt] | None:
         """A loop as a function of a turn, of which the run time records one; None if it breaks a rule, which is noted."""
         facts = self._facts
+        entries = facts.entries.get(node)
         try:
             if node.orelse or node in facts.loops.stopped or has_jump(node.body, JUMPS):
                 raise Broken("jumps", node, "a jump leaves the loop")
@@ -166,21 +169,30 @@ class Rewriter:
                 raise Broken("guards", node, "the number of a turn decides what it does")
             names, new = facts.handed_on(node)
         except Broken as broken:
+            if entries is not None:
+                raise self._without(node, broken) from broken
             facts.breaches.append(broken.breach)
             return None
         uses, number = [facts.use_of(frozenset([name])) for name in names], facts.number()
-        at = ast.Tuple([*map(ast.Constant, (node.lineno, node.col_offset, LONG))], ast.Load())
-        values = self._expression(gone_over(facts, node.iter), False)
+        at = place_of(node)
+        values = self._expression(gone_over(facts, node.iter), False) if entries is None else entries.values
         item = f".item{number}"
-        first = near(ast.Assign([node.target], load(item)), node.target)
+        target = node.target if entries is None else entries.target
+        first = near(ast.Assign([target], load(item)), node.target)
         body = Checked(node, at).statements(self._block(node.body, False))
-        ends = near(ast.Return(names_tuple(names, ast.Load())), node)
+        kept: ast.expr = ast.Tuple([], ast.Load()) if entries is None else load(entries.kept)
+        ends = near(ast.Return(ast.Tuple([names_tuple(names, ast.Load()), kept], ast.Load())), node)
         turn = function_node(f".turn{number}", positional([*names, item]), [first, *body, ends], node)
         use = ast.Tuple([flags(use, VARYING) for use in uses], ast.Load())
-        arguments = [at, values, load(turn.name), names_tuple(names, ast.Load()), use]
+        columns: ast.expr = ast.Tuple([], ast.Load()) if entries is None else entries.columns
+        arguments = [at, values, load(turn.name), names_tuple(names, ast.Load()), use, columns]
         made = near(ast.Assign([names_tuple(names, ast.Store())], call("long_loop", arguments, node)), node)
         facts.sites[node.lineno, node.col_offset] = LONG_LOOP
         return [*(assign(name, placeholder(), node) for name in new), turn, made]
+
+    def _without(self, node: ast.stmt, broken: Broken) -> Without:
+        """A loop has been rewritten so that it must be one of which one turn is recorded."""
+        return Without((node.lineno, node.col_offset, LONG), broken.breach)
 
     def _turn(self, node: ast.For) -> list[ast.stmt] | None:
         """A loop whose turns are regions; None if it is none."""

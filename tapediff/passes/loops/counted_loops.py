@@ -131,7 +131,7 @@ def _made(
     callee: Callee, body: Tape, form: LoopForm, starts: dict[int, int], steps: dict[int, int], rows: dict[int, np.ndarray],
     tables: dict[int, np.ndarray],
 ) -> Plan | None:  # fmt: skip
-    """`rows`, `tables`: the constants among the streams and among the inputs that are the same at every iteration, whole numbers and bools."""
+    """`rows`, `tables`: the constants of whole numbers and bools among the streams, and among what is the same at every iteration."""
     assert form.length is not None
     tables = tables | {n: i.params[0] for n, i in enumerate(body.instructions) if _is_table(i)}
     turns = np.arange(form.length, dtype=np.int64)
@@ -161,7 +161,7 @@ def _made(
 def _known(
     body: Tape, counts: dict[int, np.ndarray], length: int, tables: dict[int, np.ndarray]
 ) -> dict[int, np.ndarray] | None:
-    """The whole numbers that depend on counters, known streams and constants only, at all iterations: their first extent is the loop's length.
+    """The whole numbers of all iterations that depend on counters, known streams and constants only, as arrays of the loop's length.
 
     Of floats a kernel may have another last digit. None where they are too many.
     """

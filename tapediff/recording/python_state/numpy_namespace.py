@@ -34,6 +34,10 @@ from .process_state import process
 # The types of most arguments, which hold no further values.
 _PLAIN = frozenset((float, int, bool, complex, str, range, np.float64, np.int64, type(None)))
 _OBJECT = np.dtype(object)
+
+# NumPy adds the objects of shorter lists one by one, which may be as good.
+LONG_LIST = 64
+
 _usual_print = print
 
 
@@ -50,6 +54,10 @@ def _list_first(args: tuple[Operand, ...], _: dict[str, Operand]) -> bool:
     return bool(args) and issubclass(type(args[0]), (list, tuple)) and holds_tracked(args[0])
 
 
+def _long_list_first(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
+    return _list_first(args, named) and len(args[0]) >= LONG_LIST
+
+
 def _always(*_: Operand) -> bool:
     return True
 
@@ -60,7 +68,7 @@ def _asks_for_objects(args: tuple[Operand, ...], named: dict[str, Operand]) -> b
 
 def _replacement(original: Operand, answer: Callable[..., object], concerns: Callable[..., bool]) -> Replacement:
     makes = original in (np.array, np.full)
-    looks_at_all = concerns is not _first and concerns is not _list_first
+    looks_at_all = concerns not in (_first, _list_first, _long_list_first)
 
     def call(*args: Operand, **named: Operand) -> Operand:
         if args and not looks_at_all:
@@ -100,6 +108,7 @@ _REPLACEMENTS = {
         ("require", filling.require, _first),
         ("take", choosing.take, _any),
         *((name, creating.of_a_list(getattr(np, name)), _list_first) for name in _OF_LISTS),
+        ("sum", creating.of_a_list(np.sum), _long_list_first),
     )
 }
 _ORIGINALS = {name: replacement.original for name, replacement in _REPLACEMENTS.items()}

@@ -46,7 +46,14 @@ class LongLoops:
         if any(map(first_change, users_functions(self._f))) or not self._functions.note_long_loops(recorder.users_lines()):
             return False
         self._functions.note_guards(_repeated_guards(recorder))
-        return self._functions.of(self._f) is not None
+        return self._form() is not None
+
+    def _form(self) -> UserFunction | None:
+        """The function as it is recorded; None where it is recorded turn by turn."""
+        try:
+            return self._functions.of(self._f)
+        except Exception:  # noqa: BLE001 -- of the rewriting, which no user is to see
+            return None
 
     def tape(self, recorded: Callable[[UserFunction, Look | None], Tape], plain_result: Callable[[], Tree]) -> Tape:
         """The tape of the function, after its recording was stopped.
@@ -66,7 +73,7 @@ class LongLoops:
             return is_vain
 
         for _ in range(MOST_ATTEMPTS):
-            form, results = functions.of(self._f), list[Tree]()
+            form, results = self._form(), list[Tree]()
             if form is None:
                 break
             try:

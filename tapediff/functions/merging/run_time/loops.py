@@ -21,12 +21,13 @@ from ..rules import BOOLS, FIRST_PLAIN, FLOATS, INTS, VARYING, Place, Refused, i
 from .choices import DTYPES
 from .entries import Over, entries_of
 from .loop_run_time import LoopRunTime
+from .turn_entries import Column, TurnEntries
 
 # Of condition, body and first value.
 WhileLoop: TypeAlias = Callable[[Callable[[Tree], Operand], Callable[[Tree], Tree], Tree], Tree]
 
-# Of body, first carry, streams and number of turns: the last carry.
-Scan: TypeAlias = Callable[[Callable[[Tree, Tree], Tree], Tree, Sequence[Operand], int], Tree]
+# Of body, first carry, streams and number of turns: the last carry, and the results of all turns.
+Scan: TypeAlias = Callable[[Callable[[Tree, Tree], tuple[Tree, Tree]], Tree, Sequence[Operand], int], tuple[Tree, Tree]]
 
 
 # A loop whose turns take more paths than this, where it is recorded, is recorded turn by turn.
@@ -36,7 +37,7 @@ MOST_PATHS = 6
 MOST_OTHER_TURNS = 1_000
 
 
-class Loops(LoopRunTime):
+class Loops(LoopRunTime, TurnEntries):
     """Called by the loops of one rewritten function; the attributes are those of the run time."""
 
     _while_loop: WhileLoop
@@ -89,19 +90,17 @@ class Loops(LoopRunTime):
     over = staticmethod(lambda function, *args: Over(function, args))
 
     def long_loop(
-        self, place: Place, values: Tree, turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...]
-    ) -> tuple[Tree, ...]:
-        """The variables after `for item in values: turn`, of which one turn is recorded; a short loop is recorded as it is."""
-        entries = entries_of(values)
+        self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], flags: tuple[int, ...],
+        columns: Sequence[Sequence[Tree]] = (),
+    ) -> tuple[Tree, ...]:  # fmt: skip
+        """The variables after `for item in values: turn`, of which one turn is recorded; a short loop is recorded as it is.
+
+        Args:
+            columns: of the arrays and lists to which turns write; see turn_entries.Column.
+        """
+        entries, written = entries_of(values), [Column(*column) for column in columns]
         if entries is None or self._scan is None:
-            state, turns = first, 0
-            for value in values:
-                state, turns = turn(*state, value), turns + 1
-                if turns > MOST_OTHER_TURNS:
-                    raise self._refuse("iterables", place, f"it has more than {MOST_OTHER_TURNS} turns over {type(values).__name__}")
-            if not turns and any(value is self.nothing for value in first):
-                raise self._refuse("bound", place, "the loop has no turns")
-            return state
+            return self._short_loop(place, values, turn, first, written)
         if any(type(value) in (int, bool) for value in first):
             # What follows from it is known, turn by turn.
             raise self._refuse("numbers", place, "a variable of the loop is an int or a bool of Python's")
@@ -116,7 +115,7 @@ class Loops(LoopRunTime):
         after: list[bool] = []
         paths, is_recorded = 0, False
 
-        def step(carry: tuple[Operand, ...], items: Sequence[Operand]) -> tuple[Operand, ...]:
+        def step(carry: tuple[Operand, ...], items: Sequence[Operand]) -> tuple[tuple[Operand, ...], Tree]:
             nonlocal paths
             paths += 1
             if paths > MOST_PATHS and not is_recorded:
@@ -126,7 +125,13 @@ class Loops(LoopRunTime):
             recorder = items[0]._recorder
             for number, is_plain in zip(recorder.inputs[given + count :], captured):
                 recorder.plain_numbers[number] = is_plain
-            found = tuple(self._carry(place, v, f) for v, f in zip(turn(*_noted(carry, were), entries.item(items)), flags))
+            self.open_turns += 1
+            try:
+                after_turn, kept = turn(*_noted(carry, were), entries.item(items))
+            finally:
+                self.open_turns -= 1
+            self._check_kept(place, written, kept)
+            found = tuple(self._carry(place, v, f) for v, f in zip(after_turn, flags))
             check_numbers(recorder)
             arrays = {k: np.ones(value.shape, value.dtype) for k in unbound for value in [as_array(found[k])] if _differ(value, carry[k])}
             if arrays:
@@ -135,17 +140,36 @@ class Loops(LoopRunTime):
             if any(is_plain and not was and k not in unbound for k, (is_plain, was) in enumerate(zip(are_plain, were))):
                 raise self._refuse("numbers", place, "a turn gives a plain number where there was none before")
             after[:] = [now or later for now, later in zip(are_plain, after or [False] * given)]
-            return found
+            return found, kept
 
         while True:
             try:
-                found = self._scan(step, start, entries.arrays, entries.length)
+                found, rows = self._scan(step, start, entries.arrays, entries.length)
                 is_recorded = True
                 break
             except _OtherArrays as other:
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
+        self._write(written, values, rows)
         self._watch(place, found, [[value] for value in start] + frozen.originals)
         return _noted(found, after or were)
+
+    def _short_loop(
+        self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], written: Sequence[Column]
+    ) -> tuple[Tree, ...]:
+        """The variables after a loop that is recorded turn by turn."""
+        state, turns = first, 0
+        rows: list[list[Operand]] = [[] for _ in written]
+        for value in values:
+            (state, kept), turns = turn(*state, value), turns + 1
+            self._check_kept(place, written, kept)
+            for found, row in zip(rows, kept):
+                found.append(row)
+            if turns > MOST_OTHER_TURNS:
+                raise self._refuse("iterables", place, f"it has more than {MOST_OTHER_TURNS} turns over {type(values).__name__}")
+        if not turns and any(value is self.nothing for value in first):
+            raise self._refuse("bound", place, "the loop has no turns")
+        self._write(written, values, rows)
+        return state
 
     def _recorded_loop(
         self, place: Place, check: Callable[[Tree], Operand], step: Callable[[Tree], Tree], start: tuple[Tree, ...]

@@ -60,7 +60,7 @@ def _is_linalg(node: ast.expr, resolve: Resolve) -> bool:
 _OF_INDICES = ("index", "entry_at", "entry_within", "entry_across", "entry_of_copy", "put")
 
 # Of the run time: what goes in ends in an array of float64, or nowhere.
-_INTO_ARRAYS = ("stored", "stored_row", "written", "whole", "fresh")
+_INTO_ARRAYS = ("stored", "stored_row", "written", "whole", "fresh", "first_entries", "stored_by_turn")
 
 
 def _of_numpy(found: object) -> bool:

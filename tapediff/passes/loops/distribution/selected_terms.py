@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.instruction import BOOL, INPUT, ValueType
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops.elementwise.arithmetic import ADD, NEGATIVE, SUBTRACT
-from ...ops.elementwise.comparison import SELECT
+from ....ir.instruction import BOOL, INPUT, ValueType
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops.elementwise.arithmetic import ADD, NEGATIVE, SUBTRACT
+from ....ops.elementwise.comparison import SELECT
 
 
 def with_selected_terms(body: Tape, carries: int) -> Tape:

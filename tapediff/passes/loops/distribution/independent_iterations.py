@@ -15,16 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ...base.source_location import Site
-from ...ir.instruction import BOOL, INPUT, Instruction, Operand, Params, Primitive, TupleType, ValueType
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops import Elementwise
-from ...ops.arrays.reductions import SUM
-from ...ops.control.callee import Callee
-from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
-from ...ops.elementwise.arithmetic import ADD, SUBTRACT
-from ..rolling.vectorize import LARGEST_ARRAY, Batch, is_batchable, spread
+from ....base.source_location import Site
+from ....ir.instruction import BOOL, INPUT, Instruction, Operand, Params, Primitive, TupleType, ValueType
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops import Elementwise
+from ....ops.arrays.reductions import SUM
+from ....ops.control.callee import Callee
+from ....ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ....ops.elementwise.arithmetic import ADD, SUBTRACT
+from ...rolling.vectorize import LARGEST_ARRAY, Batch, is_batchable, spread
 from .selected_terms import with_selected_terms
 
 # Shorter loops are left alone; so are larger bodies, and iterations that work on larger arrays, which fill the lanes by themselves.

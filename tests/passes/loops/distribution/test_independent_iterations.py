@@ -9,7 +9,7 @@ from tapediff.base.settings import settings
 from tapediff.functions.callees.rolled_loop import rolled
 from tapediff.ops import Elementwise
 from tapediff.ops.control.calls import LOOP
-from tapediff.passes.loops import independent_iterations as independent
+from tapediff.passes.loops.distribution import independent_iterations as independent
 
 RNG = np.random.default_rng(5)
 TERMS, TERM_ROWS = RNG.normal(size=40), RNG.normal(size=(40, 3))

@@ -1,0 +1,220 @@
+"""What long loops call of which turns write entries of arrays and lists; see prepare/arrays/entries_by_turn.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from ....ir.auxiliary import EMPTY_CELL
+from ....ir.instruction import FLOAT64, FLOAT_SCALAR, INT64, Operand, Tree
+from ....recording.arrays.tracked import TrackedArray
+from ....recording.python_state.filled_arrays import Replacement
+from ..plain_numbers import may_be_plain
+from ..rules import Place, Refusing
+from .array_copies import require_filled, root_of
+from .entries import Over
+from .loop_run_time import LARGEST_INT
+
+# What else a turn reads is looked through for the arrays that it writes to, up to so many objects.
+MOST_OBJECTS = 10_000
+
+
+class Column(NamedTuple):
+    """Entries that turns write.
+
+    Attributes:
+        array: an array of float64, or a list that turns append to.
+        rest: the indices behind the first one.
+        written: the distance of the entry from the number of the turn; of a list that is to be its length, None where it is not asked.
+        step: by which the turns are counted.
+        has_in_place: turns change variables in place.
+    """
+
+    array: Tree
+    rest: tuple[int, ...]
+    is_list: bool
+    written: int | None
+    step: int
+    has_in_place: bool
+
+    @property
+    def row(self) -> tuple[int, ...]:
+        """The shape of an entry of the array."""
+        return self.array.shape[1 + len(self.rest) :]
+
+
+class TurnEntries(Refusing):
+    """The part of the run time that is for entries which turns write.
+
+    Attributes:
+        open_turns: how many turns are being recorded, one within the other.
+    """
+
+    open_turns = 0
+
+    def first_entries(
+        self, place: Place, values: Tree, columns: Sequence[Sequence[Tree]], asked: Sequence[tuple[int, Sequence[int]]],
+        others: Sequence[Tree],
+    ) -> tuple[Operand, ...]:  # fmt: skip
+        """What arrays and lists hold before a loop: by column the newest entries, then the rows that turns read of what was there.
+
+        Args:
+            values: what the loop goes over.
+            columns: see Column.
+            asked: for each, how many of the newest entries, and the distances of the rows.
+            others: all else that turns read, none of which may show one of the arrays.
+        """
+        found = [Column(*column) for column in columns]
+        start, length = _counted(values)
+        if not length:
+            raise self._refuse("bound", place, "the loop has no turns, or not a known number of them")
+        for column in found:
+            self._check(place, column, start, length)
+        arrays = {id(column.array): column.array for column in found}.values()
+        roots = {id(root_of(array)) if type(array) is TrackedArray else id(array) for array in arrays}
+        if len(roots) < len(arrays):
+            raise self._refuse("writes", place, "it writes to an array by two names")
+        if _may_show(others, roots):
+            raise self._refuse("writes", place, "it may read what it writes to by another name")
+        try:
+            newest = [_newest(column, start, k) for column, (count, _) in zip(found, asked) for k in range(1, count + 1)]
+        except IndexError as error:
+            raise self._refuse("writes", place, f"a turn reads what is not there: {error}") from error
+        rows = [(column, by) for column, (_, distances) in zip(found, asked) for by in distances]
+        return (*newest, *(self._rows(place, column, (start or 0) + by, length) for column, by in rows))
+
+    def _check(self, place: Place, column: Column, start: int | None, length: int) -> None:
+        """Refuse what is no list or array of float64 in which all turns can write their entries."""
+        array, written = column.array, column.written
+        if column.is_list:
+            if type(array) is not list or self.open_turns:
+                raise self._refuse("containers", place, f"it appends to {type(array).__name__}")
+            if written is not None and (start is None or len(array) != start + written):
+                raise self._refuse("containers", place, "it reads a list at the number of the turn, which is not its length")
+            return
+        require_filled(array)
+        if type(array) is not TrackedArray or array.type.dtype != FLOAT64 or array.ndim <= len(column.rest):
+            raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
+        if self.open_turns or start is None or written is None or any(k >= n for k, n in zip(column.rest, array.shape[1:])):
+            raise self._refuse("writes", place, "it writes to an array in a turn of another loop, or beyond its end")
+        ends = start + written, start + written + column.step * (length - 1)
+        if not all(0 <= k < len(array) for k in ends):
+            raise self._refuse("writes", place, f"it writes the entries {ends[0]} to {ends[1]} of an array of {len(array)}")
+        if column.row and column.has_in_place:
+            raise self._refuse("scalars", place, "it changes variables in place that may be rows of an array which it writes to")
+
+    def _rows(self, place: Place, column: Column, first: int, length: int) -> Operand:
+        """The entries that are there before a loop, one for each of its turns."""
+        if not all(0 <= k < len(column.array) for k in (first, first + column.step * (length - 1))):
+            raise self._refuse("writes", place, "a turn reads what is not there")
+        return column.array[(_part(first, length, column.step), *column.rest)].copy()
+
+    @staticmethod
+    def zipped(values: Tree, *rows: Operand) -> Over:
+        """What a loop goes over, with rows beside it."""
+        return Over(zip, [values, *rows])
+
+    def stored_by_turn(self, place: Place, value: Operand) -> Operand:
+        """A value as an array of float64 has it, apart from its variable."""
+        kind = type(value)
+        if kind in (TrackedArray, np.ndarray) and value.dtype in (FLOAT64, INT64):
+            value = value.astype(FLOAT64) if value.dtype == INT64 else value
+            return value.copy() if value.shape else value
+        if kind not in (float, int, bool, np.float64, np.int64, np.bool_) or abs(int(value) if kind is int else 0) > LARGEST_INT:
+            raise self._refuse("writes", place, f"it writes {value!r}")
+        return np.float64(value)
+
+    def _check_kept(self, place: Place, columns: Sequence[Column], kept: Sequence[Operand]) -> None:
+        """Refuse what a turn writes unless it is a whole entry."""
+        for column, value in zip(columns, kept):
+            if not column.is_list and np.shape(value) != column.row:
+                raise self._refuse("writes", place, f"it writes an array of shape {np.shape(value)} to rows of shape {column.row}")
+            if column.is_list and (type(value) not in (TrackedArray, np.float64) or may_be_plain(value) or value.dtype != FLOAT64):
+                raise self._refuse("containers", place, f"it appends {type(value).__name__}")
+            if column.is_list and value.shape and column.has_in_place:
+                raise self._refuse("scalars", place, "it changes variables in place that may be arrays which it appends")
+
+    def _write(self, columns: Sequence[Column], values: Tree, kept: Sequence[Operand]) -> None:
+        """Write what all turns have kept: for each column an array of their entries, or a list of these."""
+        start, _ = _counted(values)
+        for column, entries in zip(columns, kept):
+            if column.is_list:
+                found = [entries[k] for k in range(len(entries))]
+                if type(entries) is TrackedArray and found[0].type is FLOAT_SCALAR:
+                    entries._recorder.entry_runs.append((found[0]._id, entries))
+                column.array.extend(found)
+                continue
+            assert start is not None
+            assert column.written is not None
+            rows = np.stack(entries) if type(entries) is list else entries
+            column.array[(_part(start + column.written, len(rows), column.step), *column.rest)] = rows
+
+
+def _counted(values: Tree) -> tuple[int | None, int]:
+    """Where the number of the turn begins, and how many turns there are; None and 0 where that is not known."""
+    if type(values) is range:
+        return values.start, len(values)
+    if type(values) is not Over:
+        return None, len(values) if hasattr(values, "__len__") else 0
+    if not values.args or values.function not in (zip, enumerate, reversed):
+        return None, 0
+    if values.function is enumerate:
+        start = values.args[1] if len(values.args) > 1 else 0
+        return (start if type(start) is int else None), _counted(values.args[0])[1]
+    counted = [_counted(part) for part in values.args]
+    return counted[0][0] if values.function is zip else None, min(length for _, length in counted)
+
+
+def _newest(column: Column, start: int | None, turns: int) -> Operand:
+    """The entry that would have been written so many turns before the first one."""
+    if column.is_list:
+        return column.array[-turns]
+    assert start is not None
+    assert column.written is not None
+    found = column.array[(start + column.written - turns * column.step, *column.rest)]
+    return found.copy() if found.shape else found
+
+
+def _part(first: int, length: int, step: int) -> slice:
+    last = first + step * length
+    return slice(first, last if last >= 0 else None, step)
+
+
+def _may_show(values: Iterable[Tree], roots: set[int]) -> bool:
+    """Whether values may show one of some arrays, or be one of some lists."""
+    pending, seen = list(values), set[int]()
+    while pending:
+        part = pending.pop()
+        kind = type(part)
+        if id(part) in roots or len(seen) > MOST_OBJECTS:
+            return True
+        if id(part) in seen or kind in _APART or isinstance(part, (type, np.generic)):
+            continue
+        seen.add(id(part))
+        if kind is TrackedArray:
+            if id(root_of(part)) in roots:
+                return True
+        elif kind in (list, tuple):
+            if not set(map(type, part)) <= _APART:
+                pending += part
+        elif kind is dict:
+            pending += part.values()
+        elif kind is FunctionType:
+            pending += [cell.cell_contents for cell in part.__closure__ or () if cell != EMPTY_CELL]
+            pending += [*(part.__defaults__ or ()), *(part.__kwdefaults__ or {}).values()]
+        elif kind is MethodType:
+            pending.append(part.__self__)
+        elif kind is np.ndarray:
+            if part.dtype == object:
+                return True
+        elif hasattr(part, "__dict__") and not isinstance(part, Replacement):
+            pending += vars(part).values()
+        elif not isinstance(part, (range, np.ufunc, np.dtype, Replacement)):
+            return True
+    return False
+
+
+_APART = frozenset((float, int, bool, str, type(None), BuiltinFunctionType, ModuleType, range, np.float64, np.int64, np.bool_))
