@@ -19,8 +19,8 @@ from .finish import finished_tape
 from .python_state.randomness import Draws
 from .recorder import Recorder, RecordingStopped
 
-# A recording of so many instructions has taken a third of a second or more, and a gradient as long again.
-LONG = 300_000
+# A recording of so many instructions has taken 30 ms or more, and a gradient takes several times as long again.
+LONG = 30_000
 
 
 def record(

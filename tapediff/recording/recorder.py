@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -81,17 +82,21 @@ class UsersLine(NamedTuple):
     """Where a function of the user's is.
 
     Attributes:
+        names: its variables, and the global names.
         has_iterators: a variable, or an attribute of one, is used up by going over it, and cannot be gone over again.
     """
 
     code: CodeType
     line: int
+    names: Mapping[str, Operand]
     has_iterators: bool
 
 
 def _has_iterators(frame: FrameType) -> bool:
     names = frame.f_code.co_names
-    variables = [*frame.f_locals.values(), *(frame.f_globals[name] for name in names if name in frame.f_globals)]
+    # What a comprehension goes over is a variable of it.
+    own = [value for name, value in frame.f_locals.items() if not name.startswith(".")]
+    variables = [*own, *(frame.f_globals[name] for name in names if name in frame.f_globals)]
     attributes = [getattr(owner, "__dict__", {}).get(name) for owner in variables for name in names]
     return any(isinstance(value, Iterator) for value in (*variables, *attributes))
 
@@ -444,7 +449,8 @@ class Recorder(TapeBuilder):
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and id(frame) != self.entry_frame:
             if not is_library_file(frame.f_code.co_filename):
-                found.append(UsersLine(frame.f_code, frame.f_lineno, _has_iterators(frame)))
+                names = ChainMap(dict(frame.f_locals), frame.f_globals)
+                found.append(UsersLine(frame.f_code, frame.f_lineno, names, _has_iterators(frame)))
             frame = frame.f_back
         return found
 

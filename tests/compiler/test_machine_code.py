@@ -61,7 +61,9 @@ def test_elementwise_ops_run_on_packed_registers(op):
         assert PACKED.search(loop)
         assert not SCALAR_ARITHMETIC.search(loop)
         assert all(call == "cold" for call in calls)
-        assert bool(re.search(r"^\tcall", loop, re.MULTILINE)) == bool(calls)
+        # Cold calls may stand behind the loop.
+        where = function_of(text, "tapediff_kernel") if calls else loop
+        assert bool(re.search(r"^\tcall", where, re.MULTILINE)) == bool(calls)
 
 
 def test_a_scalar_loop_would_be_noticed():

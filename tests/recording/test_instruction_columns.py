@@ -124,10 +124,10 @@ def test_a_loop_is_rolled_without_its_instructions(monkeypatch):
 
 def _peak(f):
     """The most bytes that an operation takes while a function is recorded. Its own values are measured, too: they come and go."""
-    td.record(f, X)
+    td.record(f, X, merge=False)
     tracemalloc.start()
     try:
-        tape = td.record(f, X)
+        tape = td.record(f, X, merge=False)
         return tracemalloc.get_traced_memory()[1] / len(tape)
     finally:
         tracemalloc.stop()

@@ -10,6 +10,7 @@ from .nodes import walk
 from .prepare.arrays.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.arrays.writes import Writes
 from .prepare.chosen_values import ChosenValues
+from .prepare.comprehensions import Comprehension, as_loops
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
@@ -87,6 +88,8 @@ class Facts:
         own |= self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
         StaticValues(own, self.resolve).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
+        if long_loops:
+            as_loops(self.body, self._is_long, lambda node: self.is_builtin(node, sum), self.number)
         # Before branches write to copies: an entry that a turn writes on one side of a branch is a variable.
         self.entries = self._entries_by_turn() if long_loops else {}
         writes = Writes(self._is_merged, self._may_copy, self.resolve)
@@ -123,7 +126,7 @@ class Facts:
 
     def is_own(self, name: str) -> bool:
         """Whether a variable is this function's, and no other one sees it."""
-        return name in self._own
+        return name in self._own or name.startswith(".")
 
     def _shared(self, definition: Definition) -> Names:
         """The variables that inner functions may see later, or assign to: those of comprehensions, and of generators that a built-in
@@ -223,6 +226,9 @@ class Facts:
 
     def is_long(self, node: ast.For) -> bool:
         """Whether one turn of a loop is recorded in place of them all."""
+        return self._is_long(node)
+
+    def _is_long(self, node: ast.For | Comprehension) -> bool:
         return node.lineno in self._long_loops and self.may_merge((node.lineno, node.col_offset, LONG))
 
     def handed_on(self, node: ast.For) -> tuple[list[str], list[str]]:

@@ -20,7 +20,7 @@ from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.arrays.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
-from .prepare.long_loops import LONG_LOOP, loops_around
+from .prepare.long_loops import LONG, LONG_LOOP, lines_of_tests, loops_around
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
@@ -97,15 +97,17 @@ class MergedFunctions:
         is_news = False
         if any(line.has_iterators for line in lines):
             return False  # what it has used up is gone
-        for made, line, _ in lines:
+        for made, line, names, _ in lines:
             code = self._origins.get(made, made)
-            loops = loops_around(code, line)
+            loops = loops_around(code, line, names)
             known = self.long_loops.get(code, frozenset[int]())
             if not known.issuperset(loop.lineno for loop in loops):
                 self.long_loops[code] = known.union(loop.lineno for loop in loops)
                 # A position that a turn reads at is data then.
                 within = (k for loop in loops for k in range(loop.lineno, (loop.end_lineno or loop.lineno) + 1))
                 self.look_ups.setdefault(code, set()).update(within)
+                # And so is what it asks of an entry there.
+                self.lines.setdefault(code, set()).update(line for loop in loops for line in lines_of_tests(loop))
                 is_news = True
         if is_news:
             self._forget()
@@ -115,6 +117,12 @@ class MergedFunctions:
     def has_long_loops(self) -> bool:
         """Whether the latest forms have a loop of which one turn is recorded."""
         return any(form == LONG_LOOP for sites in self.sites.values() for form in sites.values())
+
+    @property
+    def may_have_long_loops(self) -> bool:
+        """Whether of one of the loops that have made recordings long it is not known that all its turns are recorded."""
+        known = {(code, place[0]) for code, place in self.refused if place is not None and (len(place) == 2 or place[2] == LONG)}
+        return any((code, line) not in known for code, lines in self.long_loops.items() for line in lines)
 
     @property
     def has_guards(self) -> bool:

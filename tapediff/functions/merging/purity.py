@@ -9,7 +9,7 @@ import functools
 import sys
 from abc import ABCMeta
 from collections.abc import Sequence
-from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 
 import numpy as np
 
@@ -301,7 +301,7 @@ def _is_plain_kind(kind: type) -> bool:
 # Types of Python's own that do not change; what functions and methods read is watched.
 _FIXED = frozenset((
     *(bool, int, float, complex, str, bytes, range, slice, type(None), type(...), type(NotImplemented)),
-    *(FunctionType, BuiltinFunctionType, MethodType),
+    *(FunctionType, BuiltinFunctionType, MethodType, ModuleType),
 ))  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from hashlib import sha256
 import numpy as np
 
 from ...errors import GuardFailed
-from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction, TupleType, ValueType
+from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Primitive, TupleType, ValueType
 from ...ir.interpreter import check_guard
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
@@ -30,6 +30,7 @@ from ...ops.arrays.shape import RESHAPE
 from ...ops.control.callee import Callee
 from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
 from ...ops.elementwise.arithmetic import ADD, CONVERT, SUBTRACT
+from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR
 
 # What is computed here for all iterations together may have so many numbers in all; and bodies so many instructions.
 MOST_NUMBERS, LARGEST_BODY = 1 << 24, 10_000
@@ -167,7 +168,11 @@ def _known(
     """
     known, room = dict(counts), MOST_NUMBERS
     for number, (op, inputs, params, type_, _) in enumerate(body.instructions):
-        if not any(i in known for i in inputs) or not all(i in known or i in tables for i in inputs):
+        if not any(i in known for i in inputs):
+            continue
+        if not all(i in known or i in tables for i in inputs):
+            if type_.size == 1 and _is_settled(op, [known[i] for i in inputs if i in known]):
+                known[number] = np.full((length, *type_.shape), op is LOGICAL_OR)
             continue
         moves = op is RESHAPE or op is CONVERT or op is GATHER
         if not isinstance(op, Op) or not (moves or isinstance(op, Elementwise)) or op.raises or type_.is_float:
@@ -185,6 +190,11 @@ def _known(
             if not (op.fails_on_integers and np.any(operands[-1] <= 0)):
                 known[number] = np.broadcast_to(op.evaluate(*operands, *params), (length, *type_.shape)).astype(type_.dtype, copy=False)
     return known
+
+
+def _is_settled(op: Primitive, values: Sequence[np.ndarray]) -> bool:
+    """Whether a conjunction or disjunction is decided by those of its operands that are known, at every iteration."""
+    return any(bool(np.all(v)) if op is LOGICAL_OR else not np.any(v) for v in values) if op in (LOGICAL_AND, LOGICAL_OR) else False
 
 
 def _is_table(instruction: Instruction) -> bool:

@@ -36,7 +36,12 @@ class LongLoops:
 
     def __init__(self, f: UserFunction) -> None:
         self._f = f
-        self._functions = MergedFunctions(while_loop, scan=repeated_scan)
+        self._functions = MergedFunctions(while_loop, scan=self._scan)
+        self._has_scanned = False
+
+    def _scan(self, *args: Tree) -> tuple[Tree, Tree]:
+        self._has_scanned = True
+        return repeated_scan(*args)
 
     def are_wanted(self, recorder: Recorder) -> bool:
         """Whether a recording that has become long comes from loops of which one turn can be recorded, so that it is to be stopped.
@@ -49,11 +54,13 @@ class LongLoops:
         return self._form() is not None
 
     def _form(self) -> UserFunction | None:
-        """The function as it is recorded; None where it is recorded turn by turn."""
+        """The function as it is recorded; None where that is turn by turn."""
         try:
-            return self._functions.of(self._f)
+            form = self._functions.of(self._f)
         except Exception:  # noqa: BLE001 -- of the rewriting, which no user is to see
             return None
+        # The loops of functions that it calls are rewritten when it does.
+        return form if self._functions.may_have_long_loops else None
 
     def tape(self, recorded: Callable[[UserFunction, Look | None], Tape], plain_result: Callable[[], Tree]) -> Tape:
         """The tape of the function, after its recording was stopped.
@@ -69,11 +76,11 @@ class LongLoops:
             if self.are_wanted(recorder):
                 return True
             # A recording that has become as long again without a loop of one turn will not have one.
-            is_vain = not functions.has_long_loops
+            is_vain = not self._has_scanned
             return is_vain
 
         for _ in range(MOST_ATTEMPTS):
-            form, results = self._form(), list[Tree]()
+            form, results, self._has_scanned = self._form(), list[Tree](), False
             if form is None:
                 break
             try:
@@ -89,7 +96,7 @@ class LongLoops:
                 if functions.leave_entries():
                     continue
                 break
-            if functions.has_long_loops and _are_same(results[-1], plain_result):
+            if self._has_scanned and _are_same(results[-1], plain_result):
                 return tape
             break
         return recorded(self._f, None)

@@ -66,7 +66,7 @@ def test_a_long_tape_pickles_fast_and_without_recursion():
             x = np.sin(x) * 1.0001 + k
         return x
 
-    tape = td.record(long, 0.5)
+    tape = td.record(long, 0.5, merge=False)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(len(__import__("inspect").stack()) + 120)
     try:

@@ -294,12 +294,29 @@ def inner_loops_write(p):
     return total
 
 
+def sums_a_comprehension(p):
+    t = 2.0
+    total = p[1] + sum([np.log1p(np.exp(-t * p[0])) for t in TIMES])
+    return total * t
+
+
+def sums_a_generator(p):
+    return sum(np.tanh(y * p[0] - t * p[1]) ** 2 for t, y in zip(TIMES, HEIGHTS)) / TURNS + p[0]
+
+
+def lists_of_comprehensions(p):
+    terms = [p[1] * y * np.exp(-p[0] * t) if y > 0.0 else y * p[0] for t, y in zip(FLOATS, HEIGHTS)]
+    total = np.sum(np.array([k * np.sin(TIMES[k] * p[0]) for k in range(TURNS)]))
+    return total + np.mean(terms) + terms[5]
+
+
 ONE_TURN = (
     zipped, by_position, backwards, in_inner_functions, data_decides, variables_of_the_last_turn, loop_in_loop, one_after_the_other,
     arrays_handed_on, arrays_changed_in_place, rows_and_lists, Model(ROWS), writes, likelihood_beside_writes, writes_from_the_end,
     writes_ahead, columns_of_a_table, rows_of_a_table, changes_what_was_there, smooths_towards_both_sides, begins_at_the_end_of_the_array,
     writes_on_one_side, writes_on_both_sides, writes_constants, writes_through_a_view_afterwards, writes_in_a_function, appends,
-    appends_to_what_it_reads, appends_and_reads_by_number, appends_rows, inner_loops_write,
+    appends_to_what_it_reads, appends_and_reads_by_number, appends_rows, inner_loops_write, sums_a_comprehension,
+    sums_a_generator, lists_of_comprehensions,
 )  # fmt: skip
 
 
@@ -485,10 +502,27 @@ def sections(p):
     return np.sum(state**2)
 
 
+def filters(p):
+    return sum(p[0] * t * t + p[1] for t in TIMES if t > 0.0)
+
+
+def one_of_two(p):
+    return sum([p[0] * t + p[1] * t * t for t in TIMES]) if len(TIMES) > 3 else p[0]
+
+
+def names_its_values(p):
+    return sum([(last := p[0] * t + p[1]) * last for t in TIMES])
+
+
+def changes_a_list_in_a_comprehension(p):
+    seen = []
+    return sum([p[0] * t + (seen.append(t) or p[1] * len(seen)) for t in TIMES])
+
+
 ALL_TURNS = (
     reads_by_another_name, reads_by_a_view, a_function_reads, reads_a_list_by_another_name, writes_two_entries, writes_parts_of_rows,
     changes_rows_in_place, appends_twice, appends_sometimes, asks_for_lengths, every_second_entry, positions_in_a_table,
-    sums_within_a_table, sections,
+    sums_within_a_table, sections, filters, one_of_two, names_its_values, changes_a_list_in_a_comprehension,
     counts_its_turns, counts_for_itself, first_turn_is_another, leaves, slices, asks_for_types, Changing(),
 )  # fmt: skip
 

@@ -99,7 +99,7 @@ def results_infinite_in_idle_lanes(p):
     def row(above, w):
         def cell(c, x):
             y = np.tanh(c * p[1] + x[1])
-            return y, (y, np.log(x[0] * p[0]) * np.sqrt(c) + p[2] * np.sqrt(x[1] * x[2]), c / (x[2] * p[3]))
+            return y, (y, np.sqrt(c) / (x[0] * p[0]) + p[2] * np.sqrt(x[1] * x[2]), c / (x[2] * p[3]))
 
         _, (cells, *results) = td.scan(cell, 0.7, (w, above, above**2 * w))
         return np.sqrt(cells), [np.sum(r) for r in results]

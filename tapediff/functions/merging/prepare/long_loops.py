@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import math
+from collections.abc import Mapping
 from types import CodeType
 from typing import Protocol
 
+import numpy as np
+
+from ....ir.instruction import Tree
+from ....recording.arrays.tracked import TrackedArray
 from ..nodes import call, children, walk
+from ..variables import reads, surely_assigned
+from .comprehensions import Comprehension
 from .source import NoSource, definition_of
 
 # The last part of the place of such a loop.
 LONG = 11
+
+# Loops of fewer turns are recorded turn by turn.
+SHORTEST = 200
 
 # In reports.
 LONG_LOOP = "a loop of which one turn is recorded"
@@ -26,21 +38,92 @@ class Known(Protocol):
     def number(self) -> int: ...
 
 
-def loops_around(code: CodeType, line: int) -> list[ast.For]:
-    """The `for` loops of a function around one of its lines, and those within them."""
+def loops_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> list[ast.For | Comprehension]:
+    """The `for` loops and comprehensions of a function around one of its lines, and those within them.
+
+    Args:
+        names: what its names stand for. Loops that are short, as these tell, are left out.
+    """
     try:
         pending: list[ast.AST] = [definition_of(code)]
     except NoSource:
         return []
-    found: list[ast.For] = []
+    found: list[ast.For | Comprehension] = []
     for node in pending:
         inner = [part for part in children(node) if not isinstance(part, (ast.FunctionDef, ast.Lambda, ast.AsyncFunctionDef, ast.ClassDef))]
         for part in inner:
-            if isinstance(part, ast.For) and part.lineno <= line <= (part.end_lineno or part.lineno):
-                found += [loop for loop in walk(part) if isinstance(loop, ast.For)]
+            if isinstance(part, _LOOPS) and part.lineno <= line <= (part.end_lineno or part.lineno):
+                loops = [loop for loop in walk(part) if isinstance(loop, _LOOPS)]
+                found += [loop for loop in loops if (turns := _turns(_over(loop).iter, names)) is None or turns >= SHORTEST]
             else:
                 pending.append(part)
     return found
+
+
+_LOOPS = (ast.For, ast.ListComp, ast.GeneratorExp)
+
+
+def _over(loop: ast.For | Comprehension) -> ast.For | ast.comprehension:
+    """What says over which values a loop goes."""
+    return loop if isinstance(loop, ast.For) else loop.generators[0]
+
+
+def lines_of_tests(loop: ast.For | Comprehension) -> list[int]:
+    """The lines of a loop on which it asks for what it goes over."""
+    items = surely_assigned(_over(loop).target)
+    tests = [part.test for part in walk(loop) if isinstance(part, (ast.If, ast.IfExp))]
+    return [test.lineno for test in tests if not items.isdisjoint(reads(test))]
+
+
+def _turns(node: ast.expr, names: Mapping[str, Tree]) -> int | None:
+    """Over how many values a loop goes, as its names stand now; None where that cannot be told without running code of the user's."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords and node.args:
+        function = names.get(node.func.id, getattr(builtins, node.func.id, None))
+        if function is range:
+            bounds = [_whole_number(part, names) for part in node.args]
+            known = [bound for bound in bounds if bound is not None]
+            return len(range(*known)) if 0 < len(known) == len(bounds) <= 3 and known[2:] != [0] else None
+        counts = [_turns(part, names) for part in (node.args if function is zip else node.args[:1])]
+        known = [count for count in counts if count is not None]
+        return min(known) if function in (zip, enumerate, reversed) and known else None
+    return _length(node, names)
+
+
+def _length(node: ast.expr, names: Mapping[str, Tree]) -> int | None:
+    value = names.get(node.id) if isinstance(node, ast.Name) else None
+    if isinstance(value, (list, tuple, range)):
+        return len(value)
+    shape = _shape(node, names)
+    return shape[0] if shape else None
+
+
+def _shape(node: ast.expr, names: Mapping[str, Tree]) -> tuple[int, ...]:
+    """The shape of a variable that holds an array; of others none."""
+    value = names.get(node.id) if isinstance(node, ast.Name) else None
+    return value.shape if isinstance(value, (np.ndarray, TrackedArray)) else ()
+
+
+def _whole_number(node: ast.expr, names: Mapping[str, Tree]) -> int | None:
+    """The value of an expression of whole numbers and lengths; None of another one."""
+    if isinstance(node, (ast.Constant, ast.Name)):
+        value = node.value if isinstance(node, ast.Constant) else names.get(node.id)
+        return value if type(value) is int else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        found = _whole_number(node.operand, names)
+        return None if found is None else -found
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        left, right = _whole_number(node.left, names), _whole_number(node.right, names)
+        if left is None or right is None:
+            return None
+        return left + right if isinstance(node.op, ast.Add) else left - right if isinstance(node.op, ast.Sub) else left * right
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
+        return _length(node.args[0], names)
+    if isinstance(node, ast.Attribute) and node.attr == "size" and (shape := _shape(node.value, names)):
+        return math.prod(shape)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        shape, axis = _shape(node.value.value, names), _whole_number(node.slice, names)
+        return shape[axis] if axis is not None and -len(shape) <= axis < len(shape) else None
+    return None
 
 
 def place_of(node: ast.For) -> ast.expr:

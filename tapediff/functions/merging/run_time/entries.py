@@ -10,9 +10,10 @@ import numpy as np
 from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import note_plain
+from ..prepare.long_loops import SHORTEST
 
-# Loops of fewer turns are recorded turn by turn, and so are those over longer ranges, whose entries would take half a gigabyte.
-SHORTEST, LONGEST_RANGE = 200, 1 << 26
+# Loops over longer ranges are recorded turn by turn: their entries would take half a gigabyte.
+LONGEST_RANGE = 1 << 26
 
 
 class Over:
