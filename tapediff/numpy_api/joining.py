@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import islice
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
@@ -88,12 +87,15 @@ def _run_from(
     start = part._id - first
     if start >= len(vector) or part._recorder is not vector._recorder:
         return part, 1
-    count = 1
-    for number in islice(numbers, at + 1, at + len(vector) - start):
-        if not is_tracked(number) or number._id != part._id + count or number._recorder is not part._recorder:
-            break
+    count, most = 1, min(len(vector) - start, len(numbers) - at)
+    while count < most and _follows(numbers[at + count], part, count):
         count += 1
     return (part, 1) if count == 1 else (vector[start : start + count], count)
+
+
+def _follows(number: Operand, first: Operand, count: int) -> bool:
+    """Whether a number was recorded so many instructions behind another one."""
+    return is_tracked(number) and number._id == first._id + count and number._recorder is first._recorder
 
 
 def as_value(part: Operand) -> Operand:
