@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from .facts import Facts
-from .nodes import Node, Placed, Transformer, call, children, copied, is_call_of_run_time, is_index, near, place, walk
+from .nodes import Node, Placed, Transformer, call, copied, is_call_of_run_time, is_index, near, place, walk
 from .prepare.source import NoSource, definition_of
 from .purity import is_users
 from .rules import COMPARISONS, ELEMENTWISE, MATH, MOST_COST, OPERATORS, Broken
 from .uses.contexts import flags
 from .uses.kinds import asks_for_none, is_one, never_divides_by_zero
-from .variables import Names, surely_assigned
+from .variables import names_outside_indices, surely_assigned
 
 
 class Simple:
@@ -376,19 +376,7 @@ def decides_by_turn(facts: Facts, node: ast.For) -> bool:
     target = node.target.elts[0] if facts.is_builtin(node.iter, enumerate) and isinstance(node.target, ast.Tuple) else node.target
     counters = surely_assigned(target)
     tests = [part.test for statement in node.body for part in walk(statement) if isinstance(part, (ast.If, ast.IfExp, ast.While))]
-    return any(not counters.isdisjoint(_read_by_itself(test)) for test in tests)
-
-
-def _read_by_itself(test: ast.expr) -> Names:
-    """The names that a test reads otherwise than as positions of entries."""
-    found: set[str] = set()
-    pending: list[ast.AST] = [test]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, ast.Name):
-            found.add(part.id)
-        pending += [part.value] if isinstance(part, ast.Subscript) else children(part)
-    return frozenset(found)
+    return any(not counters.isdisjoint(names_outside_indices(test)) for test in tests)
 
 
 def extreme(facts: Facts, node: ast.Call, site: Placed, args: Sequence[ast.expr]) -> ast.expr:

@@ -199,9 +199,9 @@ def flows_of(nodes: Iterable[ast.AST], reads: Callable[[ast.AST], Names], ends: 
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None and node not in ends:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target, value in each_assigned(targets, node.value):
-                flows.append((reads(value), target_names(target)))
+                flows.append((reads(value), names_outside_indices(target)))
         elif isinstance(node, (ast.For, ast.comprehension)):
-            flows.append((reads(node.iter), target_names(node.target)))
+            flows.append((reads(node.iter), names_outside_indices(node.target)))
     return flows
 
 
@@ -259,10 +259,10 @@ def _is_float(side: ast.expr, depth: int) -> bool:
     return isinstance(side, ast.Constant) and type(side.value) is float
 
 
-def target_names(target: ast.expr) -> Names:
-    """The variables that an assignment binds, or whose entries and attributes: not those in indices."""
+def names_outside_indices(node: ast.expr) -> Names:
+    """The names in an expression: of a target those that are bound, or whose entries and attributes are; not those in indices."""
     found: set[str] = set()
-    pending: list[ast.AST] = [target]
+    pending: list[ast.AST] = [node]
     while pending:
         part = pending.pop()
         if isinstance(part, ast.Name):

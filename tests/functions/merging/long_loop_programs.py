@@ -190,6 +190,20 @@ def rows_of_a_table(p):
     return np.sum(table * ROWS)
 
 
+def rows_beside_a_sum(p):
+    rotation = np.array([[0.8, 0.3], [-0.3, 0.8]])
+    table, total, kept = np.zeros((TURNS, 2)), 0.0, []
+    table[0] = p
+    for t in range(1, TURNS):
+        mean = rotation @ table[t - 1]
+        rest = HEIGHTS[t] - mean[0] * p[1]
+        total += np.log1p(rest * rest)
+        table[t] = mean + np.array([0.3, 0.1]) * rest
+        kept.append(np.tanh(table[t]))
+    total += np.sum(table**2)
+    return total + np.sum(np.array(kept)[:, 1])
+
+
 def changes_what_was_there(p):
     filtered = HEIGHTS * p[1]
     for t in range(1, TURNS):
@@ -313,7 +327,8 @@ def lists_of_comprehensions(p):
 ONE_TURN = (
     zipped, by_position, backwards, in_inner_functions, data_decides, variables_of_the_last_turn, loop_in_loop, one_after_the_other,
     arrays_handed_on, arrays_changed_in_place, rows_and_lists, Model(ROWS), writes, likelihood_beside_writes, writes_from_the_end,
-    writes_ahead, columns_of_a_table, rows_of_a_table, changes_what_was_there, smooths_towards_both_sides, begins_at_the_end_of_the_array,
+    writes_ahead, rows_beside_a_sum, columns_of_a_table, rows_of_a_table, changes_what_was_there, smooths_towards_both_sides,
+    begins_at_the_end_of_the_array,
     writes_on_one_side, writes_on_both_sides, writes_constants, writes_through_a_view_afterwards, writes_in_a_function, appends,
     appends_to_what_it_reads, appends_and_reads_by_number, appends_rows, inner_loops_write, sums_a_comprehension,
     sums_a_generator, lists_of_comprehensions,
@@ -451,6 +466,15 @@ def changes_rows_in_place(p):
     return np.sum(table**2)
 
 
+def changes_appended_rows_in_place(p):
+    kept, row = [], p * 1.0
+    for t in TIMES:
+        kept.append(row)
+        same = kept[-1]
+        same += 0.01 * t * p
+    return np.sum(np.array(kept) ** 2)
+
+
 def appends_twice(p):
     kept = []
     for t in TIMES:
@@ -521,7 +545,8 @@ def changes_a_list_in_a_comprehension(p):
 
 ALL_TURNS = (
     reads_by_another_name, reads_by_a_view, a_function_reads, reads_a_list_by_another_name, writes_two_entries, writes_parts_of_rows,
-    changes_rows_in_place, appends_twice, appends_sometimes, asks_for_lengths, every_second_entry, positions_in_a_table,
+    changes_rows_in_place, changes_appended_rows_in_place, appends_twice, appends_sometimes, asks_for_lengths, every_second_entry,
+    positions_in_a_table,
     sums_within_a_table, sections, filters, one_of_two, names_its_values, changes_a_list_in_a_comprehension,
     counts_its_turns, counts_for_itself, first_turn_is_another, leaves, slices, asks_for_types, Changing(),
 )  # fmt: skip

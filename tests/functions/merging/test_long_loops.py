@@ -11,6 +11,7 @@ from tapediff.ops.arrays.indexing import INDEX
 from tapediff.ops.control.calls import LOOP
 from tapediff.recording import record
 from tapediff.targets.guarded import record_path
+from tapediff.targets.tapes.long_loops import LongLoops
 
 from . import long_loop_programs as programs
 
@@ -136,3 +137,59 @@ def test_endless_ranges_take_no_memory():
 def test_short_loops_are_recorded_turn_by_turn(monkeypatch):
     monkeypatch.setattr(record, "LONG", 10_000)
     assert not loops_of(td.record(programs.zipped, POINTS[0]))
+
+
+def test_loops_that_are_known_to_be_short_are_not_tried(monkeypatch):
+    """The recording of 30 times 30 turns is not stopped to begin again."""
+    monkeypatch.delattr(LongLoops, "tape")
+
+    def nested(p):
+        n, total = 30, 0.0
+        rates = np.linspace(-1.0, 1.0, n)
+        for i in range(1, n):
+            for rate in rates:
+                total = np.tanh(p[0] * total + p[1] * rate) + TIMES[i]
+        return total
+
+    TIMES = programs.TIMES
+    tape = td.record(nested, POINTS[0])
+    assert not loops_of(tape)
+    assert len(tape) > 3 * 29 * 30
+    np.testing.assert_allclose(tape(POINTS[1]), nested(POINTS[1]), rtol=1e-12)
+
+
+def test_lists_of_what_a_loop_gave_are_parts_of_its_array():
+    """Also where they were cut, joined, or changed; and the list is the user's own."""
+
+    def lists(p):
+        kept, other = [], [p[0]]
+        for t in TIMES:
+            kept.append(np.sin(t * p[0]))
+            other.append(p[1] * other[-1] + 0.1 * t)
+        changed = kept[:50] + other[100:]
+        changed[3] = p[0] * 1.0
+        mixed = [v for pair in zip(kept, other) for v in pair]
+        backwards = kept[::-1]
+        first = np.sum(np.array(changed) * np.arange(len(changed))) + np.mean(np.stack(backwards)[:7])
+        return first + np.sum(mixed * np.cos(np.arange(len(mixed)))) + np.sum(np.array([kept, kept])[1, 5:9])
+
+    TIMES = programs.TIMES
+    tape, whole = td.record(lists, POINTS[0]), td.record(lists, POINTS[0], merge=False)
+    assert loops_of(tape)
+    for x in POINTS:
+        np.testing.assert_allclose(tape(x), lists(x), rtol=1e-12)
+        np.testing.assert_allclose(td.gradient(tape, x), td.gradient(whole, x), rtol=1e-10)
+
+
+def test_an_array_that_is_changed_after_it_was_made_of_a_list_leaves_the_list():
+    def f(p):
+        kept = []
+        for t in programs.TIMES:
+            kept.append(t * p[0] + p[1])
+        made = np.array(kept)
+        made[0] = 5.0 * p[1]
+        return np.sum(made) + kept[0]
+
+    tape = td.record(f, POINTS[0])
+    assert loops_of(tape)
+    np.testing.assert_allclose(tape(POINTS[1]), f(POINTS[1]), rtol=1e-12)

@@ -77,9 +77,22 @@ def the_counter_itself(x):
     return td.fori_loop(0, 40, lambda k, s: s + np.exp(-0.1 * k * x[0]) * data[k] / (k + 1), 0.0)
 
 
+def a_stream_of_positions(x):
+    data = td.asarray(DATA)
+    return td.scan(lambda s, k: (0.9 * s + np.sin(data[k] * x[0]) * data[k - 3], None), x[1], np.arange(3, 40))[0]
+
+
+def a_stream_in_any_order(x):
+    """Also backwards, beside a counter; a table of whole numbers and a stream of them."""
+    data = td.asarray(DATA)
+    step = lambda c, k: ((c[0] + 1, 0.7 * c[1] + data[k] * x[0] * data[c[0]]), c[1] * data[k])
+    (last, s), found = td.scan(step, (0, x[1]), TABLE, reverse=True)
+    return s * last + np.sum(found)
+
+
 COUNTED = (
     entries_of_data, entries_of_the_argument, every_second_entry, entries_from_the_end, rows, neighbours_by_a_table, both_ways,
-    two_counters, nested, the_counter_itself,
+    two_counters, nested, the_counter_itself, a_stream_of_positions, a_stream_in_any_order,
 )  # fmt: skip
 
 

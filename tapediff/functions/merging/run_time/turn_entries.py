@@ -30,7 +30,7 @@ class Column(NamedTuple):
         rest: the indices behind the first one.
         written: the distance of the entry from the number of the turn; of a list that is to be its length, None where it is not asked.
         step: by which the turns are counted.
-        has_in_place: turns change variables in place.
+        has_in_place: turns change variables in place that may be entries.
     """
 
     array: Tree
@@ -71,8 +71,10 @@ class TurnEntries(Refusing):
         start, length = _counted(values)
         if not length:
             raise self._refuse("bound", place, "the loop has no turns, or not a known number of them")
-        for column in found:
+        for column, (count, _) in zip(found, asked):
             self._check(place, column, start, length)
+            if not column.is_list and count > len(column.array):
+                raise self._refuse("writes", place, f"a turn reads an array of {len(column.array)} entries beyond its beginning")
         arrays = {id(column.array): column.array for column in found}.values()
         roots = {id(root_of(array)) if type(array) is TrackedArray else id(array) for array in arrays}
         if len(roots) < len(arrays):
@@ -143,7 +145,7 @@ class TurnEntries(Refusing):
         for column, entries in zip(columns, kept):
             if column.is_list:
                 found = [entries[k] for k in range(len(entries))]
-                if type(entries) is TrackedArray and found[0].type is FLOAT_SCALAR:
+                if type(entries) is TrackedArray and found[0].type is FLOAT_SCALAR and found[-1]._id - found[0]._id == len(found) - 1:
                     entries._recorder.entry_runs.append((found[0]._id, entries))
                 column.array.extend(found)
                 continue

@@ -14,10 +14,10 @@ from ..variables import (
     assigned,
     flows_of,
     makes_a_float,
+    names_outside_indices,
     reads_of_ints,
     reads_of_values,
     reads_within,
-    target_names,
 )
 from .climb import Climb, Use
 from .flows import FlowGraph
@@ -177,7 +177,7 @@ class Contexts:
             if isinstance(node, ast.Call) and self._kinds[node] != "number":
                 break  # which gives something else than plain numbers, or asks for more of them than to be that
             targets = [] if node in self.stores else [*getattr(node, "targets", ()), getattr(node, "target", None)]
-            found = found.union(*(target_names(target) for target in targets if target is not None))
+            found = found.union(*(names_outside_indices(target) for target in targets if target is not None))
         return frozenset(found)
 
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...nodes import Transformer, assign, call, children, load, near, walk
-from ...rules import Broken
-from ...variables import Names, assigned, blocks_of, bound_by, read_first, surely_assigned
+from ...rules import ELEMENTWISE, Broken
+from ...variables import Names, assigned, blocks_of, bound_by, names_outside_indices, read_first, surely_assigned
 from ..containers.growing_lists import appended_to
 from ..long_loops import Known, gone_over, place_of
 
@@ -133,7 +133,7 @@ def _made(
     """What stands around the loop."""
     rows = [column.first(offset) for column in columns for offset in sorted(column.ahead)]
     earlier = [column.earlier(k) for column in columns for k in range(1, column.before + 1)]
-    has_in_place = any(isinstance(n, ast.AugAssign) for statement in node.body for n in walk(statement))
+    has_in_place = _changes_in_place(facts, node.body, [column.prefix for column in columns])
     shapes = _tuple([
         _tuple([
             load(c.array), _tuple([*map(ast.Constant, c.rest)]), ast.Constant(c.is_list), ast.Constant(c.written), ast.Constant(step),
@@ -151,6 +151,42 @@ def _made(
         made = call("zipped", [made, *(load(f"{name}s") for name in rows)], node)
         target = near(ast.Tuple([target, *(ast.Name(name, ast.Store()) for name in rows)], ast.Store()), node)
     return TurnEntries(before, made, target, kept, shapes)
+
+
+def _changes_in_place(facts: Known, body: Sequence[ast.stmt], prefixes: Sequence[str]) -> bool:
+    """Whether a turn changes a variable in place that may be an entry, or a part of one."""
+    parts = [part for statement in body for part in walk(statement)]
+    bound: list[Names] = []
+    for part in parts:
+        if isinstance(part, (ast.Assign, ast.AnnAssign)) and part.value is not None:
+            given = _handed_through(facts, part.value)
+            bound += [given | names_outside_indices(t) for t in (part.targets if isinstance(part, ast.Assign) else [part.target])]
+        elif isinstance(part, ast.For):
+            bound.append(_handed_through(facts, part.iter) | names_outside_indices(part.target))
+    shared = {name for names in bound for name in names if name.startswith(tuple(prefixes))}
+    count = -1
+    while count < len(shared):
+        count = len(shared)
+        shared.update(name for names in bound if not shared.isdisjoint(names) for name in names)
+    return any(isinstance(part, ast.AugAssign) and not shared.isdisjoint(names_outside_indices(part.target)) for part in parts)
+
+
+def _handed_through(facts: Known, value: ast.expr) -> Names:
+    """The names whose arrays an expression may give, or show: arithmetic and elementwise functions make new ones."""
+    found: set[str] = set()
+    pending: list[ast.AST] = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Name):
+            found.add(part.id)
+        elif isinstance(part, ast.Call) and facts.is_library(part.func):
+            is_new = isinstance(part.func, ast.Attribute) and part.func.attr in ELEMENTWISE
+            pending += [] if is_new else [*part.args, *(keyword.value for keyword in part.keywords)]
+        elif isinstance(part, ast.Subscript):
+            pending.append(part.value)
+        elif not isinstance(part, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+            pending += children(part)
+    return frozenset(found)
 
 
 def _tuple(parts: Sequence[ast.expr]) -> ast.expr:
