@@ -8,13 +8,15 @@ from types import CodeType, ModuleType
 
 from .nodes import walk
 from .prepare.arrays.entries_by_turn import TurnEntries, entries_by_turn
+from .prepare.arrays.windows import windows_by_turn
 from .prepare.arrays.writes import Writes
 from .prepare.chosen_values import ChosenValues
-from .prepare.comprehensions import Comprehension, as_loops
+from .prepare.comprehensions import as_loops
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
+from .prepare.counted_whiles import counted_whiles
 from .prepare.early_exits import EarlyExits
-from .prepare.long_loops import LONG
+from .prepare.long_loops import LONG, Loop
 from .prepare.loop_exits import LoopExits
 from .prepare.source import Definition
 from .prepare.states.matches import without_matches
@@ -78,8 +80,10 @@ class Facts:
         self._assigned: dict[ast.stmt, Names] = {}
         self._own = frozenset((*code.co_varnames, *code.co_cellvars)) - self._shared(definition)
         self.arguments = frozenset(part.arg for part in walk(definition.args) if isinstance(part, ast.arg))
-        self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range)
+        self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range, self._is_long)
         statements = without_matches(body_of(definition))
+        if long_loops:
+            counted_whiles(self, statements, self._is_long)
         if isinstance(definition, ast.FunctionDef):
             statements = ChosenValues(self.looks_at_data, self.is_library).of_function(statements)
         body = self.loops.of_function(statements, self.arguments.union(code.co_freevars))
@@ -115,6 +119,7 @@ class Facts:
                 node = block[k]
                 if isinstance(node, ast.For) and self.is_long(node):
                     try:
+                        windows_by_turn(self, node)
                         made = entries_by_turn(self, node)
                     except Broken as broken:
                         raise Without((node.lineno, node.col_offset, LONG), broken.breach) from broken
@@ -228,7 +233,7 @@ class Facts:
         """Whether one turn of a loop is recorded in place of them all."""
         return self._is_long(node)
 
-    def _is_long(self, node: ast.For | Comprehension) -> bool:
+    def _is_long(self, node: Loop) -> bool:
         return node.lineno in self._long_loops and self.may_merge((node.lineno, node.col_offset, LONG))
 
     def handed_on(self, node: ast.For) -> tuple[list[str], list[str]]:

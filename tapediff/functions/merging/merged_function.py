@@ -20,7 +20,7 @@ from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.arrays.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
-from .prepare.long_loops import LONG, LONG_LOOP, lines_of_tests, loops_around
+from .prepare.long_loops import COUNTED_BY_DATA, LONG, LONG_LOOP, lines_of_tests, loops_around
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
@@ -121,6 +121,8 @@ class MergedFunctions:
     @property
     def may_have_long_loops(self) -> bool:
         """Whether of one of the loops that have made recordings long it is not known that all its turns are recorded."""
+        if any(form == COUNTED_BY_DATA for sites in self.sites.values() for form in sites.values()):
+            return True
         known = {(code, place[0]) for code, place in self.refused if place is not None and (len(place) == 2 or place[2] == LONG)}
         return any((code, line) not in known for code, lines in self.long_loops.items() for line in lines)
 

@@ -28,7 +28,7 @@ from .nodes import (
 )
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
-from .prepare.long_loops import LONG, LONG_LOOP, gone_over, place_of
+from .prepare.long_loops import COUNTED_BY_DATA, LONG, LONG_LOOP, gone_over, place_of
 from .prepare.source import Definition
 from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
@@ -37,7 +37,7 @@ from .selects import Select
 from .uses.climb import LARGEST_EXPONENT
 from .uses.contexts import flags
 from .uses.kinds import is_one, is_store
-from .variables import Names
+from .variables import Names, assigned
 
 # In reports.
 SELECT = "a select"
@@ -162,7 +162,7 @@ class Rewriter:
         facts = self._facts
         entries = facts.entries.get(node)
         try:
-            if node.orelse or node in facts.loops.stopped or has_jump(node.body, JUMPS):
+            if node.orelse or has_jump(node.body, JUMPS):
                 raise Broken("jumps", node, "a jump leaves the loop")
             check_statements(node.body)
             if decides_by_turn(facts, node):
@@ -173,6 +173,8 @@ class Rewriter:
                 raise self._without(node, broken) from broken
             facts.breaches.append(broken.breach)
             return None
+        counter = self._counter(node, names)
+        names, new = [name for name in names if name != counter], [name for name in new if name != counter]
         uses, number = [facts.use_of(frozenset([name])) for name in names], facts.number()
         at = place_of(node)
         values = self._expression(gone_over(facts, node.iter), False) if entries is None else entries.values
@@ -185,10 +187,20 @@ class Rewriter:
         turn = function_node(f".turn{number}", positional([*names, item]), [first, *body, ends], node)
         use = ast.Tuple([flags(use, VARYING) for use in uses], ast.Load())
         columns: ast.expr = ast.Tuple([], ast.Load()) if entries is None else entries.columns
-        arguments = [at, values, load(turn.name), names_tuple(names, ast.Load()), use, columns]
+        over = f".over{number}"
+        # Bools of the rewriting's own tell where data has ended a loop.
+        by_data = ast.Tuple([ast.Constant(name.startswith(".")) for name in names], ast.Load())
+        arguments = [at, load(over), load(turn.name), names_tuple(names, ast.Load()), use, by_data, columns]
         made = near(ast.Assign([names_tuple(names, ast.Store())], call("long_loop", arguments, node)), node)
         facts.sites[node.lineno, node.col_offset] = LONG_LOOP
-        return [*(assign(name, placeholder(), node) for name in new), turn, made]
+        after = [] if counter is None else [assign(counter, call("last_of", [at, load(over)], node), node)]
+        return [*(assign(name, placeholder(), node) for name in new), turn, assign(over, values, node), made, *after]
+
+    def _counter(self, node: ast.For, names: Sequence[str]) -> str | None:
+        """The variable that counts the turns of a loop over a range, if it is used after it."""
+        if not (self._facts.is_builtin(node.iter, range) and isinstance(node.target, ast.Name) and node.target.id in names):
+            return None
+        return None if node.target.id in assigned(node.body) else node.target.id
 
     def _without(self, node: ast.stmt, broken: Broken) -> Without:
         """A loop has been rewritten so that it must be one of which one turn is recorded."""
@@ -252,7 +264,7 @@ class Rewriter:
 def _form_of(node: ast.If | ast.While, is_call: bool, is_exit: bool) -> str:
     """In reports: what a branch or loop has become; `is_exit`: one that was a loop with an exit."""
     if isinstance(node, ast.While):
-        return "a loop with a number of turns that each call decides"
+        return COUNTED_BY_DATA
     form = "a sub-tape" if is_call else SELECT
     return f"a loop whose turns after its end are masked, with {form}" if is_exit else form
 

@@ -10,7 +10,7 @@ import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ...errors import TapediffError
 from ...recording.arrays.numbers import LARGEST_INT
@@ -234,3 +234,15 @@ OPERATORS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 1,
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 Resolve = Callable[[str], object]
+
+
+class Known(Protocol):
+    """What is asked about a function; see Facts."""
+
+    def is_builtin(self, node: ast.expr, *wanted: object) -> bool: ...
+
+    def is_library(self, function: ast.expr) -> bool: ...
+
+    def is_own(self, name: str) -> bool: ...
+
+    def number(self) -> int: ...

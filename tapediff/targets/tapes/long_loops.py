@@ -36,8 +36,12 @@ class LongLoops:
 
     def __init__(self, f: UserFunction) -> None:
         self._f = f
-        self._functions = MergedFunctions(while_loop, scan=self._scan)
+        self._functions = MergedFunctions(self._while, scan=self._scan)
         self._has_scanned = False
+
+    def _while(self, *args: Tree, **named: Tree) -> Tree:
+        self._has_scanned = True
+        return while_loop(*args, **named)
 
     def _scan(self, *args: Tree) -> tuple[Tree, Tree]:
         self._has_scanned = True

@@ -374,23 +374,6 @@ def first_turn_is_another(p):
     return total
 
 
-def leaves(p):
-    total = 0.0
-    for t in TIMES:
-        total += p[0] * t * t + p[1]
-        if t > 100.0:
-            break
-    return total
-
-
-def slices(p):
-    speed, total = np.zeros(2), 0.0
-    for k in range(TURNS - 1):
-        speed = 0.9 * speed + p * TIMES[k : k + 1]
-        total += speed @ speed + p[0] * speed[1]
-    return total
-
-
 def asks_for_types(p):
     total = 0.0
     for v in [*FLOATS[:-1], np.float64(FLOATS[-1])]:
@@ -519,13 +502,6 @@ def sums_within_a_table(p):
     return np.sum(bins**2)
 
 
-def sections(p):
-    state = np.zeros(TURNS)
-    for t in range(2, TURNS):
-        state[t] = np.sum(state[t - 2 : t]) * 0.3 + p[0] * TIMES[t] * p[1]
-    return np.sum(state**2)
-
-
 def filters(p):
     return sum(p[0] * t * t + p[1] for t in TIMES if t > 0.0)
 
@@ -547,8 +523,8 @@ ALL_TURNS = (
     reads_by_another_name, reads_by_a_view, a_function_reads, reads_a_list_by_another_name, writes_two_entries, writes_parts_of_rows,
     changes_rows_in_place, changes_appended_rows_in_place, appends_twice, appends_sometimes, asks_for_lengths, every_second_entry,
     positions_in_a_table,
-    sums_within_a_table, sections, filters, one_of_two, names_its_values, changes_a_list_in_a_comprehension,
-    counts_its_turns, counts_for_itself, first_turn_is_another, leaves, slices, asks_for_types, Changing(),
+    sums_within_a_table, filters, one_of_two, names_its_values, changes_a_list_in_a_comprehension,
+    counts_its_turns, counts_for_itself, first_turn_is_another, asks_for_types, Changing(),
 )  # fmt: skip
 
 

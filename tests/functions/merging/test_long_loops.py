@@ -14,6 +14,8 @@ from tapediff.targets.guarded import record_path
 from tapediff.targets.tapes.long_loops import LongLoops
 
 from . import long_loop_programs as programs
+from . import long_while_programs as whiles
+from . import window_programs as windows
 
 POINTS = np.array([[0.3, 0.7], [-0.4, 1.1], [0.9, -0.2]])
 
@@ -37,10 +39,11 @@ def differences(f, x):
     return np.array([(f(x + e) - f(x - e)) / 2e-6 for e in steps])
 
 
-@pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)
+@pytest.mark.parametrize("f", programs.ONE_TURN + whiles.ONE_TURN + windows.ONE_TURN, ids=name_of)
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape, whole = td.record(f, POINTS[0]), td.record(f, POINTS[0], merge=False)
     assert loops_of(tape)
+    assert not any(loop.params[1].stops for loop in loops_of(tape))
     # The entries of lists are values of their own.
     assert sum(i.op is not INDEX for i in tape.instructions) < 80 < len(whole)
     assert not loops_of(whole)
@@ -58,7 +61,18 @@ def test_one_turn_is_recorded_with_the_same_answers(f):
     np.testing.assert_allclose(td.hessian(compiled, x), td.hessian(td.GuardedTape(f, merge=False), x), rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("f", programs.ALL_TURNS, ids=name_of)
+@pytest.mark.parametrize("f", whiles.COUNTED_BY_DATA, ids=name_of)
+def test_loops_that_data_ends_are_loops(f):
+    compiled = td.compile(f, POINTS[0])
+    assert [loop.params[1].stops for loop in loops_of(compiled.tape)] == [True]
+    assert len(compiled.tape) < 80
+    for x in POINTS:
+        value, gradient = td.value_and_gradient(compiled, x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=2e-6 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("f", programs.ALL_TURNS + whiles.ALL_TURNS + windows.ALL_TURNS, ids=name_of)
 def test_all_turns_are_recorded_where_one_is_not_enough(f):
     x = POINTS[0]
     tape = td.record(f, x)

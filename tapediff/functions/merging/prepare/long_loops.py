@@ -7,15 +7,17 @@ import builtins
 import math
 from collections.abc import Mapping
 from types import CodeType
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
 from ....ir.instruction import Tree
 from ....recording.arrays.tracked import TrackedArray
 from ..nodes import call, children, walk
+from ..rules import Known
 from ..variables import reads, surely_assigned
 from .comprehensions import Comprehension
+from .counted_whiles import counted
 from .source import NoSource, definition_of
 
 # The last part of the place of such a loop.
@@ -24,24 +26,15 @@ LONG = 11
 # Loops of fewer turns are recorded turn by turn.
 SHORTEST = 200
 
+Loop: TypeAlias = ast.For | ast.While | Comprehension
+
 # In reports.
 LONG_LOOP = "a loop of which one turn is recorded"
+COUNTED_BY_DATA = "a loop with a number of turns that each call decides"
 
 
-class Known(Protocol):
-    """What is asked about a function; see Facts."""
-
-    def is_builtin(self, node: ast.expr, *wanted: object) -> bool: ...
-
-    def is_library(self, function: ast.expr) -> bool: ...
-
-    def is_own(self, name: str) -> bool: ...
-
-    def number(self) -> int: ...
-
-
-def loops_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> list[ast.For | Comprehension]:
-    """The `for` loops and comprehensions of a function around one of its lines, and those within them.
+def loops_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> list[Loop]:
+    """The loops and comprehensions of a function around one of its lines, and those within them.
 
     Args:
         names: what its names stand for. Loops that are short, as these tell, are left out.
@@ -50,31 +43,40 @@ def loops_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> list[a
         pending: list[ast.AST] = [definition_of(code)]
     except NoSource:
         return []
-    found: list[ast.For | Comprehension] = []
+    found: list[Loop] = []
     for node in pending:
         inner = [part for part in children(node) if not isinstance(part, (ast.FunctionDef, ast.Lambda, ast.AsyncFunctionDef, ast.ClassDef))]
         for part in inner:
             if isinstance(part, _LOOPS) and part.lineno <= line <= (part.end_lineno or part.lineno):
                 loops = [loop for loop in walk(part) if isinstance(loop, _LOOPS)]
-                found += [loop for loop in loops if (turns := _turns(_over(loop).iter, names)) is None or turns >= SHORTEST]
+                found += [loop for loop in loops if (turns := _turns_of(loop, names)) is None or turns >= SHORTEST]
             else:
                 pending.append(part)
     return found
 
 
-_LOOPS = (ast.For, ast.ListComp, ast.GeneratorExp)
+_LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
 
 
-def _over(loop: ast.For | Comprehension) -> ast.For | ast.comprehension:
-    """What says over which values a loop goes."""
-    return loop if isinstance(loop, ast.For) else loop.generators[0]
-
-
-def lines_of_tests(loop: ast.For | Comprehension) -> list[int]:
+def lines_of_tests(loop: Loop) -> list[int]:
     """The lines of a loop on which it asks for what it goes over."""
-    items = surely_assigned(_over(loop).target)
+    if isinstance(loop, ast.While):
+        count = counted(loop)
+        items = frozenset[str]() if count is None else frozenset([count.name])
+    else:
+        items = surely_assigned(loop.target if isinstance(loop, ast.For) else loop.generators[0].target)
     tests = [part.test for part in walk(loop) if isinstance(part, (ast.If, ast.IfExp))]
     return [test.lineno for test in tests if not items.isdisjoint(reads(test))]
+
+
+def _turns_of(loop: Loop, names: Mapping[str, Tree]) -> int | None:
+    """How many turns a loop has; None where that cannot be told without running code of the user's, or only data decides on it."""
+    if not isinstance(loop, ast.While):
+        return _turns(loop.iter if isinstance(loop, ast.For) else loop.generators[0].iter, names)
+    count = counted(loop)
+    end = None if count is None else _whole_number(count.end, names)
+    # Where it began is not known any more: loops upwards mostly do at zero.
+    return None if count is None or end is None or count.step < 0 else end // count.step
 
 
 def _turns(node: ast.expr, names: Mapping[str, Tree]) -> int | None:

@@ -32,6 +32,7 @@ from ..variables import (
     surely_assigned,
 )
 from .jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
+from .long_loops import place_of
 
 Loop: TypeAlias = ast.For | ast.While
 
@@ -56,6 +57,7 @@ class LoopExits:
         looks_at_data: whether recordings had a guard in an expression.
         may_merge: whether the branch or loop at a place may be merged.
         is_range: whether an expression is a call of the built-in `range` with one argument or two.
+        is_long: whether one turn of a loop is recorded in place of them all, so that it has to be known how many there are.
 
     Attributes:
         stopped: the `for` loops that go on after their end.
@@ -63,9 +65,10 @@ class LoopExits:
     """
 
     def __init__(
-        self, looks_at_data: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool], is_range: Callable[[ast.expr], bool]
-    ) -> None:
-        self._looks_at_data, self._may_merge, self._is_range = looks_at_data, may_merge, is_range
+        self, looks_at_data: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool], is_range: Callable[[ast.expr], bool],
+        is_long: Callable[[ast.For], bool],
+    ) -> None:  # fmt: skip
+        self._looks_at_data, self._may_merge, self._is_range, self._is_long = looks_at_data, may_merge, is_range, is_long
         self.stopped: dict[ast.For, Stopped] = {}
         self.made: set[ast.stmt] = set()
         self._count = 0
@@ -121,7 +124,7 @@ class LoopExits:
             if isinstance(node, ast.While):
                 return self._while(node, test)
             is_apart = outer is not None and not _needs_turn_before(outer, node)
-            if not is_apart and self._is_range(node.iter) and self._may_merge(_where(node.target)):
+            if not is_apart and not self._is_long(node) and self._is_range(node.iter) and self._may_merge(_where(node.target)):
                 return self._counted(node, test)
             return self._for(node, test)
         except Elsewhere:
@@ -147,17 +150,30 @@ class LoopExits:
     def _for(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
         """A loop that goes over all its values, and does nothing with those after its end."""
         stop, first = self._new("stop"), self._first_bound(node)
+        has_turns = bool(first)
         body = self._lowered(stop, node, test)
         items = {name: self._new(name) for name in sorted(surely_assigned(node.target) & self._live[node])}
-        for part in walk(node.target):
-            if isinstance(part, ast.Name) and part.id in items:
-                part.id = items[part.id]
-        starts = [assign(name, load(item), node) for name, item in items.items()]
+        after: list[ast.stmt] = []
+        if self._is_long(node):
+            # They may be indices in a turn, and are data behind the loop. All turns are computed, so it is to be seen how many count.
+            bound = self._bound.get(node) or NONE
+            first += [assign(item, load(name) if name in bound else placeholder(), node) for name, item in items.items()]
+            starts = [assign(item, call("as_data", [load(name)], node), node) for name, item in items.items()]
+            after = [assign(name, load(item), node) for name, item in items.items()]
+            turns = self._new("turns")
+            first.append(assign(turns, call("no_turns", [], node), node))
+            starts.append(assign(turns, ast.BinOp(load(turns), ast.Add(), ast.Constant(1.0)), node))
+            after.append(near(ast.Expr(call("check_turns", [place_of(node), load(turns)], node)), node))
+        else:
+            for part in walk(node.target):
+                if isinstance(part, ast.Name) and part.id in items:
+                    part.id = items[part.id]
+            starts = [assign(name, load(item), node) for name, item in items.items()]
         only = branch(negation([stop], test), [*starts, *body], [], node)
         node.body = [only]
         self.made.add(only)
-        self.stopped[node] = Stopped(stop, bool(first))
-        return [*first, assign(stop, ast.Constant(False), node), node, *_otherwise(node, stop, test)]
+        self.stopped[node] = Stopped(stop, has_turns)
+        return [*first, assign(stop, ast.Constant(False), node), node, *after, *_otherwise(node, stop, test)]
 
     def _counted(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
         """A `for` over a range as a `while`."""

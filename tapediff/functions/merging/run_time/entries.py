@@ -40,6 +40,36 @@ class Entries(NamedTuple):
     item: Callable[[Sequence[Operand]], Tree]
 
 
+class Count(NamedTuple):
+    """How a loop counts its turns.
+
+    Attributes:
+        first: the number of the first one; None where it is not known.
+        step: between two of them.
+        length: how many there are.
+    """
+
+    first: int | None
+    step: int
+    length: int
+
+
+def counted(values: Tree) -> Count:
+    """How a loop over some values counts its turns; of a length of 0 where it is not known how many there are."""
+    if type(values) is range:
+        return Count(values.start, values.step, len(values))
+    if type(values) is not Over:
+        return Count(None, 1, len(values) if hasattr(values, "__len__") else 0)
+    if not values.args or values.function not in (zip, enumerate, reversed):
+        return Count(None, 1, 0)
+    if values.function is enumerate:
+        start = values.args[1] if len(values.args) > 1 else 0
+        return Count(start if type(start) is int else None, 1, counted(values.args[0]).length)
+    parts = [counted(part) for part in values.args]
+    length = min(part.length for part in parts)
+    return parts[0]._replace(length=length) if values.function is zip else Count(None, 1, length)
+
+
 def entries_of(values: Tree) -> Entries | None:
     """What a loop goes over; None where that is not known, or short."""
     found = _of_over(values) if type(values) is Over else _of_values(values)

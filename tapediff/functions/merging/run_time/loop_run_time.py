@@ -52,6 +52,11 @@ class LoopRunTime(Refusing):
             raise self._refuse("cost", place, f"the loop has {length} turns")
         return values
 
+    @staticmethod
+    def end_of_range(values: range) -> int:
+        """What counts the turns of a loop when it has ended."""
+        return values.start + values.step * len(values)
+
     def turns(self, place: Place, values: range, has_turns: bool) -> int:
         """The number of turns of a loop over a range."""
         if has_turns and not values:

@@ -19,9 +19,10 @@ from ..plain_numbers import check_numbers, may_be_plain, note_plain
 from ..regions.region_calls import RefusingAliases
 from ..rules import BOOLS, FIRST_PLAIN, FLOATS, INTS, VARYING, Place, Refused, is_large, is_small
 from .choices import DTYPES
-from .entries import Over, entries_of
+from .entries import Over, counted, entries_of
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
+from .windows import Windows
 
 # Of condition, body and first value.
 WhileLoop: TypeAlias = Callable[[Callable[[Tree], Operand], Callable[[Tree], Tree], Tree], Tree]
@@ -36,8 +37,11 @@ MOST_PATHS = 6
 # Loops over other values than are known are recorded turn by turn.
 MOST_OTHER_TURNS = 1_000
 
+# All turns of a loop that data ends are computed, unless there may be more than MOST_MASKED, or so many for one before its end.
+MOST_MASKED, MOST_TURNS_FOR_ONE = 1_000_000, 4
 
-class Loops(LoopRunTime, TurnEntries):
+
+class Loops(LoopRunTime, TurnEntries, Windows):
     """Called by the loops of one rewritten function; the attributes are those of the run time."""
 
     _while_loop: WhileLoop
@@ -87,21 +91,37 @@ class Loops(LoopRunTime, TurnEntries):
         self._watch(place, found, [[value] for value in start] + frozen.originals)
         return _noted(found, plain)
 
+    @staticmethod
+    def no_turns() -> np.float64:
+        """What counts the turns of a loop before its end, as data."""
+        return np.float64(0.0)
+
+    def check_turns(self, place: Place, turns: Operand) -> None:
+        """Refuse a loop that has ended so early that the turns after its end would take most of the time."""
+        count = float(turns._value if type(turns) is TrackedArray else turns)
+        length = self.counts[place].length
+        if length > MOST_TURNS_FOR_ONE * max(count, 1.0):
+            raise self._refuse("cost", place, f"it ends after {count:.0f} of {length} turns")
+
     over = staticmethod(lambda function, *args: Over(function, args))
 
     def long_loop(
         self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], flags: tuple[int, ...],
-        columns: Sequence[Sequence[Tree]] = (),
+        by_data: Sequence[bool], columns: Sequence[Sequence[Tree]] = (),
     ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after `for item in values: turn`, of which one turn is recorded; a short loop is recorded as it is.
 
         Args:
+            by_data: which of the variables data decides on, although they are ints or bools before the loop.
             columns: of the arrays and lists to which turns write; see turn_entries.Column.
         """
         entries, written = entries_of(values), [Column(*column) for column in columns]
+        known = self.counts[place] = counted(values)
+        if known.length > MOST_MASKED and any(by_data):
+            raise self._refuse("cost", place, f"it may end early, and has up to {known.length} turns")
         if entries is None or self._scan is None:
             return self._short_loop(place, values, turn, first, written)
-        if any(type(value) in (int, bool) for value in first):
+        if any(type(value) in (int, bool) and not is_data for value, is_data in zip(first, by_data)):
             # What follows from it is known, turn by turn.
             raise self._refuse("numbers", place, "a variable of the loop is an int or a bool of Python's")
         start = tuple(self._first(place, value, flag) for value, flag in zip(first, flags))

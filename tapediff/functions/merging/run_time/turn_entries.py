@@ -15,7 +15,7 @@ from ....recording.python_state.filled_arrays import Replacement
 from ..plain_numbers import may_be_plain
 from ..rules import Place, Refusing
 from .array_copies import require_filled, root_of
-from .entries import Over
+from .entries import Over, counted
 from .loop_run_time import LARGEST_INT
 
 # What else a turn reads is looked through for the arrays that it writes to, up to so many objects.
@@ -68,7 +68,7 @@ class TurnEntries(Refusing):
             others: all else that turns read, none of which may show one of the arrays.
         """
         found = [Column(*column) for column in columns]
-        start, length = _counted(values)
+        start, _, length = counted(values)
         if not length:
             raise self._refuse("bound", place, "the loop has no turns, or not a known number of them")
         for column, (count, _) in zip(found, asked):
@@ -114,6 +114,18 @@ class TurnEntries(Refusing):
             raise self._refuse("writes", place, "a turn reads what is not there")
         return column.array[(_part(first, length, column.step), *column.rest)].copy()
 
+    def last_of(self, place: Place, values: Tree) -> int:
+        """The last number of a range that a loop goes over, maybe with rows beside it."""
+        numbers = values if type(values) is range else values.args[0]
+        if not numbers:
+            raise self._refuse("bound", place, "the loop has no turns")
+        return numbers[-1]
+
+    @staticmethod
+    def as_data(value: Operand) -> Operand:
+        """What a loop goes over, with its whole numbers as data is."""
+        return value.astype(FLOAT64) if type(value) is TrackedArray and value.type.dtype == INT64 and not value.shape else value
+
     @staticmethod
     def zipped(values: Tree, *rows: Operand) -> Over:
         """What a loop goes over, with rows beside it."""
@@ -141,7 +153,7 @@ class TurnEntries(Refusing):
 
     def _write(self, columns: Sequence[Column], values: Tree, kept: Sequence[Operand]) -> None:
         """Write what all turns have kept: for each column an array of their entries, or a list of these."""
-        start, _ = _counted(values)
+        start = counted(values).first
         for column, entries in zip(columns, kept):
             if column.is_list:
                 found = [entries[k] for k in range(len(entries))]
@@ -153,21 +165,6 @@ class TurnEntries(Refusing):
             assert column.written is not None
             rows = np.stack(entries) if type(entries) is list else entries
             column.array[(_part(start + column.written, len(rows), column.step), *column.rest)] = rows
-
-
-def _counted(values: Tree) -> tuple[int | None, int]:
-    """Where the number of the turn begins, and how many turns there are; None and 0 where that is not known."""
-    if type(values) is range:
-        return values.start, len(values)
-    if type(values) is not Over:
-        return None, len(values) if hasattr(values, "__len__") else 0
-    if not values.args or values.function not in (zip, enumerate, reversed):
-        return None, 0
-    if values.function is enumerate:
-        start = values.args[1] if len(values.args) > 1 else 0
-        return (start if type(start) is int else None), _counted(values.args[0])[1]
-    counted = [_counted(part) for part in values.args]
-    return counted[0][0] if values.function is zip else None, min(length for _, length in counted)
 
 
 def _newest(column: Column, start: int | None, turns: int) -> Operand:

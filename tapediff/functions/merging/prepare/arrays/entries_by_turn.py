@@ -15,15 +15,15 @@ gone through beside the loop's own values. A list is appended to once in every t
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...nodes import Transformer, assign, call, children, load, near, walk
-from ...rules import ELEMENTWISE, Broken
+from ...rules import ELEMENTWISE, Broken, Known
 from ...variables import Names, assigned, blocks_of, bound_by, names_outside_indices, read_first, surely_assigned
 from ..containers.growing_lists import appended_to
-from ..long_loops import Known, gone_over, place_of
+from ..long_loops import gone_over, place_of
 
 # So many entries before the newest one are carried from turn to turn.
 MOST_BEFORE = 16
@@ -99,12 +99,11 @@ def entries_by_turn(facts: Known, node: ast.For) -> TurnEntries | None:
     Raises:
         Broken: it writes or reads them in other ways; the body is spoilt then.
     """
-    parts = [part for statement in node.body for part in walk(statement)]
-    stored = {p.value.id for p in parts if _is_entry(p) and not isinstance(p.ctx, ast.Load)}  # type: ignore[attr-defined, union-attr]
+    stored = stored_to(node.body)
     appends = {name: s for s in node.body if (name := appended_to(s)) is not None}
     if not stored and not appends:
         return None
-    counter, step = _counter(facts, node)
+    counter, step = counter_of(facts, node)
     for name in sorted(stored | appends.keys()):
         if not facts.is_own(name):
             raise Broken("shared", node, f"{name} is shared with another function")
@@ -133,7 +132,8 @@ def _made(
     """What stands around the loop."""
     rows = [column.first(offset) for column in columns for offset in sorted(column.ahead)]
     earlier = [column.earlier(k) for column in columns for k in range(1, column.before + 1)]
-    has_in_place = _changes_in_place(facts, node.body, [column.prefix for column in columns])
+    prefixes = tuple([column.prefix for column in columns])
+    has_in_place = changes_in_place(facts, node.body, lambda name: name.startswith(prefixes))
     shapes = _tuple([
         _tuple([
             load(c.array), _tuple([*map(ast.Constant, c.rest)]), ast.Constant(c.is_list), ast.Constant(c.written), ast.Constant(step),
@@ -153,8 +153,8 @@ def _made(
     return TurnEntries(before, made, target, kept, shapes)
 
 
-def _changes_in_place(facts: Known, body: Sequence[ast.stmt], prefixes: Sequence[str]) -> bool:
-    """Whether a turn changes a variable in place that may be an entry, or a part of one."""
+def changes_in_place(facts: Known, body: Sequence[ast.stmt], is_meant: Callable[[str], bool]) -> bool:
+    """Whether a turn changes a variable in place that may be one of those that are meant, or a part of one."""
     parts = [part for statement in body for part in walk(statement)]
     bound: list[Names] = []
     for part in parts:
@@ -163,7 +163,7 @@ def _changes_in_place(facts: Known, body: Sequence[ast.stmt], prefixes: Sequence
             bound += [given | names_outside_indices(t) for t in (part.targets if isinstance(part, ast.Assign) else [part.target])]
         elif isinstance(part, ast.For):
             bound.append(_handed_through(facts, part.iter) | names_outside_indices(part.target))
-    shared = {name for names in bound for name in names if name.startswith(tuple(prefixes))}
+    shared = {name for names in bound for name in names if is_meant(name)}
     count = -1
     while count < len(shared):
         count = len(shared)
@@ -193,17 +193,19 @@ def _tuple(parts: Sequence[ast.expr]) -> ast.expr:
     return ast.Tuple(list(parts), ast.Load())
 
 
-def _is_entry(node: ast.AST) -> bool:
-    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
+def stored_to(body: Sequence[ast.stmt]) -> set[str]:
+    """The variables to whose entries statements write."""
+    parts = [part for statement in body for part in walk(statement) if isinstance(part, ast.Subscript)]
+    return {part.value.id for part in parts if isinstance(part.value, ast.Name) and not isinstance(part.ctx, ast.Load)}
 
 
-def _counter(facts: Known, node: ast.For) -> tuple[str, int]:
+def counter_of(facts: Known, node: ast.For) -> tuple[str, int]:
     """The variable that counts the turns of a loop, and by how much; an empty name where there is none."""
     target, step = node.target, 1
     if facts.is_builtin(node.iter, enumerate) and isinstance(target, ast.Tuple) and target.elts:
         target = target.elts[0]
     elif facts.is_builtin(node.iter, range) and isinstance(node.iter, ast.Call):
-        known = _whole(node.iter.args[2]) if len(node.iter.args) == 3 else 1
+        known = whole_number(node.iter.args[2]) if len(node.iter.args) == 3 else 1
         if known not in (1, -1):
             return "", 1
         step = known
@@ -212,10 +214,10 @@ def _counter(facts: Known, node: ast.For) -> tuple[str, int]:
     return (target.id, step) if isinstance(target, ast.Name) else ("", 1)
 
 
-def _whole(node: ast.expr) -> int | None:
+def whole_number(node: ast.expr) -> int | None:
     """A whole number that is written out."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        found = _whole(node.operand)
+        found = whole_number(node.operand)
         return None if found is None else -found
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
@@ -279,27 +281,28 @@ class _Reading:
         parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
         while len(parts) > 1 and isinstance(parts[-1], ast.Slice) and not any((parts[-1].lower, parts[-1].upper, parts[-1].step)):
             parts.pop()
-        rest = [_whole(part) for part in parts[1:]]
+        rest = [whole_number(part) for part in parts[1:]]
         if not parts or any(k is None or k < 0 for k in rest) or (is_list and rest):
             return None
-        from_end = _whole(parts[0])
+        from_end = whole_number(parts[0])
         if from_end is not None:
             return Entry(from_end, (), True) if is_list and from_end < 0 else None
-        offset = self._offset(parts[0])
+        offset = offset_from(parts[0], self._counter)
         return None if offset is None else Entry(offset, tuple(k for k in rest if k is not None))
 
-    def _offset(self, node: ast.expr) -> int | None:
-        """How far an index is from the number of the turn."""
-        if isinstance(node, ast.Name):
-            return 0 if node.id == self._counter else None
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Add, ast.Sub)):
-            return None
-        sides = [(node.left, node.right)] if isinstance(node.op, ast.Sub) else [(node.left, node.right), (node.right, node.left)]
-        for side, other in sides:
-            by = _whole(other)
-            if isinstance(side, ast.Name) and side.id == self._counter and by is not None:
-                return -by if isinstance(node.op, ast.Sub) else by
+
+def offset_from(node: ast.expr, counter: str) -> int | None:
+    """How far an index is from the number of the turn; None where it is another one."""
+    if isinstance(node, ast.Name):
+        return 0 if node.id == counter else None
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Add, ast.Sub)):
         return None
+    sides = [(node.left, node.right)] if isinstance(node.op, ast.Sub) else [(node.left, node.right), (node.right, node.left)]
+    for side, other in sides:
+        by = whole_number(other)
+        if isinstance(side, ast.Name) and side.id == counter and by is not None:
+            return -by if isinstance(node.op, ast.Sub) else by
+    return None
 
 
 def _columns(reading: _Reading, node: ast.For, step: int, number: int) -> list[Column]:

@@ -1,0 +1,176 @@
+"""`while` loops that count their turns, as `for` loops over a range, of which one turn can be recorded.
+
+```
+while t < n:                       .end = the end of range(t, n)
+    s = f(s, y[t])                 for t in range(t, n):
+    t += 1                             s = f(s, y[t])
+                                   t = .end
+```
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..nodes import assign, call, copied, load, near, walk
+from ..rules import Known
+from ..variables import Names, assigned, blocks_of
+
+
+class Count(NamedTuple):
+    """How a loop counts its turns.
+
+    Attributes:
+        name: the variable that counts.
+        end: before this it ends.
+        step: what each turn adds to the variable.
+        at: the number of the statement that does it.
+    """
+
+    name: str
+    end: ast.expr
+    step: int
+    at: int
+
+
+def counted_whiles(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.While], bool]) -> None:
+    """Replaces `while` loops that are long and count their turns, in place."""
+    pending = [body]
+    while pending:
+        block = pending.pop()
+        made: list[ast.stmt] = []
+        for node in block:
+            loop = _as_for(facts, node) if isinstance(node, ast.While) and is_long(node) else None
+            made += [node] if loop is None else loop
+            pending += blocks_of(node)
+        block[:] = made
+
+
+def counted(node: ast.While) -> Count | None:
+    """How a loop counts its turns: one of the statements of its body adds a whole number to a variable that no other one binds."""
+    test = node.test
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    op, sides = type(test.ops[0]), (test.left, test.comparators[0])
+    for (side, other), found in ((sides, op), (sides[::-1], _MIRRORED.get(op, op))):
+        if not isinstance(side, ast.Name):
+            continue
+        binding = [k for k, statement in enumerate(node.body) if side.id in assigned([statement])]
+        step = _added(node.body[binding[0]], side.id) if len(binding) == 1 else None
+        if step and found in ((ast.Lt, ast.LtE) if step > 0 else (ast.Gt, ast.GtE)):
+            by = 0 if found in (ast.Lt, ast.Gt) else 1 if step > 0 else -1
+            end = ast.BinOp(copied(other), ast.Add(), _constant(by)) if by else other
+            return Count(side.id, near(end, other), step, binding[0])
+    return None
+
+
+_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
+
+
+def _added(node: ast.stmt, name: str) -> int | None:
+    """The whole number that a statement adds to a variable."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        op, by = node.op, node.value
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and all(isinstance(t, ast.Name) for t in node.targets):
+        left, op, by = node.value.left, node.value.op, node.value.right
+        if isinstance(op, ast.Add) and not isinstance(left, ast.Name):
+            left, by = by, left
+        if not isinstance(left, ast.Name) or left.id != name or len(node.targets) != 1:
+            return None
+    else:
+        return None
+    if not isinstance(by, ast.Constant) or type(by.value) is not int or not isinstance(op, (ast.Add, ast.Sub)):
+        return None
+    return by.value if isinstance(op, ast.Add) else -by.value
+
+
+def _as_for(facts: Known, node: ast.While) -> list[ast.stmt] | None:
+    """The statements that take the place of a loop; None if it does not count its turns, up to what none of them changes."""
+    found = counted(node)
+    if found is None or not facts.is_own(found.name) or _may_change(facts, found.end, node.body):
+        return None
+    values = _range(found, 0, node)
+    if not facts.is_builtin(values, range):
+        return None
+    if found.at == 0:
+        return [_loop(node, found, _range(found, found.step, node), node.body[1:], node.orelse)]
+    jumps = _own_jumps(node.body)
+    if any(isinstance(jump, ast.Continue) for jump in jumps):
+        return None  # it leaves out the counting
+    if found.at < len(node.body) - 1:
+        return [_loop(node, found, values, node.body, node.orelse)]
+    name = f".end{facts.number()}"
+    before = assign(name, call("end_of_range", [_range(found, 0, node)], node), node)
+    after = assign(found.name, load(name), node)
+    if any(isinstance(jump, ast.Break) for jump in jumps):
+        return [before, _loop(node, found, values, node.body[:-1], [after, *node.orelse])]
+    return [before, _loop(node, found, values, node.body[:-1], []), after, *node.orelse]
+
+
+def _range(count: Count, later: int, node: ast.While) -> ast.expr:
+    """The range of a loop, of which the values are so much later."""
+    start, end = load(count.name), copied(count.end)
+    if later:
+        start, end = ast.BinOp(start, ast.Add(), _constant(later)), ast.BinOp(end, ast.Add(), _constant(later))
+    arguments = [start, end] if count.step == 1 else [start, end, _constant(count.step)]
+    return near(ast.copy_location(ast.Call(load("range"), arguments, []), node.test), node.test)
+
+
+def _constant(value: int) -> ast.expr:
+    return ast.Constant(value) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
+
+
+def _loop(node: ast.While, count: Count, values: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> ast.For:
+    target = near(ast.Name(count.name, ast.Store()), node.test)
+    rest = list(body) or [near(ast.Pass(), node)]
+    return near(ast.copy_location(ast.For(target, values, rest, list(orelse)), node), node)
+
+
+def _own_jumps(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The jumps of a loop, without those of loops in it."""
+    found: list[ast.stmt] = []
+    pending = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Break, ast.Continue)):
+            found.append(node)
+        elif isinstance(node, (ast.For, ast.While)):
+            pending += node.orelse
+        else:
+            pending += [part for block in blocks_of(node) for part in block]
+    return found
+
+
+def _may_change(facts: Known, end: ast.expr, body: Sequence[ast.stmt]) -> bool:
+    """Whether a turn may change where a loop ends."""
+    parts = walk(end)
+    calls = [part for part in parts if isinstance(part, ast.Call)]
+    if any(not isinstance(part, _OF_LENGTHS) for part in parts) or any(not facts.is_builtin(part, len) for part in calls):
+        return True
+    names = frozenset(part.id for part in parts if isinstance(part, ast.Name))
+    return not names.isdisjoint(assigned(body)) or (bool(calls) and not names.isdisjoint(_changed(facts, body)))
+
+
+# What expressions of whole numbers and lengths of arrays and lists are made of.
+_OF_LENGTHS = (
+    ast.Constant, ast.Name, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv,
+    ast.Call, ast.Attribute, ast.Subscript,
+)  # fmt: skip
+
+
+def _changed(facts: Known, body: Sequence[ast.stmt]) -> Names:
+    """The names of what statements may make longer or shorter: by a method, a slice, `del`, or a function of the user's."""
+    found: set[str] = set()
+    for part in (part for statement in body for part in walk(statement)):
+        if isinstance(part, ast.Call):
+            called = part.func
+            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+                found.add(called.value.id)
+            if not facts.is_library(called):
+                found |= {value.id for value in part.args if isinstance(value, ast.Name)}
+        elif isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name):
+            if isinstance(part.ctx, ast.Del) or (isinstance(part.ctx, ast.Store) and isinstance(part.slice, ast.Slice)):
+                found.add(part.value.id)
+    return frozenset(found)

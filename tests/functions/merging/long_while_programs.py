@@ -1,0 +1,262 @@
+"""Programs with long `while` loops, and with long loops that may end early."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .long_loop_programs import HEIGHTS, TIMES, TURNS
+
+
+def counts_by_while(p):
+    total, state, t = 0.0, p[0], 0
+    while t < TURNS:
+        state = 0.9 * state + p[1] * TIMES[t]
+        total += state * state
+        t += 1
+    return total / t
+
+
+def counts_before_it_computes(p):
+    state, t = p[0], 0
+    while t < len(TIMES) - 1:
+        t = t + 1
+        state = 0.9 * state + p[1] * np.tanh(TIMES[t] - TIMES[t - 1])
+    return state * t
+
+
+def counts_in_the_middle(p):
+    state, t = p[0] * p[1], 0
+    while t <= TIMES.size - 2:
+        before = TIMES[t]
+        t = 1 + t
+        state = 0.7 * state + p[1] * (TIMES[t] - before) ** 2
+    return state
+
+
+def counts_down_by_while(p):
+    state, t = p[0] ** 2, TURNS - 1
+    while t >= 0:
+        state = 0.8 * state + p[1] * TIMES[t] * HEIGHTS[t]
+        t -= 1
+    return state + 0.1 * t
+
+
+def counts_downwards_first(p):
+    state, t = p[0] ** 2, TURNS
+    while 0 < t:
+        t -= 1
+        state = 0.8 * state + p[1] * TIMES[t] * HEIGHTS[t] * p[0]
+    return state + 0.1 * t
+
+
+def counts_by_two(p):
+    total, t = 0.0, 1
+    while len(TIMES) > t:
+        total += np.log1p((TIMES[t] * p[0] - TIMES[t - 1] * p[1]) ** 2)
+        t += 2
+    return total * t
+
+
+def writes_by_while(p):
+    state, t = np.zeros(TURNS), 1
+    state[0] = p[0]
+    while t < TURNS:
+        state[t] = 0.5 * state[t - 1] + 0.1 * state[t - 1] * p[1] + TIMES[t]
+        t += 1
+    return np.sum(state**2)
+
+
+def while_in_while(p):
+    total, i = 0.0, 0
+    while i < TURNS:
+        state, j = p[0], 0
+        while j < 3:
+            state = np.sin(state + p[1] * TIMES[i])
+            j += 1
+        total += state**2
+        i += 1
+    else:
+        total = total * p[1]
+    return total
+
+
+def leaves(p):
+    total = 0.0
+    for t in TIMES:
+        total += p[0] * t * t + p[1]
+        if t > 100.0:
+            break
+    return total
+
+
+def leaves_where_data_says(p):
+    total, state = 0.0, 0.0
+    for t in range(TURNS):
+        state += 0.01 * (1.0 + p[0] ** 2)
+        if state > 3.5 + p[1] ** 2:
+            break
+        total += state * TIMES[t] * p[1]
+    return total
+
+
+def leaves_with_an_else(p):
+    state = p[0]
+    for y in HEIGHTS:
+        state = state + 0.01 * (1.0 + 0.1 * y) * p[1] ** 2
+        if state > 2.0:
+            state = state * p[0]
+            break
+    else:
+        state = state + p[1] ** 3
+    return state
+
+
+def returns_from_it(p):
+    state = p[0]
+    for y in HEIGHTS:
+        state = state + 0.01 * (1.0 + 0.1 * y) * p[1] ** 2
+        if state > 2.0:
+            return state * p[0] ** 2
+    return state * p[1]
+
+
+def the_turn_that_it_left_in(p):
+    total, state = 0.0, 0.0
+    for t in range(TURNS):
+        state += 0.01 * (1.0 + p[0] ** 2)
+        if state > 3.5 + p[1] ** 2:
+            break
+        total += state * TIMES[t]
+    return total / (t + 1) + state * p[1] * t
+
+
+def leaves_after_writing(p):
+    state = np.zeros(TURNS)
+    state[0] = p[0] ** 2
+    for t in range(1, TURNS):
+        state[t] = state[t - 1] + 0.01 * (1.0 + 0.1 * TIMES[t]) * p[1] ** 2
+        if state[t] > 2.0:
+            break
+    return np.sum(state**2)
+
+
+def goes_on(p):
+    total = state = 0.0
+    for y in HEIGHTS:
+        state = 0.9 * state + p[0] * y
+        if state < p[1]:
+            continue
+        total += np.log1p((state - p[1]) ** 2)
+    return total
+
+
+def leaves_a_while(p):
+    state, t = p[0], 0
+    while t < TURNS:
+        t += 1
+        state = state + 0.01 * p[1] ** 2
+        if state > 1.5:
+            break
+        state = state + 0.001 * HEIGHTS[t - 1]
+    return state * p[1]
+
+
+ONE_TURN = (
+    counts_by_while, counts_before_it_computes, counts_in_the_middle, counts_down_by_while, counts_downwards_first, counts_by_two,
+    writes_by_while, while_in_while, leaves, leaves_where_data_says, leaves_with_an_else, returns_from_it, the_turn_that_it_left_in,
+    leaves_after_writing, goes_on, leaves_a_while,
+)  # fmt: skip
+
+
+# Data decides on the number of turns.
+
+
+def until_it_is_small(p):
+    state, turns = 1.0 + p[0] ** 2, 0
+    while state > 0.05:
+        state = state * (1.0 - 0.01 * np.exp(-0.1 * p[1]))
+        turns += 1
+    return state * turns
+
+
+def until_it_is_small_or_the_end(p):
+    state, t = 1.0 + p[0] ** 2, 0
+    while state > 0.05 and t < TURNS:
+        state = state * (1.0 - 0.01 * np.exp(-0.1 * p[1])) + 1e-4 * TIMES[t]
+        t += 1
+    return state
+
+
+def ends_early(p):
+    state = 1.0 + p[0] ** 2
+    for _ in range(100_000):
+        state = state * (1.0 - 0.01 * np.exp(-0.1 * p[1]))
+        if state < 0.05:
+            break
+    return state
+
+
+def ends_early_among_very_many(p):
+    state = 1.0 + p[0] ** 2
+    for _ in range(10**12):
+        state = state * (1.0 - 0.01 * np.exp(-0.1 * p[1]))
+        if state < 0.05:
+            break
+    return state
+
+
+COUNTED_BY_DATA = (until_it_is_small, until_it_is_small_or_the_end, ends_early, ends_early_among_very_many)
+
+
+# All turns are recorded.
+
+
+def its_end_moves(p):
+    total, t, end = 0.0, 0, 2 * TURNS
+    while t < end:
+        total += p[0] * TIMES[t] + p[1] * p[0]
+        t += 1
+        end -= 1
+    return total
+
+
+def its_list_grows(p):
+    values, total, t = [p[0], p[1]], 0.0, 0
+    while t < len(values):
+        total += values[t] ** 2
+        if len(values) < TURNS:
+            values.append(0.5 * values[-1] + 0.1 * TIMES[t])
+        t += 1
+    return total
+
+
+def leaves_out_the_counting(p):
+    total, t, tries = 0.0, 0, 0.0
+    while t < TURNS:
+        tries += 1.0
+        if TIMES[t] > 0.0 and tries < TURNS * 1.2:
+            total += p[0]
+            tries += 1.0
+            continue
+        total += p[1] * TIMES[t] * p[0]
+        t += 1
+    return total
+
+
+def counts_by_what_it_reads(p):
+    total, t = 0.0, 0
+    while t < TURNS:
+        total += p[0] * TIMES[t] ** 2 + p[1]
+        t += 1 + (HEIGHTS[t] > 1.5)
+    return total
+
+
+def ends_at_a_float(p):
+    total, t = 0.0, 0.0
+    while t < TURNS:
+        total += p[0] * TIMES[int(t)] ** 2 + p[1]
+        t += 1
+    return total
+
+
+ALL_TURNS = (its_end_moves, its_list_grows, leaves_out_the_counting, counts_by_what_it_reads, ends_at_a_float)
