@@ -13,7 +13,7 @@ import numpy as np
 from .facts import Facts
 from .nodes import Node, Placed, Transformer, call, copied, is_call_of_run_time, is_index, near, place, walk
 from .prepare.source import NoSource, definition_of
-from .purity import is_users
+from .purity import is_of_library, is_users
 from .rules import COMPARISONS, ELEMENTWISE, MATH, MOST_COST, OPERATORS, Broken
 from .uses.contexts import flags
 from .uses.kinds import asks_for_none, is_one, never_divides_by_zero
@@ -143,7 +143,7 @@ class Simple:
         name = getattr(found, "__name__", "")
         if is_one(found, (max, min)) and len(node.args) > 1:
             return extreme(self._facts, node, self.site, [self.expression(a) for a in node.args])
-        if found is abs or (name in ELEMENTWISE and found is getattr(np, name, None)):
+        if found is abs or (name in ELEMENTWISE and is_of_library(found, "numpy")):
             self.cost += ELEMENTWISE["abs" if found is abs else name]
             return _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))
         raise Broken("calls", node, f"it calls {ast.unparse(node.func)}")

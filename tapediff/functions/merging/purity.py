@@ -191,8 +191,7 @@ def is_pure(function: Tree, count: int = 0) -> bool:
     name, module = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
     if isinstance(function, np.ufunc):
         # np.frompyfunc makes ufuncs of Python's functions. After the operands come arrays to write to.
-        is_known = any(function is getattr(sys.modules.get(library), name, None) for library in ("numpy", "scipy.special"))
-        return is_known and count <= function.nin
+        return any(is_of_library(function, library) for library in ("numpy", "scipy.special")) and count <= function.nin
     if type(function) in (BuiltinFunctionType, BuiltinMethodType) and getattr(function, "__self__", None).__class__ is type(builtins):
         return module == "math"
     if type(function).__module__.startswith("tapediff.functions"):
@@ -205,6 +204,12 @@ def is_pure(function: Tree, count: int = 0) -> bool:
     is_numpy = module.partition(".")[0] == "numpy" and not module.startswith(("numpy.random", "numpy.lib._npyio", "numpy.testing"))
     is_special = module.startswith("scipy.special") or module.startswith("tapediff.functions")
     return (is_numpy or is_special) and name not in _CHANGES
+
+
+def is_of_library(function: object, library: str) -> bool:
+    """Whether a library has a function by its name, maybe as `from numpy import exp` had it before something was recorded."""
+    found: object = getattr(sys.modules.get(library), getattr(function, "__name__", ""), None)
+    return found is not None and (function is found or function is getattr(found, "original", None))
 
 
 def is_record(kind: type) -> bool:

@@ -108,9 +108,11 @@ def _of_one(original: np.ufunc, op: Op) -> _UfuncReplacement:
 
 ORIGINALS: dict[str, Callable[..., Operand]] = {name: getattr(np, name) for name in _MAKERS}
 REPLACEMENTS: dict[str, Callable[..., Operand]] = {name: _maker(f) for name, f in ORIGINALS.items()}
-for _ufunc, _op in UNARY.items():
-    if isinstance(_ufunc, np.ufunc) and getattr(np, _ufunc.__name__, None) is _ufunc:
-        ORIGINALS[_ufunc.__name__], REPLACEMENTS[_ufunc.__name__] = _ufunc, _of_one(_ufunc, _op)
+_UFUNCS = {ufunc: _of_one(ufunc, op) for ufunc, op in UNARY.items() if isinstance(ufunc, np.ufunc)}
+# Some have several names, as np.abs and np.absolute.
+for _name, _found in vars(np).items():
+    if isinstance(_found, np.ufunc) and _found in _UFUNCS:
+        ORIGINALS[_name], REPLACEMENTS[_name] = _found, _UFUNCS[_found]
 
 
 def put(functions: Mapping[str, Callable[..., Operand]]) -> None:

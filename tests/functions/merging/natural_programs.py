@@ -3,6 +3,8 @@
 import math
 
 import numpy as np
+from numpy import abs as magnitude
+from numpy import exp as exponential
 
 NARROW = np.array([0.1, 0.7, -0.3], np.float32)
 COUNTS = np.array([1, 2, 3])
@@ -491,7 +493,22 @@ def dogleg(x):
 
 SAMPLES = np.random.default_rng(3).normal(size=(8, 2))
 SIDES = np.where(SAMPLES[:, 0] + 0.5 * SAMPLES[:, 1] > 0, 1.0, -1.0)
-MERGE = [searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes, conjugate_gradients, power_iteration, scales_by_constants, golden_section, dogleg]
+def names_of_its_own_for_functions(x):
+    kept, total = np.zeros(6), 0.0
+    kept[0] = x[0]
+    for k in range(1, 6):
+        if magnitude(x[k]) > 0.5:
+            total = total + exponential(-np.abs(x[k])) * np.sum(exponential(-magnitude(x)))
+        else:
+            total = total - magnitude(x[k]) * np.dot(x, x)
+        kept[k] = total
+    return np.sum(kept)
+
+
+MERGE = [
+    searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes, conjugate_gradients, power_iteration, scales_by_constants,
+    golden_section, dogleg, names_of_its_own_for_functions,
+]  # fmt: skip
 TRAPS = [
     steps_beside_float32, steps_beside_what_is_float32_at_times, whole_steps_beside_ints, steps_beside_plain_numbers, steps_that_are_zero,
     flags_beside_arrays, large_whole_numbers, calls_what_may_leave_an_array, adds_in_place_after_it, adds_to_the_other_name,
