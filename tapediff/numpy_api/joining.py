@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from bisect import bisect_right
 from collections.abc import Sequence
+from operator import attrgetter, eq, itemgetter
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
@@ -43,6 +44,9 @@ def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None =
 
 
 def stack(arrays: Operand, axis: int = 0) -> Operand:
+    whole = _whole_run(arrays) if axis == 0 else None
+    if whole is not None:
+        return whole
     parts = [part if is_tracked(part) else as_value(part) for part in arrays]
     shapes = {part.shape if is_tracked(part) else np.shape(part) for part in parts}
     if len(shapes) != 1:
@@ -59,6 +63,26 @@ def stack(arrays: Operand, axis: int = 0) -> Operand:
         for k in range(len(parts))
     ]
     return assemble(parts, regions, full)
+
+
+def _whole_run(numbers: Operand) -> Operand | None:
+    """A list of numbers that are entries of one vector, one after the other, as an array: looked through at the speed of C."""
+    recorder = current_recorder()
+    if recorder is None or not recorder.entry_runs or type(numbers) is not list or len(numbers) < 2:
+        return None
+    kinds = set(map(type, numbers))
+    if len(kinds) > 1 or not issubclass(kinds.pop(), Recorded):
+        return None
+    first, runs = numbers[0]._id, recorder.entry_runs
+    found = bisect_right(runs, first, key=itemgetter(0)) - 1
+    if found < 0:
+        return None
+    start, vector = first - runs[found][0], runs[found][1]
+    end = start + len(numbers)
+    are_entries = end <= len(vector) and all(map(eq, map(attrgetter("_id"), numbers), range(first, first + len(numbers))))
+    if not are_entries or set(map(id, map(attrgetter("_recorder"), numbers))) != {id(vector._recorder)}:
+        return None
+    return vector[start:end].copy()
 
 
 def _joined_runs(numbers: Sequence[Operand], runs: Sequence[tuple[int, Operand]]) -> Operand:
@@ -112,6 +136,9 @@ def as_value(part: Operand) -> Operand:
 def _nested(part: Operand) -> Operand:
     if type(part) is int and not -(2**63) <= part < 2**63:
         return asarray(float(part))
+    whole = _whole_run(part)
+    if whole is not None:
+        return whole
     if isinstance(part, (list, tuple)) and builtins.any(isinstance(p, (Recorded, list, tuple)) for p in part):
         rows = [p if is_tracked(p) else as_value(p) for p in part]
         return stack(rows) if builtins.any(is_tracked(row) for row in rows) else asarray(part)

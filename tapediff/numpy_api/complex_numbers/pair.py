@@ -19,8 +19,13 @@ from ..kinds import COMPLEX128, FLOAT32, kind_of
 def holds_complex(value: Operand) -> bool:
     """Whether a value is complex, or a list or tuple with a complex value somewhere."""
     if type(value) in (list, tuple):
-        return any(map(holds_complex, value))
+        # A long list of numbers is looked through at the speed of C.
+        may_be = any(issubclass(kind, _MAY_BE_COMPLEX) for kind in set(map(type, value)))
+        return may_be and any(map(holds_complex, value))
     return is_complex(value) or (type(value) is np.ndarray and value.dtype == object and any(map(is_complex, value.flat)))
+
+
+_MAY_BE_COMPLEX = (Pair, complex, np.complexfloating, np.ndarray, list, tuple)
 
 
 def holds_pair(value: Operand) -> bool:

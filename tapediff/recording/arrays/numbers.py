@@ -275,6 +275,25 @@ def entry_of(array: Versioned, index: Operand) -> Versioned | None:
     return _recorded(array, INDEX, _INDEX_SHIFT, FLOAT_SCALAR, array._value[index], ENTRY, array._id, position, 3)
 
 
+def all_entries(vector: Versioned) -> list[Versioned]:
+    """The entries of a vector of float64 of the current recording, recorded one after the other."""
+    recorder = vector._recorder
+    if vector._view is not None:
+        vector._refresh()
+    columns, count = recorder.instructions, vector.type.size
+    template = recorder.template_at(_getframe(1), INDEX, _INDEX_SHIFT, FLOAT_SCALAR, ENTRY)
+    first, kind = len(columns.which), type(vector)
+    columns.first.extend([vector._id] * count)
+    columns.second.extend(range(count))
+    columns.which.extend([template] * count)
+    found: list[Versioned] = []
+    for number, value in enumerate(vector._value, first):
+        made = _new_object(kind)
+        made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, number, value, FLOAT_SCALAR, None, 0
+        found.append(made)
+    return found
+
+
 def _flat_position(index: Operand, shape: tuple[int, ...]) -> int:
     """Where an entry stands; -1 for what is no entry, or outside of the array."""
     if type(index) is int:

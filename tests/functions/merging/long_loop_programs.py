@@ -324,6 +324,21 @@ def lists_of_comprehensions(p):
     return total + np.mean(terms) + terms[5]
 
 
+def sums_of_lists(p):
+    errors, spread = [0.0], [p[0] ** 2]
+    for t in range(1, TURNS):
+        spread.append(0.1 + 0.3 * p[1] * spread[t - 1] + 0.1 * errors[t - 1] ** 2)
+        errors.append(TIMES[t] - 0.1 * spread[t])
+    return sum(spread) / TURNS + sum(errors) ** 2
+
+
+def sums_of_lists_of_rows(p):
+    rows = [p * 1.0]
+    for t in range(1, TURNS):
+        rows.append(0.5 * rows[t - 1] + p * TIMES[t])
+    return np.sum(sum(rows) ** 2)
+
+
 ONE_TURN = (
     zipped, by_position, backwards, in_inner_functions, data_decides, variables_of_the_last_turn, loop_in_loop, one_after_the_other,
     arrays_handed_on, arrays_changed_in_place, rows_and_lists, Model(ROWS), writes, likelihood_beside_writes, writes_from_the_end,
@@ -331,7 +346,7 @@ ONE_TURN = (
     begins_at_the_end_of_the_array,
     writes_on_one_side, writes_on_both_sides, writes_constants, writes_through_a_view_afterwards, writes_in_a_function, appends,
     appends_to_what_it_reads, appends_and_reads_by_number, appends_rows, inner_loops_write, sums_a_comprehension,
-    sums_a_generator, lists_of_comprehensions,
+    sums_a_generator, lists_of_comprehensions, sums_of_lists,
 )  # fmt: skip
 
 

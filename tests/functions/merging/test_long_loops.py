@@ -84,6 +84,14 @@ def test_all_turns_are_recorded_where_one_is_not_enough(f):
     np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=1e-6)
 
 
+def test_the_sum_of_a_list_of_rows_is_one_of_rows():
+    f, x = programs.sums_of_lists_of_rows, POINTS[1]
+    tape = td.record(f, POINTS[0])
+    assert loops_of(tape)
+    np.testing.assert_allclose(tape(x), f(x), rtol=1e-12)
+    np.testing.assert_allclose(td.gradient(tape, x), differences(f, x), rtol=1e-6)
+
+
 def test_an_argument_is_gone_through_by_its_entries():
     x = np.linspace(-1.0, 1.0, 500)
     tape = td.record(programs.of_entries, x)

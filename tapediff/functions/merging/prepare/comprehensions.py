@@ -9,6 +9,7 @@ return sum(f(v) for v in values) + a       for .v in values: made = made + f(.v)
 kept = np.array([f(v) for v in values])    for .v in values: made.append(f(.v))
                                            kept = np.array(made)
 ```
+The sum of a list that such a loop has made is one of an array.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ..nodes import Transformer, assign, children, copied, load, near, walk
+from ..nodes import Transformer, assign, call, children, copied, load, near, walk
 from ..variables import blocks_of, surely_assigned
 
 Comprehension = ast.ListComp | ast.GeneratorExp
@@ -62,6 +63,8 @@ class _Replaced(Transformer):
             (argument,) = node.args
             if isinstance(argument, (ast.ListComp, ast.GeneratorExp)) and self._may_be_a_loop(argument):
                 return self._loop(argument, is_sum=True)
+            if isinstance(argument, ast.Name):
+                return call("sum_of_entries", [node.func, argument], node)
         if isinstance(node, ast.ListComp) and self._may_be_a_loop(node):
             return self._loop(node, is_sum=False)
         return node if isinstance(node, _APART) else self.generic_visit(node)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
 from ....ir.auxiliary import EMPTY_CELL
-from ....ir.instruction import FLOAT64, FLOAT_SCALAR, INT64, Operand, Tree
+from ....ir.instruction import FLOAT64, INT64, Operand, Tree
+from ....numpy_api.joining import stack
+from ....recording.arrays.numbers import all_entries
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.python_state.filled_arrays import Replacement
 from ..plain_numbers import may_be_plain
+from ..prepare.long_loops import SHORTEST
 from ..rules import Place, Refusing
 from .array_copies import require_filled, root_of
 from .entries import Over, counted
@@ -122,6 +125,14 @@ class TurnEntries(Refusing):
         return numbers[-1]
 
     @staticmethod
+    def sum_of_entries(total: Callable[[Tree], Operand], values: Tree) -> Operand:
+        """sum(values)"""
+        if type(values) is not list or len(values) < SHORTEST or not set(map(type, values)) <= _NUMBERS:
+            return total(values)
+        numbers = stack(values) if len({np.shape(value) for value in values}) == 1 else values
+        return np.sum(numbers) if type(numbers) is TrackedArray and numbers.ndim == 1 else total(values)
+
+    @staticmethod
     def as_data(value: Operand) -> Operand:
         """What a loop goes over, with its whole numbers as data is."""
         return value.astype(FLOAT64) if type(value) is TrackedArray and value.type.dtype == INT64 and not value.shape else value
@@ -156,9 +167,11 @@ class TurnEntries(Refusing):
         start = counted(values).first
         for column, entries in zip(columns, kept):
             if column.is_list:
-                found = [entries[k] for k in range(len(entries))]
-                if type(entries) is TrackedArray and found[0].type is FLOAT_SCALAR and found[-1]._id - found[0]._id == len(found) - 1:
+                if type(entries) is TrackedArray and entries.ndim == 1 and entries.type.dtype == FLOAT64 and entries._recorder.concrete:
+                    found = all_entries(entries)
                     entries._recorder.entry_runs.append((found[0]._id, entries))
+                else:
+                    found = [entries[k] for k in range(len(entries))]
                 column.array.extend(found)
                 continue
             assert start is not None
@@ -216,4 +229,5 @@ def _may_show(values: Iterable[Tree], roots: set[int]) -> bool:
     return False
 
 
+_NUMBERS = frozenset((TrackedArray, float, np.float64))
 _APART = frozenset((float, int, bool, str, type(None), BuiltinFunctionType, ModuleType, range, np.float64, np.int64, np.bool_))
