@@ -17,7 +17,7 @@ from .prepare.containers.scope import Scope
 from .prepare.counted_whiles import counted_whiles
 from .prepare.early_exits import EarlyExits
 from .prepare.long_loops import LONG, Loop
-from .prepare.loop_exits import LoopExits
+from .prepare.loop_exits import LoopExits, tells_of_exits
 from .prepare.source import Definition
 from .prepare.states.matches import without_matches
 from .prepare.states.none_flags import NoneFlags
@@ -196,7 +196,8 @@ class Facts:
 
     def use_of(self, names: Names, nodes: Iterable[ast.expr] = ()) -> Use:
         """How variables and expressions are used; divisors among the uses are checked at run time."""
-        use = self._contexts.use_of(names, nodes)
+        # Nothing but the rewriting asks for what tells of exits.
+        use = self._contexts.use_of(frozenset(name for name in names if not tells_of_exits(name)), nodes)
         if use.as_float:
             self.divisors |= use.divisors
             self.powers |= use.powers

@@ -123,7 +123,7 @@ class MergedFunctions:
         """Whether of one of the loops that have made recordings long it is not known that all its turns are recorded."""
         if any(form == COUNTED_BY_DATA for sites in self.sites.values() for form in sites.values()):
             return True
-        known = {(code, place[0]) for code, place in self.refused if place is not None and (len(place) == 2 or place[2] == LONG)}
+        known = {(code, place[0]) for code, place in self.refused if place is not None and place[2:] == (LONG,)}
         return any((code, line) not in known for code, lines in self.long_loops.items() for line in lines)
 
     @property

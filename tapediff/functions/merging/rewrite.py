@@ -29,6 +29,7 @@ from .nodes import (
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
 from .prepare.long_loops import COUNTED_BY_DATA, LONG, LONG_LOOP, gone_over, place_of
+from .prepare.loop_exits import tells_of_exits
 from .prepare.source import Definition
 from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
@@ -169,7 +170,7 @@ class Rewriter:
                 raise Broken("guards", node, "the number of a turn decides what it does")
             names, new = facts.handed_on(node)
         except Broken as broken:
-            if entries is not None:
+            if entries is not None or node in facts.loops.stopped:
                 raise self._without(node, broken) from broken
             facts.breaches.append(broken.breach)
             return None
@@ -188,8 +189,7 @@ class Rewriter:
         use = ast.Tuple([flags(use, VARYING) for use in uses], ast.Load())
         columns: ast.expr = ast.Tuple([], ast.Load()) if entries is None else entries.columns
         over = f".over{number}"
-        # Bools of the rewriting's own tell where data has ended a loop.
-        by_data = ast.Tuple([ast.Constant(name.startswith(".")) for name in names], ast.Load())
+        by_data = ast.Tuple([ast.Constant(tells_of_exits(name)) for name in names], ast.Load())
         arguments = [at, load(over), load(turn.name), names_tuple(names, ast.Load()), use, by_data, columns]
         made = near(ast.Assign([names_tuple(names, ast.Store())], call("long_loop", arguments, node)), node)
         facts.sites[node.lineno, node.col_offset] = LONG_LOOP

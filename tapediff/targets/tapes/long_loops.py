@@ -94,8 +94,9 @@ class LongLoops:
                     break
                 continue
             except Refused as refused:
-                functions.refuse(refused)
-                continue
+                if functions.refuse(refused):
+                    continue
+                break
             except Exception:  # noqa: BLE001 -- raised again below, if it is the function's own
                 if functions.leave_entries():
                     continue

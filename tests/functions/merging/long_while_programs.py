@@ -161,10 +161,83 @@ def leaves_a_while(p):
     return state * p[1]
 
 
+TURN = np.array([[0.9, 0.2], [-0.2, 0.9]])
+
+
+def leaves_with_arrays(p):
+    state, total = p * 1.0, 0.0
+    for t in range(TURNS):
+        state = TURN @ state + 0.1 * TIMES[t] * p
+        total += np.sum(state**2)
+        if total > 60.0 + p[0]:
+            break
+    return total + np.sum(state)
+
+
+def leaves_in_the_middle_with_arrays(p):
+    state, total, norm = p * 1.0, 0.0, 0.0
+    for y in HEIGHTS:
+        state = TURN @ state + 0.1 * y * p
+        if np.sum(state) > 1.0 + p[1] ** 2:
+            norm = norm + state[0] * p[1]
+            break
+        norm = np.linalg.norm(state)
+        total += norm * np.sum(state)
+    return total + norm
+
+
+def leaves_after_changes_in_place(p):
+    state, total = p * 1.0, 0.0
+    for y in HEIGHTS:
+        state *= 0.999
+        state += 0.001 * p[0] ** 2
+        total = total + np.sum(state) * y
+        if np.sum(state**2) < 0.5 * np.sum(p**2):
+            break
+    return total + state[1]
+
+
+def goes_on_with_arrays(p):
+    state, total = p * 1.0, 0.0
+    for y in HEIGHTS:
+        state = TURN @ state + 0.1 * y
+        if np.sum(state) < p[0]:
+            total += state[1]
+            continue
+        total += np.sum(np.tanh(state)) * p[1]
+        if total > 50.0 + p[0]:
+            break
+        total = total * 0.99 + np.max(state)
+    return total
+
+
+def leaves_after_writing_rows(p):
+    state = np.ones((TURNS, 2)) * p[0]
+    state[0] = p
+    for t in range(1, TURNS):
+        state[t] = TURN @ state[t - 1] + 0.1 * TIMES[t] * p
+        if np.sum(state[t]) > 1.0 + p[1] ** 2:
+            break
+        state[t] *= 1.0 + 0.01 * np.sum(state[t] ** 2) * p[1] ** 2
+        if np.sum(state[t] ** 2) > 50.0:
+            break
+    return np.sum(state**2) + 0.1 * p[1] * t
+
+
+def returns_an_array(p):
+    state = p * 1.0
+    for y in HEIGHTS:
+        state = TURN @ state * 1.001 + 0.1 * y * p
+        if np.sum(state**2) > 1.0 + p[1] ** 2:
+            return state @ p
+    return np.sum(state)
+
+
 ONE_TURN = (
     counts_by_while, counts_before_it_computes, counts_in_the_middle, counts_down_by_while, counts_downwards_first, counts_by_two,
     writes_by_while, while_in_while, leaves, leaves_where_data_says, leaves_with_an_else, returns_from_it, the_turn_that_it_left_in,
-    leaves_after_writing, goes_on, leaves_a_while,
+    leaves_after_writing, goes_on, leaves_a_while, leaves_with_arrays, leaves_in_the_middle_with_arrays, leaves_after_changes_in_place,
+    goes_on_with_arrays, leaves_after_writing_rows, returns_an_array,
 )  # fmt: skip
 
 
@@ -259,4 +332,16 @@ def ends_at_a_float(p):
     return total
 
 
-ALL_TURNS = (its_end_moves, its_list_grows, leaves_out_the_counting, counts_by_what_it_reads, ends_at_a_float)
+def fails_for_some_states(p):
+    state, total = p * 1.0, 0.0
+    for y in HEIGHTS:
+        state = TURN @ state + 0.1 * y * p
+        if np.sum(state) > 1e3:
+            break
+        if state[0] < -1e3:
+            raise ValueError("out of range")
+        total += np.sum(state**2)
+    return total
+
+
+ALL_TURNS = (its_end_moves, its_list_grows, leaves_out_the_counting, counts_by_what_it_reads, ends_at_a_float, fails_for_some_states)

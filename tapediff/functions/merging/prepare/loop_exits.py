@@ -33,6 +33,7 @@ from ..variables import (
 )
 from .jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
 from .long_loops import place_of
+from .whole_turns import whole_turn
 
 Loop: TypeAlias = ast.For | ast.While
 
@@ -101,7 +102,8 @@ class LoopExits:
     def _returns(self, node: Loop, outer: Loop | None) -> list[ast.stmt]:
         """A loop that breaks where it returned, and the returns after it."""
         test = self._deciding(node, (ast.Return,))
-        if test is None or not self._may_merge(_where(node)):
+        is_long = isinstance(node, ast.For) and self._is_long(node)
+        if test is None or not (is_long or self._may_merge(_where(node))):
             return [node]
         targets = surely_assigned(node.target) if isinstance(node, ast.For) else NONE
         made = Returns(test, (assigned(node.body) | targets) - (self._bound.get(node) or NONE), self._new)
@@ -119,12 +121,14 @@ class LoopExits:
         if test is None and isinstance(node, ast.While) and has_jump(node.body, (ast.Break,)) and self._looks_at_data(node.test):
             test = node.test
         try:
+            if test is not None and isinstance(node, ast.For) and self._is_long(node):
+                return self._for(node, test)
             if test is None or not (isinstance(node, ast.While) or self._may_merge(_where(node))):
                 return self._continued(node)
             if isinstance(node, ast.While):
                 return self._while(node, test)
             is_apart = outer is not None and not _needs_turn_before(outer, node)
-            if not is_apart and not self._is_long(node) and self._is_range(node.iter) and self._may_merge(_where(node.target)):
+            if not is_apart and self._is_range(node.iter) and self._may_merge(_where(node.target)):
                 return self._counted(node, test)
             return self._for(node, test)
         except Elsewhere:
@@ -150,18 +154,20 @@ class LoopExits:
     def _for(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
         """A loop that goes over all its values, and does nothing with those after its end."""
         stop, first = self._new("stop"), self._first_bound(node)
-        has_turns = bool(first)
-        body = self._lowered(stop, node, test)
+        has_turns, is_long = bool(first), self._is_long(node)
+        # What cannot be chosen statement by statement may still be chosen as a whole.
+        is_whole = is_long and not self._may_merge(_where(node))
+        body = node.body if is_whole else self._lowered(stop, node, test)
         items = {name: self._new(name) for name in sorted(surely_assigned(node.target) & self._live[node])}
         after: list[ast.stmt] = []
-        if self._is_long(node):
+        if is_long:
             # They may be indices in a turn, and are data behind the loop. All turns are computed, so it is to be seen how many count.
             bound = self._bound.get(node) or NONE
             first += [assign(item, load(name) if name in bound else placeholder(), node) for name, item in items.items()]
             starts = [assign(item, call("as_data", [load(name)], node), node) for name, item in items.items()]
             after = [assign(name, load(item), node) for name, item in items.items()]
             turns = self._new("turns")
-            first.append(assign(turns, call("no_turns", [], node), node))
+            first.append(assign(turns, ast.Constant(0.0), node))
             starts.append(assign(turns, ast.BinOp(load(turns), ast.Add(), ast.Constant(1.0)), node))
             after.append(near(ast.Expr(call("check_turns", [place_of(node), load(turns)], node)), node))
         else:
@@ -169,9 +175,14 @@ class LoopExits:
                 if isinstance(part, ast.Name) and part.id in items:
                     part.id = items[part.id]
             starts = [assign(name, load(item), node) for name, item in items.items()]
-        only = branch(negation([stop], test), [*starts, *body], [], node)
-        node.body = [only]
-        self.made.add(only)
+        if is_whole:
+            bound = frozenset(name for s in first for name in assigned([s])) | (self._bound.get(node) or NONE)
+            carried = (self._live[node] | read_first(node.body)) & bound | {stop, *items.values()}
+            node.body = whole_turn(node.body, starts, stop, carried, self._new, node)
+        else:
+            only = branch(negation([stop], test), [*starts, *body], [], node)
+            node.body = [only]
+            self.made.add(only)
         self.stopped[node] = Stopped(stop, has_turns)
         return [*first, assign(stop, ast.Constant(False), node), node, *after, *_otherwise(node, stop, test)]
 
@@ -216,6 +227,11 @@ class LoopExits:
         found = (targets | (bound_by(prefix) or NONE)) & self._live[node]
         found -= (self._bound.get(node) or NONE) | (read_first(node.body) - targets)
         return [assign(name, placeholder(), node) for name in sorted(found)]
+
+
+def tells_of_exits(name: str) -> bool:
+    """Whether a variable tells whether loops have ended, and when, which only data decides on."""
+    return name.startswith((".stop.", ".skip.", ".returned.", ".turns."))
 
 
 # What may read a variable at another time than it stands there for.

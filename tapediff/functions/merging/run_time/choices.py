@@ -10,7 +10,7 @@ import numpy as np
 from ....ir.instruction import BOOL, FLOAT64, FLOAT_SCALAR, INT64, Operand, Tree, ValueType, is_tracked
 from ....ops import Op
 from ....ops.elementwise.arithmetic import ADD, DIVIDE, MULTIPLY, SUBTRACT
-from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
+from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, SELECT
 from ....recording import masks
 from ....recording.arrays.numbers import logical, of_two
 from ....recording.arrays.tracked import TrackedArray
@@ -22,7 +22,13 @@ from .reductions import Element, among, extreme, total
 
 
 class Choices(Refusing):
-    """The part of the run time that is for selects."""
+    """The part of the run time that is for selects.
+
+    Attributes:
+        whole_turns: the long loops of which turns are computed that do not count.
+    """
+
+    whole_turns: set[Place]
 
     def number(self, place: Place, value: Operand) -> Operand:
         """A value that may be computed with on the side that is not taken, and that `+=` replaces instead of changing it."""
@@ -121,6 +127,22 @@ class Choices(Refusing):
         if _is_same(yes, no):
             return yes
         return _where(test, *self._sides(place, yes, no, flags), type(yes) is int or type(no) is int)
+
+    @staticmethod
+    def set_aside(value: Operand) -> Operand:
+        """A value that nothing changes any more."""
+        return value.copy() if type(value) in (TrackedArray, np.ndarray) and (value.shape or type(value) is np.ndarray) else value
+
+    def choose_turn(self, place: Place, has_left: Operand, before: Operand, after: Operand) -> Operand:
+        """A value after some statements, or before them where the loop or the turn has been left."""
+        if type(has_left) is not TrackedArray:
+            return before if has_left else after
+        self.whole_turns.add(place)
+        if type(after) is not TrackedArray or not after.shape:
+            return self.choose(self.begin(), place, has_left, before, after, FLOATS | BOOLS)
+        if np.shape(before) not in ((), after.shape) or after.dtype != FLOAT64 or before.dtype != FLOAT64:
+            raise self._refuse("scalars", place, f"one side gives {getattr(before, 'type', before)!r}, the other {after.type}")
+        return SELECT(has_left, before, after)
 
     def choose_steps(
         self, mark: int, place: Place, test: Operand, flags: int, operators: str, base: Operand, *operands: tuple[Operand, Operand]

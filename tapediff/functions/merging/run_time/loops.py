@@ -7,12 +7,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ....ir.instruction import FLOAT64, Operand, Tree, is_tracked
-from ....ops.control.calls import GET
+from ....ir.instruction import FLOAT64, GUARD, Operand, Tree, is_tracked
+from ....ops.control.calls import CALL, GET
 from ....recording.aliases import ALWAYS
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.call_arrays import watch_results
 from ....recording.python_state.object_snapshot import LARGEST_COMPARED
+from ....recording.recorder import Recorder
 from ...captured.freeze import Frozen, freeze
 from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
 from ..plain_numbers import check_numbers, may_be_plain, note_plain
@@ -49,6 +50,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
     _states: dict[Hashable, OutsideState]
     _is_body: bool
     _is_helper: bool
+    whole_turns: set[Place]
 
     def loop(
         self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...],
@@ -90,11 +92,6 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             raise self._refuse("guards", place, "a turn of it looks at a value")
         self._watch(place, found, [[value] for value in start] + frozen.originals)
         return _noted(found, plain)
-
-    @staticmethod
-    def no_turns() -> np.float64:
-        """What counts the turns of a loop before its end, as data."""
-        return np.float64(0.0)
 
     def check_turns(self, place: Place, turns: Operand) -> None:
         """Refuse a loop that has ended so early that the turns after its end would take most of the time."""
@@ -153,6 +150,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             self._check_kept(place, written, kept)
             found = tuple(self._carry(place, v, f) for v, f in zip(after_turn, flags))
             check_numbers(recorder)
+            if place in self.whole_turns and _decides_by(recorder, given):
+                raise self._refuse("guards", place, "it looks at a value in a turn that may not count")
             arrays = {k: np.ones(value.shape, value.dtype) for k in unbound for value in [as_array(found[k])] if _differ(value, carry[k])}
             if arrays:
                 raise _OtherArrays(arrays)
@@ -257,6 +256,16 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                     aliases.share(k, partner, ALWAYS)
         kept = [[a for a in same if isinstance(a, (TrackedArray, np.ndarray)) and a.shape] for same in given]
         watch_results(aliases, arrays, kept, _Nothing())
+
+
+def _decides_by(recorder: Recorder, count: int) -> bool:
+    """Whether a recording has guards on what follows from its first inputs."""
+    follows = [number < count for number in range(len(recorder.instructions))]
+    for number, instruction in enumerate(recorder.instructions):
+        follows[number] = follows[number] or any(follows[k] for k in instruction.inputs)
+        if follows[number] and (instruction.op is GUARD or (instruction.op is CALL and instruction.params[0].may_branch)):
+            return True
+    return False
 
 
 def _looks_at_values(result: TrackedArray) -> bool:

@@ -27,8 +27,8 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
     if is_call_of_run_time(call):
         if isinstance(function, ast.Attribute) and function.attr in _OF_INDICES:
             return "index"
-        if isinstance(function, ast.Attribute) and function.attr in ("appended", "sum_of", "mean_of"):
-            return "number" if function.attr == "appended" else "sign"
+        if isinstance(function, ast.Attribute) and function.attr in _OF_NUMBERS:
+            return "sign" if function.attr in ("sum_of", "mean_of") else "number"
         return "array" if isinstance(function, ast.Attribute) and function.attr in _INTO_ARRAYS else ""
     if isinstance(function, ast.Name):
         found = resolve(function.id)
@@ -56,6 +56,8 @@ def _is_linalg(node: ast.expr, resolve: Resolve) -> bool:
     return isinstance(node.value, ast.Name) and resolve(node.value.id) is np
 
 
+# Of the run time, of numbers that are as good as data.
+_OF_NUMBERS = ("appended", "sum_of", "mean_of", "set_aside", "choose_turn", "as_data")
 # Of the run time, with an index that may be data as the second argument.
 _OF_INDICES = ("index", "entry_at", "entry_within", "entry_across", "entry_of_copy", "put")
 
