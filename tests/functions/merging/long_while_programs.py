@@ -278,7 +278,16 @@ def ends_early_among_very_many(p):
     return state
 
 
-COUNTED_BY_DATA = (until_it_is_small, until_it_is_small_or_the_end, ends_early, ends_early_among_very_many)
+def ends_early_with_arrays(p):
+    state = 1.0 + p**2
+    for _ in range(100_000):
+        state = 0.01 * np.exp(-0.1 * p[1]) * (TURN @ state) + 0.98 * state
+        if np.sum(state) < 0.05:
+            break
+    return state @ p
+
+
+COUNTED_BY_DATA = (until_it_is_small, until_it_is_small_or_the_end, ends_early, ends_early_among_very_many, ends_early_with_arrays)
 
 
 # All turns are recorded.

@@ -123,14 +123,14 @@ class LoopExits:
         try:
             if test is not None and isinstance(node, ast.For) and self._is_long(node):
                 return self._for(node, test)
-            if test is None or not (isinstance(node, ast.While) or self._may_merge(_where(node))):
+            if test is None:
                 return self._continued(node)
             if isinstance(node, ast.While):
                 return self._while(node, test)
             is_apart = outer is not None and not _needs_turn_before(outer, node)
             if not is_apart and self._is_range(node.iter) and self._may_merge(_where(node.target)):
                 return self._counted(node, test)
-            return self._for(node, test)
+            return self._for(node, test) if self._may_merge(_where(node)) else self._continued(node)
         except Elsewhere:
             return [node]
 
@@ -153,38 +153,45 @@ class LoopExits:
 
     def _for(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
         """A loop that goes over all its values, and does nothing with those after its end."""
+        if self._is_long(node):
+            return self._long_for(node, test)
         stop, first = self._new("stop"), self._first_bound(node)
-        has_turns, is_long = bool(first), self._is_long(node)
-        # What cannot be chosen statement by statement may still be chosen as a whole.
-        is_whole = is_long and not self._may_merge(_where(node))
-        body = node.body if is_whole else self._lowered(stop, node, test)
+        body = self._lowered(stop, node, test)
         items = {name: self._new(name) for name in sorted(surely_assigned(node.target) & self._live[node])}
-        after: list[ast.stmt] = []
-        if is_long:
-            # They may be indices in a turn, and are data behind the loop. All turns are computed, so it is to be seen how many count.
-            bound = self._bound.get(node) or NONE
-            first += [assign(item, load(name) if name in bound else placeholder(), node) for name, item in items.items()]
-            starts = [assign(item, call("as_data", [load(name)], node), node) for name, item in items.items()]
-            after = [assign(name, load(item), node) for name, item in items.items()]
-            turns = self._new("turns")
-            first.append(assign(turns, ast.Constant(0.0), node))
-            starts.append(assign(turns, ast.BinOp(load(turns), ast.Add(), ast.Constant(1.0)), node))
-            after.append(near(ast.Expr(call("check_turns", [place_of(node), load(turns)], node)), node))
+        for part in walk(node.target):
+            if isinstance(part, ast.Name) and part.id in items:
+                part.id = items[part.id]
+        starts = [assign(name, load(item), node) for name, item in items.items()]
+        self._masked(node, stop, test, [*starts, *body])
+        self.stopped[node] = Stopped(stop, bool(first))
+        return [*first, assign(stop, ast.Constant(False), node), node, *_otherwise(node, stop, test)]
+
+    def _masked(self, node: ast.For, stop: str, test: ast.expr, body: list[ast.stmt]) -> None:
+        """Let a loop do nothing after its end."""
+        only = branch(negation([stop], test), body, [], node)
+        node.body = [only]
+        self.made.add(only)
+
+    def _long_for(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
+        """The same of a loop of which one turn is recorded: all turns are computed, so it is to be seen how many count."""
+        stop, turns, first = self._new("stop"), self._new("turns"), self._first_bound(node)
+        self.stopped[node] = Stopped(stop, bool(first))
+        # These may be indices in a turn, and are data behind the loop.
+        items = {name: self._new(name) for name in sorted(surely_assigned(node.target) & self._live[node])}
+        before = [*first, assign(stop, ast.Constant(False), node), assign(turns, ast.Constant(0.0), node)]
+        known = self._bound.get(node) or NONE
+        before += [assign(item, load(name) if name in known else placeholder(), node) for name, item in items.items()]
+        starts = [assign(item, call("as_data", [load(name)], node), node) for name, item in items.items()]
+        starts.append(assign(turns, ast.BinOp(load(turns), ast.Add(), ast.Constant(1.0)), node))
+        after: list[ast.stmt] = [assign(name, load(item), node) for name, item in items.items()]
+        after.append(near(ast.Expr(call("check_turns", [place_of(node), load(turns)], node)), node))
+        if self._may_merge(_where(node)):
+            self._masked(node, stop, test, [*starts, *self._lowered(stop, node, test)])
         else:
-            for part in walk(node.target):
-                if isinstance(part, ast.Name) and part.id in items:
-                    part.id = items[part.id]
-            starts = [assign(name, load(item), node) for name, item in items.items()]
-        if is_whole:
-            bound = frozenset(name for s in first for name in assigned([s])) | (self._bound.get(node) or NONE)
-            carried = (self._live[node] | read_first(node.body)) & bound | {stop, *items.values()}
+            # What cannot be chosen statement by statement may still be chosen as a whole.
+            carried = (self._live[node] | read_first(node.body)) & (known | assigned(first)) | {stop, turns, *items.values()}
             node.body = whole_turn(node.body, starts, stop, carried, self._new, node)
-        else:
-            only = branch(negation([stop], test), [*starts, *body], [], node)
-            node.body = [only]
-            self.made.add(only)
-        self.stopped[node] = Stopped(stop, has_turns)
-        return [*first, assign(stop, ast.Constant(False), node), node, *after, *_otherwise(node, stop, test)]
+        return [*before, node, *after, *_otherwise(node, stop, test)]
 
     def _counted(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
         """A `for` over a range as a `while`."""
