@@ -16,13 +16,13 @@ from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.counted_whiles import counted_whiles
 from .prepare.early_exits import EarlyExits
-from .prepare.long_loops import LONG, Loop
+from .prepare.long_loops import Loop
 from .prepare.loop_exits import LoopExits, tells_of_exits
 from .prepare.source import Definition
 from .prepare.states.matches import without_matches
 from .prepare.states.none_flags import NoneFlags
 from .prepare.states.static_values import StaticValues
-from .rules import REGION, Breach, Broken, Place, Resolve, Without
+from .rules import LONG, REGION, Breach, Broken, Place, Resolve, Without
 from .uses.climb import Use
 from .uses.contexts import Contexts
 from .uses.kinds import is_one, is_read

@@ -209,9 +209,9 @@ def names_tuple(names: Sequence[str], context: ast.expr_context) -> ast.Tuple:
     return ast.Tuple([ast.Name(name, context) for name in names], context)
 
 
-def place(node: Placed) -> ast.expr:
-    """Line and column, as an argument of the run time."""
-    return ast.Tuple([ast.Constant(node.lineno), ast.Constant(node.col_offset)], ast.Load())
+def place(node: Placed, *form: int) -> ast.expr:
+    """Line and column, and what form is meant, as an argument of the run time."""
+    return ast.Tuple([*map(ast.Constant, (node.lineno, node.col_offset, *form))], ast.Load())
 
 
 def extent(node: ast.expr) -> tuple[int, ...]:

@@ -28,12 +28,12 @@ from .nodes import (
 )
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
-from .prepare.long_loops import COUNTED_BY_DATA, LONG, LONG_LOOP, gone_over, place_of
+from .prepare.long_loops import COUNTED_BY_DATA, LONG_LOOP, gone_over
 from .prepare.loop_exits import tells_of_exits
 from .prepare.source import Definition
 from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
-from .rules import FIRST_PLAIN, VARYING, Broken, Without
+from .rules import FIRST_PLAIN, LONG, VARYING, Broken, Without
 from .selects import Select
 from .uses.climb import LARGEST_EXPONENT
 from .uses.contexts import flags
@@ -177,7 +177,7 @@ class Rewriter:
         counter = self._counter(node, names)
         names, new = [name for name in names if name != counter], [name for name in new if name != counter]
         uses, number = [facts.use_of(frozenset([name])) for name in names], facts.number()
-        at = place_of(node)
+        at = place(node, LONG)
         values = self._expression(gone_over(facts, node.iter), False) if entries is None else entries.values
         item = f".item{number}"
         target = node.target if entries is None else entries.target

@@ -161,6 +161,48 @@ def leaves_a_while(p):
     return state * p[1]
 
 
+STEP = 0.05
+
+
+def takes_steps_of_time(p):
+    time, state, speed = 0.0, p[0], p[1]
+    while time < 20.0:
+        force = -state - 0.1 * speed + np.sin(time)
+        state, speed = state + STEP * speed, speed + STEP * force
+        time += STEP
+    return state * time + speed
+
+
+def takes_steps_up_to_the_end(p):
+    step, end = 0.0625, 20.0
+    time, states, state = 0, [], p[0] ** 2
+    while time <= end - step / 2:
+        state = state + step * (np.cos(time) - state * p[1] ** 2)
+        if time > 10.0:
+            state = state * (1.0 - step * p[0] ** 2)
+        states.append(state)
+        time = time + step
+    return np.mean(np.array(states) ** 2) + time * p[1]
+
+
+def counts_before_a_step_of_time(p):
+    time, state = 0.1, p[0]
+    while 30.0 > time:
+        time += 0.1
+        if np.abs(state) > 50.0 + p[1] ** 2:
+            continue
+        state = state + 0.1 * (np.sin(time * p[1]) - 0.1 * state)
+    return state + time
+
+
+def counts_by_a_variable(p):
+    by, k, total = 2, 1, 0.0
+    while k <= 2 * TURNS - 2:
+        total += np.sin(TIMES[k // 2] * p[0]) * p[1]
+        k += by
+    return total * k
+
+
 TURN = np.array([[0.9, 0.2], [-0.2, 0.9]])
 
 
@@ -237,7 +279,8 @@ ONE_TURN = (
     counts_by_while, counts_before_it_computes, counts_in_the_middle, counts_down_by_while, counts_downwards_first, counts_by_two,
     writes_by_while, while_in_while, leaves, leaves_where_data_says, leaves_with_an_else, returns_from_it, the_turn_that_it_left_in,
     leaves_after_writing, goes_on, leaves_a_while, leaves_with_arrays, leaves_in_the_middle_with_arrays, leaves_after_changes_in_place,
-    goes_on_with_arrays, leaves_after_writing_rows, returns_an_array,
+    goes_on_with_arrays, leaves_after_writing_rows, returns_an_array, takes_steps_of_time, takes_steps_up_to_the_end,
+    counts_before_a_step_of_time, counts_by_a_variable,
 )  # fmt: skip
 
 
@@ -287,7 +330,17 @@ def ends_early_with_arrays(p):
     return state @ p
 
 
-COUNTED_BY_DATA = (until_it_is_small, until_it_is_small_or_the_end, ends_early, ends_early_among_very_many, ends_early_with_arrays)
+def takes_steps_of_data(p):
+    time, state, step = 0.0, p[0], 0.05 + 0.0 * p[1]
+    while time < 20.0:
+        state = state + step * (np.cos(time) - state * p[1] ** 2)
+        time += 0.05 * step / step
+    return state
+
+
+COUNTED_BY_DATA = (
+    until_it_is_small, until_it_is_small_or_the_end, ends_early, ends_early_among_very_many, ends_early_with_arrays, takes_steps_of_data,
+)  # fmt: skip
 
 
 # All turns are recorded.
@@ -353,4 +406,16 @@ def fails_for_some_states(p):
     return total
 
 
-ALL_TURNS = (its_end_moves, its_list_grows, leaves_out_the_counting, counts_by_what_it_reads, ends_at_a_float, fails_for_some_states)
+def takes_steps_that_change(p):
+    time, step, state = 0.0, 0.05, p[0] * p[1]
+    while time < 20.0:
+        state = state + step * (np.cos(time) - state * p[1] ** 2)
+        time += step
+        step = step * 1.0001
+    return state
+
+
+ALL_TURNS = (
+    its_end_moves, its_list_grows, leaves_out_the_counting, counts_by_what_it_reads, ends_at_a_float, fails_for_some_states,
+    takes_steps_that_change,
+)  # fmt: skip

@@ -5,6 +5,11 @@ while t < n:                       .end = the end of range(t, n)
     s = f(s, y[t])                 for t in range(t, n):
     t += 1                             s = f(s, y[t])
                                    t = .end
+
+while t < 10.0:                    .times, .end = all values of t, and the last one
+    s = s + dt * f(s, t)           for t in .times:
+    t += dt                            s = s + dt * f(s, t)
+                                   t = .end
 ```
 """
 
@@ -14,8 +19,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..nodes import assign, call, copied, load, near, walk
-from ..rules import Known
+from ..nodes import assign, call, copied, load, near, place, walk
+from ..rules import LONG, Known
 from ..variables import Names, assigned, blocks_of
 
 
@@ -25,14 +30,18 @@ class Count(NamedTuple):
     Attributes:
         name: the variable that counts.
         end: before this it ends.
-        step: what each turn adds to the variable.
+        by: what each turn adds to the variable.
+        step: the same as a whole number; None where it may be another one, so that `end` is as it is written.
         at: the number of the statement that does it.
+        is_within: the variable may also be the end; only where `step` is None.
     """
 
     name: str
     end: ast.expr
-    step: int
+    by: ast.expr
+    step: int | None
     at: int
+    is_within: bool = False
 
 
 def counted_whiles(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.While], bool]) -> None:
@@ -49,7 +58,7 @@ def counted_whiles(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.Wh
 
 
 def counted(node: ast.While) -> Count | None:
-    """How a loop counts its turns: one of the statements of its body adds a whole number to a variable that no other one binds."""
+    """How a loop counts its turns: one of the statements of its body adds a number to a variable that no other one binds."""
     test = node.test
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
@@ -58,32 +67,45 @@ def counted(node: ast.While) -> Count | None:
         if not isinstance(side, ast.Name):
             continue
         binding = [k for k, statement in enumerate(node.body) if side.id in assigned([statement])]
-        step = _added(node.body[binding[0]], side.id) if len(binding) == 1 else None
+        by = _added(node.body[binding[0]], side.id) if len(binding) == 1 else None
+        if by is None:
+            continue
+        step = _whole(by)
+        if step is None and found in (ast.Lt, ast.LtE):
+            return Count(side.id, other, by, None, binding[0], found is ast.LtE)
         if step and found in ((ast.Lt, ast.LtE) if step > 0 else (ast.Gt, ast.GtE)):
-            by = 0 if found in (ast.Lt, ast.Gt) else 1 if step > 0 else -1
-            end = ast.BinOp(copied(other), ast.Add(), _constant(by)) if by else other
-            return Count(side.id, near(end, other), step, binding[0])
+            more = 0 if found in (ast.Lt, ast.Gt) else 1 if step > 0 else -1
+            end = ast.BinOp(copied(other), ast.Add(), _constant(more)) if more else other
+            return Count(side.id, near(end, other), by, step, binding[0])
     return None
 
 
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 
 
-def _added(node: ast.stmt, name: str) -> int | None:
-    """The whole number that a statement adds to a variable."""
+def _added(node: ast.stmt, name: str) -> ast.expr | None:
+    """The number, or variable, that a statement adds to a variable."""
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         op, by = node.op, node.value
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and all(isinstance(t, ast.Name) for t in node.targets):
         left, op, by = node.value.left, node.value.op, node.value.right
-        if isinstance(op, ast.Add) and not isinstance(left, ast.Name):
+        if isinstance(op, ast.Add) and isinstance(by, ast.Name) and by.id == name:
             left, by = by, left
         if not isinstance(left, ast.Name) or left.id != name or len(node.targets) != 1:
             return None
     else:
         return None
-    if not isinstance(by, ast.Constant) or type(by.value) is not int or not isinstance(op, (ast.Add, ast.Sub)):
+    is_known = isinstance(by, ast.Name) or (isinstance(by, ast.Constant) and type(by.value) in (int, float))
+    if not is_known or not isinstance(op, (ast.Add, ast.Sub)):
         return None
-    return by.value if isinstance(op, ast.Add) else -by.value
+    return by if isinstance(op, ast.Add) else near(ast.UnaryOp(ast.USub(), by), by)
+
+
+def _whole(node: ast.expr) -> int | None:
+    """The value of a whole number that is written out."""
+    sign = -1 if isinstance(node, ast.UnaryOp) else 1
+    part = node.operand if isinstance(node, ast.UnaryOp) else node
+    return sign * part.value if isinstance(part, ast.Constant) and type(part.value) is int else None
 
 
 def _as_for(facts: Known, node: ast.While) -> list[ast.stmt] | None:
@@ -91,6 +113,8 @@ def _as_for(facts: Known, node: ast.While) -> list[ast.stmt] | None:
     found = counted(node)
     if found is None or not facts.is_own(found.name) or _may_change(facts, found.end, node.body):
         return None
+    if found.step is None:
+        return None if _may_change(facts, found.by, node.body) else _by_steps(facts, node, found)
     values = _range(found, 0, node)
     if not facts.is_builtin(values, range):
         return None
@@ -109,11 +133,28 @@ def _as_for(facts: Known, node: ast.While) -> list[ast.stmt] | None:
     return [before, _loop(node, found, values, node.body[:-1], []), after, *node.orelse]
 
 
+def _by_steps(facts: Known, node: ast.While, count: Count) -> list[ast.stmt] | None:
+    """The same of a loop that adds what may be no whole number: its values are computed one by one, as Python does."""
+    jumps, number = _own_jumps(node.body), facts.number()
+    if any(isinstance(jump, ast.Continue) for jump in jumps) and count.at:
+        return None
+    values, end = f".steps{number}", f".end{number}"
+    is_within = ast.Constant(count.is_within)
+    computed = call("steps_to", [place(node, LONG), load(count.name), copied(count.end), copied(count.by), is_within], node)
+    before = near(ast.Assign([ast.Tuple([ast.Name(values, ast.Store()), ast.Name(end, ast.Store())], ast.Store())], computed), node)
+    after = assign(count.name, load(end), node)
+    body = node.body[:-1] if count.at == len(node.body) - 1 else node.body
+    if any(isinstance(jump, ast.Break) for jump in jumps):
+        return [before, _loop(node, count, load(values), body, [after, *node.orelse])]
+    return [before, _loop(node, count, load(values), body, []), after, *node.orelse]
+
+
 def _range(count: Count, later: int, node: ast.While) -> ast.expr:
     """The range of a loop, of which the values are so much later."""
     start, end = load(count.name), copied(count.end)
     if later:
         start, end = ast.BinOp(start, ast.Add(), _constant(later)), ast.BinOp(end, ast.Add(), _constant(later))
+    assert count.step is not None
     arguments = [start, end] if count.step == 1 else [start, end, _constant(count.step)]
     return near(ast.copy_location(ast.Call(load("range"), arguments, []), node.test), node.test)
 
@@ -153,9 +194,9 @@ def _may_change(facts: Known, end: ast.expr, body: Sequence[ast.stmt]) -> bool:
     return not names.isdisjoint(assigned(body)) or (bool(calls) and not names.isdisjoint(_changed(facts, body)))
 
 
-# What expressions of whole numbers and lengths of arrays and lists are made of.
+# What expressions of numbers, and lengths of arrays and lists, are made of.
 _OF_LENGTHS = (
-    ast.Constant, ast.Name, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv,
+    ast.Constant, ast.Name, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv,
     ast.Call, ast.Attribute, ast.Subscript,
 )  # fmt: skip
 

@@ -20,9 +20,6 @@ from .comprehensions import Comprehension
 from .counted_whiles import counted
 from .source import NoSource, definition_of
 
-# The last part of the place of such a loop.
-LONG = 11
-
 # Loops of fewer turns are recorded turn by turn.
 SHORTEST = 200
 
@@ -74,9 +71,11 @@ def _turns_of(loop: Loop, names: Mapping[str, Tree]) -> int | None:
     if not isinstance(loop, ast.While):
         return _turns(loop.iter if isinstance(loop, ast.For) else loop.generators[0].iter, names)
     count = counted(loop)
-    end = None if count is None else _whole_number(count.end, names)
+    if count is None or count.step is None or count.step < 0:
+        return None
+    end = _whole_number(count.end, names)
     # Where it began is not known any more: loops upwards mostly do at zero.
-    return None if count is None or end is None or count.step < 0 else end // count.step
+    return None if end is None else end // count.step
 
 
 def _turns(node: ast.expr, names: Mapping[str, Tree]) -> int | None:
@@ -128,11 +127,6 @@ def _whole_number(node: ast.expr, names: Mapping[str, Tree]) -> int | None:
         shape, axis = _shape(node.value.value, names), _whole_number(node.slice, names)
         return shape[axis] if axis is not None and -len(shape) <= axis < len(shape) else None
     return None
-
-
-def place_of(node: ast.For) -> ast.expr:
-    """The place of such a loop, for the run time."""
-    return ast.Tuple([*map(ast.Constant, (node.lineno, node.col_offset, LONG))], ast.Load())
 
 
 def gone_over(facts: Known, node: ast.expr) -> ast.expr:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..nodes import assign, branch, call, load, near, negation, place, placeholder, walk
-from ..rules import Place
+from ..rules import LONG, Place
 from ..variables import (
     NONE,
     Binding,
@@ -32,7 +32,6 @@ from ..variables import (
     surely_assigned,
 )
 from .jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
-from .long_loops import place_of
 from .whole_turns import whole_turn
 
 Loop: TypeAlias = ast.For | ast.While
@@ -184,7 +183,7 @@ class LoopExits:
         starts = [assign(item, call("as_data", [load(name)], node), node) for name, item in items.items()]
         starts.append(assign(turns, ast.BinOp(load(turns), ast.Add(), ast.Constant(1.0)), node))
         after: list[ast.stmt] = [assign(name, load(item), node) for name, item in items.items()]
-        after.append(near(ast.Expr(call("check_turns", [place_of(node), load(turns)], node)), node))
+        after.append(near(ast.Expr(call("check_turns", [place(node, LONG), load(turns)], node)), node))
         if self._may_merge(_where(node)):
             self._masked(node, stop, test, [*starts, *self._lowered(stop, node, test)])
         else:

@@ -18,11 +18,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..nodes import assign, branch, call, copied, load, walk
+from ..nodes import assign, branch, call, copied, load, place, walk
+from ..rules import LONG
 from ..variables import Names, assigned, reads
 from .containers.growing_lists import appended_to
 from .jumps import EXITS, Elsewhere, has_jump
-from .long_loops import place_of
 
 
 def whole_turn(
@@ -79,7 +79,7 @@ class _Turn:
         for value in [*names, *targets]:
             kept = self._new("kept")
             before.append(assign(kept, call("set_aside", [copied(value)], site), site))
-            choice = call("choose_turn", [place_of(site), load(was), load(kept), copied(value)], site)
+            choice = call("choose_turn", [place(site, LONG), load(was), load(kept), copied(value)], site)
             after.append(_store(value, choice, site))
         return [*before, *rest, *after]
 

@@ -24,6 +24,9 @@ _VALUES = frozenset((list, tuple, range, dict, str, np.ndarray, TrackedArray, ty
 _NUMBERS = frozenset((TrackedArray, float, int, bool, np.float64, np.int64, np.bool_))
 _NUMBER = ValueType((), FLOAT64)
 
+# Loops by other numbers than whole ones have at most so many turns; rounding may let them have a few more than their quotient says.
+MOST_STEPS, STEPS_MORE = 1 << 24, 1e-6
+
 # Larger whole numbers may not be floats.
 LARGEST_INT = 1 << 53
 
@@ -56,6 +59,25 @@ class LoopRunTime(Refusing):
     def end_of_range(values: range) -> int:
         """What counts the turns of a loop when it has ended."""
         return values.start + values.step * len(values)
+
+    def steps_to(self, place: Place, start: Tree, end: Tree, by: Tree, is_within: bool) -> tuple[Tree, Tree]:
+        """The values of a variable to which each turn adds a number, as Python does, and the first one behind the end."""
+        if {type(start), type(end), type(by)} == {int} and by > 0:
+            values = range(start, end + is_within, by)
+            return values, self.end_of_range(values)
+        if not {type(start), type(end), type(by)} <= {int, float, np.float64} or not by > 0.0 or type(start + by) is int:
+            raise self._refuse("numbers", place, f"it counts from {start!r} by {by!r} to {end!r}")
+        most = (end - start) / by * (1.0 + STEPS_MORE) + 2.0
+        if not most <= MOST_STEPS:
+            raise self._refuse("cost", place, f"it has about {most:.0f} turns")
+        sums = np.full(max(int(most), 0) + 2, by, np.float64)
+        sums[0] = start
+        sums = np.add.accumulate(sums)  # one after the other
+        turns = int(np.searchsorted(sums, end, "right" if is_within else "left"))
+        if turns == len(sums):
+            raise self._refuse("numbers", place, "its steps are too small to count")
+        values = sums[: turns + 1] if np.float64 in (type(start), type(end), type(by)) else sums[: turns + 1].tolist()
+        return values[:-1], values[-1]
 
     def turns(self, place: Place, values: range, has_turns: bool) -> int:
         """The number of turns of a loop over a range."""

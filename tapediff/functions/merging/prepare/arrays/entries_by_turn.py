@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...nodes import Transformer, assign, call, children, load, near, walk
-from ...rules import ELEMENTWISE, Broken, Known
+from ...nodes import Transformer, assign, call, children, load, near, place, walk
+from ...rules import ELEMENTWISE, LONG, Broken, Known
 from ...variables import Names, assigned, blocks_of, bound_by, names_outside_indices, read_first, surely_assigned
 from ..containers.growing_lists import appended_to
-from ..long_loops import gone_over, place_of
+from ..long_loops import gone_over
 
 # So many entries before the newest one are carried from turn to turn.
 MOST_BEFORE = 16
@@ -141,7 +141,7 @@ def _made(
         ]) for c in columns
     ])  # fmt: skip
     asked = _tuple([_tuple([ast.Constant(c.before), _tuple([ast.Constant(k) for k in sorted(c.ahead)])]) for c in columns])
-    arguments = [place_of(node), load(values), shapes, asked, _tuple([load(name) for name in others])]
+    arguments = [place(node, LONG), load(values), shapes, asked, _tuple([load(name) for name in others])]
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in [*earlier, *(f"{name}s" for name in rows)]]
     before = [assign(values, gone_over(facts, node.iter), node)]
     before.append(near(ast.Assign([ast.Tuple(targets, ast.Store())], call("first_entries", arguments, node)), node))
@@ -401,7 +401,7 @@ def _rewrite(body: list[ast.stmt], entries: _Entries) -> None:
         made.append(node)
         if not blocks_of(node):
             for new in sorted(assigned([node]) - before):
-                made.append(assign(new, call("stored_by_turn", [place_of(entries.loop), load(new)], node), node))
+                made.append(assign(new, call("stored_by_turn", [place(entries.loop, LONG), load(new)], node), node))
     body[:] = made
 
 

@@ -12,10 +12,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...nodes import Transformer, call, copied, load, near, walk
-from ...rules import Broken, Known
+from ...nodes import Transformer, call, copied, load, near, place, walk
+from ...rules import LONG, Broken, Known
 from ...variables import assigned
-from ..long_loops import place_of
 from .entries_by_turn import MOST_BEFORE, changes_in_place, counter_of, offset_from, stored_to, whole_number
 
 
@@ -66,7 +65,7 @@ class _Windows(Transformer):
         self.arrays.add(array.id)
         ends = [self._at(bound, turn) for turn in (0, 1) for bound in (part.lower, part.upper)]
         others = ast.Tuple([_index(other) for other in rest], ast.Load())
-        return call("window", [place_of(self._loop), array, load(self._counter), ast.Tuple(ends, ast.Load()), others], node)
+        return call("window", [place(self._loop, LONG), array, load(self._counter), ast.Tuple(ends, ast.Load()), others], node)
 
     def _of_entries(self, node: ast.Subscript, lower: ast.expr, upper: ast.expr, rest: Sequence[ast.expr]) -> ast.AST:
         """Of an array that turns write: each entry by itself, which entries_by_turn takes from there."""
