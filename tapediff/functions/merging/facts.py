@@ -15,6 +15,7 @@ from .prepare.comprehensions import as_loops
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.counted_whiles import counted_whiles
+from .prepare.counters import with_counters
 from .prepare.early_exits import EarlyExits
 from .prepare.long_loops import Loop
 from .prepare.loop_exits import LoopExits, tells_of_exits
@@ -84,6 +85,7 @@ class Facts:
         statements = without_matches(body_of(definition))
         if long_loops:
             counted_whiles(self, statements, self._is_long)
+            with_counters(self, statements, self._is_long)
         if isinstance(definition, ast.FunctionDef):
             statements = ChosenValues(self.looks_at_data, self.is_library).of_function(statements)
         body = self.loops.of_function(statements, self.arguments.union(code.co_freevars))

@@ -203,6 +203,63 @@ def counts_by_a_variable(p):
     return total * k
 
 
+def counts_beside_values(p):
+    state, k = np.zeros(TURNS + 1), 0
+    state[0] = p[0]
+    for y in HEIGHTS:
+        state[k + 1] = 0.9 * state[k] + 0.1 * y * p[1]
+        k += 1
+    return np.sum(state**2) / k
+
+
+def counts_two_things(p):
+    total, j, k, left = p[0] * p[1], 0, 1, TURNS
+    for t in TIMES:
+        k += 1
+        total = total + (np.tanh(t * p[0]) - 0.1 * total) / k
+        total = total + HEIGHTS[j] * p[1] * 0.01 * left
+        j += 1
+        left = left - 1
+    return total * j + left * p[1] ** 2 + k
+
+
+def counts_beside_positions(p):
+    state, k = np.zeros(TURNS), 3
+    state[:2] = p
+    for t in range(2, TURNS):
+        state[t] = 0.5 * state[t - 1] + 0.3 * state[t - 2] * p[1] + 0.01 * k * TIMES[t]
+        k += 2
+    return np.sum(state**2) / k
+
+
+def counts_backwards_beside_values(p):
+    state, k = np.zeros(TURNS), TURNS - 1
+    for t, y in zip(TIMES, HEIGHTS):
+        state[k] = p[0] * t + p[1] * np.tanh(y * p[0])
+        k -= 1
+    return np.sum(np.cos(state)) + 0.1 * k * p[1] ** 2
+
+
+def counts_steps_of_time(p):
+    state, time, k = np.zeros(TURNS + 2), 0.0, 0
+    state[0] = p[0]
+    while time < TURNS * STEP:
+        state[k + 1] = state[k] + STEP * (np.cos(time) - state[k] * p[1] ** 2)
+        k += 1
+        time += STEP
+    return np.mean(state[: k + 1] ** 2) + time * p[1]
+
+
+def counts_until_it_leaves(p):
+    state, k = p[0], 0
+    for y in HEIGHTS:
+        state = state + 0.01 * (1.0 + 0.1 * y) * p[1] ** 2
+        if state > 1.5:
+            break
+        k += 1
+    return state * k
+
+
 TURN = np.array([[0.9, 0.2], [-0.2, 0.9]])
 
 
@@ -280,7 +337,8 @@ ONE_TURN = (
     writes_by_while, while_in_while, leaves, leaves_where_data_says, leaves_with_an_else, returns_from_it, the_turn_that_it_left_in,
     leaves_after_writing, goes_on, leaves_a_while, leaves_with_arrays, leaves_in_the_middle_with_arrays, leaves_after_changes_in_place,
     goes_on_with_arrays, leaves_after_writing_rows, returns_an_array, takes_steps_of_time, takes_steps_up_to_the_end,
-    counts_before_a_step_of_time, counts_by_a_variable,
+    counts_before_a_step_of_time, counts_by_a_variable, counts_beside_values, counts_two_things, counts_beside_positions,
+    counts_backwards_beside_values, counts_steps_of_time, counts_until_it_leaves,
 )  # fmt: skip
 
 
@@ -415,7 +473,35 @@ def takes_steps_that_change(p):
     return state
 
 
+def counts_and_skips(p):
+    total, k = 0.0, 0
+    for y in HEIGHTS:
+        if y > 0.0:
+            continue
+        k += 1
+        total += p[0] * y / k + p[1] ** 2
+    return total
+
+
+def asks_what_it_counts(p):
+    total, k = 0.0, 0
+    for y in HEIGHTS:
+        k += 1
+        total += p[0] * y if k % 2 else p[1] * y**2 * p[0]
+    return total
+
+
+def reads_a_list_that_it_counts_along(p):
+    kept, k = [p[0]], 0
+    for y in HEIGHTS:
+        kept.append(0.5 * kept[k] + y * p[1])
+        if k < 10:
+            kept[k] = kept[k] * 2.0
+        k += 1
+    return sum(kept)
+
+
 ALL_TURNS = (
     its_end_moves, its_list_grows, leaves_out_the_counting, counts_by_what_it_reads, ends_at_a_float, fails_for_some_states,
-    takes_steps_that_change,
+    takes_steps_that_change, counts_and_skips, asks_what_it_counts, reads_a_list_that_it_counts_along,
 )  # fmt: skip

@@ -23,6 +23,9 @@ from ..nodes import assign, call, copied, load, near, place, walk
 from ..rules import LONG, Known
 from ..variables import Names, assigned, blocks_of
 
+# So begin the names of what variables that count are after a loop.
+END = ".end"
+
 
 class Count(NamedTuple):
     """How a loop counts its turns.
@@ -67,10 +70,10 @@ def counted(node: ast.While) -> Count | None:
         if not isinstance(side, ast.Name):
             continue
         binding = [k for k, statement in enumerate(node.body) if side.id in assigned([statement])]
-        by = _added(node.body[binding[0]], side.id) if len(binding) == 1 else None
+        by = added(node.body[binding[0]], side.id) if len(binding) == 1 else None
         if by is None:
             continue
-        step = _whole(by)
+        step = whole_number(by)
         if step is None and found in (ast.Lt, ast.LtE):
             return Count(side.id, other, by, None, binding[0], found is ast.LtE)
         if step and found in ((ast.Lt, ast.LtE) if step > 0 else (ast.Gt, ast.GtE)):
@@ -83,7 +86,7 @@ def counted(node: ast.While) -> Count | None:
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 
 
-def _added(node: ast.stmt, name: str) -> ast.expr | None:
+def added(node: ast.stmt, name: str) -> ast.expr | None:
     """The number, or variable, that a statement adds to a variable."""
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         op, by = node.op, node.value
@@ -101,7 +104,7 @@ def _added(node: ast.stmt, name: str) -> ast.expr | None:
     return by if isinstance(op, ast.Add) else near(ast.UnaryOp(ast.USub(), by), by)
 
 
-def _whole(node: ast.expr) -> int | None:
+def whole_number(node: ast.expr) -> int | None:
     """The value of a whole number that is written out."""
     sign = -1 if isinstance(node, ast.UnaryOp) else 1
     part = node.operand if isinstance(node, ast.UnaryOp) else node
@@ -120,12 +123,12 @@ def _as_for(facts: Known, node: ast.While) -> list[ast.stmt] | None:
         return None
     if found.at == 0:
         return [_loop(node, found, _range(found, found.step, node), node.body[1:], node.orelse)]
-    jumps = _own_jumps(node.body)
+    jumps = own_jumps(node.body)
     if any(isinstance(jump, ast.Continue) for jump in jumps):
         return None  # it leaves out the counting
     if found.at < len(node.body) - 1:
         return [_loop(node, found, values, node.body, node.orelse)]
-    name = f".end{facts.number()}"
+    name = f"{END}{facts.number()}"
     before = assign(name, call("end_of_range", [_range(found, 0, node)], node), node)
     after = assign(found.name, load(name), node)
     if any(isinstance(jump, ast.Break) for jump in jumps):
@@ -135,10 +138,10 @@ def _as_for(facts: Known, node: ast.While) -> list[ast.stmt] | None:
 
 def _by_steps(facts: Known, node: ast.While, count: Count) -> list[ast.stmt] | None:
     """The same of a loop that adds what may be no whole number: its values are computed one by one, as Python does."""
-    jumps, number = _own_jumps(node.body), facts.number()
+    jumps, number = own_jumps(node.body), facts.number()
     if any(isinstance(jump, ast.Continue) for jump in jumps) and count.at:
         return None
-    values, end = f".steps{number}", f".end{number}"
+    values, end = f".steps{number}", f"{END}{number}"
     is_within = ast.Constant(count.is_within)
     computed = call("steps_to", [place(node, LONG), load(count.name), copied(count.end), copied(count.by), is_within], node)
     before = near(ast.Assign([ast.Tuple([ast.Name(values, ast.Store()), ast.Name(end, ast.Store())], ast.Store())], computed), node)
@@ -169,7 +172,7 @@ def _loop(node: ast.While, count: Count, values: ast.expr, body: Sequence[ast.st
     return near(ast.copy_location(ast.For(target, values, rest, list(orelse)), node), node)
 
 
-def _own_jumps(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+def own_jumps(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The jumps of a loop, without those of loops in it."""
     found: list[ast.stmt] = []
     pending = list(body)

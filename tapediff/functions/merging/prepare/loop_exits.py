@@ -31,6 +31,7 @@ from ..variables import (
     reads,
     surely_assigned,
 )
+from .counted_whiles import END
 from .jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
 from .whole_turns import whole_turn
 
@@ -178,17 +179,19 @@ class LoopExits:
         # These may be indices in a turn, and are data behind the loop.
         items = {name: self._new(name) for name in sorted(surely_assigned(node.target) & self._live[node])}
         before = [*first, assign(stop, ast.Constant(False), node), assign(turns, ast.Constant(0.0), node)]
-        known = self._bound.get(node) or NONE
-        before += [assign(item, load(name) if name in known else placeholder(), node) for name, item in items.items()]
+        before += [assign(item, placeholder(), node) for item in items.values()]
         starts = [assign(item, call("as_data", [load(name)], node), node) for name, item in items.items()]
         starts.append(assign(turns, ast.BinOp(load(turns), ast.Add(), ast.Constant(1.0)), node))
         after: list[ast.stmt] = [assign(name, load(item), node) for name, item in items.items()]
         after.append(near(ast.Expr(call("check_turns", [place(node, LONG), load(turns)], node)), node))
+        for name, end in _taken_ends(node):
+            after.append(assign(name, call("at_end", [place(node, LONG), load(stop), load(name), load(end)], node), node))
         if self._may_merge(_where(node)):
             self._masked(node, stop, test, [*starts, *self._lowered(stop, node, test)])
         else:
             # What cannot be chosen statement by statement may still be chosen as a whole.
-            carried = (self._live[node] | read_first(node.body)) & (known | assigned(first)) | {stop, turns, *items.values()}
+            bound = (self._bound.get(node) or NONE) | assigned(first)
+            carried = (self._live[node] | read_first(node.body)) & bound | {stop, turns, *items.values()}
             node.body = whole_turn(node.body, starts, stop, carried, self._new, node)
         return [*before, node, *after, *_otherwise(node, stop, test)]
 
@@ -233,6 +236,18 @@ class LoopExits:
         found = (targets | (bound_by(prefix) or NONE)) & self._live[node]
         found -= (self._bound.get(node) or NONE) | (read_first(node.body) - targets)
         return [assign(name, placeholder(), node) for name in sorted(found)]
+
+
+def _taken_ends(node: ast.For) -> list[tuple[str, str]]:
+    """The variables that count the turns of a loop, with what they are where no exit has been taken, out of its `else`."""
+    found: list[tuple[str, str]] = []
+    while node.orelse and isinstance(first := node.orelse[0], ast.Assign):
+        target, value = first.targets[0], first.value
+        if not (isinstance(target, ast.Name) and isinstance(value, ast.Name) and value.id.startswith(END)):
+            break
+        found.append((target.id, value.id))
+        node.orelse = node.orelse[1:]
+    return found
 
 
 def tells_of_exits(name: str) -> bool:

@@ -144,6 +144,12 @@ class Choices(Refusing):
             raise self._refuse("scalars", place, f"one side gives {getattr(before, 'type', before)!r}, the other {after.type}")
         return SELECT(has_left, before, after)
 
+    def at_end(self, place: Place, has_left: Operand, now: Operand, end: Operand) -> Operand:
+        """What a variable that counts the turns of a loop is after it, where an exit may have been taken."""
+        if type(has_left) is not TrackedArray:
+            return now if has_left else end
+        return self.choose(self.begin(), place, has_left, now, np.float64(end), FLOATS)
+
     def choose_steps(
         self, mark: int, place: Place, test: Operand, flags: int, operators: str, base: Operand, *operands: tuple[Operand, Operand]
     ) -> Operand:  # fmt: skip

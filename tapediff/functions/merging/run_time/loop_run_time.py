@@ -14,6 +14,7 @@ from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import is_wide, may_be_plain
 from ..rules import Place, Refusing
 from .array_copies import require_filled
+from .entries import counted
 
 # A loop that goes on after its end takes the time of all its turns at every call.
 MOST_TURNS = 1_000
@@ -59,6 +60,13 @@ class LoopRunTime(Refusing):
     def end_of_range(values: range) -> int:
         """What counts the turns of a loop when it has ended."""
         return values.start + values.step * len(values)
+
+    def end_of_count(self, place: Place, values: Tree, start: Tree, step: int) -> int:
+        """What a variable that counts the turns of a loop is after it."""
+        length = counted(values).length
+        if type(start) is not int or not length:
+            raise self._refuse("numbers", place, f"it counts from {start!r} the turns over {type(values).__name__}")
+        return start + step * length
 
     def steps_to(self, place: Place, start: Tree, end: Tree, by: Tree, is_within: bool) -> tuple[Tree, Tree]:
         """The values of a variable to which each turn adds a number, as Python does, and the first one behind the end."""

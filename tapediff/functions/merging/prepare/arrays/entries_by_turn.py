@@ -201,11 +201,15 @@ def stored_to(body: Sequence[ast.stmt]) -> set[str]:
 
 def counter_of(facts: Known, node: ast.For) -> tuple[str, int]:
     """The variable that counts the turns of a loop, and by how much; an empty name where there is none."""
-    target, step = node.target, 1
-    if facts.is_builtin(node.iter, enumerate) and isinstance(target, ast.Tuple) and target.elts:
+    target, values, step = node.target, node.iter, 1
+    if facts.is_builtin(values, zip) and isinstance(values, ast.Call) and isinstance(target, ast.Tuple):
+        if len(values.args) != len(target.elts) or not target.elts:
+            return "", 1
+        target, values = target.elts[0], values.args[0]
+    if facts.is_builtin(values, enumerate) and isinstance(target, ast.Tuple) and target.elts:
         target = target.elts[0]
-    elif facts.is_builtin(node.iter, range) and isinstance(node.iter, ast.Call):
-        known = whole_number(node.iter.args[2]) if len(node.iter.args) == 3 else 1
+    elif facts.is_builtin(values, range) and isinstance(values, ast.Call):
+        known = whole_number(values.args[2]) if len(values.args) == 3 else 1
         if known not in (1, -1):
             return "", 1
         step = known
