@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CodeType, ModuleType
 
 from .nodes import walk
-from .prepare.arrays.entries_by_turn import TurnEntries, entries_by_turn
-from .prepare.arrays.windows import windows_by_turn
 from .prepare.arrays.writes import Writes
 from .prepare.chosen_values import ChosenValues
-from .prepare.comprehensions import as_loops
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
-from .prepare.counted_whiles import counted_whiles
-from .prepare.counters import with_counters
 from .prepare.early_exits import EarlyExits
-from .prepare.long_loops import Loop
+from .prepare.long_loops.comprehensions import as_loops
+from .prepare.long_loops.counted_whiles import counted_whiles
+from .prepare.long_loops.counters import with_counters
+from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
+from .prepare.long_loops.which_loops import Loop
+from .prepare.long_loops.windows import windows_by_turn
 from .prepare.loop_exits import LoopExits, tells_of_exits
 from .prepare.source import Definition
 from .prepare.states.matches import without_matches

@@ -214,6 +214,14 @@ def place(node: Placed, *form: int) -> ast.expr:
     return ast.Tuple([*map(ast.Constant, (node.lineno, node.col_offset, *form))], ast.Load())
 
 
+def whole_number(node: ast.expr) -> int | None:
+    """A whole number that is written out."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        found = whole_number(node.operand)
+        return None if found is None else -found
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
 def extent(node: ast.expr) -> tuple[int, ...]:
     """The place of an expression, kept by its copies."""
     return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0

@@ -28,7 +28,7 @@ from .nodes import (
 )
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
-from .prepare.long_loops import COUNTED_BY_DATA, LONG_LOOP, gone_over
+from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, gone_over
 from .prepare.loop_exits import tells_of_exits
 from .prepare.source import Definition
 from .purity import Checked, check_statements

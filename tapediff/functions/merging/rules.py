@@ -22,7 +22,7 @@ Place: TypeAlias = tuple[int, ...]
 # that it reads are looked up before it; the numbers that its first path makes may be plain ones, and no others.
 REGION, ONLY_DATA, EARLY_LOADS, FIRST_PLAIN = 1, 2, 3, 4
 
-# The last part of the place of a long loop; see prepare/long_loops.py.
+# The last part of the place of a long loop; see prepare/long_loops/.
 LONG = 11
 
 # What may be chosen between or become data, by the bits of the flags of a value; arrays that vary in a loop are data.

@@ -31,9 +31,9 @@ from ..variables import (
     reads,
     surely_assigned,
 )
-from .counted_whiles import END
 from .jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
-from .whole_turns import whole_turn
+from .long_loops.counted_whiles import END
+from .long_loops.whole_turns import whole_turn
 
 Loop: TypeAlias = ast.For | ast.While
 

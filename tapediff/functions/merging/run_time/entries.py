@@ -10,7 +10,7 @@ import numpy as np
 from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import note_plain
-from ..prepare.long_loops import SHORTEST
+from ..prepare.long_loops.which_loops import SHORTEST
 
 # Loops over longer ranges are recorded turn by turn: their entries would take half a gigabyte.
 LONGEST_RANGE = 1 << 26

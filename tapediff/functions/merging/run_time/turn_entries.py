@@ -1,4 +1,4 @@
-"""What long loops call of which turns write entries of arrays and lists; see prepare/arrays/entries_by_turn.py."""
+"""What long loops call of which turns write entries of arrays and lists; see prepare/long_loops/entries_by_turn.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ....recording.arrays.numbers import all_entries
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.python_state.filled_arrays import Replacement
 from ..plain_numbers import may_be_plain
-from ..prepare.long_loops import SHORTEST
+from ..prepare.long_loops.which_loops import SHORTEST
 from ..rules import Place, Refusing
 from .array_copies import require_filled, root_of
 from .entries import Over, counted

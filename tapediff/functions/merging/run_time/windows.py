@@ -1,4 +1,4 @@
-"""What long loops call for slices that go along with their turns; see prepare/arrays/windows.py."""
+"""What long loops call for slices that go along with their turns; see prepare/long_loops/windows.py."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..nodes import assign, branch, call, copied, load, place, walk
-from ..rules import LONG
-from ..variables import Names, assigned, reads
-from .containers.growing_lists import appended_to
-from .jumps import EXITS, Elsewhere, has_jump
+from ...nodes import assign, branch, call, copied, load, place, walk
+from ...rules import LONG
+from ...variables import Names, assigned, reads
+from ..containers.growing_lists import appended_to
+from ..jumps import EXITS, Elsewhere, has_jump
 
 
 def whole_turn(

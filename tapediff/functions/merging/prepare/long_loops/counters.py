@@ -13,11 +13,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ..nodes import assign, call, copied, load, near, place
-from ..rules import LONG, Known
-from ..variables import assigned, blocks_of, surely_assigned
-from .counted_whiles import END, added, own_jumps, whole_number
-from .long_loops import gone_over
+from ...nodes import assign, call, copied, load, near, place, whole_number
+from ...rules import LONG, Known
+from ...variables import assigned, blocks_of, surely_assigned
+from .counted_whiles import END, added, own_jumps
+from .which_loops import gone_over
 
 
 def with_counters(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.For], bool]) -> None:

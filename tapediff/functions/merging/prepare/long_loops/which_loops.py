@@ -11,14 +11,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ....ir.instruction import Tree
-from ....recording.arrays.tracked import TrackedArray
-from ..nodes import call, children, walk
-from ..rules import Known
-from ..variables import reads, surely_assigned
+from .....ir.instruction import Tree
+from .....recording.arrays.tracked import TrackedArray
+from ...nodes import call, children, walk
+from ...rules import Known
+from ...variables import reads, surely_assigned
+from ..source import NoSource, definition_of
 from .comprehensions import Comprehension
 from .counted_whiles import counted
-from .source import NoSource, definition_of
 
 # Loops of fewer turns are recorded turn by turn.
 SHORTEST = 200

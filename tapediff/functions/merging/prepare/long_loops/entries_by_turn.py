@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...nodes import Transformer, assign, call, children, load, near, place, walk
+from ...nodes import Transformer, assign, call, children, load, near, place, walk, whole_number
 from ...rules import ELEMENTWISE, LONG, Broken, Known
 from ...variables import Names, assigned, blocks_of, bound_by, names_outside_indices, read_first, surely_assigned
 from ..containers.growing_lists import appended_to
-from ..long_loops import gone_over
+from .which_loops import gone_over
 
 # So many entries before the newest one are carried from turn to turn.
 MOST_BEFORE = 16
@@ -216,14 +216,6 @@ def counter_of(facts: Known, node: ast.For) -> tuple[str, int]:
     else:
         return "", 1
     return (target.id, step) if isinstance(target, ast.Name) else ("", 1)
-
-
-def whole_number(node: ast.expr) -> int | None:
-    """A whole number that is written out."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        found = whole_number(node.operand)
-        return None if found is None else -found
-    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
 class _Reading:

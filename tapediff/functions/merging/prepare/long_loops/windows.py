@@ -12,10 +12,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...nodes import Transformer, call, copied, load, near, place, walk
+from ...nodes import Transformer, call, copied, load, near, place, walk, whole_number
 from ...rules import LONG, Broken, Known
 from ...variables import assigned
-from .entries_by_turn import MOST_BEFORE, changes_in_place, counter_of, offset_from, stored_to, whole_number
+from .entries_by_turn import MOST_BEFORE, changes_in_place, counter_of, offset_from, stored_to
 
 
 def windows_by_turn(facts: Known, node: ast.For) -> None:

@@ -19,9 +19,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..nodes import assign, call, copied, load, near, place, walk
-from ..rules import LONG, Known
-from ..variables import Names, assigned, blocks_of
+from ...nodes import assign, call, copied, load, near, place, walk, whole_number
+from ...rules import LONG, Known
+from ...variables import Names, assigned, blocks_of
 
 # So begin the names of what variables that count are after a loop.
 END = ".end"
@@ -102,13 +102,6 @@ def added(node: ast.stmt, name: str) -> ast.expr | None:
     if not is_known or not isinstance(op, (ast.Add, ast.Sub)):
         return None
     return by if isinstance(op, ast.Add) else near(ast.UnaryOp(ast.USub(), by), by)
-
-
-def whole_number(node: ast.expr) -> int | None:
-    """The value of a whole number that is written out."""
-    sign = -1 if isinstance(node, ast.UnaryOp) else 1
-    part = node.operand if isinstance(node, ast.UnaryOp) else node
-    return sign * part.value if isinstance(part, ast.Constant) and type(part.value) is int else None
 
 
 def _as_for(facts: Known, node: ast.While) -> list[ast.stmt] | None:
