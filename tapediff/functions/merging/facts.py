@@ -16,6 +16,7 @@ from .prepare.long_loops.comprehensions import as_loops
 from .prepare.long_loops.counted_whiles import counted_whiles
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
+from .prepare.long_loops.peeled import with_peeled_turns
 from .prepare.long_loops.which_loops import Loop
 from .prepare.long_loops.windows import windows_by_turn
 from .prepare.loop_exits import LoopExits, tells_of_exits
@@ -86,6 +87,7 @@ class Facts:
         if long_loops:
             counted_whiles(self, statements, self._is_long)
             with_counters(self, statements, self._is_long)
+            with_peeled_turns(self, statements, self._is_long, code.co_firstlineno)
         if isinstance(definition, ast.FunctionDef):
             statements = ChosenValues(self.looks_at_data, self.is_library).of_function(statements)
         body = self.loops.of_function(statements, self.arguments.union(code.co_freevars))

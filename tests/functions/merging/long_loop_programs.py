@@ -382,13 +382,6 @@ def counts_for_itself(p):
     return total / k
 
 
-def first_turn_is_another(p):
-    total = 0.0
-    for i in range(TURNS):
-        total = total * 0.5 + (p[0] if i == 0 else p[1] * TIMES[i])
-    return total
-
-
 def asks_for_types(p):
     total = 0.0
     for v in [*FLOATS[:-1], np.float64(FLOATS[-1])]:
@@ -539,7 +532,7 @@ ALL_TURNS = (
     changes_rows_in_place, changes_appended_rows_in_place, appends_twice, appends_sometimes, asks_for_lengths, every_second_entry,
     positions_in_a_table,
     sums_within_a_table, filters, one_of_two, names_its_values, changes_a_list_in_a_comprehension,
-    counts_its_turns, counts_for_itself, first_turn_is_another, asks_for_types, Changing(),
+    counts_its_turns, counts_for_itself, asks_for_types, Changing(),
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from tapediff.targets.tapes.long_loops import LongLoops
 
 from . import long_loop_programs as programs
 from . import long_while_programs as whiles
+from . import numbered_turn_programs as numbered
 from . import window_programs as windows
 
 POINTS = np.array([[0.3, 0.7], [-0.4, 1.1], [0.9, -0.2]])
@@ -39,7 +40,7 @@ def differences(f, x):
     return np.array([(f(x + e) - f(x - e)) / 2e-6 for e in steps])
 
 
-@pytest.mark.parametrize("f", programs.ONE_TURN + whiles.ONE_TURN + windows.ONE_TURN, ids=name_of)
+@pytest.mark.parametrize("f", programs.ONE_TURN + whiles.ONE_TURN + windows.ONE_TURN + numbered.ONE_TURN, ids=name_of)
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape, whole = td.record(f, POINTS[0]), td.record(f, POINTS[0], merge=False)
     assert loops_of(tape)
@@ -72,7 +73,7 @@ def test_loops_that_data_ends_are_loops(f):
         np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=2e-6 * np.abs(gradient).max())
 
 
-@pytest.mark.parametrize("f", programs.ALL_TURNS + whiles.ALL_TURNS + windows.ALL_TURNS, ids=name_of)
+@pytest.mark.parametrize("f", programs.ALL_TURNS + whiles.ALL_TURNS + windows.ALL_TURNS + numbered.ALL_TURNS, ids=name_of)
 def test_all_turns_are_recorded_where_one_is_not_enough(f):
     x = POINTS[0]
     tape = td.record(f, x)

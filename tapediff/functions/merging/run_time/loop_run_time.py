@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from types import CodeType
 from typing import TypeVar
 
@@ -24,6 +25,11 @@ _VALUES = frozenset((list, tuple, range, dict, str, np.ndarray, TrackedArray, ty
 
 _NUMBERS = frozenset((TrackedArray, float, int, bool, np.float64, np.int64, np.bool_))
 _NUMBER = ValueType((), FLOAT64)
+
+# So many first and last turns may be others than those between them.
+MOST_PEELED = 32
+
+_COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal}
 
 # Loops by other numbers than whole ones have at most so many turns; rounding may let them have a few more than their quotient says.
 MOST_STEPS, STEPS_MORE = 1 << 24, 1e-6
@@ -67,6 +73,37 @@ class LoopRunTime(Refusing):
         if type(start) is not int or not length:
             raise self._refuse("numbers", place, f"it counts from {start!r} the turns over {type(values).__name__}")
         return start + step * length
+
+    def peeled(self, place: Place, values: range, comparisons: Sequence[tuple[str, Tree]]) -> tuple[Tree, ...]:
+        """The numbers of a range as three parts.
+
+        Args:
+            comparisons: of each number with others, by operator.
+
+        Returns:
+            Where the first part begins and where each part ends, the step, and for each part what the comparisons are for all its numbers,
+            None where they are not the same.
+        """
+        if not values or not {type(bound) for _, bound in comparisons} <= {int, float}:
+            raise self._refuse("guards", place, "the number of a turn decides what it does")
+        numbers = np.arange(values.start, values.stop, values.step)
+        found = [_COMPARISONS[name](numbers, bound) for name, bound in comparisons]
+        is_other = np.logical_or.reduce([part[1:] != part[:-1] for part in found])
+        count = len(numbers)
+        ends = [0, *(1 + np.flatnonzero(is_other)).tolist(), count]
+        if len(ends) > 4:
+            longest = int(np.argmax(np.diff(ends)))
+            ends = [0, *ends[longest : longest + 2], count]
+            if count - (ends[2] - ends[1]) > MOST_PEELED:
+                raise self._refuse("guards", place, "the number of a turn decides what it does")
+        ends = [0, 0, count, count] if len(ends) == 2 else [*ends, count] if len(ends) == 3 else ends
+        known = [tuple([_same(part[a:b].tolist()) for part in found]) for a, b in pairwise(ends)]
+        return (*(values.start + values.step * end for end in ends), values.step, *known)
+
+    @staticmethod
+    def is_so(known: bool | None, now: Operand) -> Operand:
+        """A comparison of the number of the turn, which may be known for all of a loop's turns."""
+        return now if known is None else known
 
     def steps_to(self, place: Place, start: Tree, end: Tree, by: Tree, is_within: bool) -> tuple[Tree, Tree]:
         """The values of a variable to which each turn adds a number, as Python does, and the first one behind the end."""
@@ -169,3 +206,8 @@ class LoopRunTime(Refusing):
 def _root(array: TrackedArray | list[Tree]) -> object:
     """The array whose memory this one shows."""
     return array if type(array) is list or array._view is None else array._view.root  # type: ignore[union-attr]  # of an array
+
+
+def _same(values: list[bool]) -> bool | None:
+    """What all of some values are; None if they are not the same."""
+    return None if not values or min(values) != max(values) else values[0]

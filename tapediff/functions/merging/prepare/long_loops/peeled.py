@@ -1,0 +1,132 @@
+"""Long loops that ask for the number of the turn as up to three loops, of which the turns take the same path: the first turns, the last
+ones, and those between them.
+
+```
+for t in range(n):             .start, .first, .last, .stop, .known = what t < 2 is from where to where
+    if t < 2: a()              for t in range(.start, .first): if .known[0] or t < 2: a() else: b()
+    else: b()                  for t in range(.first, .last): if .known[1]: a() else: b()
+                               for t in range(.last, .stop): if .known[2] or t < 2: a() else: b()
+```
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from ...nodes import Node, Transformer, assign, branch, call, copied, load, near, place, walk
+from ...rules import LONG, Known
+from ...variables import Names, assigned, blocks_of, names_outside_indices
+from ..jumps import has_jump
+
+_NAMES: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+# Loops with more nodes are not copied.
+MOST_NODES = 2_000
+
+# So begin the names of the variables that hold such comparisons.
+IS = ".is"
+
+
+def with_peeled_turns(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.For], bool], without_guards: int) -> None:
+    """Peels long loops over ranges, in place.
+
+    Args:
+        without_guards: a line that looks at no data.
+    """
+    pending = [body]
+    while pending:
+        block = pending.pop()
+        made: list[ast.stmt] = []
+        for node in block:
+            if isinstance(node, ast.For) and is_long(node) and facts.is_builtin(node.iter, range) and isinstance(node.target, ast.Name):
+                made += _peeled(facts, node, node.target.id, without_guards)
+            else:
+                made.append(node)
+        block[:] = made
+        pending += [inner for node in made for inner in blocks_of(node)]
+
+
+def _peeled(facts: Known, node: ast.For, counter: str, line: int) -> list[ast.stmt]:
+    """The loop, with its first and last turns before and behind it where a test asks for their numbers."""
+    bound = assigned([node])
+    tests = [part.test for statement in node.body for part in walk(statement) if isinstance(part, (ast.If, ast.IfExp, ast.While))]
+    asking = [test for test in tests if counter in names_outside_indices(test)]
+    has_exits = bool(node.orelse) or has_jump(node.body, (ast.Break, ast.Return))
+    if not asking or has_exits or len(walk(node)) > MOST_NODES or counter in assigned(node.body):
+        return [node]
+    found: list[ast.Compare] = []
+    for test in asking:
+        parts = [part for part in walk(test) if isinstance(part, ast.Compare) and _sides(part, counter, bound) is not None]
+        inside = {name for part in parts for name in walk(part)}
+        if any(isinstance(part, ast.Name) and part.id == counter and part not in inside for part in _outside_indices(test)):
+            return [node]
+        found += parts
+    number = facts.number()
+    names = [f"{IS}{number}.{k}" for k in range(len(found))]
+    sides = [_sides(part, counter, bound) for part in found]
+    asked = [ast.Tuple([ast.Constant(side[0]), copied(side[1])], ast.Load()) for side in sides if side is not None]
+    values, ends = node.iter, [f".first{number}", f".last{number}", f".stop{number}"]
+    peeled = call("peeled", [place(node, LONG), copied(values), ast.Tuple(list(asked), ast.Load())], node)
+    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in (f".start{number}", *ends, f".step{number}")]
+    targets += [ast.Tuple([ast.Name(f"{name}.{k}", ast.Store()) for name in names], ast.Store()) for k in range(3)]
+    before = near(ast.Assign([ast.Tuple(targets, ast.Store())], peeled), node)
+    assert isinstance(values, ast.Call)
+    step = values.args[2] if len(values.args) == 3 else ast.Constant(1)
+    loops: list[ast.stmt] = [before]
+    asking_for = dict(zip(found, names))
+    for k, (start, stop) in enumerate(zip((f".start{number}", *ends), ends)):
+        made = copied(node)
+        pairs = dict(zip(walk(node), walk(made)))
+        made.iter = near(ast.copy_location(ast.Call(load("range"), [load(start), load(stop), copied(step)], []), values), values)
+        replace = _Replaced({pairs[part]: name for part, name in asking_for.items()}, line)
+        known = [
+            _at(assign(name, call("is_so", [load(f"{name}.{k}"), copied(part)], node), node), line) for part, name in asking_for.items()
+        ]
+        made.body = [*known, *(replace.visit(statement) for statement in made.body)]
+        has_turns = ast.Compare(load(start), [ast.NotEq()], [load(stop)])
+        loops.append(made if k == 1 else branch(_at(near(has_turns, node), line), [made], [], node))
+    return loops
+
+
+def _sides(node: ast.Compare, counter: str, bound: Names) -> tuple[str, ast.expr] | None:
+    """A comparison of the counter with what no turn changes."""
+    name = _NAMES.get(type(node.ops[0])) if len(node.ops) == 1 else None
+    if name is None:
+        return None
+    for side, other, found in ((node.left, node.comparators[0], name), (node.comparators[0], node.left, _MIRRORED[name])):
+        parts = walk(other)
+        is_fixed = all(isinstance(part, _OF_NUMBERS) for part in parts)
+        names = {part.id for part in parts if isinstance(part, ast.Name)}
+        if isinstance(side, ast.Name) and side.id == counter and is_fixed and bound.isdisjoint(names):
+            return found, other
+    return None
+
+
+_OF_NUMBERS = (ast.Constant, ast.Name, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
+
+
+def _outside_indices(node: ast.expr) -> Sequence[ast.AST]:
+    """The nodes of an expression, without those of its indices."""
+    indices = {part for inner in walk(node) if isinstance(inner, ast.Subscript) for part in walk(inner.slice)}
+    return [part for part in walk(node) if part not in indices]
+
+
+class _Replaced(Transformer):
+    """Comparisons as variables."""
+
+    def __init__(self, names: dict[ast.AST, str], line: int) -> None:
+        self._names, self._line = names, line
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        name = self._names.get(node)
+        return self.generic_visit(node) if name is None else _at(load(name), self._line)
+
+
+def _at(node: Node, line: int) -> Node:
+    """The node, in a line that looks at no data."""
+    for part in walk(node):
+        if "lineno" in part._attributes:
+            part.__dict__.update(lineno=line, end_lineno=line, col_offset=0, end_col_offset=0)
+    return node
