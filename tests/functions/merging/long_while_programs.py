@@ -260,6 +260,39 @@ def counts_until_it_leaves(p):
     return state * k
 
 
+def leaves_where_constants_say_so(p):
+    total, state, level = 0.0, p[0], 0.0
+    for t in range(TURNS):
+        level = level + 0.01 * TIMES[t] ** 2
+        state = 0.9 * state + p[1] * HEIGHTS[t]
+        if level > 2.5:
+            break
+        total += state * level
+    return total
+
+
+def skips_where_constants_say_so(p):
+    total, level = p[0] * p[1], 0.0
+    for y in HEIGHTS:
+        level = 0.9 * level + np.abs(y)
+        if level > 8.0:
+            continue
+        total = 0.99 * total + level * np.sin(y * p[0])
+    return total
+
+
+def leaves_without_reading_its_counts(p):
+    state, time, k = np.zeros(TURNS + 2), 0.0, 0
+    state[0] = p[0]
+    while time < TURNS * STEP:
+        state[k + 1] = state[k] + STEP * (np.cos(time) - state[k] * p[1] ** 2)
+        if state[k + 1] > 3.0 + p[0]:
+            break
+        k += 1
+        time += STEP
+    return np.mean(state**2)
+
+
 TURN = np.array([[0.9, 0.2], [-0.2, 0.9]])
 
 
@@ -336,7 +369,7 @@ ONE_TURN = (
     counts_by_while, counts_before_it_computes, counts_in_the_middle, counts_down_by_while, counts_downwards_first, counts_by_two,
     writes_by_while, while_in_while, leaves, leaves_where_data_says, leaves_with_an_else, returns_from_it, the_turn_that_it_left_in,
     leaves_after_writing, goes_on, leaves_a_while, leaves_with_arrays, leaves_in_the_middle_with_arrays, leaves_after_changes_in_place,
-    goes_on_with_arrays, leaves_after_writing_rows, returns_an_array, takes_steps_of_time, takes_steps_up_to_the_end,
+    leaves_without_reading_its_counts, leaves_where_constants_say_so, skips_where_constants_say_so, goes_on_with_arrays, leaves_after_writing_rows, returns_an_array, takes_steps_of_time, takes_steps_up_to_the_end,
     counts_before_a_step_of_time, counts_by_a_variable, counts_beside_values, counts_two_things, counts_beside_positions,
     counts_backwards_beside_values, counts_steps_of_time, counts_until_it_leaves,
 )  # fmt: skip

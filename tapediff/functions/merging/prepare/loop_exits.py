@@ -185,6 +185,8 @@ class LoopExits:
         after: list[ast.stmt] = [assign(name, load(item), node) for name, item in items.items()]
         after.append(near(ast.Expr(call("check_turns", [place(node, LONG), load(turns)], node)), node))
         for name, end in _taken_ends(node):
+            if name not in items:
+                continue  # nothing reads it
             after.append(assign(name, call("at_end", [place(node, LONG), load(stop), load(name), load(end)], node), node))
         if self._may_merge(_where(node)):
             self._masked(node, stop, test, [*starts, *self._lowered(stop, node, test)])

@@ -16,6 +16,7 @@ from .....recording.arrays.tracked import TrackedArray
 from ...nodes import call, children, walk
 from ...rules import Known
 from ...variables import reads, surely_assigned
+from ..jumps import has_jump
 from ..source import NoSource, definition_of
 from .comprehensions import Comprehension
 from .counted_whiles import counted
@@ -56,14 +57,18 @@ _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
 
 
 def lines_of_tests(loop: Loop) -> list[int]:
-    """The lines of a loop on which it asks for what it goes over."""
+    """The lines of a loop on which it asks for what it goes over, or where to leave a turn, which may be known without data until now."""
     if isinstance(loop, ast.While):
         count = counted(loop)
         items = frozenset[str]() if count is None else frozenset([count.name])
     else:
         items = surely_assigned(loop.target if isinstance(loop, ast.For) else loop.generators[0].target)
-    tests = [part.test for part in walk(loop) if isinstance(part, (ast.If, ast.IfExp))]
-    return [test.lineno for test in tests if not items.isdisjoint(reads(test))]
+    asking = [part for part in walk(loop) if isinstance(part, (ast.If, ast.IfExp))]
+    return [part.test.lineno for part in asking if not items.isdisjoint(reads(part.test)) or _leaves(part)]
+
+
+def _leaves(node: ast.If | ast.IfExp) -> bool:
+    return isinstance(node, ast.If) and has_jump([node], (ast.Break, ast.Continue, ast.Return))
 
 
 def _turns_of(loop: Loop, names: Mapping[str, Tree]) -> int | None:
