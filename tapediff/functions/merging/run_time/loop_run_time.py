@@ -15,7 +15,7 @@ from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import is_wide, may_be_plain
 from ..rules import Place, Refusing
 from .array_copies import require_filled
-from .entries import counted
+from .entries import LONGEST_RANGE, counted
 
 # A loop that goes on after its end takes the time of all its turns at every call.
 MOST_TURNS = 1_000
@@ -86,6 +86,8 @@ class LoopRunTime(Refusing):
         """
         if not values or not {type(bound) for _, bound in comparisons} <= {int, float}:
             raise self._refuse("guards", place, "the number of a turn decides what it does")
+        if len(values) > LONGEST_RANGE:
+            raise self._refuse("cost", place, f"it has {len(values)} turns")
         numbers = np.arange(values.start, values.stop, values.step)
         found = [_COMPARISONS[name](numbers, bound) for name, bound in comparisons]
         is_other = np.logical_or.reduce([part[1:] != part[:-1] for part in found])
