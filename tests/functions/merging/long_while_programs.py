@@ -534,7 +534,82 @@ def reads_a_list_that_it_counts_along(p):
     return sum(kept)
 
 
+def counts_in_a_try(p):
+    total, t = 0.0, 0
+    try:
+        while t < TURNS:
+            total += p[0] * TIMES[t] + p[1] ** 2
+            if total > 1e6:
+                break
+            t += 1
+        else:
+            total = total * p[0]
+    except ZeroDivisionError:
+        total = p[0]
+    return total + t
+
+
+def leaves_in_very_many_places(p):
+    total = p[0]
+    for y in HEIGHTS:
+        total = total + np.sum(p * y)
+        if total > 101.0:
+            break
+        total += y
+        if total > 102.0:
+            break
+        total += y
+        if total > 103.0:
+            break
+        total += y
+        if total > 104.0:
+            break
+        total += y
+        if total > 105.0:
+            break
+        total += y
+        if total > 106.0:
+            break
+        total += y
+        if total > 107.0:
+            break
+        total += y
+        if total > 108.0:
+            break
+        total += y
+        if total > 109.0:
+            break
+        total += y
+        if total > 110.0:
+            break
+        total += y
+        if total > 111.0:
+            break
+        total += y
+        if total > 112.0:
+            break
+        total += y
+        if total > 113.0:
+            break
+        total += y
+        if total > 114.0:
+            break
+        total += y
+        if total > 115.0:
+            break
+        total += y
+        if total > 116.0:
+            break
+        total += y
+        if total > 117.0:
+            break
+        total = 0.5 * total
+    else:
+        total = total * p[1]
+    return total
+
+
 ALL_TURNS = (
     its_end_moves, its_list_grows, leaves_out_the_counting, counts_by_what_it_reads, ends_at_a_float, fails_for_some_states,
-    takes_steps_that_change, counts_and_skips, asks_what_it_counts, reads_a_list_that_it_counts_along,
+    counts_in_a_try, leaves_in_very_many_places, takes_steps_that_change, counts_and_skips, asks_what_it_counts, reads_a_list_that_it_counts_along,
 )  # fmt: skip

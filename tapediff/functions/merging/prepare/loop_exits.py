@@ -175,19 +175,12 @@ class LoopExits:
     def _long_for(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
         """The same of a loop of which one turn is recorded: all turns are computed, so it is to be seen how many count."""
         stop, turns, first = self._new("stop"), self._new("turns"), self._first_bound(node)
-        self.stopped[node] = Stopped(stop, bool(first))
         # These may be indices in a turn, and are data behind the loop.
         items = {name: self._new(name) for name in sorted(surely_assigned(node.target) & self._live[node])}
         before = [*first, assign(stop, ast.Constant(False), node), assign(turns, ast.Constant(0.0), node)]
         before += [assign(item, placeholder(), node) for item in items.values()]
         starts = [assign(item, call("as_data", [load(name)], node), node) for name, item in items.items()]
         starts.append(assign(turns, ast.BinOp(load(turns), ast.Add(), ast.Constant(1.0)), node))
-        after: list[ast.stmt] = [assign(name, load(item), node) for name, item in items.items()]
-        after.append(near(ast.Expr(call("check_turns", [place(node, LONG), load(turns)], node)), node))
-        for name, end in _taken_ends(node):
-            if name not in items:
-                continue  # nothing reads it
-            after.append(assign(name, call("at_end", [place(node, LONG), load(stop), load(name), load(end)], node), node))
         if self._may_merge(_where(node)):
             self._masked(node, stop, test, [*starts, *self._lowered(stop, node, test)])
         else:
@@ -195,6 +188,13 @@ class LoopExits:
             bound = (self._bound.get(node) or NONE) | assigned(first)
             carried = (self._live[node] | read_first(node.body)) & bound | {stop, turns, *items.values()}
             node.body = whole_turn(node.body, starts, stop, carried, self._new, node)
+        self.stopped[node] = Stopped(stop, bool(first))
+        after: list[ast.stmt] = [assign(name, load(item), node) for name, item in items.items()]
+        after.append(near(ast.Expr(call("check_turns", [place(node, LONG), load(turns)], node)), node))
+        for name, end in _taken_ends(node):
+            if name not in items:
+                continue  # nothing reads it
+            after.append(assign(name, call("at_end", [place(node, LONG), load(stop), load(name), load(end)], node), node))
         return [*before, node, *after, *_otherwise(node, stop, test)]
 
     def _counted(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:

@@ -24,6 +24,9 @@ from ...variables import Names, assigned, reads
 from ..containers.growing_lists import appended_to
 from ..jumps import EXITS, Elsewhere, has_jump
 
+# Behind each exit all that follows is chosen: turns with more of them are left alone.
+MOST_EXITS = 16
+
 
 def whole_turn(
     body: Sequence[ast.stmt], starts: Sequence[ast.stmt], stop: str, carried: Names, new: Callable[[str], str], site: ast.For
@@ -37,8 +40,10 @@ def whole_turn(
         new: a new variable of a name.
 
     Raises:
-        Elsewhere: with other exits than at the end of a branch of the turn itself, or with lists that grow.
+        Elsewhere: with other exits than at the end of a branch of the turn itself, with very many, or with lists that grow.
     """
+    if sum(has_jump([statement], EXITS) for statement in body) > MOST_EXITS:
+        raise Elsewhere
     turn = _Turn(stop, carried, new, site)
     lowered = turn.lowered(body)
     if turn.is_skip_used:
