@@ -114,11 +114,6 @@ class MergedFunctions:
         return is_news
 
     @property
-    def has_long_loops(self) -> bool:
-        """Whether the latest forms have a loop of which one turn is recorded."""
-        return any(form == LONG_LOOP for sites in self.sites.values() for form in sites.values())
-
-    @property
     def may_have_long_loops(self) -> bool:
         """Whether of one of the loops that have made recordings long it is not known that all its turns are recorded."""
         if any(form == COUNTED_BY_DATA for sites in self.sites.values() for form in sites.values()):
