@@ -20,7 +20,7 @@ from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.arrays.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
-from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, lines_of_tests, loops_around
+from .prepare.long_loops.which_loops import COUNTED_BY_DATA, lines_of_tests, loops_around
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
