@@ -23,6 +23,10 @@ Placed: TypeAlias = ast.stmt | ast.expr
 _NO_NODES = frozenset("ctx id attr kind type_comment level module asname simple is_async conversion rest lineno".split())
 
 
+# What expressions of numbers are made of.
+ARITHMETIC = (ast.Constant, ast.Name, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
+
+
 class _Fields(dict[type, tuple[str, ...]]):
     """By the type of a node, the fields that may hold others."""
 

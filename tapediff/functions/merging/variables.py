@@ -179,6 +179,15 @@ def blocks_of(node: ast.stmt) -> list[list[ast.stmt]]:
     return found
 
 
+def replace_each(body: list[ast.stmt], replaced: Callable[[ast.stmt], list[ast.stmt]]) -> None:
+    """Puts others in the place of statements, in place: of these first, and then of those that the others hold."""
+    pending = [body]
+    while pending:
+        block = pending.pop()
+        block[:] = [made for node in block for made in replaced(node)]
+        pending += [inner for node in block for inner in blocks_of(node)]
+
+
 def read_first(body: Sequence[ast.stmt]) -> Names:
     """The names that statements may read before they have bound them themselves."""
     return Liveness(body).before

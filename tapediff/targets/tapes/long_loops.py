@@ -37,14 +37,14 @@ class LongLoops:
     def __init__(self, f: UserFunction) -> None:
         self._f = f
         self._functions = MergedFunctions(self._while, scan=self._scan)
-        self._has_scanned = False
+        self._has_loops = False
 
     def _while(self, *args: Tree, **named: Tree) -> Tree:
-        self._has_scanned = True
+        self._has_loops = True
         return while_loop(*args, **named)
 
     def _scan(self, *args: Tree) -> tuple[Tree, Tree]:
-        self._has_scanned = True
+        self._has_loops = True
         return repeated_scan(*args)
 
     def are_wanted(self, recorder: Recorder) -> bool:
@@ -80,11 +80,11 @@ class LongLoops:
             if self.are_wanted(recorder):
                 return True
             # A recording that has become as long again without a loop of one turn will not have one.
-            is_vain = not self._has_scanned
+            is_vain = not self._has_loops
             return is_vain
 
         for _ in range(MOST_ATTEMPTS):
-            form, results, self._has_scanned = self._form(), list[Tree](), False
+            form, results, self._has_loops = self._form(), list[Tree](), False
             if form is None:
                 break
             try:
@@ -101,7 +101,7 @@ class LongLoops:
                 if functions.leave_entries():
                     continue
                 break
-            if self._has_scanned and _are_same(results[-1], plain_result):
+            if self._has_loops and _are_same(results[-1], plain_result):
                 return tape
             break
         return recorded(self._f, None)

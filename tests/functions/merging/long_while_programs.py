@@ -609,7 +609,42 @@ def leaves_in_very_many_places(p):
     return total
 
 
+def its_end_is_an_entry(p):
+    ends, total, t = [2 * TURNS], 0.0, 0
+    while t < ends[0]:
+        total += p[0] * TIMES[t] + p[1] ** 2
+        ends[0] -= 1
+        t += 1
+    return total
+
+
+class _Box:
+    def __init__(self, end):
+        self.end = end
+
+
+def its_end_is_an_attribute(p):
+    box, total, t = _Box(2 * TURNS), 0.0, 0
+    while t < box.end:
+        total += p[0] * TIMES[t] + p[1] ** 2
+        box.end -= 1
+        t += 1
+    return total
+
+
 ALL_TURNS = (
-    its_end_moves, its_list_grows, leaves_out_the_counting, counts_by_what_it_reads, ends_at_a_float, fails_for_some_states,
+    its_end_moves, its_end_is_an_entry, its_end_is_an_attribute, its_list_grows, leaves_out_the_counting, counts_by_what_it_reads, ends_at_a_float, fails_for_some_states,
     counts_in_a_try, leaves_in_very_many_places, takes_steps_that_change, counts_and_skips, asks_what_it_counts, reads_a_list_that_it_counts_along,
 )  # fmt: skip
+
+
+def long_whiles_in_long_whiles(p):
+    total, i = 0.0, 0
+    while i < 210:
+        state, j = p[0], 0
+        while j < 210:
+            state = 0.9 * state + 0.1 * TIMES[j] * p[1]
+            j += 1
+        total += state**2 * TIMES[i]
+        i += 1
+    return total

@@ -85,6 +85,16 @@ def test_all_turns_are_recorded_where_one_is_not_enough(f):
     np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=1e-6)
 
 
+def test_long_loops_within_long_loops_are_loops():
+    f, x = whiles.long_whiles_in_long_whiles, POINTS[1]
+    tape = td.record(f, POINTS[0])
+    (outer,) = loops_of(tape)
+    (body,) = (variant.tape for variant in outer.params[0].variants.values())
+    assert [loop.params[1].length for loop in (outer, *loops_of(body))] == [210, 210]
+    np.testing.assert_allclose(tape(x), f(x), rtol=1e-12)
+    np.testing.assert_allclose(td.gradient(tape, x), differences(f, x), rtol=1e-6)
+
+
 def test_the_sum_of_a_list_of_rows_is_one_of_rows():
     f, x = programs.sums_of_lists_of_rows, POINTS[1]
     tape = td.record(f, POINTS[0])

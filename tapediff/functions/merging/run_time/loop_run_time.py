@@ -81,7 +81,7 @@ class LoopRunTime(Refusing):
             comparisons: of each number with others, by operator.
 
         Returns:
-            Where the first part begins and where each part ends, the step, and for each part what the comparisons are for all its numbers,
+            Where the first part begins and where each part ends, and for each part what the comparisons are for all its numbers,
             None where they are not the same.
         """
         if not values or not {type(bound) for _, bound in comparisons} <= {int, float}:
@@ -100,7 +100,7 @@ class LoopRunTime(Refusing):
                 raise self._refuse("guards", place, "the number of a turn decides what it does")
         ends = [0, 0, count, count] if len(ends) == 2 else [*ends, count] if len(ends) == 3 else ends
         known = [tuple([_same(part[a:b].tolist()) for part in found]) for a, b in pairwise(ends)]
-        return (*(values.start + values.step * end for end in ends), values.step, *known)
+        return (*(values.start + values.step * end for end in ends), *known)
 
     @staticmethod
     def is_so(known: bool | None, now: Operand) -> Operand:

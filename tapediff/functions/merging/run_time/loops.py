@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ....ir.instruction import FLOAT64, GUARD, Operand, Tree, is_tracked
-from ....ops.control.calls import CALL, GET
+from ....ops.control.calls import CALL, GET, LOOP
 from ....recording.aliases import ALWAYS
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.call_arrays import watch_results
@@ -263,7 +263,7 @@ def _decides_by(recorder: Recorder, count: int) -> bool:
     follows = [number < count for number in range(len(recorder.instructions))]
     for number, instruction in enumerate(recorder.instructions):
         follows[number] = follows[number] or any(follows[k] for k in instruction.inputs)
-        if follows[number] and (instruction.op is GUARD or (instruction.op is CALL and instruction.params[0].may_branch)):
+        if follows[number] and (instruction.op is GUARD or (instruction.op in (CALL, LOOP) and instruction.params[0].may_branch)):
             return True
     return False
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....ir.auxiliary import EMPTY_CELL
-from ....ir.instruction import FLOAT64, INT64, Operand, Tree, is_tracked
+from ....ir.instruction import FLOAT64, INT64, Operand, Tree
 from ....numpy_api.joining import stack
 from ....recording.arrays.numbers import all_entries
 from ....recording.arrays.tracked import TrackedArray
@@ -129,8 +129,8 @@ class TurnEntries(Refusing):
         """sum(values)"""
         if type(values) is not list or len(values) < SHORTEST or not set(map(type, values)) <= _NUMBERS:
             return total(values)
-        numbers: Operand = stack(values) if len({np.shape(value) for value in values}) == 1 else values
-        return np.sum(numbers) if is_tracked(numbers) and numbers.ndim == 1 else total(values)
+        tracked = [value for value in values if type(value) is TrackedArray]
+        return np.sum(stack(values)) if tracked and not any(value.type.shape for value in tracked) else total(values)
 
     @staticmethod
     def as_data(value: Operand) -> Operand:

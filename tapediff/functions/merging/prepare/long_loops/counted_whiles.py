@@ -19,9 +19,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ...nodes import assign, call, copied, load, near, place, walk, whole_number
+from ...nodes import ARITHMETIC, assign, call, copied, load, near, place, walk, whole_number
 from ...rules import LONG, Known
-from ...variables import Names, assigned, blocks_of
+from ...variables import Names, assigned, blocks_of, replace_each
 
 # So begin the names of what variables that count are after a loop.
 END = ".end"
@@ -49,15 +49,7 @@ class Count(NamedTuple):
 
 def counted_whiles(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.While], bool]) -> None:
     """Replaces `while` loops that are long and count their turns, in place."""
-    pending = [body]
-    while pending:
-        block = pending.pop()
-        made: list[ast.stmt] = []
-        for node in block:
-            loop = _as_for(facts, node) if isinstance(node, ast.While) and is_long(node) else None
-            made += [node] if loop is None else loop
-            pending += blocks_of(node)
-        block[:] = made
+    replace_each(body, lambda node: _as_for(facts, node) if isinstance(node, ast.While) and is_long(node) else [node])
 
 
 def counted(node: ast.While) -> Count | None:
@@ -104,21 +96,21 @@ def added(node: ast.stmt, name: str) -> ast.expr | None:
     return by if isinstance(op, ast.Add) else near(ast.UnaryOp(ast.USub(), by), by)
 
 
-def _as_for(facts: Known, node: ast.While) -> list[ast.stmt] | None:
-    """The statements that take the place of a loop; None if it does not count its turns, up to what none of them changes."""
+def _as_for(facts: Known, node: ast.While) -> list[ast.stmt]:
+    """The statements that take the place of a loop; the loop if it does not count its turns, up to what none of them changes."""
     found = counted(node)
     if found is None or not facts.is_own(found.name) or _may_change(facts, found.end, node.body):
-        return None
+        return [node]
     if found.step is None:
-        return None if _may_change(facts, found.by, node.body) else _by_steps(facts, node, found)
+        return [node] if _may_change(facts, found.by, node.body) else _by_steps(facts, node, found)
     values = _range(found, 0, node)
     if not facts.is_builtin(values, range):
-        return None
+        return [node]
     if found.at == 0:
         return [_loop(node, found, _range(found, found.step, node), node.body[1:], node.orelse)]
     jumps = own_jumps(node.body)
     if any(isinstance(jump, ast.Continue) for jump in jumps):
-        return None  # it leaves out the counting
+        return [node]  # it leaves out the counting
     if found.at < len(node.body) - 1:
         return [_loop(node, found, values, node.body, node.orelse)]
     name = f"{END}{facts.number()}"
@@ -129,11 +121,11 @@ def _as_for(facts: Known, node: ast.While) -> list[ast.stmt] | None:
     return [before, _loop(node, found, values, node.body[:-1], []), after, *node.orelse]
 
 
-def _by_steps(facts: Known, node: ast.While, count: Count) -> list[ast.stmt] | None:
+def _by_steps(facts: Known, node: ast.While, count: Count) -> list[ast.stmt]:
     """The same of a loop that adds what may be no whole number: its values are computed one by one, as Python does."""
     jumps, number = own_jumps(node.body), facts.number()
     if any(isinstance(jump, ast.Continue) for jump in jumps) and count.at:
-        return None
+        return [node]
     values, end = f".steps{number}", f"{END}{number}"
     is_within = ast.Constant(count.is_within)
     computed = call("steps_to", [place(node, LONG), load(count.name), copied(count.end), copied(count.by), is_within], node)
@@ -183,22 +175,24 @@ def own_jumps(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 def _may_change(facts: Known, end: ast.expr, body: Sequence[ast.stmt]) -> bool:
     """Whether a turn may change where a loop ends."""
     parts = walk(end)
-    calls = [part for part in parts if isinstance(part, ast.Call)]
-    if any(not isinstance(part, _OF_LENGTHS) for part in parts) or any(not facts.is_builtin(part, len) for part in calls):
+    if any(not isinstance(part, (*ARITHMETIC, ast.Div, ast.Call, ast.Attribute, ast.Subscript)) for part in parts):
+        return True
+    if any(isinstance(part, ast.Call) and not facts.is_builtin(part, len) for part in parts):
         return True
     names = frozenset(part.id for part in parts if isinstance(part, ast.Name))
-    return not names.isdisjoint(assigned(body)) or (bool(calls) and not names.isdisjoint(_changed(facts, body)))
+    is_held = any(isinstance(part, (ast.Call, ast.Attribute, ast.Subscript)) for part in parts)
+    return not names.isdisjoint(assigned(body)) or (is_held and not names.isdisjoint(_changed(facts, body, _is_of_lengths(parts))))
 
 
-# What expressions of numbers, and lengths of arrays and lists, are made of.
-_OF_LENGTHS = (
-    ast.Constant, ast.Name, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv,
-    ast.Call, ast.Attribute, ast.Subscript,
-)  # fmt: skip
+def _is_of_lengths(parts: Sequence[ast.AST]) -> bool:
+    """Whether an expression reads nothing of containers but how long they are, which a write to an entry does not change."""
+    attributes = [part for part in parts if isinstance(part, ast.Attribute)]
+    entries = [part for part in parts if isinstance(part, ast.Subscript)]
+    return all(part.attr in ("size", "shape") for part in attributes) and all(part.value in attributes for part in entries)
 
 
-def _changed(facts: Known, body: Sequence[ast.stmt]) -> Names:
-    """The names of what statements may make longer or shorter: by a method, a slice, `del`, or a function of the user's."""
+def _changed(facts: Known, body: Sequence[ast.stmt], is_of_lengths: bool) -> Names:
+    """The names of what statements may change, or make longer or shorter: by a method, a function of the user's, or a write."""
     found: set[str] = set()
     for part in (part for statement in body for part in walk(statement)):
         if isinstance(part, ast.Call):
@@ -207,7 +201,8 @@ def _changed(facts: Known, body: Sequence[ast.stmt]) -> Names:
                 found.add(called.value.id)
             if not facts.is_library(called):
                 found |= {value.id for value in part.args if isinstance(value, ast.Name)}
-        elif isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name):
-            if isinstance(part.ctx, ast.Del) or (isinstance(part.ctx, ast.Store) and isinstance(part.slice, ast.Slice)):
+        elif isinstance(part, (ast.Subscript, ast.Attribute)) and not isinstance(part.ctx, ast.Load) and isinstance(part.value, ast.Name):
+            is_entry = isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store) and not isinstance(part.slice, ast.Slice)
+            if not (is_of_lengths and is_entry):
                 found.add(part.value.id)
     return frozenset(found)

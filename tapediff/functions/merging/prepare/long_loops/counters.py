@@ -15,22 +15,14 @@ from collections.abc import Callable
 
 from ...nodes import assign, call, copied, load, near, place, whole_number
 from ...rules import LONG, Known
-from ...variables import assigned, blocks_of, surely_assigned
+from ...variables import assigned, replace_each, surely_assigned
 from .counted_whiles import END, added, own_jumps
 from .which_loops import gone_over
 
 
 def with_counters(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.For], bool]) -> None:
     """Lets long loops go over what their turns count, in place."""
-    pending = [body]
-    while pending:
-        block = pending.pop()
-        made: list[ast.stmt] = []
-        for node in block:
-            found = _counters(facts, node) if isinstance(node, ast.For) and is_long(node) else {}
-            made += _with_counters(facts, node, found) if isinstance(node, ast.For) and found else [node]
-            pending += blocks_of(node)
-        block[:] = made
+    replace_each(body, lambda node: _with_counters(facts, node) if isinstance(node, ast.For) and is_long(node) else [node])
 
 
 def _counters(facts: Known, node: ast.For) -> dict[str, tuple[int, int]]:
@@ -49,8 +41,11 @@ def _counters(facts: Known, node: ast.For) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _with_counters(facts: Known, node: ast.For, found: dict[str, tuple[int, int]]) -> list[ast.stmt]:
+def _with_counters(facts: Known, node: ast.For) -> list[ast.stmt]:
     """The loop, over its values and those of its counters, and the statements around it."""
+    found = _counters(facts, node)
+    if not found:
+        return [node]
     number, places = facts.number(), {at for _, at in found.values()}
     over: ast.expr = node.iter
     before: list[ast.stmt] = []

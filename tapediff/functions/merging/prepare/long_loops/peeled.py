@@ -14,9 +14,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...nodes import Node, Transformer, assign, branch, call, copied, load, near, place, walk
+from ...nodes import ARITHMETIC, Node, Transformer, assign, branch, call, copied, load, near, place, walk, whole_number
 from ...rules import LONG, Known
-from ...variables import Names, assigned, blocks_of, names_outside_indices
+from ...variables import Names, assigned, names_outside_indices, replace_each
 from ..jumps import has_jump
 
 _NAMES: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -35,26 +35,25 @@ def with_peeled_turns(facts: Known, body: list[ast.stmt], is_long: Callable[[ast
     Args:
         without_guards: a line that looks at no data.
     """
-    pending = [body]
-    while pending:
-        block = pending.pop()
-        made: list[ast.stmt] = []
-        for node in block:
-            if isinstance(node, ast.For) and is_long(node) and facts.is_builtin(node.iter, range) and isinstance(node.target, ast.Name):
-                made += _peeled(facts, node, node.target.id, without_guards)
-            else:
-                made.append(node)
-        block[:] = made
-        pending += [inner for node in made for inner in blocks_of(node)]
+
+    def replaced(node: ast.stmt) -> list[ast.stmt]:
+        if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name) or not facts.is_builtin(node.iter, range):
+            return [node]
+        return _peeled(facts, node, without_guards) if is_long(node) else [node]
+
+    replace_each(body, replaced)
 
 
-def _peeled(facts: Known, node: ast.For, counter: str, line: int) -> list[ast.stmt]:
+def _peeled(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
     """The loop, with its first and last turns before and behind it where a test asks for their numbers."""
-    bound = assigned([node])
+    assert isinstance(node.target, ast.Name)
+    assert isinstance(node.iter, ast.Call)
+    counter, values, bound = node.target.id, node.iter, assigned([node])
+    step = values.args[2] if len(values.args) == 3 else ast.Constant(1)
     tests = [part.test for statement in node.body for part in walk(statement) if isinstance(part, (ast.If, ast.IfExp, ast.While))]
     asking = [test for test in tests if counter in names_outside_indices(test)]
     has_exits = bool(node.orelse) or has_jump(node.body, (ast.Break, ast.Return))
-    if not asking or has_exits or len(walk(node)) > MOST_NODES or counter in assigned(node.body):
+    if not asking or has_exits or whole_number(step) is None or len(walk(node)) > MOST_NODES or counter in assigned(node.body):
         return [node]
     found: list[ast.Compare] = []
     for test in asking:
@@ -67,13 +66,11 @@ def _peeled(facts: Known, node: ast.For, counter: str, line: int) -> list[ast.st
     names = [f"{IS}{number}.{k}" for k in range(len(found))]
     sides = [_sides(part, counter, bound) for part in found]
     asked = [ast.Tuple([ast.Constant(side[0]), copied(side[1])], ast.Load()) for side in sides if side is not None]
-    values, ends = node.iter, [f".first{number}", f".last{number}", f".stop{number}"]
+    ends = [f".first{number}", f".last{number}", f".stop{number}"]
     peeled = call("peeled", [place(node, LONG), copied(values), ast.Tuple(list(asked), ast.Load())], node)
-    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in (f".start{number}", *ends, f".step{number}")]
+    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in (f".start{number}", *ends)]
     targets += [ast.Tuple([ast.Name(f"{name}.{k}", ast.Store()) for name in names], ast.Store()) for k in range(3)]
     before = near(ast.Assign([ast.Tuple(targets, ast.Store())], peeled), node)
-    assert isinstance(values, ast.Call)
-    step = values.args[2] if len(values.args) == 3 else ast.Constant(1)
     loops: list[ast.stmt] = [before]
     asking_for = dict(zip(found, names))
     for k, (start, stop) in enumerate(zip((f".start{number}", *ends), ends)):
@@ -97,14 +94,11 @@ def _sides(node: ast.Compare, counter: str, bound: Names) -> tuple[str, ast.expr
         return None
     for side, other, found in ((node.left, node.comparators[0], name), (node.comparators[0], node.left, _MIRRORED[name])):
         parts = walk(other)
-        is_fixed = all(isinstance(part, _OF_NUMBERS) for part in parts)
+        is_fixed = all(isinstance(part, ARITHMETIC) for part in parts)
         names = {part.id for part in parts if isinstance(part, ast.Name)}
         if isinstance(side, ast.Name) and side.id == counter and is_fixed and bound.isdisjoint(names):
             return found, other
     return None
-
-
-_OF_NUMBERS = (ast.Constant, ast.Name, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 
 
 def _outside_indices(node: ast.expr) -> Sequence[ast.AST]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...nodes import Transformer, call, copied, load, near, place, walk, whole_number
+from ...nodes import ARITHMETIC, Transformer, call, copied, load, near, place, walk, whole_number
 from ...rules import LONG, Broken, Known
 from ...variables import assigned
 from .entries_by_turn import MOST_BEFORE, changes_in_place, counter_of, offset_from, stored_to
@@ -24,10 +24,10 @@ def windows_by_turn(facts: Known, node: ast.For) -> None:
     Raises:
         Broken: a turn changes in place what may be one of them; the body is spoilt then.
     """
-    counter, step = counter_of(facts, node)
+    counter, _ = counter_of(facts, node)
     if not counter or counter in assigned(node.body):
         return
-    windows = _Windows(node, counter, step)
+    windows = _Windows(node, counter)
     for statement in node.body:
         windows.visit(statement)
     if windows.arrays and changes_in_place(facts, node.body, lambda name: name in windows.arrays):
@@ -37,8 +37,8 @@ def windows_by_turn(facts: Known, node: ast.For) -> None:
 class _Windows(Transformer):
     """Slices as calls of the run time. `arrays`: what they are slices of."""
 
-    def __init__(self, loop: ast.For, counter: str, step: int) -> None:
-        self._loop, self._counter, self._step = loop, counter, step
+    def __init__(self, loop: ast.For, counter: str) -> None:
+        self._loop, self._counter = loop, counter
         self._bound, self._written = assigned([loop]), stored_to(loop.body)
         self.arrays: set[str] = set()
 
@@ -82,7 +82,7 @@ class _Windows(Transformer):
     def _is_linear(self, node: ast.expr) -> bool:
         """Whether a bound is linear in the number of the turn, and else made of what no turn changes."""
         parts = walk(node)
-        if any(not isinstance(part, _OF_NUMBERS) for part in parts):
+        if any(not isinstance(part, ARITHMETIC) or isinstance(part, ast.FloorDiv) for part in parts):
             return False
         if any(isinstance(part, ast.Constant) and type(part.value) is not int for part in parts):
             return False
@@ -104,9 +104,6 @@ class _Windows(Transformer):
                 if isinstance(value, ast.Name) and value.id == self._counter:
                     setattr(part, name, near(ast.Constant(turn), bound))
         return made
-
-
-_OF_NUMBERS = (ast.Constant, ast.Name, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mult)
 
 
 def _is_fixed(node: ast.expr) -> bool:
