@@ -13,7 +13,7 @@ from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
 from .prepare.long_loops.comprehensions import as_loops
-from .prepare.long_loops.counted_whiles import counted_whiles
+from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.peeled import with_peeled_turns
@@ -90,7 +90,9 @@ class Facts:
             with_peeled_turns(self, statements, self._is_long, code.co_firstlineno)
         if isinstance(definition, ast.FunctionDef):
             statements = ChosenValues(self.looks_at_data, self.is_library).of_function(statements)
+        counters = self._counters(statements)
         body = self.loops.of_function(statements, self.arguments.union(code.co_freevars))
+        self._counters_by_place = counters | self.loops.counters
         self.body = EarlyExits(self.looks_at_data).of_function(body)
         own = frozenset(code.co_varnames) - self.arguments - frozenset(code.co_cellvars)
         own |= self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
@@ -112,6 +114,27 @@ class Facts:
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
+
+    def _counters(self, body: Sequence[ast.stmt]) -> dict[Place, tuple[Place, str]]:
+        """The `while` loops that count their turns, with their places and the variables that count."""
+        found: dict[Place, tuple[Place, str]] = {}
+        for node in (part for statement in body for part in walk(statement) if isinstance(part, ast.While)):
+            count = surely_counted(self, node)
+            if count is not None:
+                found[node.lineno, node.col_offset] = (node.lineno, node.col_offset), count.name
+        return found
+
+    def counter_of(self, node: ast.While) -> tuple[Place, str, ast.expr, ast.expr] | None:
+        """How a loop that data ends counts its turns, if it may turn out to be long.
+
+        Returns:
+            Where it stands, the variable that counts, up to where, and by which steps.
+        """
+        known = self._counters_by_place.get((node.lineno, node.col_offset))
+        if known is None or known[0][0] in self._long_loops or not self.may_merge((*known[0], LONG)):
+            return None
+        found = end_and_step(node, known[1])
+        return None if found is None else (*known, *found)
 
     def _entries_by_turn(self) -> dict[ast.For, TurnEntries]:
         """The long loops of which turns write entries of arrays and lists."""

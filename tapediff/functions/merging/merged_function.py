@@ -20,14 +20,14 @@ from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.arrays.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
-from .prepare.long_loops.which_loops import COUNTED_BY_DATA, lines_of_tests, loops_around
+from .prepare.long_loops.which_loops import COUNTED_BY_DATA, Loop, lines_of_tests, loops_around
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
 from .regions.region_calls import Region
 from .regions.regions import REGION
 from .rewrite import SELECT, AsksIdentity, Rewriter
-from .rules import LONG, Breach, Broken, Place, Refused, Without
+from .rules import LONG, Breach, Broken, Place, Refused, TurnedOutLong, Without
 from .run_time.run_time import RunTime, Scan, WhileLoop
 
 # Branches are refused one at a time, each after a recording.
@@ -99,19 +99,23 @@ class MergedFunctions:
             return False  # what it has used up is gone
         for made, line, names, _ in lines:
             code = self._origins.get(made, made)
-            loops = loops_around(code, line, names)
-            known = self.long_loops.get(code, frozenset[int]())
-            if not known.issuperset(loop.lineno for loop in loops):
-                self.long_loops[code] = known.union(loop.lineno for loop in loops)
-                # A position that a turn reads at is data then.
-                within = (k for loop in loops for k in range(loop.lineno, (loop.end_lineno or loop.lineno) + 1))
-                self.look_ups.setdefault(code, set()).update(within)
-                # And so is what it asks of an entry there.
-                self.lines.setdefault(code, set()).update(line for loop in loops for line in lines_of_tests(loop))
-                is_news = True
+            is_news |= self._note_long(code, loops_around(code, line, names))
         if is_news:
             self._forget()
         return is_news
+
+    def _note_long(self, code: CodeType, loops: Sequence[Loop]) -> bool:
+        """Note loops of a function as long ones; whether one of them was not known as such."""
+        known = self.long_loops.get(code, frozenset[int]())
+        if known.issuperset(loop.lineno for loop in loops):
+            return False
+        self.long_loops[code] = known.union(loop.lineno for loop in loops)
+        # A position that a turn reads at is data then.
+        within = (k for loop in loops for k in range(loop.lineno, (loop.end_lineno or loop.lineno) + 1))
+        self.look_ups.setdefault(code, set()).update(within)
+        # And so is what it asks of an entry there.
+        self.lines.setdefault(code, set()).update(line for loop in loops for line in lines_of_tests(loop))
+        return True
 
     @property
     def may_have_long_loops(self) -> bool:
@@ -160,6 +164,12 @@ class MergedFunctions:
     def refuse(self, refused: Refused) -> bool:
         """Let a branch stay a branch; whether it was not one already, so that another function is at fault."""
         code = self._origins.get(refused.code, refused.code)
+        if isinstance(refused, TurnedOutLong):
+            line = refused.place[0]
+            loops = [loop for loop in loops_around(code, line, {}) if isinstance(loop, ast.While) and loop.lineno == line]
+            if self._note_long(code, loops):
+                self._forget()
+                return True
         key = code, None if refused.is_all else refused.place
         is_news = key not in self.refused
         self.refused[key] = refused.breach

@@ -250,6 +250,11 @@ class Rewriter:
         use = ast.Tuple([flags(use, further) for use in uses], ast.Load())
         all_plain = ast.Constant(not facts.may_merge((node.lineno, node.col_offset, FIRST_PLAIN)))
         arguments = [place(node), load(condition.name), load(turn.name), names_tuple(names, ast.Load()), use, all_plain]
+        counter = facts.counter_of(node)
+        if counter is not None and counter[1] in names:
+            (line, column), name, end, by = counter
+            at: list[ast.expr] = [ast.Constant(k) for k in (line, column, LONG)]
+            arguments.append(ast.Tuple([ast.Tuple(at, ast.Load()), ast.Constant(names.index(name)), copied(end), copied(by)], ast.Load()))
         return [condition, turn, near(ast.Assign([names_tuple(names, ast.Store())], call("loop", arguments, node)), node)]
 
     def _expression(self, value: ast.expr, in_try: bool) -> ast.expr:

@@ -186,6 +186,10 @@ class Refused(TapediffError):
         self.code, self.place, self.breach, self.is_all = code, place, breach, is_all
 
 
+class TurnedOutLong(Refused):
+    """A loop that is recorded as one that data ends has counted its turns, and had so many that one of them is better recorded."""
+
+
 class Refusing:
     """Refuses branches of one function.
 

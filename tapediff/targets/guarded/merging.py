@@ -104,11 +104,15 @@ class Merging:
         """Whether the merged form would be recorded next, so that the rest of a long first recording is of no use."""
         if self.wanted:
             return True
-        return _is_due_at_once(beginning) and not any(map(first_change, users_functions(self._function.f)))
+        return _is_due_at_once(beginning) and not self._changes_more()
+
+    def _changes_more(self) -> bool:
+        """Whether the function changes more than its results."""
+        return any(map(first_change, users_functions(self._function.f)))
 
     def wants_loops(self, recorder: Recorder) -> bool:
         """Whether a recording that has become long comes from loops of which one turn can be recorded; these are noted."""
-        if self.wanted is False or self.failed is not None or any(map(first_change, users_functions(self._function.f))):
+        if self.wanted is False or self.failed is not None or self._changes_more():
             return False
         return self.functions.note_long_loops(recorder.users_lines()) and self._merged() is not None
 

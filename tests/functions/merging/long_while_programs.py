@@ -648,3 +648,92 @@ def long_whiles_in_long_whiles(p):
         total += state**2 * TIMES[i]
         i += 1
     return total
+
+
+def returns_from_a_while(p):
+    state, total, t = p[0], 0.0, 0
+    while t < TURNS:
+        state = 0.9 * state + 0.1 * p[1] * TIMES[t]
+        if state > 40.0:
+            return total * p[1]
+        total += state * state
+        t += 1
+    return total
+
+
+def leaves_steps_of_time(p):
+    state, total, t = p[0], 0.0, 0.0
+    while t < 12.0:
+        rate = p[1]
+        if state > 0.5:
+            rate = 0.5 * rate
+        state = state + STEP * (np.sin(t) - rate * state)
+        if state > 40.0:
+            break
+        total += state * state * STEP
+        t += STEP
+    return total
+
+
+def leaves_what_reads_the_last_values(p):
+    state, t = p[0], 3
+    while t < TURNS:
+        state = 0.8 * state + p[1] * np.mean(TIMES[t - 3 : t])
+        if state > 1e3:
+            break
+        t += 1
+    return state / t
+
+
+def leaves_an_inner_while(p):
+    total = 0.0
+    for k in range(3):
+        state, t = p[0] * k, 0
+        while t < TURNS:
+            state = 0.9 * state + p[1] * TIMES[t]
+            if state > 1e3:
+                break
+            t += 1
+        total = total + state * t
+    return total
+
+
+def leaves_arrays_in_a_while(p):
+    state, t = p[0] * np.array([1.0, 0.5]), 0
+    while t < TURNS:
+        state = 0.5 * (state[::-1] + 0.9 * state) + 0.1 * p[1]
+        if np.sum(state) > 1e3:
+            break
+        t += 1
+    return np.sum(state) * t
+
+
+MAY_END_EARLY = (
+    leaves_a_while, returns_from_a_while, leaves_steps_of_time, leaves_what_reads_the_last_values, leaves_an_inner_while, leaves_arrays_in_a_while,
+)  # fmt: skip
+
+
+def ends_early_of_very_many(p):
+    root, t = 1.0 + p[0] ** 2, 0
+    while t < 300:
+        step = (root**3 - 2.0 - p[1] ** 2) / (3.0 * root**2)
+        root = root - step
+        if np.abs(step) < 1e-13:
+            break
+        t += 1
+    return root
+
+
+def ends_where_a_turn_says(p):
+    state, t, end = p[0], 0, 300
+    while t < end:
+        state = 0.9 * state + 0.01 * p[1]
+        if state > 40.0:
+            break
+        if state < -30.0:
+            end = 200
+        t += 1
+    return state
+
+
+ENDS_EARLY = (ends_early_of_very_many, ends_where_a_turn_says)

@@ -10,7 +10,7 @@ from tapediff.functions.merging.run_time.entries import Over, entries_of
 from tapediff.ops.arrays.indexing import INDEX
 from tapediff.ops.control.calls import LOOP
 from tapediff.recording import record
-from tapediff.targets.guarded import record_path
+from tapediff.targets.guarded import merging, record_path
 from tapediff.targets.tapes.long_loops import LongLoops
 
 from . import long_loop_programs as programs
@@ -71,6 +71,35 @@ def test_loops_that_data_ends_are_loops(f):
         value, gradient = td.value_and_gradient(compiled, x)
         np.testing.assert_allclose(value, f(x), rtol=1e-12)
         np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=2e-6 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("f", whiles.MAY_END_EARLY, ids=name_of)
+def test_guarded_tapes_record_one_turn_of_a_while_that_counts_and_may_end_early(f, monkeypatch):
+    # The branches are merged long before the recording of the loop as one that data ends has become long.
+    monkeypatch.setattr(record_path, "LONG", 30_000)
+    monkeypatch.setattr(merging, "LONGEST_COMPARED", 300)
+    guarded = td.GuardedTape(f, merge=True)
+    for x in POINTS:
+        value, gradient = td.value_and_gradient(guarded, x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=2e-6 * np.abs(gradient).max())
+    (variant,) = guarded._cache.all()
+    assert loops_of(variant.tape)
+    assert not any(loop.params[1].stops for loop in loops_of(variant.tape))
+    assert not variant.tape.guards
+    assert "a loop of which one turn is recorded" in guarded.explain()
+
+
+@pytest.mark.parametrize("f", whiles.ENDS_EARLY, ids=name_of)
+def test_guarded_tapes_record_a_while_that_mostly_ends_early_as_one_that_data_ends(f, monkeypatch):
+    monkeypatch.setattr(record_path, "LONG", 30_000)
+    monkeypatch.setattr(merging, "OUTCOMES_AT_ONCE", 2)
+    guarded = td.GuardedTape(f, merge=True)
+    for x in POINTS:
+        value, gradient = td.value_and_gradient(guarded, x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=2e-6 * np.abs(gradient).max())
+    assert "a loop with a number of turns that each call decides" in guarded.explain()
 
 
 @pytest.mark.parametrize("f", programs.ALL_TURNS + whiles.ALL_TURNS + windows.ALL_TURNS + numbered.ALL_TURNS, ids=name_of)

@@ -63,6 +63,7 @@ class LoopExits:
     Attributes:
         stopped: the `for` loops that go on after their end.
         made: the statements that are refused as a whole: the bodies of those, and loops over a range as a `while`.
+        counters: of loops over a range that became a `while`, by the place of that: the place of the `for`, and what counts its turns.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class LoopExits:
         self._looks_at_data, self._may_merge, self._is_range, self._is_long = looks_at_data, may_merge, is_range, is_long
         self.stopped: dict[ast.For, Stopped] = {}
         self.made: set[ast.stmt] = set()
+        self.counters: dict[Place, tuple[Place, str]] = {}
         self._count = 0
 
     def of_function(self, body: Sequence[ast.stmt], arguments: Names) -> list[ast.stmt]:
@@ -215,6 +217,7 @@ class LoopExits:
         goes_on = near(ast.copy_location(ast.BoolOp(ast.And(), [negation([stop], test), is_within]), test), test)
         made = ast.copy_location(ast.While(goes_on, turn, []), at)
         self.made.add(made)
+        self.counters[_where(at)] = _where(node), step
         return [*before, made, *_otherwise(node, stop, test)]
 
     def _lowered(self, stop: str, node: Loop, test: ast.expr) -> list[ast.stmt]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,8 +17,21 @@ from ....recording.recorder import Recorder
 from ...captured.freeze import Frozen, freeze
 from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
 from ..plain_numbers import check_numbers, may_be_plain, note_plain
+from ..prepare.long_loops.which_loops import SHORTEST
 from ..regions.region_calls import RefusingAliases
-from ..rules import BOOLS, FIRST_PLAIN, FLOATS, INTS, VARYING, Place, Refused, is_large, is_small
+from ..rules import (
+    BOOLS,
+    FIRST_PLAIN,
+    FLOATS,
+    INTS,
+    VARYING,
+    Breach,
+    Place,
+    Refused,
+    TurnedOutLong,
+    is_large,
+    is_small,
+)
 from .choices import DTYPES
 from .entries import Over, counted, entries_of
 from .loop_run_time import LoopRunTime
@@ -54,13 +67,38 @@ class Loops(LoopRunTime, TurnEntries, Windows):
 
     def loop(
         self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...],
-        all_plain: bool,
+        all_plain: bool, counter: tuple[Place, int, Tree, Tree] | None = None,
     ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after `while condition: turn`.
 
         Args:
             all_plain: any of them may be a plain number, in its first turn or later; else only those that are one before it.
+            counter: how it counts its turns, if it may turn out to be long: its place, the number of the variable that counts, up to
+                where it does, and by which steps.
+
+        Raises:
+            TurnedOutLong: it has most of very many turns, or may have and can only be recorded as a long loop.
         """
+        expected = None if counter is None or self._scan is None else _expected(first[counter[1]], *counter[2:])
+        if counter is None or expected is None or expected.turns < SHORTEST:
+            return self._ended_by_data(place, condition, turn, first, flags, all_plain)
+        long, number, _, _ = counter
+        try:
+            found = self._ended_by_data(place, condition, turn, first, flags, all_plain)
+        except Refused as refused:
+            if refused.place[:2] != place[:2]:
+                raise
+            raise TurnedOutLong(self._code, long, refused.breach) from refused
+        last = found[number]
+        turns = (float(last._value if type(last) is TrackedArray else last) - expected.start) / expected.by
+        if turns >= SHORTEST and expected.turns <= MOST_TURNS_FOR_ONE * turns:
+            raise TurnedOutLong(self._code, long, Breach("cost", place[0], f"it had {turns:.0f} turns"))
+        return found
+
+    def _ended_by_data(
+        self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...],
+        all_plain: bool,
+    ) -> tuple[Tree, ...]:  # fmt: skip
         start = tuple(self._first(place, value, flag) for value, flag in zip(first, flags))
 
         frozen = freeze(turn, condition)
@@ -256,6 +294,21 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                     aliases.share(k, partner, ALWAYS)
         kept = [[a for a in same if isinstance(a, (TrackedArray, np.ndarray)) and a.shape] for same in given]
         watch_results(aliases, arrays, kept, _Nothing())
+
+
+class _Expected(NamedTuple):
+    """How a loop counts its turns: where it begins, by which steps, and how many there are unless it ends early."""
+
+    start: float
+    by: float
+    turns: float
+
+
+def _expected(start: Tree, end: Tree, by: Tree) -> _Expected | None:
+    """The turns of a loop that counts; None where that is not by numbers that are known."""
+    if not {type(start), type(end), type(by)} <= {int, float, np.float64} or not by:
+        return None
+    return _Expected(start, by, (end - start) / by)
 
 
 def _decides_by(recorder: Recorder, count: int) -> bool:

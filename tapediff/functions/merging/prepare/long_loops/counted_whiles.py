@@ -78,6 +78,16 @@ def counted(node: ast.While) -> Count | None:
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 
 
+def end_and_step(node: ast.While, name: str) -> tuple[ast.expr, ast.expr] | None:
+    """Up to which value a loop without jumps counts by a variable, and by which steps, where it has it in one of its conditions."""
+    tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
+    sides = [(test.left, test.comparators[0]) for test in tests if isinstance(test, ast.Compare) and len(test.ops) == 1]
+    ends = [end for pair in sides for side, end in (pair, pair[::-1]) if isinstance(side, ast.Name) and side.id == name]
+    statements = [part for statement in node.body for part in walk(statement) if isinstance(part, ast.stmt)]
+    steps = [by for statement in statements if (by := added(statement, name)) is not None]
+    return (ends[0], steps[0]) if len(ends) == len(steps) == 1 else None
+
+
 def added(node: ast.stmt, name: str) -> ast.expr | None:
     """The number, or variable, that a statement adds to a variable."""
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
@@ -96,16 +106,24 @@ def added(node: ast.stmt, name: str) -> ast.expr | None:
     return by if isinstance(op, ast.Add) else near(ast.UnaryOp(ast.USub(), by), by)
 
 
-def _as_for(facts: Known, node: ast.While) -> list[ast.stmt]:
-    """The statements that take the place of a loop; the loop if it does not count its turns, up to what none of them changes."""
+def surely_counted(facts: Known, node: ast.While) -> Count | None:
+    """How a loop counts its turns, up to what none of them changes."""
     found = counted(node)
     if found is None or not facts.is_own(found.name) or _may_change(facts, found.end, node.body):
+        return None
+    if found.step is None:
+        return None if _may_change(facts, found.by, node.body) else found
+    return found if facts.is_builtin(_range(found, 0, node), range) else None
+
+
+def _as_for(facts: Known, node: ast.While) -> list[ast.stmt]:
+    """The statements that take the place of a loop; the loop if it does not count its turns."""
+    found = surely_counted(facts, node)
+    if found is None:
         return [node]
     if found.step is None:
-        return [node] if _may_change(facts, found.by, node.body) else _by_steps(facts, node, found)
+        return _by_steps(facts, node, found)
     values = _range(found, 0, node)
-    if not facts.is_builtin(values, range):
-        return [node]
     if found.at == 0:
         return [_loop(node, found, _range(found, found.step, node), node.body[1:], node.orelse)]
     jumps = own_jumps(node.body)
