@@ -113,6 +113,8 @@ class Simple:
             return call(name, [self.expression(a) for a in node.args], node)
         if name in ("appended", "stored_by_turn"):
             return call(name, [node.args[0], self.expression(node.args[1])], node)
+        if name == "of_table":
+            return call(name, [node.args[0], self.expression(node.args[1])], node)
         if name == "entry_within":
             return call("number", [place(self.site), node], node)
         raise Broken("calls", node, f"it calls {ast.unparse(node)}")

@@ -16,7 +16,10 @@ from .prepare.long_loops.comprehensions import as_loops
 from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
+from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.peeled import with_peeled_turns
+from .prepare.long_loops.rows_of_tables import rows_of_tables
+from .prepare.long_loops.tables import lists_as_tables
 from .prepare.long_loops.which_loops import Loop
 from .prepare.long_loops.windows import windows_by_turn
 from .prepare.loop_exits import LoopExits, tells_of_exits
@@ -145,14 +148,16 @@ class Facts:
             for k in range(len(block) - 1, -1, -1):
                 node = block[k]
                 if isinstance(node, ast.For) and self.is_long(node):
+                    before, after = rows_of_tables(self, node)
                     try:
                         windows_by_turn(self, node)
                         made = entries_by_turn(self, node)
                     except Broken as broken:
                         raise Without((node.lineno, node.col_offset, LONG), broken.breach) from broken
+                    before += [] if made is None else made.before
+                    block[k : k + 1] = [*before, *fixed_reads(self, node), *lists_as_tables(self, node), node, *after]
                     if made is not None:
                         found[node] = made
-                        block[k:k] = made.before
                 pending += blocks_of(node)
         return found
 

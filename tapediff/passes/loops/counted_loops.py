@@ -59,12 +59,14 @@ class Plan:
         body: the tape of an iteration before.
         callee: of an iteration.
         counters: the carries that count, with their last values.
+        read: which of the streams and of what is the same at every iteration the loop still takes, as numbers of inputs of the body.
         streams: what follows the streams that the loop had: entries of arrays, or the values of a counter.
     """
 
     body: Tape
     callee: Callee
     counters: dict[int, int]
+    read: frozenset[int]
     streams: tuple[Gathered | np.ndarray, ...]
 
 
@@ -99,8 +101,13 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
     form: LoopForm
     if not form.length or form.stops or form.variant_given or form.saves_carries or not callee.is_compiled:
         return None
-    body = callee.only_path()
-    if body is None or len(body) > LARGEST_BODY or not (GUARD in body.ops or GATHER in body.ops):
+    recorded = callee.only_path()
+    if recorded is None or len(recorded) > LARGEST_BODY:
+        return None
+    # Nests are a few loops deep.
+    body = callee.once("counted within", lambda: counted_loops(recorded))
+    is_new = body is not recorded
+    if not (is_new or GUARD in body.ops or GATHER in body.ops):
         return None
     first = [tape.instructions[i] for i in loop.inputs[form.leading : form.leading + form.carries]]
     steps = _steps(body, first)
@@ -108,10 +115,10 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
     given = {n: tape.instructions[i] for n, i in zip(body.inputs, loop.inputs[form.leading :])}
     whole = {n: i.params[0] for n, i in given.items() if _is_table(i) and n not in body.inputs[: form.carries]}
     rows = {n: whole.pop(n) for n in body.inputs[form.carries : form.carries + form.streams] if n in whole}
-    if not steps and not rows:
+    if not steps and not rows and (GUARD in body.ops or not is_new):
         return None
     key = "counted", form, *starts.items(), *((n, sha256(table.tobytes()).digest()) for n, table in (*rows.items(), *whole.items()))
-    return callee.once(key, lambda: _made(callee, body, form, starts, steps, rows, whole))
+    return callee.once(key, lambda: _made(callee, body, form, starts, steps, rows, whole, is_new))
 
 
 def _steps(body: Tape, first: Sequence[Instruction]) -> dict[int, int]:
@@ -130,9 +137,9 @@ def _steps(body: Tape, first: Sequence[Instruction]) -> dict[int, int]:
 
 def _made(
     callee: Callee, body: Tape, form: LoopForm, starts: dict[int, int], steps: dict[int, int], rows: dict[int, np.ndarray],
-    tables: dict[int, np.ndarray],
+    tables: dict[int, np.ndarray], is_new: bool,
 ) -> Plan | None:  # fmt: skip
-    """`rows`, `tables`: the constants of whole numbers and bools among the streams, and among what is the same at every iteration."""
+    """`rows`, `tables`: the constants of whole numbers and bools among the streams, and among what is the same at every iteration. `is_new`: the body has other loops by now."""
     assert form.length is not None
     tables = tables | {n: i.params[0] for n, i in enumerate(body.instructions) if _is_table(i)}
     turns = np.arange(form.length, dtype=np.int64)
@@ -148,14 +155,15 @@ def _made(
         elif op is RESHAPE and inputs[0] in gathers:
             found = gathers[inputs[0]]
             gathers[n] = Gathered(found.source, found.positions.reshape(form.length, *type_.shape))
-    if not gathers and GUARD not in body.ops:
+    if not (gathers or is_new or GUARD in body.ops):
         return None
     read = _read(body, [v for k, v in enumerate(body.outputs) if k not in steps], set(gathers))
     streams = {n: found for n, found in gathers.items() if n in read} | {
         body.inputs[k]: values for k, values in counts.items() if body.inputs[k] in read
     }
     last = {k: starts[k] + steps[k] * form.length for k in steps}
-    return Plan(body, callee.fixed(_body_of_streams(body, form, steps, tuple(streams), read)), last, tuple(streams.values()))
+    made = callee.fixed(_body_of_streams(body, form, steps, tuple(streams), read))
+    return Plan(body, made, last, frozenset(read.intersection(body.inputs[form.carries :])), tuple(streams.values()))
 
 
 @np.errstate(all="ignore")
@@ -237,7 +245,8 @@ def _body_of_streams(body: Tape, form: LoopForm, counters: dict[int, int], strea
     """The tape of an iteration. `streams`: the values that it takes from them, besides those that it had."""
     made, old = Rewriter(body), form.carries + form.streams
     carries = [number for k, number in enumerate(body.inputs[: form.carries]) if k not in counters]
-    sources = [*carries, *body.inputs[form.carries : old], *streams, *body.inputs[old:]]
+    entries, same = ([n for n in part if n in read] for part in (body.inputs[form.carries : old], body.inputs[old:]))
+    sources = [*carries, *entries, *streams, *same]
     for position, number in enumerate(sources):
         _, _, _, type_, site = body.instructions[number]
         made.number[number] = made.emit(INPUT, (), (position,), type_, site)
@@ -265,8 +274,11 @@ def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> int:
         _entries(made, stream, plan.body, same, loop) if isinstance(stream, Gathered) else made.constant(stream, _COUNT)
         for stream in plan.streams
     ]
-    new = replace(form, carries=len(carries), streams=form.streams + len(streams))
-    inputs = (*operands[: form.leading], *carries, *operands[first:constants], *streams, *operands[constants:])
+    taken = dict(zip(plan.body.inputs[form.carries :], operands[first:]))
+    streams = [*(taken[n] for n in plan.body.inputs[form.carries : form.carries + form.streams] if n in plan.read), *streams]
+    read = [operand for n, operand in same.items() if n in plan.read]
+    new = replace(form, carries=len(carries), streams=len(streams), constants=len(read))
+    inputs = (*operands[: form.leading], *carries, *streams, *read)
     return made.emit(LOOP, inputs, (plan.callee, new), TupleType(loop_items(plan.callee, new)), loop.site)
 
 

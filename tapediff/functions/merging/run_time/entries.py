@@ -9,8 +9,9 @@ import numpy as np
 
 from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
-from ..plain_numbers import note_plain
+from ..plain_numbers import may_be_plain, note_plain
 from ..prepare.long_loops.which_loops import SHORTEST
+from .carried_lists import array_of, is_number
 
 # Loops over longer ranges are recorded turn by turn: their entries would take half a gigabyte.
 LONGEST_RANGE = 1 << 26
@@ -87,6 +88,8 @@ def _of_values(values: Tree) -> Entries | None:
         if kinds in ({float}, {int}, {np.float64}):
             array = np.array(values)
             return _of_array(array, float in kinds) if array.dtype in _DTYPES else None
+        if TrackedArray in kinds and all(map(is_number, values)):
+            return _of_array(array_of(values), any(map(may_be_plain, values)))
     return None
 
 

@@ -32,6 +32,7 @@ from ..rules import (
     is_large,
     is_small,
 )
+from .carried_lists import CarriedLists
 from .choices import DTYPES
 from .entries import Over, counted, entries_of
 from .loop_run_time import LoopRunTime
@@ -159,14 +160,15 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         if any(type(value) in (int, bool) and not is_data for value, is_data in zip(first, by_data)):
             # What follows from it is known, turn by turn.
             raise self._refuse("numbers", place, "a variable of the loop is an int or a bool of Python's")
-        start = tuple(self._first(place, value, flag) for value, flag in zip(first, flags))
+        lists = CarriedLists(self._code, place, first)
+        start = tuple(self._first(place, value, flag) for value, flag in zip(lists.as_arrays(first), flags))
         frozen = freeze(turn)
         captured = tuple(map(may_be_plain, frozen.tracked))
         unbound = [k for k, value in enumerate(first) if value is self.nothing]
         state_read = self._loop_state(place, (turn,), frozen)
-        given, count = len(start), len(entries.arrays)
+        count_given, count = len(start), len(entries.arrays)
         # The same in all turns: what any turn may give, a further one may get.
-        were = tuple([value is not self.nothing and may_be_plain(value) for value in start])
+        were = tuple([value is not self.nothing and lists.may_be_plain(value) for value in first])
         after: list[bool] = []
         paths, is_recorded = 0, False
 
@@ -178,25 +180,29 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             if not (state_read.is_same() and state_read.are_arrays_same()):
                 raise self._refuse("calls", place, "what it reads has changed")
             recorder = items[0]._recorder
-            for number, is_plain in zip(recorder.inputs[given + count :], captured):
+            for number, is_plain in zip(recorder.inputs[count_given + count :], captured):
                 recorder.plain_numbers[number] = is_plain
+            given = lists.opened(_noted(carry, were), were)
             self.open_turns += 1
             try:
-                after_turn, kept = turn(*_noted(carry, were), entries.item(items))
+                after_turn, kept = turn(*given, entries.item(items))
             finally:
                 self.open_turns -= 1
             self._check_kept(place, written, kept)
-            found = tuple(self._carry(place, v, f) for v, f in zip(after_turn, flags))
+            if not state_read.is_same():
+                raise self._refuse("containers", place, "a turn changes what is outside of it")
+            lists.check(given, after_turn)
+            found = tuple(self._carry(place, v, f) for v, f in zip(lists.as_arrays(after_turn), flags))
             check_numbers(recorder)
-            if place in self.whole_turns and _decides_by(recorder, given):
+            if place in self.whole_turns and _decides_by(recorder, count_given):
                 raise self._refuse("guards", place, "it looks at a value in a turn that may not count")
             arrays = {k: np.ones(value.shape, value.dtype) for k in unbound for value in [as_array(found[k])] if _differ(value, carry[k])}
             if arrays:
                 raise _OtherArrays(arrays)
-            are_plain = [may_be_plain(value) for value in found]
+            are_plain = [lists.may_be_plain(value) for value in after_turn]
             if any(is_plain and not was and k not in unbound for k, (is_plain, was) in enumerate(zip(are_plain, were))):
                 raise self._refuse("numbers", place, "a turn gives a plain number where there was none before")
-            after[:] = [now or later for now, later in zip(are_plain, after or [False] * given)]
+            after[:] = [now or later for now, later in zip(are_plain, after or [False] * count_given)]
             return found, kept
 
         while True:
@@ -208,7 +214,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
         self._write(written, values, rows)
         self._watch(place, found, [[value] for value in start] + frozen.originals)
-        return _noted(found, after or were)
+        return lists.opened(_noted(found, after or were), after or were)
 
     def _short_loop(
         self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], written: Sequence[Column]

@@ -8,16 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....base.current_recording import current_recorder
 from ....ir.auxiliary import EMPTY_CELL
 from ....ir.instruction import FLOAT64, INT64, Operand, Tree
 from ....numpy_api.joining import stack
 from ....recording.arrays.numbers import all_entries
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.python_state.filled_arrays import Replacement
-from ..plain_numbers import may_be_plain
+from ..plain_numbers import may_be_plain, note_plain
 from ..prepare.long_loops.which_loops import SHORTEST
 from ..rules import Place, Refusing
 from .array_copies import require_filled, root_of
+from .carried_lists import array_of, is_number
 from .entries import Over, counted
 from .loop_run_time import LARGEST_INT
 
@@ -95,7 +97,7 @@ class TurnEntries(Refusing):
         """Refuse what is no list or array of float64 in which all turns can write their entries."""
         array, written = column.array, column.written
         if column.is_list:
-            if type(array) is not list or self.open_turns:
+            if type(array) is not list:
                 raise self._refuse("containers", place, f"it appends to {type(array).__name__}")
             if written is not None and (start is None or len(array) != start + written):
                 raise self._refuse("containers", place, "it reads a list at the number of the turn, which is not its length")
@@ -103,8 +105,9 @@ class TurnEntries(Refusing):
         require_filled(array)
         if type(array) is not TrackedArray or array.type.dtype != FLOAT64 or array.ndim <= len(column.rest):
             raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
-        if self.open_turns or start is None or written is None or any(k >= n for k, n in zip(column.rest, array.shape[1:])):
-            raise self._refuse("writes", place, "it writes to an array in a turn of another loop, or beyond its end")
+        is_outside = self.open_turns and root_of(array)._recorder is not current_recorder()
+        if is_outside or start is None or written is None or any(k >= n for k, n in zip(column.rest, array.shape[1:])):
+            raise self._refuse("writes", place, "it writes to an array that a turn of another loop has not made, or beyond its end")
         ends = start + written, start + written + column.step * (length - 1)
         if not all(0 <= k < len(array) for k in ends):
             raise self._refuse("writes", place, f"it writes the entries {ends[0]} to {ends[1]} of an array of {len(array)}")
@@ -136,6 +139,24 @@ class TurnEntries(Refusing):
     def as_data(value: Operand) -> Operand:
         """What a loop goes over, with its whole numbers as data is."""
         return value.astype(FLOAT64) if type(value) is TrackedArray and value.type.dtype == INT64 and not value.shape else value
+
+    @staticmethod
+    def table_of(values: Tree) -> tuple[Tree, bool]:
+        """What a loop reads along its turns: an array of the numbers of a list; and whether Python's own are among them."""
+        if type(values) is not list or not any(type(value) is TrackedArray for value in values) or not all(map(is_number, values)):
+            return values, False
+        return array_of(values), any(map(may_be_plain, values))
+
+    @staticmethod
+    def of_table(is_plain: bool, value: Operand) -> Operand:
+        """An entry of it."""
+        return note_plain(value) if is_plain else value
+
+    def row_to_write(self, place: Place, row: Tree) -> Tree:
+        """A row of a table, apart from it."""
+        if type(row) is not TrackedArray or row.type.dtype != FLOAT64 or not row.type.shape:
+            raise self._refuse("writes", place, f"it writes to {getattr(row, 'type', type(row).__name__)}")
+        return row.copy()
 
     @staticmethod
     def zipped(values: Tree, *rows: Operand) -> Over:

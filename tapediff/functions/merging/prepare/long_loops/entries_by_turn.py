@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...nodes import Transformer, assign, call, children, load, near, place, walk, whole_number
+from ...nodes import Transformer, assign, call, children, is_call_of_run_time, load, near, place, walk, whole_number
 from ...rules import ELEMENTWISE, LONG, Broken, Known
 from ...variables import Names, assigned, blocks_of, bound_by, names_outside_indices, read_first, surely_assigned
 from ..containers.growing_lists import appended_to
@@ -99,8 +99,10 @@ def entries_by_turn(facts: Known, node: ast.For) -> TurnEntries | None:
     Raises:
         Broken: it writes or reads them in other ways; the body is spoilt then.
     """
-    stored = stored_to(node.body)
-    appends = {name: s for s in node.body if (name := appended_to(s)) is not None}
+    # What a turn makes for itself it may write to as it likes.
+    own = assigned(node.body) - read_first(node.body)
+    stored = stored_to(node.body) - own
+    appends = {name: s for s in node.body if (name := appended_to(s)) is not None and name not in own}
     if not stored and not appends:
         return None
     counter, step = counter_of(facts, node)
@@ -179,6 +181,8 @@ def _handed_through(facts: Known, value: ast.expr) -> Names:
         part = pending.pop()
         if isinstance(part, ast.Name):
             found.add(part.id)
+        elif isinstance(part, ast.Call) and is_call_of_run_time(part) and part.func.attr == "row_to_write":  # type: ignore[attr-defined]
+            continue
         elif isinstance(part, ast.Call) and facts.is_library(part.func):
             is_new = isinstance(part.func, ast.Attribute) and part.func.attr in ELEMENTWISE
             pending += [] if is_new else [*part.args, *(keyword.value for keyword in part.keywords)]
