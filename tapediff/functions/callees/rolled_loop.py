@@ -10,6 +10,7 @@ from ...ops.control.calls import LOOP
 from ...passes.loops.counted_loops import counted_loops
 from ...passes.loops.distribution.independent_iterations import independent_iterations
 from ...passes.loops.known_conditions import known_conditions
+from ...passes.loops.last_rows import last_rows
 from ...passes.loops.last_values import last_values
 from ...passes.loops.split_constants import split_constants
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
@@ -43,7 +44,8 @@ def _with_loops_prepared(tape: Tape) -> Tape:
     if LOOP in tape.ops:
         tape = dead_code(tape)  # of entries of what a loop gives there may be very many, which nothing reads
     counted = tape if counted_loops.__name__ in settings.left_out else counted_loops(tape)
-    return last_values(known_conditions(counted))
+    used = counted if last_rows.__name__ in settings.left_out else last_rows(counted)
+    return last_values(known_conditions(used))
 
 
 def limited(tape: Tape, save_limit: float, is_whole: bool = False) -> Tape:

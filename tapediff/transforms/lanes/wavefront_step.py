@@ -15,7 +15,7 @@ from ...ir.instruction import BOOL, CONSTANT, INPUT, AnyType, Instruction, Value
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
-from ...ops.arrays.indexing import ASSEMBLE, INDEX
+from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
 from ...ops.arrays.regions import Region, Regions
 from ...ops.control.calls import GET
 from ...ops.elementwise.comparison import SELECT
@@ -157,6 +157,8 @@ class Step(Rewriter):
             return self._entry_of(inputs[0], params[0], offset, when)
         if op is ASSEMBLE and type_.shape:
             return self._of_parts(value, offset, when)
+        if op is REPLACE and type_.shape:
+            return self._of_parts(value, offset, when)
         if op is GET and when.is_told:
             return self._result(params[0], offset, when)
         if op is INPUT and type_.shape and not when.is_told:
@@ -183,14 +185,18 @@ class Step(Rewriter):
         return self.make(op, tuple(self.value(i, offset, when) for i in inputs), params)
 
     def _of_parts(self, value: int, offset: int, when: When) -> int:
-        """The part in which the entry is, chosen by masks; 0 where there is none."""
-        _, parts, (regions, (width,), disjoint), type_, _ = self.table.body.instructions[value]
+        """The part in which the entry is, chosen by masks; where there is none, that of the array in which they are replaced, or 0."""
+        op, parts, params, type_, _ = self.table.body.instructions[value]
+        (width,), regions, disjoint = type_.shape, params[0], op is REPLACE or params[2]
+        whole, parts = (parts[0], parts[1:]) if op is REPLACE else (None, parts)
         if not disjoint or any(r.steps[0] != 1 and r.counts[0] != 1 for r in regions):
             raise NoWavefront
         is_constant = [self.table.body.instructions[p].op is CONSTANT and not self._body_shape(p) for p in parts]
         order = sorted(zip(is_constant, parts, regions), key=lambda part: not part[0])
         is_covered = sum(r.counts[0] for r in regions) == width
-        chosen = None if is_covered else self.constant(0, ValueType((), type_.dtype))
+        chosen = None
+        if not is_covered:
+            chosen = self.constant(0, ValueType((), type_.dtype)) if whole is None else self.value(whole, offset, when)
         for _, part, region in order:
             (start,), (count,) = region.starts, region.counts
             inside = (self.at + offset >= start) & (self.at + offset < start + count)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ...nodes import ARITHMETIC, Transformer, copied, load, near, walk
+from ...nodes import ARITHMETIC, Transformer, copied, is_call_of_run_time, load, near, walk
 from ...rules import Known
 from ...variables import Names, assigned, reads
 from .entries_by_turn import changes_in_place, stored_to
@@ -28,7 +28,7 @@ def fixed_reads(facts: Known, node: ast.For) -> list[ast.stmt]:
     """Rewrites such reads in the body of a loop, in place; gives the statements before it."""
     bound, parts = assigned([node]), [part for statement in node.body for part in walk(statement)]
     calls = [part for part in parts if isinstance(part, ast.Call)]
-    only_library = all(facts.is_library(part.func) for part in calls)
+    only_library = all(is_call_of_run_time(part) or facts.is_library(part.func) for part in calls)
     bases = {part.value for part in parts if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load)}
     others = {part.id for part in parts if isinstance(part, ast.Name) and part not in bases} | stored_to(node.body) | bound
 
