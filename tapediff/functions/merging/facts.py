@@ -17,6 +17,7 @@ from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, sur
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
+from .prepare.long_loops.own_lists import append_to_own_lists
 from .prepare.long_loops.peeled import with_peeled_turns
 from .prepare.long_loops.rows_of_tables import rows_of_tables
 from .prepare.long_loops.tables import lists_as_tables
@@ -142,12 +143,13 @@ class Facts:
     def _entries_by_turn(self) -> dict[ast.For, TurnEntries]:
         """The long loops of which turns write entries of arrays and lists."""
         found: dict[ast.For, TurnEntries] = {}
-        pending = [self.body]
+        pending, loops = [self.body], list[ast.For]()
         while pending:
             block = pending.pop()
             for k in range(len(block) - 1, -1, -1):
                 node = block[k]
                 if isinstance(node, ast.For) and self.is_long(node):
+                    loops.append(node)
                     before, after = rows_of_tables(self, node)
                     try:
                         windows_by_turn(self, node)
@@ -159,6 +161,8 @@ class Facts:
                     if made is not None:
                         found[node] = made
                 pending += blocks_of(node)
+        for node in loops:
+            append_to_own_lists(node)
         return found
 
     def is_own(self, name: str) -> bool:

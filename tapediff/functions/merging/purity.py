@@ -19,6 +19,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import Replacement
 from .nodes import WHOLE, Placed, Transformer, call, children, is_call_of_run_time, is_helper, near, place
 from .rules import Broken
+from .variables import Names
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Pass, ast.Break, ast.Continue, ast.Return)
 
@@ -27,8 +28,11 @@ _REFUSED = (
 )  # fmt: skip
 
 
-def check_statements(body: Sequence[ast.stmt]) -> None:
+def check_statements(body: Sequence[ast.stmt], own: Names = frozenset()) -> None:
     """Raise unless statements only compute values and assign them to variables.
+
+    Args:
+        own: variables for whose arrays and lists they may have other entries, as nothing else knows these.
 
     Raises:
         Broken: with the first that does something else.
@@ -38,7 +42,7 @@ def check_statements(body: Sequence[ast.stmt]) -> None:
         node = pending.pop()
         if isinstance(node, ast.stmt):
             is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-            if not isinstance(node, _STATEMENTS) and not is_text:
+            if not isinstance(node, _STATEMENTS) and not is_text and not (own and is_own_append(node)):
                 raise Broken("assignments", node, ast.unparse(node).split("\n")[0])
             if isinstance(node, (ast.For, ast.While)) and node.orelse:
                 raise Broken("jumps", node, "a loop has an else")
@@ -47,6 +51,9 @@ def check_statements(body: Sequence[ast.stmt]) -> None:
         elif isinstance(node, _REFUSED):
             raise Broken("calls", node, ast.unparse(node))
         elif isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load) and not is_of_copy(node):
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in own:
+                pending += children(node)
+                continue
             raise Broken("assignments", node, f"it assigns to {ast.unparse(node)}")
         elif isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             if not all(isinstance(c, ast.Constant) for c in node.comparators):
@@ -54,6 +61,12 @@ def check_statements(body: Sequence[ast.stmt]) -> None:
         elif isinstance(node, ast.Call) and any(k.arg in (None, "out", "where") for k in node.keywords):
             raise Broken("calls", node, f"it calls {ast.unparse(node)}")
         pending += children(node)
+
+
+def is_own_append(node: ast.stmt) -> bool:
+    """Whether a statement appends to a list that the turn of a loop has made; see prepare/long_loops/own_lists.py."""
+    made = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(made, ast.Call) and is_call_of_run_time(made) and made.func.attr == "append_own"  # type: ignore[attr-defined]
 
 
 def is_of_copy(node: ast.Attribute | ast.Subscript) -> bool:
@@ -193,7 +206,7 @@ def is_pure(function: Tree, count: int = 0) -> bool:
         # np.frompyfunc makes ufuncs of Python's functions. After the operands come arrays to write to.
         return any(is_of_library(function, library) for library in ("numpy", "scipy.special")) and count <= function.nin
     if type(function) in (BuiltinFunctionType, BuiltinMethodType) and getattr(function, "__self__", None).__class__ is type(builtins):
-        return module == "math"
+        return module == "math" or (name in _MAKERS and is_of_library(function, "numpy"))
     if type(function).__module__.startswith("tapediff.functions"):
         return True
     # While something is recorded, functions of math and some of NumPy's are replaced.
@@ -234,6 +247,9 @@ _OPERANDS_OF = dict.fromkeys(
     "dot outer concatenate stack round around argmax argmin any all max min amax amin nanmax nanmin median ptp choose".split(), 2
 ) | {"isneginf": 1, "isposinf": 1, "fix": 1}
 
+
+# NumPy's functions that make arrays, and are written in C.
+_MAKERS = frozenset("zeros empty arange array asarray".split())
 
 # NumPy's functions that write into their arguments, look at more than them, or call back.
 _CHANGES = frozenset(

@@ -38,7 +38,7 @@ from .selects import Select
 from .uses.climb import LARGEST_EXPONENT
 from .uses.contexts import flags
 from .uses.kinds import is_one, is_store
-from .variables import Names, assigned
+from .variables import Names, assigned, read_first
 
 # In reports.
 SELECT = "a select"
@@ -165,7 +165,7 @@ class Rewriter:
         try:
             if node.orelse or has_jump(node.body, JUMPS):
                 raise Broken("jumps", node, "a jump leaves the loop")
-            check_statements(node.body)
+            check_statements(node.body, assigned(node.body) - read_first(node.body))
             if decides_by_turn(facts, node):
                 raise Broken("guards", node, "the number of a turn decides what it does")
             names, new = facts.handed_on(node)

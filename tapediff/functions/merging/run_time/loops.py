@@ -189,7 +189,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             finally:
                 self.open_turns -= 1
             self._check_kept(place, written, kept)
-            if not state_read.is_same():
+            if not (state_read.is_same() and state_read.are_arrays_same()):
                 raise self._refuse("containers", place, "a turn changes what is outside of it")
             lists.check(given, after_turn)
             found = tuple(self._carry(place, v, f) for v, f in zip(lists.as_arrays(after_turn), flags))

@@ -152,6 +152,11 @@ class TurnEntries(Refusing):
         """An entry of it."""
         return note_plain(value) if is_plain else value
 
+    @staticmethod
+    def append_own(values: list[Tree], value: Tree) -> None:
+        """values.append(value), of a list that the turn has made."""
+        values.append(value)
+
     def row_to_write(self, place: Place, row: Tree) -> Tree:
         """A row of a table, apart from it."""
         if type(row) is not TrackedArray or row.type.dtype != FLOAT64 or not row.type.shape:
