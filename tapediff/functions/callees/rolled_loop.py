@@ -34,7 +34,7 @@ def rolled(tape: Tape) -> Tape:
         tape = _with_loops_prepared(spliced(tape))
         if independent_iterations.__name__ not in settings.left_out:
             tape = independent_iterations(tape)
-        known = _with_states(tape) or _rolled(run_passes(tape, STRAIGHTEN))
+        known = _with_states(tape) or _rolled(_straightened(tape))
         whole.derived["rolled"] = known
     return known
 
@@ -44,8 +44,13 @@ def _with_loops_prepared(tape: Tape) -> Tape:
     if LOOP in tape.ops:
         tape = dead_code(tape)  # of entries of what a loop gives there may be very many, which nothing reads
     counted = tape if counted_loops.__name__ in settings.left_out else counted_loops(tape)
-    used = counted if last_rows.__name__ in settings.left_out else last_rows(counted)
-    return last_values(known_conditions(used))
+    return last_values(known_conditions(counted))
+
+
+def _straightened(tape: Tape) -> Tape:
+    """The tape whose entries are read where they are computed."""
+    straight = run_passes(tape, STRAIGHTEN)
+    return straight if last_rows.__name__ in settings.left_out else last_rows(straight)
 
 
 def limited(tape: Tape, save_limit: float, is_whole: bool = False) -> Tape:
@@ -62,7 +67,7 @@ def _rolled_whole(tape: Tape) -> Tape:
 
     known = tape.derived.get("rolled whole")
     if known is None:
-        straight = run_passes(_with_loops_prepared(spliced(tape)), STRAIGHTEN)
+        straight = _straightened(_with_loops_prepared(spliced(tape)))
         known = tape.derived["rolled whole"] = dead_code(reroll(straight, callee_of, is_whole=True))
     return known
 
@@ -121,4 +126,4 @@ def prepared(tape: Tape) -> Tape:
 
 def prepared_straight(tape: Tape) -> Tape:
     """The same with its Python loops as they were recorded."""
-    return run_passes(run_passes(_with_loops_prepared(spliced(tape)), STRAIGHTEN), REFINE)
+    return run_passes(_straightened(_with_loops_prepared(spliced(tape))), REFINE)
