@@ -25,6 +25,7 @@ from ...ops.arrays.shape import RESHAPE
 from ...ops.control.calls import GET, LOOP, LoopForm
 from ..map_rows import LoopCallee, map_rows, reached_from
 from .body_parts import emit_loop, part_of_body
+from .rows_in_cells import rows_in_cells
 from .skewed import box, joined, part_of, straightened
 from .tables import Table, needed_for, table_of
 from .wavefront_step import NoWavefront, Step
@@ -70,7 +71,9 @@ def _replacement(loop: Instruction, loop_callee: LoopCallee) -> Tape | Param | N
     """A tape that does what a loop does, or another callee for it, if there are tables in its body; None where it stays as it is."""
     table = table_of(loop, min(STEP))
     if table is not None:
-        return _as_wavefront(table, loop_callee)
+        made = _as_wavefront(table, loop_callee)
+        other = None if made is not None else rows_in_cells(table, loop_callee)
+        return made if other is None else _as_wavefront(other, loop_callee)
     body = loop.params[0].only_tape()
     if body is None or not any(i.op is LOOP for i in body.instructions):
         return None
