@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..base.settings import settings
 from ..ir.tape import Tape
 from .loops.hoist_from_loops import hoist_from_loops
-from .loops.peel_last_iterations import peel_last_iterations
+from .loops.last_iterations.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
 from .loops.saved_carries import drop_saved_carries, save_carries
 from .parts.join_parts import join_parts

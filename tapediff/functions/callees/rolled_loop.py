@@ -10,8 +10,8 @@ from ...ops.control.calls import LOOP
 from ...passes.loops.counted_loops import counted_loops
 from ...passes.loops.distribution.independent_iterations import independent_iterations
 from ...passes.loops.known_conditions import known_conditions
-from ...passes.loops.last_rows import last_rows
-from ...passes.loops.last_values import last_values
+from ...passes.loops.last_iterations.last_rows import last_rows
+from ...passes.loops.last_iterations.last_values import last_values
 from ...passes.loops.split_constants import split_constants
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
 from ...passes.rolling.shrinking_arrays import shrinking_arrays

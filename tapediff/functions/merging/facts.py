@@ -17,7 +17,7 @@ from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, sur
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
-from .prepare.long_loops.own_lists import append_to_own_lists
+from .prepare.long_loops.own_arrays import append_to_own_lists
 from .prepare.long_loops.peeled import with_peeled_turns
 from .prepare.long_loops.rows_of_tables import rows_of_tables
 from .prepare.long_loops.tables import lists_as_tables
@@ -162,7 +162,7 @@ class Facts:
                         found[node] = made
                 pending += blocks_of(node)
         for node in loops:
-            append_to_own_lists(node)
+            append_to_own_lists(self, node)
         return found
 
     def is_own(self, name: str) -> bool:

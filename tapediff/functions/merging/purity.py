@@ -64,7 +64,7 @@ def check_statements(body: Sequence[ast.stmt], own: Names = frozenset()) -> None
 
 
 def is_own_append(node: ast.stmt) -> bool:
-    """Whether a statement appends to a list that the turn of a loop has made; see prepare/long_loops/own_lists.py."""
+    """Whether a statement appends to a list that the turn of a loop has made; see prepare/long_loops/own_arrays.py."""
     made = node.value if isinstance(node, ast.Expr) else None
     return isinstance(made, ast.Call) and is_call_of_run_time(made) and made.func.attr == "append_own"  # type: ignore[attr-defined]
 

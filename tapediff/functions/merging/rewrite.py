@@ -28,6 +28,7 @@ from .nodes import (
 )
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
+from .prepare.long_loops.own_arrays import own_arrays
 from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, gone_over
 from .prepare.loop_exits import tells_of_exits
 from .prepare.source import Definition
@@ -38,7 +39,7 @@ from .selects import Select
 from .uses.climb import LARGEST_EXPONENT
 from .uses.contexts import flags
 from .uses.kinds import is_one, is_store
-from .variables import Names, assigned, read_first
+from .variables import Names, assigned
 
 # In reports.
 SELECT = "a select"
@@ -165,7 +166,7 @@ class Rewriter:
         try:
             if node.orelse or has_jump(node.body, JUMPS):
                 raise Broken("jumps", node, "a jump leaves the loop")
-            check_statements(node.body, assigned(node.body) - read_first(node.body))
+            check_statements(node.body, own_arrays(facts, node.body))
             if decides_by_turn(facts, node):
                 raise Broken("guards", node, "the number of a turn decides what it does")
             names, new = facts.handed_on(node)

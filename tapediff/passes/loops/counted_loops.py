@@ -139,7 +139,10 @@ def _made(
     callee: Callee, body: Tape, form: LoopForm, starts: dict[int, int], steps: dict[int, int], rows: dict[int, np.ndarray],
     tables: dict[int, np.ndarray], is_new: bool,
 ) -> Plan | None:  # fmt: skip
-    """`rows`, `tables`: the constants of whole numbers and bools among the streams, and among what is the same at every iteration. `is_new`: the body has other loops by now."""
+    """`rows`, `tables`: the constants of whole numbers and bools among the streams, and among what is the same at every iteration.
+
+    `is_new`: the body has other loops by now.
+    """
     assert form.length is not None
     tables = tables | {n: i.params[0] for n, i in enumerate(body.instructions) if _is_table(i)}
     turns = np.arange(form.length, dtype=np.int64)

@@ -43,7 +43,8 @@ class CarriedLists(Refusing):
 
     def _array(self, value: Tree, length: int) -> Operand:
         if type(value) is not list or len(value) != length:
-            raise self._refuse("containers", self._place, f"a list of {length} numbers becomes {type(value).__name__}, or longer or shorter")
+            what = f"one of {len(value)}" if type(value) is list else type(value).__name__
+            raise self._refuse("containers", self._place, f"a turn makes a list of {length} numbers {what}")
         if not all(map(is_number, value)):
             raise self._refuse("containers", self._place, "a list that turns hand on has other entries than numbers")
         return array_of(value)

@@ -23,6 +23,7 @@ from ...nodes import Transformer, assign, call, children, is_call_of_run_time, l
 from ...rules import ELEMENTWISE, LONG, Broken, Known
 from ...variables import Names, assigned, blocks_of, bound_by, names_outside_indices, read_first, surely_assigned
 from ..containers.growing_lists import appended_to
+from .own_arrays import own_arrays
 from .which_loops import gone_over
 
 # So many entries before the newest one are carried from turn to turn.
@@ -100,7 +101,7 @@ def entries_by_turn(facts: Known, node: ast.For) -> TurnEntries | None:
         Broken: it writes or reads them in other ways; the body is spoilt then.
     """
     # What a turn makes for itself it may write to as it likes.
-    own = assigned(node.body) - read_first(node.body)
+    own = own_arrays(facts, node.body)
     stored = stored_to(node.body) - own
     appends = {name: s for s in node.body if (name := appended_to(s)) is not None and name not in own}
     if not stored and not appends:

@@ -19,7 +19,6 @@ from ...rules import Known
 from ...variables import Names, assigned, reads
 from .entries_by_turn import changes_in_place, stored_to
 
-
 # So begin the names of their variables.
 FIXED = ".fixed"
 

@@ -24,9 +24,9 @@ def lists_as_tables(facts: Known, node: ast.For) -> list[ast.stmt]:
     if not counter:
         return []
     parts = [part for statement in node.body for part in walk(statement)]
-    found = [part for part in parts if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and counter in reads(part.slice)]
-    names = {part.value.id for part in found if isinstance(part.value, ast.Name)} - assigned([node])
-    bases = {part.value for part in parts if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load)}
+    entries = [part for part in parts if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name)]
+    names = {part.value.id for part in entries if isinstance(part.value, ast.Name) and counter in reads(part.slice)} - assigned([node])
+    bases = {part.value for part in entries if isinstance(part.ctx, ast.Load)}
     used = {part.id for part in parts if isinstance(part, ast.Name) and part not in bases}
     names = {name for name in names - used if facts.is_own(name) and (not name.startswith(".") or name.startswith(FIXED))}
     if not names:

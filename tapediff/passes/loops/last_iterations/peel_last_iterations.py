@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...ir.instruction import Instruction, TupleType, ValueType
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
-from ...ops.arrays.shape import RESHAPE
-from ...ops.control.callee import Callee
-from ...ops.control.calls import CALL, GET, LOOP, RECALL, LoopCotangents, LoopForm, loop_items
-from ..activity import active_values
-from ..simplify.dead_code import dead_code
+from ....ir.instruction import Instruction, TupleType, ValueType
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
+from ....ops.arrays.shape import RESHAPE
+from ....ops.control.callee import Callee
+from ....ops.control.calls import CALL, GET, LOOP, RECALL, LoopCotangents, LoopForm, loop_items
+from ...activity import active_values
+from ...simplify.dead_code import dead_code
 
 # Of shorter loops the body would be twice there for little.
 FEWEST_ITERATIONS = 16

@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from ...ir.instruction import Instruction, TupleType, item_types
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops.arrays.indexing import INDEX, Region
-from ...ops.control.callee import Callee
-from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
-from ..simplify.dead_code import dead_code
+from ....ir.instruction import Instruction, TupleType, item_types
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops.arrays.indexing import INDEX, Region
+from ....ops.control.callee import Callee
+from ....ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ...simplify.dead_code import dead_code
 
 
 def last_rows(tape: Tape) -> Tape:

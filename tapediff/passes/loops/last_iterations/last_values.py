@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...ir.instruction import CONSTANT, INPUT, Instruction, Primitive, TupleType
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops import Elementwise
-from ...ops.arrays.shape import RESHAPE
-from ...ops.control.callee import Callee
-from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
-from ...ops.elementwise.arithmetic import CONVERT
-from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, SELECT
-from ..activity import active_values
-from ..simplify.dead_code import dead_code
+from ....ir.instruction import CONSTANT, INPUT, Instruction, Primitive, TupleType
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops import Elementwise
+from ....ops.arrays.shape import RESHAPE
+from ....ops.control.callee import Callee
+from ....ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ....ops.elementwise.arithmetic import CONVERT
+from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, SELECT
+from ...activity import active_values
+from ...simplify.dead_code import dead_code
 
 # Larger bodies are left as they are.
 LARGEST_BODY = 1000
