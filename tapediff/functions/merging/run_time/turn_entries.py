@@ -10,7 +10,7 @@ import numpy as np
 
 from ....base.current_recording import current_recorder
 from ....ir.auxiliary import EMPTY_CELL
-from ....ir.instruction import FLOAT64, INPUT, INT64, Operand, Tree
+from ....ir.instruction import FLOAT64, INT64, Operand, Tree
 from ....numpy_api.joining import stack
 from ....recording.arrays.numbers import all_entries
 from ....recording.arrays.tracked import TrackedArray
@@ -105,7 +105,8 @@ class TurnEntries(Refusing):
         require_filled(array)
         if type(array) is not TrackedArray or array.type.dtype != FLOAT64 or array.ndim <= len(column.rest):
             raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
-        is_outside = self.open_turns and not _is_made_here(array)
+        # What a turn writes to it has made, by its text.
+        is_outside = self.open_turns and (array._recorder is not current_recorder() or array._view is not None)
         if is_outside or start is None or written is None or any(k >= n for k, n in zip(column.rest, array.shape[1:])):
             raise self._refuse("writes", place, "it writes to an array that a turn of another loop has not made, or beyond its end")
         ends = start + written, start + written + column.step * (length - 1)
@@ -157,10 +158,12 @@ class TurnEntries(Refusing):
         """values.append(value), of a list that the turn has made."""
         values.append(value)
 
-    def row_to_write(self, place: Place, row: Tree) -> Tree:
-        """A row of a table, apart from it."""
+    def row_to_write(self, place: Place, row: Tree, others: Sequence[int], table: Tree = None) -> Tree:
+        """A row of a table, apart from it. `others`: how far from it are rows that are read."""
         if type(row) is not TrackedArray or row.type.dtype != FLOAT64 or not row.type.shape:
             raise self._refuse("writes", place, f"it writes to {getattr(row, 'type', type(row).__name__)}")
+        if table is not None and any(by % len(table) == 0 for by in others):
+            raise self._refuse("writes", place, "rows of a table that it reads and writes are the same")
         return row.copy()
 
     @staticmethod
@@ -204,12 +207,6 @@ class TurnEntries(Refusing):
             assert column.written is not None
             rows = np.stack(entries) if type(entries) is list else entries
             column.array[(_part(start + column.written, len(rows), column.step), *column.rest)] = rows
-
-
-def _is_made_here(array: TrackedArray) -> bool:
-    """Whether an array was made in the turn that is being recorded, so that nothing else sees it."""
-    recorder = current_recorder()
-    return array._recorder is recorder and array._view is None and array._recorder.instructions[array._id].op is not INPUT
 
 
 def _newest(column: Column, start: int | None, turns: int) -> Operand:

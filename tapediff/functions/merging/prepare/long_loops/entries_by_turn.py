@@ -26,6 +26,9 @@ from ..containers.growing_lists import appended_to
 from .own_arrays import own_arrays
 from .which_loops import gone_over
 
+# So begin the names of rows of tables that turns write.
+ROW = ".row"
+
 # So many entries before the newest one are carried from turn to turn.
 MOST_BEFORE = 16
 
@@ -162,8 +165,8 @@ def changes_in_place(facts: Known, body: Sequence[ast.stmt], is_meant: Callable[
     bound: list[Names] = []
     for part in parts:
         if isinstance(part, (ast.Assign, ast.AnnAssign)) and part.value is not None:
-            given = _handed_through(facts, part.value)
-            bound += [given | names_outside_indices(t) for t in (part.targets if isinstance(part, ast.Assign) else [part.target])]
+            given, targets = _handed_through(facts, part.value), part.targets if isinstance(part, ast.Assign) else [part.target]
+            bound += [given | names_outside_indices(target) for target in targets if not _is_entry_of_row(target)]
         elif isinstance(part, ast.For):
             bound.append(_handed_through(facts, part.iter) | names_outside_indices(part.target))
     shared = {name for names in bound for name in names if is_meant(name)}
@@ -172,6 +175,11 @@ def changes_in_place(facts: Known, body: Sequence[ast.stmt], is_meant: Callable[
         count = len(shared)
         shared.update(name for names in bound if not shared.isdisjoint(names) for name in names)
     return any(isinstance(part, ast.AugAssign) and not shared.isdisjoint(names_outside_indices(part.target)) for part in parts)
+
+
+def _is_entry_of_row(target: ast.expr) -> bool:
+    """Whether an assignment is to an entry of a row, which gets the numbers and not the array; see rows_of_tables.py."""
+    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id.startswith(ROW)
 
 
 def _handed_through(facts: Known, value: ast.expr) -> Names:

@@ -52,8 +52,9 @@ def _is_made(facts: Known, value: ast.expr) -> bool:
 
 
 # Functions that make new arrays and lists, called without `out`, `copy` and the like.
-_MAKERS = frozenset("zeros ones empty full zeros_like ones_like empty_like full_like arange linspace array eye copy list".split())
-_MAKERS |= ELEMENTWISE.keys()
+_MAKERS = ELEMENTWISE.keys() | frozenset(
+    "zeros ones empty full zeros_like ones_like empty_like full_like arange linspace array eye copy list".split()
+)
 
 
 def append_to_own_lists(facts: Known, node: ast.For) -> None:

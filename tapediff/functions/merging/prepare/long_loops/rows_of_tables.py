@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import ast
 
-from ...nodes import Transformer, assign, call, load, near, place, walk, whole_number
-from ...rules import LONG, Known
+from ...nodes import Transformer, assign, call, children, load, near, place, walk, whole_number
+from ...rules import ELEMENTWISE, LONG, Known
 from ...variables import assigned
-from .entries_by_turn import counter_of, offset_from
+from .entries_by_turn import MOST_BEFORE, ROW, counter_of, offset_from
 
 
 def rows_of_tables(facts: Known, node: ast.For) -> tuple[list[ast.stmt], list[ast.stmt]]:
@@ -41,9 +41,12 @@ def rows_of_tables(facts: Known, node: ast.For) -> tuple[list[ast.stmt], list[as
         if None in offsets or len(written) != 1:
             continue
         (row,) = written
-        if any(len(_parts(access)) == 1 for offset, access in zip(offsets, accesses) if offset == row):
+        if any(abs((offset or 0) - (row or 0)) > MOST_BEFORE for offset in offsets):
             continue
-        rows = _Rows(name, variable, facts.number())
+        whole = {access for offset, access in zip(offsets, accesses) if offset == row and len(_parts(access)) == 1}
+        if not {access for access in whole if isinstance(access.ctx, ast.Load)} <= _used_up(facts, node):
+            continue
+        rows = _Rows(name, variable, facts.number(), variable != counter)
         node.body = [rows.visit(statement) for statement in node.body]
         start, end = rows.around(row or 0, {offset or 0 for offset in offsets}, node)
         if variable == counter:
@@ -66,6 +69,22 @@ def _tables(node: ast.For) -> dict[str, list[ast.Subscript]]:
     return {name: accesses for name, accesses in found.items() if name not in others and any(map(_is_entry, accesses))}
 
 
+# Functions that give something else than what they are given, or a part of it.
+_CONSUMING = ELEMENTWISE.keys() | frozenset("sum max min mean prod dot any all var std argmax argmin linalg.norm norm".split())
+
+
+def _used_up(facts: Known, node: ast.For) -> set[ast.AST]:
+    """The operands of arithmetic and of functions that make something new of them: they are no other name of an array."""
+    found: set[ast.AST] = set()
+    for part in (part for statement in node.body for part in walk(statement)):
+        if isinstance(part, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+            found.update(children(part))
+        elif isinstance(part, ast.Call) and facts.is_library(part.func) and isinstance(part.func, ast.Attribute):
+            if part.func.attr in _CONSUMING:
+                found.update(part.args)
+    return found
+
+
 def _parts(access: ast.Subscript) -> list[ast.expr]:
     return list(access.slice.elts) if isinstance(access.slice, ast.Tuple) else [access.slice]
 
@@ -77,13 +96,13 @@ def _is_entry(access: ast.Subscript) -> bool:
 
 
 class _Rows(Transformer):
-    """Accesses to a table as accesses to its rows."""
+    """Accesses to a table as accesses to its rows. `is_before`: these are taken once, before the loop."""
 
-    def __init__(self, table: str, variable: str, number: int) -> None:
-        self._table, self._variable, self._number = table, variable, number
+    def __init__(self, table: str, variable: str, number: int, is_before: bool) -> None:
+        self._table, self._variable, self._number, self._is_before = table, variable, number, is_before
 
     def _row(self, offset: int) -> str:
-        return f".row{self._number}.{self._table}{offset:+}"
+        return f"{ROW}{self._number}.{self._table}{offset:+}"
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
@@ -91,8 +110,9 @@ class _Rows(Transformer):
             return node
         first, *rest = _parts(node)
         row = load(self._row(offset_from(first, self._variable) or 0))
-        if not rest:
+        if not rest and isinstance(node.ctx, ast.Load):
             return near(row, node)
+        rest = rest or [ast.Slice()]
         index = rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load())
         return near(ast.copy_location(ast.Subscript(row, index, node.ctx), node), node)
 
@@ -102,7 +122,10 @@ class _Rows(Transformer):
         for offset in sorted(offsets):
             row: ast.expr = self._access(offset, ast.Load())
             if offset == written:
-                row = call("row_to_write", [place(node, LONG), row], node)
+                # Of a long loop that writes each row, the table has more rows than these are apart.
+                table = [load(self._table)] if self._is_before else []
+                others = ast.Tuple([ast.Constant(other - written) for other in sorted(offsets - {written})], ast.Load())
+                row = call("row_to_write", [place(node, LONG), row, others, *table], node)
             start.append(assign(self._row(offset), row, node))
         end = near(ast.Assign([self._access(written, ast.Store())], load(self._row(written))), node)
         return start, [near(ast.copy_location(end, node), node)]
