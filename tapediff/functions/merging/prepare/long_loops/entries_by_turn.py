@@ -174,7 +174,8 @@ def changes_in_place(facts: Known, body: Sequence[ast.stmt], is_meant: Callable[
     while count < len(shared):
         count = len(shared)
         shared.update(name for names in bound if not shared.isdisjoint(names) for name in names)
-    return any(isinstance(part, ast.AugAssign) and not shared.isdisjoint(names_outside_indices(part.target)) for part in parts)
+    changed = [part.target for part in parts if isinstance(part, ast.AugAssign) and not _is_entry_of_row(part.target)]
+    return any(not shared.isdisjoint(names_outside_indices(target)) for target in changed)
 
 
 def _is_entry_of_row(target: ast.expr) -> bool:
