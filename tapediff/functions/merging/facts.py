@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import CodeType, ModuleType
 
 from .nodes import walk
@@ -50,8 +51,10 @@ class Facts:
         look_into: the node of a function that this one calls, if it may be looked into.
         results_are_data: see Contexts.
         long_loops: the lines of `for` loops of which one turn is recorded.
+        modules: the modules that arguments stand for unless they are given, as in `def f(x, np=numpy)`.
 
     Attributes:
+        modules: those of them that the function does not bind otherwise; it asks when it is called whether they are meant.
         body: its statements.
         loops: those that were rewritten.
         all_or_nothing: branches and loops that were rewritten so that they must be merged.
@@ -69,7 +72,7 @@ class Facts:
     def __init__(
         self, definition: Definition, code: CodeType, resolve: Resolve, lines: Collection[int], look_ups: frozenset[int],
         may_merge: Callable[[Place], bool], lines_of: Callable[[CodeType], Collection[int]], look_into: LookInto, results_are_data: bool,
-        long_loops: Collection[int] = (),
+        long_loops: Collection[int] = (), modules: Mapping[str, ModuleType] = {},
     ) -> None:  # fmt: skip
         self._long_loops = long_loops
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
@@ -77,6 +80,8 @@ class Facts:
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
         self._resolve = resolve
+        taken = Counter(part.arg for part in walk(definition) if isinstance(part, ast.arg))
+        self.modules = {name: module for name, module in modules.items() if taken[name] == 1 and name not in stored}
         self.sites: dict[Place, str] = {}
         self.breaches: list[Breach] = []
         self.divisors: set[tuple[int, ...]] = set()
@@ -197,7 +202,7 @@ class Facts:
 
     def resolve(self, name: str) -> object:
         """The object that a name stands for now; None for variables."""
-        return None if name in self.variables else self._resolve(name)
+        return self.modules.get(name) if name in self.variables else self._resolve(name)
 
     def is_builtin(self, node: ast.expr, *wanted: object) -> bool:
         """Whether an expression is a call of one of these functions, by its name."""

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from ...base.source_location import Site, is_library_file
@@ -336,7 +336,8 @@ class MergedFunctions:
         given = self._lines_of(code), self._look_ups_of(code)
         look_into = partial(asked.look_into, partial(self._may_look_into, known))
         long_loops = self.long_loops.get(code, frozenset())
-        facts = Facts(definition, code, resolve, *given, may_merge, lines_of, look_into, code in self._results_are_data, long_loops)
+        is_data, modules = code in self._results_are_data, _modules_of(function)
+        facts = Facts(definition, code, resolve, *given, may_merge, lines_of, look_into, is_data, long_loops, modules)
         calls_helpers = self._calls_helpers(code)
         return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 
@@ -447,6 +448,14 @@ def _inner(code: CodeType, is_part: Callable[[str], bool]) -> list[CodeType]:
 
 
 _COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
+
+
+def _modules_of(function: FunctionType) -> dict[str, ModuleType]:
+    """The arguments of a function that are modules unless they are given."""
+    code, given = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount][code.co_argcount - len(given) :]
+    found = {**dict(zip(names, given)), **(function.__kwdefaults__ or {})}
+    return {name: value for name, value in found.items() if type(value) is ModuleType}
 
 
 def _named(known: Mapping[str, object], name: str) -> object:

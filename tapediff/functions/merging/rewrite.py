@@ -77,6 +77,8 @@ class Rewriter:
             assert isinstance(only, ast.Return), "expressions stay expressions"
             definition.body = only.value or definition.body
         else:
+            asked = [(load(name), ast.Constant(module.__name__)) for name, module in facts.modules.items()]
+            body = [*(near(ast.Expr(call("require_module", each, definition)), definition) for each in asked), *body]
             definition.body, definition.decorator_list, definition.returns = body, [], None
         definition = PlainErrors(facts, definition, self._all).visit(definition)
         gathers = Gathers(facts.looks_up, facts.had_look_up, facts.may_merge)

@@ -109,6 +109,8 @@ class LongLoops:
 
 def _repeated_guards(recorder: Recorder) -> list[Guard]:
     """The guards of lines that have looked at values more than once, so that they stand in loops."""
+    if not recorder.guard_count:
+        return []  # without making the instructions
     guards = Tape(tuple(recorder.instructions), tuple(recorder.inputs), (), recorder.name).guards
     times = Counter(guard.site for guard in guards)
     return [guard for guard in guards if times[guard.site] > 1]

@@ -21,8 +21,10 @@ POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.9]])
 def short_recordings_are_long(monkeypatch):
     monkeypatch.setattr(record, "LONG", 300)
     monkeypatch.setattr(record_path, "LONG", 300)
-    for module in (which_loops, entries, loops, turn_entries):
+    for module in (which_loops, loops, turn_entries):
         monkeypatch.setattr(module, "SHORTEST", 20)
+    for module in (which_loops, entries):
+        monkeypatch.setattr(module, "SHORTEST_OF_NEST", 20)
 
 
 def name_of(f):

@@ -10,7 +10,7 @@ import numpy as np
 from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import may_be_plain, note_plain
-from ..prepare.long_loops.which_loops import SHORTEST
+from ..prepare.long_loops.which_loops import SHORTEST_OF_NEST
 from .carried_lists import array_of, is_number
 
 # Loops over longer ranges are recorded turn by turn: their entries would take half a gigabyte.
@@ -74,7 +74,7 @@ def counted(values: Tree) -> Count:
 def entries_of(values: Tree) -> Entries | None:
     """What a loop goes over; None where that is not known, or short."""
     found = _of_over(values) if type(values) is Over else _of_values(values)
-    return None if found is None or found.length < SHORTEST else found
+    return None if found is None or found.length < SHORTEST_OF_NEST else found
 
 
 def _of_values(values: Tree) -> Entries | None:
@@ -83,7 +83,7 @@ def _of_values(values: Tree) -> Entries | None:
         return None if len(values) > LONGEST_RANGE else _of_array(np.arange(values.start, values.stop, values.step, dtype=np.int64), False)
     if kind is np.ndarray or kind is TrackedArray:
         return _of_array(values, False) if values.ndim and values.dtype in _DTYPES else None
-    if kind in (list, tuple) and len(values) >= SHORTEST:
+    if kind in (list, tuple) and len(values) >= SHORTEST_OF_NEST:
         kinds = set(map(type, values))
         if kinds in ({float}, {int}, {np.float64}):
             array = np.array(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Hashable
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 
@@ -163,6 +164,12 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         return _without_plain_numbers(function) if is_unchecked else merged
 
     # Calls
+
+    def require_module(self, given: Tree, name: str) -> None:
+        """Refuse all of a function whose argument is not the module that it stands for by default."""
+        if given is not sys.modules.get(name):
+            line = self._code.co_firstlineno
+            raise self._refuse("calls", (line, 0), f"it is called with {given!r} in place of {name}", is_all=True)
 
     def pure(self, place: Place, function: Tree, count: int) -> Tree:
         """A function that computes values and nothing else, called with so many positional arguments."""

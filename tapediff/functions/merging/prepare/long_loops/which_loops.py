@@ -21,8 +21,9 @@ from ..source import NoSource, definition_of
 from .comprehensions import Comprehension
 from .counted_whiles import counted
 
-# Loops of fewer turns are recorded turn by turn.
+# Loops of fewer turns are recorded turn by turn, unless they are in a nest of loops that has very many turns in all.
 SHORTEST = 200
+SHORTEST_OF_NEST, LONG_NEST = 50, 5_000
 
 Loop: TypeAlias = ast.For | ast.While | Comprehension
 
@@ -46,14 +47,34 @@ def loops_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> list[L
         inner = [part for part in children(node) if not isinstance(part, (ast.FunctionDef, ast.Lambda, ast.AsyncFunctionDef, ast.ClassDef))]
         for part in inner:
             if isinstance(part, _LOOPS) and part.lineno <= line <= (part.end_lineno or part.lineno):
-                loops = [loop for loop in walk(part) if isinstance(loop, _LOOPS)]
-                found += [loop for loop in loops if (turns := _turns_of(loop, names)) is None or turns >= SHORTEST]
+                found += _long_loops(part, names)
             else:
                 pending.append(part)
     return found
 
 
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
+
+
+def _long_loops(outermost: Loop, names: Mapping[str, Tree]) -> list[Loop]:
+    """The long loops of a nest, from the outermost inwards."""
+    # For each loop the most turns that it has with those around it and in it.
+    nest: dict[Loop, int] = {}
+    turns: dict[Loop, int | None] = {}
+    inside: list[tuple[ast.AST, int, list[Loop]]] = [(outermost, 1, [])]
+    while inside:
+        node, before, loops = inside.pop()
+        if isinstance(node, _LOOPS):
+            turns[node] = count = _turns_of(node, names)
+            before, loops = before * (SHORTEST if count is None else count), [*loops, node]
+            for loop in loops:
+                nest[loop] = max(nest.get(loop, 0), before)
+        inside += [(part, before, loops) for part in children(node)]
+    return [loop for loop, count in turns.items() if _is_long(count, nest[loop])]
+
+
+def _is_long(turns: int | None, of_nest: int) -> bool:
+    return turns is None or turns >= SHORTEST or (turns >= SHORTEST_OF_NEST and of_nest >= LONG_NEST)
 
 
 def lines_of_tests(loop: Loop) -> list[int]:
