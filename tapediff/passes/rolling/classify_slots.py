@@ -109,13 +109,21 @@ class _Planner:
     def _fixed(self) -> list[bool]:
         varied = {p for p, d in zip(self.producers, self.distances) if d > 0}
         fixed = [False] * self.found.period
-        for k, columns in enumerate(self.columns):
-            fixed[k] = (
-                k not in varied
-                and self.instructions[k].op is not GUARD
-                and all(fixed[self.producers[c]] if self.producers[c] >= 0 else self.same[c] for c in columns)
-            )
-        return fixed
+        while True:
+            for k, columns in enumerate(self.columns):
+                fixed[k] = (
+                    k not in varied
+                    and self.instructions[k].op is not GUARD
+                    and all(fixed[self.producers[c]] if self.producers[c] >= 0 else self.same[c] for c in columns)
+                )
+            # What is taken of the results of a loop or a call stays beside it: no loop is handed these.
+            apart = {
+                self.producers[columns[0]] for k, columns in enumerate(self.columns)
+                if self.instructions[k].op is GET and not fixed[k] and self.producers[columns[0]] >= 0 and fixed[self.producers[columns[0]]]
+            }  # fmt: skip
+            if not apart:
+                return fixed
+            varied |= apart
 
     def _is_core(self, component: list[int]) -> bool:
         (slot, *others) = component

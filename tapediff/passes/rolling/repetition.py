@@ -153,7 +153,14 @@ class Finder:
         return self._if_it_pays(best, reads, parts)
 
     def _if_it_pays(self, found: Repetition, reads: int, parts: int) -> Repetition | None:
-        return found if self._pays(found.start, found.period, found.count, reads, 2 * parts) else None
+        pays = self._pays(found.start, found.period, found.count, reads, 2 * parts)
+        return found if pays and not self._hands_on_tuples(found) else None
+
+    def _hands_on_tuples(self, found: Repetition) -> bool:
+        """Whether an iteration takes apart the results of a loop or a call of another one: no loop hands these on."""
+        producers = np.unique(found.producers[found.distances > 0])
+        types = [self.sequence.type_of(self.sequence.members[found.start + slot]) for slot in producers.tolist()]
+        return any(type_.dtype is TUPLE for type_ in types)
 
     def _pays(self, start: int, period: int, count: int, reads: int, costs: int = 0) -> bool:
         """Whether it saves enough instructions; `reads` are those of single entries in an iteration."""

@@ -174,3 +174,23 @@ def test_the_order_of_addition_is_that_of_a_sum():
     tape = with_rolling(True, lambda: rolled.rolled(td.record(lambda x: sum(x[i] * 1.0 for i in range(120)), x)))
     expected = rolled.rolled(td.record(lambda x: np.sum(x * 1.0), x))(x)
     assert by_numpy(lambda: tape(x)) == expected
+
+
+def a_row_that_is_the_same_in_every_turn(p):
+    u, v = np.full(18, 0.1), np.zeros(18)
+    for _ in range(15):
+        new, row = u.copy(), np.zeros(18)
+        row[0] = v[0]
+        for j in range(1, 18):
+            new[j] = np.tanh(v[j] + 0.5 * u[j - 1]) * u[j]
+            row[j] = np.logaddexp(row[j - 1], p[0]) * 0.5
+        u, v = new, row
+    return np.sum(u**2) + v[17] + v[0]
+
+
+def test_the_results_of_a_loop_stay_beside_it_where_it_is_the_same_in_every_turn():
+    """Its last row is handed on, and so is no constant, although the loop is one."""
+    f, x = a_row_that_is_the_same_in_every_turn, np.array([0.4])
+    value, gradient = td.value_and_gradient(td.compile(td.record(f, x, merge=False)), x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-12)
+    np.testing.assert_allclose(gradient, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-8)
