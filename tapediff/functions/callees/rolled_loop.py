@@ -12,6 +12,7 @@ from ...passes.loops.distribution.independent_iterations import independent_iter
 from ...passes.loops.known_conditions import known_conditions
 from ...passes.loops.last_iterations.last_rows import last_rows
 from ...passes.loops.last_iterations.last_values import last_values
+from ...passes.loops.split_carries import split_carries
 from ...passes.loops.split_constants import split_constants
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
 from ...passes.rolling.shrinking_arrays import shrinking_arrays
@@ -50,7 +51,8 @@ def _with_loops_prepared(tape: Tape) -> Tape:
 def _straightened(tape: Tape) -> Tape:
     """The tape whose entries are read where they are computed."""
     straight = run_passes(tape, STRAIGHTEN)
-    return straight if last_rows.__name__ in settings.left_out else last_rows(straight)
+    read = straight if last_rows.__name__ in settings.left_out else last_rows(straight)
+    return read if split_carries.__name__ in settings.left_out else split_carries(read)
 
 
 def limited(tape: Tape, save_limit: float, is_whole: bool = False) -> Tape:

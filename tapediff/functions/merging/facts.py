@@ -21,6 +21,7 @@ from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.own_arrays import append_to_own_lists
 from .prepare.long_loops.peeled import with_peeled_turns
 from .prepare.long_loops.rows_of_tables import rows_of_tables
+from .prepare.long_loops.states import states_in_place
 from .prepare.long_loops.tables import lists_as_tables
 from .prepare.long_loops.which_loops import Loop
 from .prepare.long_loops.windows import windows_by_turn
@@ -156,6 +157,8 @@ class Facts:
                 if isinstance(node, ast.For) and self.is_long(node):
                     loops.append(node)
                     before, after = rows_of_tables(self, node)
+                    states = states_in_place(self, node)
+                    before, after = before + states[0], after + states[1]
                     try:
                         windows_by_turn(self, node)
                         made = entries_by_turn(self, node)

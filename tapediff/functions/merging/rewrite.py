@@ -28,7 +28,7 @@ from .nodes import (
 )
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
-from .prepare.long_loops.own_arrays import own_arrays
+from .prepare.long_loops.own_arrays import STATE, own_arrays
 from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, gone_over
 from .prepare.loop_exits import tells_of_exits
 from .prepare.source import Definition
@@ -193,7 +193,8 @@ class Rewriter:
         columns: ast.expr = ast.Tuple([], ast.Load()) if entries is None else entries.columns
         over = f".over{number}"
         by_data = ast.Tuple([ast.Constant(tells_of_exits(name)) for name in names], ast.Load())
-        arguments = [at, load(over), load(turn.name), names_tuple(names, ast.Load()), use, by_data, columns]
+        states = ast.Tuple([ast.Constant(k) for k, name in enumerate(names) if name.startswith(STATE)], ast.Load())
+        arguments = [at, load(over), load(turn.name), names_tuple(names, ast.Load()), use, by_data, columns, states]
         made = near(ast.Assign([names_tuple(names, ast.Store())], call("long_loop", arguments, node)), node)
         facts.sites[node.lineno, node.col_offset] = LONG_LOOP
         after = [] if counter is None else [assign(counter, call("last_of", [at, load(over)], node), node)]

@@ -143,13 +143,14 @@ class Loops(LoopRunTime, TurnEntries, Windows):
 
     def long_loop(
         self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], flags: tuple[int, ...],
-        by_data: Sequence[bool], columns: Sequence[Sequence[Tree]] = (),
+        by_data: Sequence[bool], columns: Sequence[Sequence[Tree]] = (), states: Sequence[int] = (),
     ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after `for item in values: turn`, of which one turn is recorded; a short loop is recorded as it is.
 
         Args:
             by_data: which of the variables data decides on, although they are ints or bools before the loop.
             columns: of the arrays and lists to which turns write; see turn_entries.Column.
+            states: which of the variables are arrays that turns write to.
         """
         entries, written = entries_of(values), [Column(*column) for column in columns]
         known = self.counts[place] = counted(values)
@@ -192,6 +193,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             if not (state_read.is_same() and state_read.are_arrays_same()):
                 raise self._refuse("containers", place, "a turn changes what is outside of it")
             lists.check(given, after_turn)
+            self.check_states(place, after_turn, states, kept)
             found = tuple(self._carry(place, v, f) for v, f in zip(lists.as_arrays(after_turn), flags))
             check_numbers(recorder)
             if place in self.whole_turns and _decides_by(recorder, count_given):

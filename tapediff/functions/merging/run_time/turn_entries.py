@@ -153,6 +153,31 @@ class TurnEntries(Refusing):
         """An entry of it."""
         return note_plain(value) if is_plain else value
 
+    def require_apart(self, place: Place, arrays: Sequence[Tree], others: Sequence[Tree]) -> None:
+        """Refuse arrays to whose entries turns write if one of them shows another one, or something else that turns read does."""
+        roots = [id(root_of(each)) for each in arrays if type(each) is TrackedArray]
+        if len(set(roots)) < len(roots) or _may_show(others, set(roots)):
+            raise self._refuse("writes", place, "it may read what it writes to by another name")
+
+    def state_to_write(self, place: Place, array: Tree) -> Tree:
+        """An array to whose entries turns write, apart from it."""
+        require_filled(array)
+        if type(array) is not TrackedArray or array.type.dtype != FLOAT64 or not array.type.shape:
+            raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
+        return array.copy()
+
+    @staticmethod
+    def state_of_turn(array: Tree) -> Tree:
+        """The same array of one turn."""
+        return array.copy()
+
+    def check_states(self, place: Place, after: Sequence[Tree], states: Sequence[int], kept: Sequence[Operand]) -> None:
+        """Refuse a turn that hands on, or keeps, parts of arrays to which the next one writes."""
+        roots = {id(root_of(after[k])) for k in states if type(after[k]) is TrackedArray}
+        others = [value for k, value in enumerate(after) if k not in states]
+        if roots and _may_show([*others, *kept], roots):
+            raise self._refuse("scalars", place, "a variable may be a part of an array that turns write to")
+
     @staticmethod
     def append_own(values: list[Tree], value: Tree) -> None:
         """values.append(value), of a list that the turn has made."""

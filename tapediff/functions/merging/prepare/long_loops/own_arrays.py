@@ -14,10 +14,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...nodes import call, is_call_of_run_time, load, near, walk
+from ...nodes import call, children, is_call_of_run_time, load, near, walk
 from ...rules import ELEMENTWISE, Known
 from ...variables import Names, assigned, blocks_of, each_assigned, read_first, surely_assigned
 from ..containers.growing_lists import appended_to
+
+# So begin the names of arrays that turns hand on and write to; see states.py.
+STATE = ".state"
 
 
 def own_arrays(facts: Known, body: Sequence[ast.stmt]) -> Names:
@@ -34,7 +37,7 @@ def own_arrays(facts: Known, body: Sequence[ast.stmt]) -> Names:
             others |= surely_assigned(part.target)
         elif isinstance(part, ast.NamedExpr):
             others |= surely_assigned(part.target)
-    return found - others
+    return found - others | {name for name in assigned(body) if name.startswith(STATE)}
 
 
 def _is_made(facts: Known, value: ast.expr) -> bool:
@@ -55,6 +58,22 @@ def _is_made(facts: Known, value: ast.expr) -> bool:
 _MAKERS = ELEMENTWISE.keys() | frozenset(
     "zeros ones empty full zeros_like ones_like empty_like full_like arange linspace array eye copy list".split()
 )
+
+
+# Functions that give something else than what they are given, or a part of it.
+_CONSUMING = ELEMENTWISE.keys() | frozenset("sum max min mean prod dot any all var std argmax argmin linalg.norm norm".split())
+
+
+def used_up(facts: Known, body: Sequence[ast.stmt]) -> set[ast.AST]:
+    """The operands of arithmetic and of functions that make something new of them: they are no other name of an array."""
+    found: set[ast.AST] = set()
+    for part in (part for statement in body for part in walk(statement)):
+        if isinstance(part, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+            found.update(children(part))
+        elif isinstance(part, ast.Call) and facts.is_library(part.func) and isinstance(part.func, ast.Attribute):
+            if part.func.attr in _CONSUMING:
+                found.update(part.args)
+    return found
 
 
 def append_to_own_lists(facts: Known, node: ast.For) -> None:

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import ast
 
-from ...nodes import Transformer, assign, call, children, load, near, place, walk, whole_number
-from ...rules import ELEMENTWISE, LONG, Known
+from ...nodes import Transformer, assign, call, load, near, place, walk, whole_number
+from ...rules import LONG, Known
 from ...variables import assigned
 from .entries_by_turn import MOST_BEFORE, ROW, counter_of, offset_from
+from .own_arrays import used_up
 
 
 def rows_of_tables(facts: Known, node: ast.For) -> tuple[list[ast.stmt], list[ast.stmt]]:
@@ -44,7 +45,7 @@ def rows_of_tables(facts: Known, node: ast.For) -> tuple[list[ast.stmt], list[as
         if any(abs((offset or 0) - (row or 0)) > MOST_BEFORE for offset in offsets):
             continue
         whole = {access for offset, access in zip(offsets, accesses) if offset == row and len(_parts(access)) == 1}
-        if not {access for access in whole if isinstance(access.ctx, ast.Load)} <= _used_up(facts, node):
+        if not {access for access in whole if isinstance(access.ctx, ast.Load)} <= used_up(facts, node.body):
             continue
         rows = _Rows(name, variable, facts.number(), variable != counter)
         node.body = [rows.visit(statement) for statement in node.body]
@@ -67,22 +68,6 @@ def _tables(node: ast.For) -> dict[str, list[ast.Subscript]]:
     bases = {access.value for accesses in found.values() for access in accesses}
     others = {part.id for part in parts if isinstance(part, ast.Name) and part not in bases}
     return {name: accesses for name, accesses in found.items() if name not in others and any(map(_is_entry, accesses))}
-
-
-# Functions that give something else than what they are given, or a part of it.
-_CONSUMING = ELEMENTWISE.keys() | frozenset("sum max min mean prod dot any all var std argmax argmin linalg.norm norm".split())
-
-
-def _used_up(facts: Known, node: ast.For) -> set[ast.AST]:
-    """The operands of arithmetic and of functions that make something new of them: they are no other name of an array."""
-    found: set[ast.AST] = set()
-    for part in (part for statement in node.body for part in walk(statement)):
-        if isinstance(part, (ast.BinOp, ast.UnaryOp, ast.Compare)):
-            found.update(children(part))
-        elif isinstance(part, ast.Call) and facts.is_library(part.func) and isinstance(part.func, ast.Attribute):
-            if part.func.attr in _CONSUMING:
-                found.update(part.args)
-    return found
 
 
 def _parts(access: ast.Subscript) -> list[ast.expr]:
