@@ -157,7 +157,7 @@ class Facts:
                 if isinstance(node, ast.For) and self.is_long(node):
                     loops.append(node)
                     before, after = rows_of_tables(self, node)
-                    states = states_in_place(self, node)
+                    states = states_in_place(self, node, node in self.loops.stopped)
                     before, after = before + states[0], after + states[1]
                     try:
                         windows_by_turn(self, node)

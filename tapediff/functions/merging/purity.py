@@ -42,7 +42,7 @@ def check_statements(body: Sequence[ast.stmt], own: Names = frozenset()) -> None
         node = pending.pop()
         if isinstance(node, ast.stmt):
             is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-            if not isinstance(node, _STATEMENTS) and not is_text and not (own and is_own_append(node)):
+            if not isinstance(node, _STATEMENTS) and not is_text and not (own and is_of_own(node)):
                 raise Broken("assignments", node, ast.unparse(node).split("\n")[0])
             if isinstance(node, (ast.For, ast.While)) and node.orelse:
                 raise Broken("jumps", node, "a loop has an else")
@@ -63,10 +63,10 @@ def check_statements(body: Sequence[ast.stmt], own: Names = frozenset()) -> None
         pending += children(node)
 
 
-def is_own_append(node: ast.stmt) -> bool:
-    """Whether a statement appends to a list that the turn of a loop has made; see prepare/long_loops/own_arrays.py."""
+def is_of_own(node: ast.stmt) -> bool:
+    """Whether a statement appends to a list that the turn of a loop has made, or looks at its arrays; see prepare/long_loops/."""
     made = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(made, ast.Call) and is_call_of_run_time(made) and made.func.attr == "append_own"  # type: ignore[attr-defined]
+    return isinstance(made, ast.Call) and is_call_of_run_time(made) and made.func.attr in ("append_own", "require_apart")  # type: ignore[attr-defined]
 
 
 def is_of_copy(node: ast.Attribute | ast.Subscript) -> bool:

@@ -167,6 +167,23 @@ class TurnEntries(Refusing):
         return array.copy()
 
     @staticmethod
+    def put_back(values: Tree, arrays: Sequence[Tree], states: Sequence[Tree], given: Sequence[int]) -> tuple[Tree, ...]:
+        """Arrays that change places in every turn, with what is in them after the last one.
+
+        Args:
+            values: what the loop has gone over.
+            given: for each name the number of the one whose array it gets.
+        """
+        # Whose array each name has after no turn, after one, and so on, until it has its own again.
+        orders = [list(range(len(arrays)))]
+        while (after := [orders[-1][k] for k in given]) != orders[0]:
+            orders.append(after)
+        held = [arrays[k] for k in orders[counted(values).length % len(orders)]]
+        for array, state in zip(held, states):
+            array[...] = state
+        return tuple(held)
+
+    @staticmethod
     def state_of_turn(array: Tree) -> Tree:
         """The same array of one turn."""
         return array.copy()

@@ -62,7 +62,10 @@ _OF_NUMBERS = ("appended", "sum_of", "mean_of", "set_aside", "choose_turn", "as_
 _OF_INDICES = ("index", "entry_at", "entry_within", "entry_across", "entry_of_copy", "put")
 
 # Of the run time: what goes in ends in an array of float64, or nowhere.
-_INTO_ARRAYS = ("stored", "stored_row", "written", "whole", "fresh", "first_entries", "stored_by_turn", "state_to_write", "state_of_turn", "require_apart")
+_INTO_ARRAYS = (
+    "stored", "stored_row", "written", "whole", "fresh", "first_entries", "stored_by_turn", "state_to_write", "state_of_turn",
+    "require_apart",
+)  # fmt: skip
 
 
 def _of_numpy(found: object) -> bool:

@@ -1,0 +1,57 @@
+"""Long loops that write to the same entries of an array at every turn: one turn is recorded, with the answers of all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.ops.control.calls import LOOP
+from tapediff.recording import record
+from tapediff.targets.guarded import record_path
+
+from . import state_array_programs as programs
+
+POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.95]])
+
+
+@pytest.fixture(autouse=True)
+def short_recordings_are_long(monkeypatch):
+    monkeypatch.setattr(record, "LONG", 300)
+    monkeypatch.setattr(record_path, "LONG", 300)
+
+
+def name_of(f):
+    return f.__name__
+
+
+def differences(f, x):
+    steps = 1e-6 * np.eye(len(x))
+    return np.array([(f(x + e) - f(x - e)) / 2e-6 for e in steps])
+
+
+def agree(f, *made):
+    for x in POINTS:
+        for each in made:
+            value, gradient = td.value_and_gradient(each, x)
+            np.testing.assert_allclose(value, f(x), rtol=1e-11)
+            np.testing.assert_allclose(gradient, differences(f, x), rtol=5e-6, atol=5e-6 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)
+def test_one_turn_is_recorded_with_the_same_answers(f):
+    tape = td.record(f, POINTS[0])
+    assert [i.params[1].stops for i in tape.instructions if i.op is LOOP] == [False]
+    whole, compiled, guarded = td.GuardedTape(f, merge=False), td.compile(f, POINTS[0]), td.GuardedTape(f)
+    agree(f, compiled, guarded)
+    for x in POINTS:
+        np.testing.assert_allclose(tape(x), f(x), rtol=1e-11)
+        if f is not programs.relaxation:  # of half a million operations
+            np.testing.assert_allclose(td.gradient(compiled, x), td.gradient(whole, x), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", programs.ALL_TURNS, ids=name_of)
+def test_arrays_that_something_else_shows_are_written_turn_by_turn(f):
+    tape, guarded = td.record(f, POINTS[0]), td.GuardedTape(f)
+    assert not any(i.op is LOOP for i in tape.instructions)
+    agree(f, guarded)
