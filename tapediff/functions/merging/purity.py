@@ -16,7 +16,7 @@ import numpy as np
 from ...base.source_location import is_library_file
 from ...ir.instruction import Tree
 from ...recording.arrays.tracked import TrackedArray
-from ...recording.python_state.filled_arrays import Replacement
+from ...recording.python_state.filled_arrays import DISPATCHED, Replacement
 from .nodes import WHOLE, Placed, Transformer, call, children, is_call_of_run_time, is_helper, near, place
 from .rules import Broken
 from .variables import Names
@@ -240,7 +240,7 @@ _OF_RECORDS = frozenset(
 )
 
 # A function's type says whether it is one: instances of classes such as np.vectorize call others.
-_FUNCTIONS = (FunctionType, BuiltinFunctionType, BuiltinMethodType, type(np.sum))
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, BuiltinMethodType, DISPATCHED)
 
 # Of functions and methods, how many arguments come before `out`, where these are fewer than 3.
 _OPERANDS_OF = dict.fromkeys(

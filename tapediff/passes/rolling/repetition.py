@@ -159,7 +159,7 @@ class Finder:
     def _hands_on_tuples(self, found: Repetition) -> bool:
         """Whether an iteration takes apart the results of a loop or a call of another one: no loop hands these on."""
         producers = np.unique(found.producers[found.distances > 0])
-        types = [self.sequence.type_of(self.sequence.members[found.start + slot]) for slot in producers.tolist()]
+        types = [self.sequence.type_of(int(self.sequence.members[found.start + slot])) for slot in producers.tolist()]
         return any(type_.dtype is TUPLE for type_ in types)
 
     def _pays(self, start: int, period: int, count: int, reads: int, costs: int = 0) -> bool:

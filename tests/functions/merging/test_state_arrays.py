@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -55,3 +58,29 @@ def test_arrays_that_something_else_shows_are_written_turn_by_turn(f):
     tape, guarded = td.record(f, POINTS[0]), td.GuardedTape(f)
     assert not any(i.op is LOOP for i in tape.instructions)
     agree(f, guarded)
+
+
+FIRST_OF_A_PROCESS = """
+import numpy as np
+import tapediff as td
+from tapediff.recording import record
+
+record.LONG = 300
+
+
+def f(p):
+    table = np.zeros((2, 2))
+    table[0, 0] = p[0]
+    for _ in range(230):
+        table = 0.9 * table + 0.01 * np.outer(table[0], table[1]) + 0.1 * p[0]
+    return np.sum(table)
+
+
+print(len(td.record(f, np.ones(1))))
+"""
+
+
+def test_what_is_imported_in_a_recording_knows_numpys_functions():
+    """Some of NumPy's functions are others while a function is recorded that fills arrays."""
+    done = subprocess.run([sys.executable, "-c", FIRST_OF_A_PROCESS], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 30

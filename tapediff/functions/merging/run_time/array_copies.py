@@ -13,7 +13,7 @@ from ....errors import RefusedByRecording, TapediffError
 from ....ir.instruction import FLOAT64, INT64, Operand, Tree
 from ....ops.arrays.indexing import GATHER, PUT
 from ....recording.arrays.tracked import TrackedArray
-from ....recording.python_state.filled_arrays import Replacement
+from ....recording.python_state.filled_arrays import DISPATCHED, Replacement
 from ..rules import Place, Refusing
 
 # A copy is made at every call.
@@ -141,7 +141,7 @@ def shows_none_of(value: Tree, roots: Sequence[int]) -> bool:
 
 
 # Of these none holds an array of the recording; arrays of NumPy are others than tracked ones.
-_APART = (float, int, str, range, type(None), np.generic, np.ndarray, ModuleType, BuiltinFunctionType, np.ufunc, Replacement, type(np.sum))
+_APART = (float, int, str, range, type(None), np.generic, np.ndarray, ModuleType, BuiltinFunctionType, np.ufunc, Replacement, DISPATCHED)
 
 
 def root_of(array: TrackedArray) -> object:
