@@ -80,7 +80,9 @@ print(len(td.record(f, np.ones(1))))
 """
 
 
-def test_what_is_imported_in_a_recording_knows_numpys_functions():
+def test_what_is_imported_in_a_recording_knows_numpys_functions(tmp_path):
     """Some of NumPy's functions are others while a function is recorded that fills arrays."""
-    done = subprocess.run([sys.executable, "-c", FIRST_OF_A_PROCESS], capture_output=True, text=True, check=True)
+    program = tmp_path / "first_of_a_process.py"
+    program.write_text(FIRST_OF_A_PROCESS)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 30
