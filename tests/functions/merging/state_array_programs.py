@@ -145,8 +145,27 @@ def kept_numbers(p):
     return np.sum(np.array(kept) ** 2)
 
 
+def tuples(p):
+    state = (p[0], p[1])
+    for t in range(TURNS):
+        state = (0.9 * state[0] + 0.01 * TIMES[t] * state[1], 0.99 * state[1] + 0.001 * state[0])
+    return state[0] + state[1]
+
+
+def tuples_of_a_function(p):
+    def step(state, y):
+        position, speed = state
+        return position + 0.1 * speed, 0.9 * speed - p[1] * position + 0.1 * y
+
+    state, seen = (p[0], 0.1 * p[1]), []
+    for t in range(TURNS):
+        state = step(state, TIMES[t])
+        seen.append(state[0])
+    return np.sum(np.array(seen) ** 2) + state[1]
+
+
 ONE_TURN = (
-    oscillator, compartments, slices, they_change_places, three_change_places, other_names_before_and_after, ends_early, skips, inner_loops,
+    tuples, tuples_of_a_function, oscillator, compartments, slices, they_change_places, three_change_places, other_names_before_and_after, ends_early, skips, inner_loops,
     relaxation, a_matrix, counts_by_while, kept_numbers,
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Lists of numbers that the turns of a long loop hand on: arrays between the turns, and lists within each."""
+"""Lists and tuples of numbers that the turns of a long loop hand on: arrays between the turns, and lists or tuples within each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_ENTRIES = 100_000
 
 
 class CarriedLists(Refusing):
-    """The lists among the variables that the turns of one loop hand on.
+    """The lists and tuples among the variables that the turns of one loop hand on.
 
     Args:
         place: of the loop.
@@ -29,36 +29,38 @@ class CarriedLists(Refusing):
     def __init__(self, code: CodeType, place: Place, first: Sequence[Tree]) -> None:
         super().__init__(code)
         self._place = place
-        self._lengths = {k: len(value) for k, value in enumerate(first) if type(value) is list and 0 < len(value) <= MOST_ENTRIES}
+        found = {k: value for k, value in enumerate(first) if type(value) in (list, tuple) and 0 < len(value) <= MOST_ENTRIES}
+        self._lengths, self._kinds = {k: len(value) for k, value in found.items()}, {k: type(value) for k, value in found.items()}
         # The lists of the turn that is being recorded, as it was given them.
         self._opened: dict[int, tuple[Tree, ...]] = {}
 
     def may_be_plain(self, value: Tree) -> bool:
-        """Whether a variable may be a plain number, or a list with one."""
-        return any(map(may_be_plain, value)) if type(value) is list else may_be_plain(value)
+        """Whether a variable may be a plain number, or a list or tuple with one."""
+        return any(map(may_be_plain, value)) if type(value) in (list, tuple) else may_be_plain(value)
 
     def as_arrays(self, values: Sequence[Tree]) -> tuple[Tree, ...]:
-        """Variables with an array for each list of numbers."""
-        return tuple([self._array(value, self._lengths[k]) if k in self._lengths else value for k, value in enumerate(values)])
+        """Variables with an array for each list or tuple of numbers."""
+        return tuple([self._array(k, value) if k in self._lengths else value for k, value in enumerate(values)])
 
-    def _array(self, value: Tree, length: int) -> Operand:
-        if type(value) is not list or len(value) != length:
-            what = f"one of {len(value)}" if type(value) is list else type(value).__name__
-            raise self._refuse("containers", self._place, f"a turn makes a list of {length} numbers {what}")
+    def _array(self, k: int, value: Tree) -> Operand:
+        kind, length = self._kinds[k], self._lengths[k]
+        if type(value) is not kind or len(value) != length:
+            what = f"one of {len(value)}" if type(value) is kind else type(value).__name__
+            raise self._refuse("containers", self._place, f"a turn makes a {kind.__name__} of {length} numbers {what}")
         if not all(map(is_number, value)):
-            raise self._refuse("containers", self._place, "a list that turns hand on has other entries than numbers")
+            raise self._refuse("containers", self._place, f"a {kind.__name__} that turns hand on has other entries than numbers")
         return array_of(value)
 
     def opened(self, values: Sequence[Operand], are_plain: Sequence[bool]) -> tuple[Tree, ...]:
         """Variables with their lists. `are_plain`: which may be plain numbers, or have some in them."""
-        found = tuple([self._list(value, are_plain[k]) if k in self._lengths else value for k, value in enumerate(values)])
+        found = tuple([self._list(k, value, are_plain[k]) if k in self._lengths else value for k, value in enumerate(values)])
         self._opened = {k: tuple(found[k]) for k in self._lengths}
         return found
 
-    def _list(self, array: TrackedArray, is_plain: bool) -> list[Tree]:
+    def _list(self, k: int, array: TrackedArray, is_plain: bool) -> Sequence[Tree]:
         found = all_entries(array)
         array._recorder.entry_runs.append((found[0]._id, array))
-        return [note_plain(entry) for entry in found] if is_plain else list(found)
+        return self._kinds[k](map(note_plain, found) if is_plain else found)
 
     def check(self, given: Sequence[Tree], after: Sequence[Tree]) -> None:
         """Refuse a turn that has changed a list that it was given, which others may know as well, or hands one on twice."""

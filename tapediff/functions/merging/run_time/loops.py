@@ -32,6 +32,7 @@ from ..rules import (
     is_large,
     is_small,
 )
+from .array_copies import root_of
 from .carried_lists import CarriedLists
 from .choices import DTYPES
 from .entries import Over, counted, entries_of
@@ -144,6 +145,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
     def long_loop(
         self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], flags: tuple[int, ...],
         by_data: Sequence[bool], columns: Sequence[Sequence[Tree]] = (), states: Sequence[int] = (),
+        in_place: Sequence[int] = (),
     ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after `for item in values: turn`, of which one turn is recorded; a short loop is recorded as it is.
 
@@ -151,6 +153,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             by_data: which of the variables data decides on, although they are ints or bools before the loop.
             columns: of the arrays and lists to which turns write; see turn_entries.Column.
             states: which of the variables are arrays that turns write to.
+            in_place: which of them turns change by `x += y` alone.
         """
         entries, written = entries_of(values), [Column(*column) for column in columns]
         known = self.counts[place] = counted(values)
@@ -215,8 +218,26 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             except _OtherArrays as other:
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
         self._write(written, values, rows)
-        self._watch(place, found, [[value] for value in start] + frozen.originals)
-        return lists.opened(_noted(found, after or were), after or were)
+        result = lists.opened(_noted(found, after or were), after or were)
+        changed = {k: first[k] for k in in_place if type(first[k]) is TrackedArray and first[k].shape}
+        result = self._with_changes(place, first, result, changed, frozen.originals)
+        others = [k for k in range(len(found)) if k not in changed]
+        self._watch(place, [found[k] for k in others], [[start[k]] for k in others] + frozen.originals)
+        return result
+
+    def _with_changes(
+        self, place: Place, first: Sequence[Tree], last: tuple[Tree, ...], arrays: dict[int, TrackedArray],
+        captured: Sequence[Sequence[Tree]],
+    ) -> tuple[Tree, ...]:  # fmt: skip
+        """The variables after a loop, where arrays that turns have changed in place are still the same arrays."""
+        others = [root_of(a) for k, a in enumerate(first) if k not in arrays and type(a) is TrackedArray]
+        others += [root_of(array) for same in captured for array in same if type(array) is TrackedArray]
+        roots = [root_of(array) for array in arrays.values()]
+        if any(root is other for root in roots for other in others) or len({*map(id, roots)}) < len(roots):
+            raise self._refuse("scalars", place, "an array that turns change in place has another name")
+        for k, array in arrays.items():
+            array[...] = last[k]
+        return tuple([arrays.get(k, value) for k, value in enumerate(last)])
 
     def _short_loop(
         self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], written: Sequence[Column]

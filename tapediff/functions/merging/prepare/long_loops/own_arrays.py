@@ -76,6 +76,14 @@ def used_up(facts: Known, body: Sequence[ast.stmt]) -> set[ast.AST]:
     return found
 
 
+def changed_in_place(body: Sequence[ast.stmt]) -> Names:
+    """The variables that statements bind by `x += y` alone, which changes an array."""
+    parts = [part for statement in body for part in walk(statement)]
+    changed = {part.target for part in parts if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)}
+    bound = {part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load) and part not in changed}
+    return frozenset(target.id for target in changed) - bound
+
+
 def append_to_own_lists(facts: Known, node: ast.For) -> None:
     """Rewrites statements that append to such lists, in place: of others the statement `row.append(v)` may do anything."""
     own = own_arrays(facts, node.body)
