@@ -51,6 +51,8 @@ def split_carries(tape: Tape) -> Tape:
 
     Cost: linear in the number of instructions, of the tape and of the bodies.
     """
+    if LOOP not in tape.ops:
+        return tape
     plans = {n: plan for n, i in enumerate(tape.instructions) if i.op is LOOP and (plan := _plan(*i.params)) is not None}
     if not plans:
         return tape

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial, update_wrapper
 from types import MethodType
-from typing import Any
 
 import numpy as np
 
@@ -110,7 +109,7 @@ def _of_one(original: np.ufunc, op: Op) -> _UfuncReplacement:
 ORIGINALS: dict[str, Callable[..., Operand]] = {name: getattr(np, name) for name in _MAKERS}
 REPLACEMENTS: dict[str, Callable[..., Operand]] = {name: _maker(f) for name, f in ORIGINALS.items()}
 # The type of NumPy's functions that arrays of other kinds may take over. Modules that are imported in a recording find others in NumPy.
-DISPATCHED: type[Any] = type(ORIGINALS["zeros_like"])
+DISPATCHED: type = type(ORIGINALS["zeros_like"])
 _UFUNCS = {ufunc: _of_one(ufunc, op) for ufunc, op in UNARY.items() if isinstance(ufunc, np.ufunc)}
 # Some have several names, as np.abs and np.absolute.
 for _name, _found in vars(np).items():
