@@ -164,9 +164,18 @@ def tuples_of_a_function(p):
     return np.sum(np.array(seen) ** 2) + state[1]
 
 
+def copies_of_it(p):
+    x = np.zeros(3)
+    for t in range(TURNS):
+        before = x.copy()
+        x[0] = 0.9 * before[2] + p[0] * TIMES[t]
+        x[1:] = before[:-1] * p[1]
+    return np.sum(x**2)
+
+
 ONE_TURN = (
-    tuples, tuples_of_a_function, oscillator, compartments, slices, they_change_places, three_change_places, other_names_before_and_after, ends_early, skips, inner_loops,
-    relaxation, a_matrix, counts_by_while, kept_numbers,
+    copies_of_it, tuples, tuples_of_a_function, oscillator, compartments, slices, they_change_places, three_change_places,
+    other_names_before_and_after, ends_early, skips, inner_loops, relaxation, a_matrix, counts_by_while, kept_numbers,
 )  # fmt: skip
 
 
@@ -226,6 +235,15 @@ def another_name_in_a_turn(p):
     return total + np.sum(x)
 
 
+def changes_places_over_what_has_no_length(p):
+    u, v = np.zeros(3), np.ones(3)
+    for y in map(float, TIMES[: TURNS - 1]):
+        v[0] = 0.9 * u[1] + p[0] * y
+        v[1] = np.tanh(v[0] + u[0])
+        u, v = v, u
+    return np.sum(u * np.arange(3)) * p[1] + v[0]
+
+
 def changes_places_where_data_says(p):
     u, v = np.zeros(3), np.ones(3)
     for t in range(TURNS):
@@ -239,5 +257,5 @@ def changes_places_where_data_says(p):
 
 ALL_TURNS = (
     reads_by_another_name, reads_by_a_view, a_function_reads, hands_on_a_part, keeps_parts, another_name_in_a_turn,
-    changes_places_where_data_says,
+    changes_places_where_data_says, changes_places_over_what_has_no_length,
 )  # fmt: skip

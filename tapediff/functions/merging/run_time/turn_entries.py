@@ -166,8 +166,9 @@ class TurnEntries(Refusing):
             raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
         return array.copy()
 
-    @staticmethod
-    def put_back(values: Tree, arrays: Sequence[Tree], states: Sequence[Tree], given: Sequence[int]) -> tuple[Tree, ...]:
+    def put_back(
+        self, place: Place, values: Tree, arrays: Sequence[Tree], states: Sequence[Tree], given: Sequence[int]
+    ) -> tuple[Tree, ...]:
         """Arrays that change places in every turn, with what is in them after the last one.
 
         Args:
@@ -178,7 +179,10 @@ class TurnEntries(Refusing):
         orders = [list(range(len(arrays)))]
         while (after := [orders[-1][k] for k in given]) != orders[0]:
             orders.append(after)
-        held = [arrays[k] for k in orders[counted(values).length % len(orders)]]
+        turns = counted(values).length
+        if not turns:
+            raise self._refuse("bound", place, "the loop has no turns, or not a known number of them")
+        held = [arrays[k] for k in orders[turns % len(orders)]]
         for array, state in zip(held, states):
             array[...] = state
         return tuple(held)

@@ -73,6 +73,8 @@ def used_up(facts: Known, body: Sequence[ast.stmt]) -> set[ast.AST]:
         elif isinstance(part, ast.Call) and facts.is_library(part.func) and isinstance(part.func, ast.Attribute):
             if part.func.attr in _CONSUMING:
                 found.update(part.args)
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "copy" and not part.args:
+            found.add(part.func.value)
     return found
 
 
