@@ -96,8 +96,8 @@ def _put_back(facts: Known, node: ast.For, names: list[str], given: list[int], s
     arrays, last = (ast.Tuple([load(name) for name in each], ast.Load()) for each in (names, [states[name] for name in names]))
     order = ast.Tuple([ast.Constant(k) for k in given], ast.Load())
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
-    made = near(ast.Assign([ast.Tuple(targets, ast.Store())], call("put_back", [place(node, LONG), turns, arrays, last, order], node)), node)
-    return near(ast.copy_location(made, node), node)
+    value = call("put_back", [place(node, LONG), turns, arrays, last, order], node)
+    return near(ast.copy_location(ast.Assign([ast.Tuple(targets, ast.Store())], value), node), node)
 
 
 class _Renamed(Transformer):
