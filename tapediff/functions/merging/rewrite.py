@@ -28,7 +28,7 @@ from .nodes import (
 )
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
-from .prepare.long_loops.own_arrays import STATE, changed_in_place, own_arrays
+from .prepare.long_loops.own_arrays import STATE, bound_otherwise, own_arrays
 from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, gone_over
 from .prepare.loop_exits import tells_of_exits
 from .prepare.source import Definition
@@ -185,7 +185,7 @@ class Rewriter:
         item = f".item{number}"
         target = node.target if entries is None else entries.target
         first = near(ast.Assign([target], load(item)), node.target)
-        before_rewriting = [copied(statement) for statement in node.body]
+        bound = bound_otherwise([part for statement in node.body for part in walk(statement)])
         body = Checked(node, at).statements(self._block(node.body, False))
         kept: ast.expr = ast.Tuple([], ast.Load()) if entries is None else load(entries.kept)
         ends = near(ast.Return(ast.Tuple([names_tuple(names, ast.Load()), kept], ast.Load())), node)
@@ -194,8 +194,7 @@ class Rewriter:
         columns: ast.expr = ast.Tuple([], ast.Load()) if entries is None else entries.columns
         over = f".over{number}"
         by_data = ast.Tuple([ast.Constant(tells_of_exits(name)) for name in names], ast.Load())
-        changed = changed_in_place(before_rewriting)
-        kinds = [[name.startswith(STATE) for name in names], [name in changed for name in names]]
+        kinds = [[name.startswith(STATE) for name in names], [name not in bound for name in names]]
         states, in_place = (ast.Tuple([ast.Constant(k) for k, is_one in enumerate(each) if is_one], ast.Load()) for each in kinds)
         arguments = [at, load(over), load(turn.name), names_tuple(names, ast.Load()), use, by_data, columns, states, in_place]
         made = near(ast.Assign([names_tuple(names, ast.Store())], call("long_loop", arguments, node)), node)

@@ -15,19 +15,16 @@ gone through beside the loop's own values. A list is appended to once in every t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...nodes import Transformer, assign, call, children, is_call_of_run_time, load, near, place, walk, whole_number
-from ...rules import ELEMENTWISE, LONG, Broken, Known
-from ...variables import Names, assigned, blocks_of, bound_by, names_outside_indices, read_first, surely_assigned
+from ...nodes import Transformer, assign, call, children, load, near, place, walk, whole_number
+from ...rules import LONG, Broken, Known
+from ...variables import Names, assigned, blocks_of, bound_by, read_first, surely_assigned
 from ..containers.growing_lists import appended_to
-from .own_arrays import own_arrays
+from .own_arrays import changed_in_place, own_arrays
 from .which_loops import gone_over
-
-# So begin the names of rows of tables that turns write.
-ROW = ".row"
 
 # So many entries before the newest one are carried from turn to turn.
 MOST_BEFORE = 16
@@ -139,7 +136,7 @@ def _made(
     rows = [column.first(offset) for column in columns for offset in sorted(column.ahead)]
     earlier = [column.earlier(k) for column in columns for k in range(1, column.before + 1)]
     prefixes = tuple([column.prefix for column in columns])
-    has_in_place = changes_in_place(facts, node.body, lambda name: name.startswith(prefixes))
+    has_in_place = any(name.startswith(prefixes) for name in changed_in_place(facts, node.body))
     shapes = _tuple([
         _tuple([
             load(c.array), _tuple([*map(ast.Constant, c.rest)]), ast.Constant(c.is_list), ast.Constant(c.written), ast.Constant(step),
@@ -157,50 +154,6 @@ def _made(
         made = call("zipped", [made, *(load(f"{name}s") for name in rows)], node)
         target = near(ast.Tuple([target, *(ast.Name(name, ast.Store()) for name in rows)], ast.Store()), node)
     return TurnEntries(before, made, target, kept, shapes)
-
-
-def changes_in_place(facts: Known, body: Sequence[ast.stmt], is_meant: Callable[[str], bool]) -> bool:
-    """Whether a turn changes a variable in place that may be one of those that are meant, or a part of one."""
-    parts = [part for statement in body for part in walk(statement)]
-    bound: list[Names] = []
-    for part in parts:
-        if isinstance(part, (ast.Assign, ast.AnnAssign)) and part.value is not None:
-            given, targets = _handed_through(facts, part.value), part.targets if isinstance(part, ast.Assign) else [part.target]
-            bound += [given | names_outside_indices(target) for target in targets if not _is_entry_of_row(target)]
-        elif isinstance(part, ast.For):
-            bound.append(_handed_through(facts, part.iter) | names_outside_indices(part.target))
-    shared = {name for names in bound for name in names if is_meant(name)}
-    count = -1
-    while count < len(shared):
-        count = len(shared)
-        shared.update(name for names in bound if not shared.isdisjoint(names) for name in names)
-    changed = [part.target for part in parts if isinstance(part, ast.AugAssign) and not _is_entry_of_row(part.target)]
-    return any(not shared.isdisjoint(names_outside_indices(target)) for target in changed)
-
-
-def _is_entry_of_row(target: ast.expr) -> bool:
-    """Whether an assignment is to an entry of a row, which gets the numbers and not the array; see rows_of_tables.py."""
-    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id.startswith(ROW)
-
-
-def _handed_through(facts: Known, value: ast.expr) -> Names:
-    """The names whose arrays an expression may give, or show: arithmetic and elementwise functions make new ones."""
-    found: set[str] = set()
-    pending: list[ast.AST] = [value]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, ast.Name):
-            found.add(part.id)
-        elif isinstance(part, ast.Call) and is_call_of_run_time(part) and part.func.attr == "row_to_write":  # type: ignore[attr-defined]
-            continue
-        elif isinstance(part, ast.Call) and facts.is_library(part.func):
-            is_new = isinstance(part.func, ast.Attribute) and part.func.attr in ELEMENTWISE
-            pending += [] if is_new else [*part.args, *(keyword.value for keyword in part.keywords)]
-        elif isinstance(part, ast.Subscript):
-            pending.append(part.value)
-        elif not isinstance(part, (ast.BinOp, ast.UnaryOp, ast.Compare)):
-            pending += children(part)
-    return frozenset(found)
 
 
 def _tuple(parts: Sequence[ast.expr]) -> ast.expr:

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from ...nodes import ARITHMETIC, Transformer, copied, is_call_of_run_time, load, near, walk
 from ...rules import Known
 from ...variables import Names, assigned, reads
-from .entries_by_turn import changes_in_place, stored_to
+from .entries_by_turn import stored_to
+from .own_arrays import changed_in_place
 
 # So begin the names of their variables.
 FIXED = ".fixed"
@@ -29,14 +30,9 @@ def fixed_reads(facts: Known, node: ast.For) -> list[ast.stmt]:
     calls = [part for part in parts if isinstance(part, ast.Call)]
     only_library = all(is_call_of_run_time(part) or facts.is_library(part.func) for part in calls)
     bases = {part.value for part in parts if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load)}
-    others = {part.id for part in parts if isinstance(part, ast.Name) and part not in bases} | stored_to(node.body) | bound
-
-    def is_fixed(name: str) -> bool:
-        if name in others or not (facts.is_own(name) or only_library):
-            return False
-        return not changes_in_place(facts, node.body, lambda changed: changed == name)
-
-    made = _FixedReads(bound, is_fixed, facts.number())
+    changing = {part.id for part in parts if isinstance(part, ast.Name) and part not in bases} | stored_to(node.body) | bound
+    changing |= changed_in_place(facts, node.body)
+    made = _FixedReads(bound, lambda name: name not in changing and (only_library or facts.is_own(name)), facts.number())
     node.body = [made.visit(statement) for statement in node.body]
     return [near(ast.Assign([ast.Name(name, ast.Store())], value), node) for name, value in made.before.values()]
 
@@ -46,7 +42,6 @@ class _FixedReads(Transformer):
 
     def __init__(self, bound: Names, is_fixed: Callable[[str], bool], number: int) -> None:
         self._bound, self._is_fixed, self._number = bound, is_fixed, number
-        self._known: dict[str, bool] = {}
         self.before: dict[str, tuple[str, ast.expr]] = {}
 
     def _stay(self, node: ast.AST) -> ast.AST:
@@ -61,7 +56,7 @@ class _FixedReads(Transformer):
             return node
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         count = next((k for k, part in enumerate(parts) if not self._is_number(part)), len(parts))
-        if not any(reads(part) for part in parts[:count]) or not self._may_read(node.value.id):
+        if not any(reads(part) for part in parts[:count]) or not self._is_fixed(node.value.id):
             return node
         index = parts[0] if count == 1 else ast.Tuple([copied(part) for part in parts[:count]], ast.Load())
         whole = near(ast.copy_location(ast.Subscript(load(node.value.id), copied(index), ast.Load()), node), node)
@@ -70,11 +65,6 @@ class _FixedReads(Transformer):
             return near(load(name), node)
         rest = parts[count] if len(parts) == count + 1 else ast.Tuple(parts[count:], ast.Load())
         return near(ast.copy_location(ast.Subscript(load(name), rest, ast.Load()), node), node)
-
-    def _may_read(self, name: str) -> bool:
-        if name not in self._known:
-            self._known[name] = self._is_fixed(name)
-        return self._known[name]
 
     def _is_number(self, node: ast.expr) -> bool:
         """Whether a part of an index is arithmetic of what the loop does not change."""

@@ -1,4 +1,4 @@
-"""Arrays and lists that a turn of a long loop makes for itself: it may write to them, as nothing else sees them.
+"""Which arrays and lists a turn of a long loop makes for itself, and which of its variables may show one array.
 
 ```
 for y in heights:
@@ -7,20 +7,21 @@ for y in heights:
     kept = []
     kept.append(state * y)                 # append_own(kept, state * y)
 ```
+To what it has made it may write, as nothing else sees that.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...nodes import call, children, is_call_of_run_time, load, near, walk
 from ...rules import ELEMENTWISE, Known
-from ...variables import Names, assigned, blocks_of, each_assigned, read_first, surely_assigned
+from ...variables import Names, assigned, blocks_of, each_assigned, names_outside_indices, read_first, surely_assigned
 from ..containers.growing_lists import appended_to
 
-# So begin the names of arrays that turns hand on and write to; see states.py.
-STATE = ".state"
+# So begin the names of arrays that turns hand on and write to, and of rows of tables that they write; see states.py, rows_of_tables.py.
+STATE, ROW = ".state", ".row"
 
 
 def own_arrays(facts: Known, body: Sequence[ast.stmt]) -> Names:
@@ -78,12 +79,72 @@ def used_up(facts: Known, body: Sequence[ast.stmt]) -> set[ast.AST]:
     return found
 
 
-def changed_in_place(body: Sequence[ast.stmt]) -> Names:
-    """The variables that statements bind by `x += y` alone, which changes an array."""
+def in_place_targets(parts: Iterable[ast.AST]) -> set[ast.AST]:
+    """The variables in `x += y`, which changes an array and binds nothing else."""
+    return {part.target for part in parts if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)}
+
+
+def bound_otherwise(parts: Sequence[ast.AST]) -> Names:
+    """The variables that statements bind, but for those that `x += y` alone does."""
+    changed = in_place_targets(parts)
+    return frozenset(p.id for p in parts if isinstance(p, ast.Name) and not isinstance(p.ctx, ast.Load) and p not in changed)
+
+
+def changed_in_place(facts: Known, body: Sequence[ast.stmt]) -> Names:
+    """The variables that a turn may change by `x += y` or `x[k] += y`: what is shown there, and what may show the same array."""
     parts = [part for statement in body for part in walk(statement)]
-    changed = {part.target for part in parts if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)}
-    bound = {part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load) and part not in changed}
-    return frozenset(target.id for target in changed) - bound
+    targets = [part.target for part in parts if isinstance(part, ast.AugAssign) and not _is_entry_of_row(part.target)]
+    found, pending = set[str](), [names_outside_indices(target) for target in targets]
+    together = _shown_together(facts, parts)
+    while pending:
+        new = pending.pop() - found
+        found |= new
+        for name in new:
+            pending += together.get(name, ())
+    return frozenset(found)
+
+
+def _shown_together(facts: Known, parts: Sequence[ast.AST]) -> dict[str, list[Names]]:
+    """For each variable those that an assignment may let show the same array."""
+    found: dict[str, list[Names]] = {}
+    for part in parts:
+        if isinstance(part, (ast.Assign, ast.AnnAssign)) and part.value is not None:
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            given = _handed_through(facts, part.value)
+            groups = [given | names_outside_indices(target) for target in targets if not _is_entry_of_row(target)]
+        elif isinstance(part, ast.For):
+            groups = [_handed_through(facts, part.iter) | names_outside_indices(part.target)]
+        else:
+            continue
+        for names in groups:
+            for name in names:
+                found.setdefault(name, []).append(names)
+    return found
+
+
+def _is_entry_of_row(target: ast.expr) -> bool:
+    """Whether an assignment is to an entry of a row, which gets the numbers and not the array; see rows_of_tables.py."""
+    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id.startswith(ROW)
+
+
+def _handed_through(facts: Known, value: ast.expr) -> Names:
+    """The names whose arrays an expression may give, or show: arithmetic and elementwise functions make new ones."""
+    found: set[str] = set()
+    pending: list[ast.AST] = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Name):
+            found.add(part.id)
+        elif isinstance(part, ast.Call) and is_call_of_run_time(part) and part.func.attr == "row_to_write":  # type: ignore[attr-defined]
+            continue
+        elif isinstance(part, ast.Call) and facts.is_library(part.func):
+            is_new = isinstance(part.func, ast.Attribute) and part.func.attr in ELEMENTWISE
+            pending += [] if is_new else [*part.args, *(keyword.value for keyword in part.keywords)]
+        elif isinstance(part, ast.Subscript):
+            pending.append(part.value)
+        elif not isinstance(part, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+            pending += children(part)
+    return frozenset(found)
 
 
 def append_to_own_lists(facts: Known, node: ast.For) -> None:

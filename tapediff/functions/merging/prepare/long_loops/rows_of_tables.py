@@ -17,8 +17,8 @@ import ast
 from ...nodes import Transformer, assign, call, load, near, place, walk, whole_number
 from ...rules import LONG, Known
 from ...variables import assigned
-from .entries_by_turn import MOST_BEFORE, ROW, counter_of, offset_from
-from .own_arrays import used_up
+from .entries_by_turn import MOST_BEFORE, counter_of, offset_from
+from .own_arrays import ROW, used_up
 
 
 def rows_of_tables(facts: Known, node: ast.For) -> tuple[list[ast.stmt], list[ast.stmt]]:
@@ -27,7 +27,7 @@ def rows_of_tables(facts: Known, node: ast.For) -> tuple[list[ast.stmt], list[as
     Tables are read and written at rows that are counted from the number of the turn, or from a variable that the loop does not change.
     """
     counter, _ = counter_of(facts, node)
-    bound = assigned([node])
+    bound, consumed = assigned([node]), used_up(facts, node.body)
     before, after = list[ast.stmt](), list[ast.stmt]()
     for name, accesses in _tables(node).items():
         if not facts.is_own(name) or name in bound:
@@ -45,7 +45,7 @@ def rows_of_tables(facts: Known, node: ast.For) -> tuple[list[ast.stmt], list[as
         if any(abs((offset or 0) - (row or 0)) > MOST_BEFORE for offset in offsets):
             continue
         whole = {access for offset, access in zip(offsets, accesses) if offset == row and len(_parts(access)) == 1}
-        if not {access for access in whole if isinstance(access.ctx, ast.Load)} <= used_up(facts, node.body):
+        if not {access for access in whole if isinstance(access.ctx, ast.Load)} <= consumed:
             continue
         rows = _Rows(name, variable, facts.number(), variable != counter)
         node.body = [rows.visit(statement) for statement in node.body]

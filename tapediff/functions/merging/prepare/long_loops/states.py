@@ -20,7 +20,7 @@ from ...nodes import Transformer, assign, call, copied, load, near, place, walk
 from ...rules import LONG, Known
 from ...variables import assigned, read_first, reads, surely_assigned
 from .entries_by_turn import counter_of
-from .own_arrays import STATE, own_arrays, used_up
+from .own_arrays import STATE, bound_otherwise, in_place_targets, own_arrays, used_up
 from .which_loops import gone_over
 
 
@@ -32,12 +32,9 @@ def states_in_place(facts: Known, node: ast.For, may_end_early: bool) -> tuple[l
     exchanges = {} if may_end_early else _exchanges(node)
     exchanged = {name for names, _ in exchanges.values() for name in names}
     parts = [part for statement in node.body if statement not in exchanges for part in walk(statement)]
-    # `x += y` changes the array and binds nothing else.
-    changed = {part.target for part in parts if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)}
-    bound = {part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load) and part not in changed}
-    bound |= surely_assigned(node.target)
+    bound = bound_otherwise(parts) | surely_assigned(node.target)
     accesses = [part for part in parts if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name)]
-    bases = {access.value for access in accesses} | changed
+    bases = {access.value for access in accesses} | in_place_targets(parts)
     others = {part.id for part in parts if isinstance(part, ast.Name) and part not in bases and part not in consumed}
     stored = {access.value.id for access in accesses if not isinstance(access.ctx, ast.Load) and isinstance(access.value, ast.Name)}
     moving = {access.value.id for access in accesses if isinstance(access.value, ast.Name) and not counting.isdisjoint(reads(access.slice))}

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from ...nodes import ARITHMETIC, Transformer, call, copied, load, near, place, walk, whole_number
 from ...rules import LONG, Broken, Known
 from ...variables import assigned
-from .entries_by_turn import MOST_BEFORE, changes_in_place, counter_of, offset_from, stored_to
+from .entries_by_turn import MOST_BEFORE, counter_of, offset_from, stored_to
+from .own_arrays import changed_in_place
 
 
 def windows_by_turn(facts: Known, node: ast.For) -> None:
@@ -30,7 +31,7 @@ def windows_by_turn(facts: Known, node: ast.For) -> None:
     windows = _Windows(node, counter)
     for statement in node.body:
         windows.visit(statement)
-    if windows.arrays and changes_in_place(facts, node.body, lambda name: name in windows.arrays):
+    if windows.arrays and not windows.arrays.isdisjoint(changed_in_place(facts, node.body)):
         raise Broken("writes", node, "it changes variables in place that may be slices of arrays")
 
 
