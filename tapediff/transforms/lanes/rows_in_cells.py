@@ -10,7 +10,9 @@ Several at a time the rows of a wavefront are only known cell by cell, so that n
 
 from __future__ import annotations
 
-from ...ir.instruction import INPUT, ValueType
+from collections.abc import Sequence
+
+from ...ir.instruction import INPUT, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
@@ -26,13 +28,16 @@ def rows_in_cells(table: Table, loop_callee: LoopCallee) -> Table | None:
     late = needed_for(body, [body.outputs[k] for k in table.rows], frozenset([table.recurrence]))
     behind = reached_from(body, [table.recurrence])
     moved = [n for n in late if not behind[n] and _is_row(table, n)]
-    if not moved:
-        return None
     leaves = list(dict.fromkeys(i for n in moved for i in body.instructions[n].inputs if i not in moved))
-    if any(body.instructions[i].type.shape not in ((), (table.cells,)) for i in leaves):
+    shapes = [body.instructions[i].type.shape for i in leaves]
+    # The cells read such rows themselves, or nothing that is made of them.
+    reached = reached_from(body, moved)
+    first = table.inner.carries
+    operands = body.instructions[table.recurrence].inputs
+    is_mixed = any(reached[i] and not (i in moved and first <= k < first + table.inner.streams) for k, i in enumerate(operands))
+    if not moved or is_mixed or any(shape not in ((), (table.cells,)) for shape in shapes):
         return None
-    streams = [i for i in leaves if body.instructions[i].type.shape]
-    constants = [i for i in leaves if not body.instructions[i].type.shape]
+    streams, constants = ([i for i, shape in zip(leaves, shapes) if bool(shape) == is_row] for is_row in (True, False))
     made = _body(table, moved, streams, constants, loop_callee)
     return table_of(table.loop._replace(params=(loop_callee(made), form)), 1)
 
@@ -50,12 +55,12 @@ def _body(table: Table, moved: list[int], streams: list[int], constants: list[in
     for number in range(len(body.instructions)):
         if not late[number]:
             made.number[number] = made.copy(number)
-    operands = [made.number[i] for i in body.instructions[table.recurrence].inputs]
-    first, last = inner.carries + inner.streams, len(operands)
-    added = [made.number[i] for i in streams], [made.number[i] for i in constants]
-    operands = [*operands[:first], *added[0], *operands[first:last], *added[1]]
-    longer = LoopForm(inner.carries, inner.streams + len(streams), inner.constants + len(constants), inner.length)
-    cell = loop_callee(_cell(table, moved, streams, constants))
+    given = body.instructions[table.recurrence].inputs
+    first = inner.carries + inner.streams
+    read = [k for k in range(first) if given[k] not in moved]
+    operands = [made.number[i] for i in (*(given[k] for k in read), *streams, *given[first:], *constants)]
+    longer = LoopForm(inner.carries, len(read) - inner.carries + len(streams), inner.constants + len(constants), inner.length)
+    cell = loop_callee(_cell(table, moved, read, streams, constants))
     items = emit_loop(made, cell, longer, operands, body.instructions[table.recurrence].site)
     for number, item in zip(moved, items[len(items) - len(moved) :]):
         made.number[number] = item
@@ -67,25 +72,32 @@ def _body(table: Table, moved: list[int], streams: list[int], constants: list[in
     return made.finish()
 
 
-def _cell(table: Table, moved: list[int], streams: list[int], constants: list[int]) -> Tape:
-    """The cell with further results."""
+def _cell(table: Table, moved: list[int], read: list[int], streams: list[int], constants: list[int]) -> Tape:
+    """The cell with further results. `read`: which of its carries and streams it still takes; the others are such rows."""
     cell, body, inner = table.cell, table.body, table.inner
     made, first = Rewriter(cell), inner.carries + inner.streams
     known: dict[int, int] = {}
-    sources = [*cell.inputs[:first], *streams, *cell.inputs[first:], *constants]
-    old = {*range(first), *range(first + len(streams), first + len(streams) + len(cell.inputs) - first)}
     inputs: list[int] = []
-    for position, number in enumerate(sources):
-        numbers, instructions = (made.number, cell.instructions) if position in old else (known, body.instructions)
-        type_ = ValueType((), instructions[number].type.dtype)
-        numbers[number] = made.emit(INPUT, (), (position,), type_, None)
-        inputs.append(numbers[number])
-    for number, instruction in enumerate(cell.instructions):
-        if instruction.op is not INPUT:
-            made.number[number] = made.copy(number)
+
+    def add(instructions: Sequence[Instruction], number: int) -> int:
+        inputs.append(made.emit(INPUT, (), (len(inputs),), ValueType((), instructions[number].type.dtype), None))
+        return inputs[-1]
+
+    for k in read:
+        made.number[cell.inputs[k]] = add(cell.instructions, cell.inputs[k])
+    known |= {number: add(body.instructions, number) for number in streams}
+    for number in cell.inputs[first:]:
+        made.number[number] = add(cell.instructions, number)
+    known |= {number: add(body.instructions, number) for number in constants}
     for number in moved:
         op, operands, params, type_, site = body.instructions[number]
         known[number] = made.emit(op, tuple(known[i] for i in operands), params, ValueType((), type_.dtype), site)
+    for k, number in enumerate(body.instructions[table.recurrence].inputs[:first]):
+        if k not in read:
+            made.number[cell.inputs[k]] = known[number]
+    for number, instruction in enumerate(cell.instructions):
+        if instruction.op is not INPUT:
+            made.number[number] = made.copy(number)
     outputs = (*(made.number[n] for n in cell.outputs), *(known[n] for n in moved))
     active = tuple(k for k, number in enumerate(inputs) if made.instructions[number].type.is_float)
     return Tape(tuple(made.instructions), tuple(inputs), outputs, cell.name, active, True)

@@ -138,9 +138,50 @@ def table_of_rows(p, start, k):
     return np.mean(rows[1])
 
 
+def gaps_from_above(p):
+    """A second row that is computed of the rows above alone, as of alignments with affine gaps."""
+
+    def row(above, a):
+        cells, gaps = above
+        gaps = np.logaddexp(cells - p[1], gaps - 0.3 * p[2])
+        left = np.concatenate([np.array([-5.0]) * p[0], cells[:-1]])
+        _, made = td.scan(lambda c, x: both(np.logaddexp(np.logaddexp(x[0] - (a - x[2] * p[3]) ** 2, x[1]), c - p[0])), -5.0, (left, gaps, B[:20]))
+        return (made, gaps), None
+
+    cells, gaps = td.scan(row, (np.linspace(-1.0, 0.0, 20) * p[0], np.full(20, -5.0) * p[1]), A[:19])[0]
+    return cells[-1] + gaps[-1]
+
+
+def gaps_scaled_twice(p):
+    """Of such a row another one is made, and a number is the same for all of it."""
+
+    def row(above, a):
+        cells, gaps = above
+        gaps = np.tanh(gaps * 0.9 + cells * p[1])
+        _, made = td.scan(lambda c, x: both(np.sin(0.5 * c + x[0] * p[0]) + np.exp(-(x[1] ** 2)) * a), p[2] * 0.1, (gaps, B[:16]))
+        return (made, gaps * p[3] + a), None
+
+    cells, gaps = td.scan(row, (np.linspace(-1.0, 0.0, 16) * p[0], np.ones(16) * p[1]), A[:21])[0]
+    return np.sum(cells) + gaps[3]
+
+
+def entries_of_a_given_row(p):
+    """The last row is written over another one of which the first entry stays."""
+
+    def row(above, xs):
+        a, given = xs
+        _, made = td.scan(lambda c, x: both(np.logaddexp(np.logaddexp(x[0], x[1]), c - p[0]) - (a - x[2]) ** 2), given[0], (above[:-1], above[1:], B[:20]))
+        given = given.copy()
+        given[1:] = made
+        return given, None
+
+    borders = np.outer(A[:18], np.ones(21)) * p[1] - 0.1 * p[2]
+    return td.scan(row, np.linspace(-1.0, 0.0, 21) * p[3], (A[:18], borders))[0][-1]
+
+
 PROGRAMS = [
-    python_loops, table_and_sum, reading_ahead, rows_longer_than_their_cells, rows_scaled_before_they_are_read, infinite_in_idle_lanes,
-    results_infinite_in_idle_lanes, counts_and_flags, tables_in_a_loop,
+    gaps_from_above, gaps_scaled_twice, entries_of_a_given_row, python_loops, table_and_sum, reading_ahead, rows_longer_than_their_cells,
+    rows_scaled_before_they_are_read, infinite_in_idle_lanes, results_infinite_in_idle_lanes, counts_and_flags, tables_in_a_loop,
 ]  # fmt: skip
 
 
