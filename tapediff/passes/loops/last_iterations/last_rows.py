@@ -35,7 +35,7 @@ def last_rows(tape: Tape) -> Tape:
         op, inputs, params, type_, site = instruction
         if op is LOOP and number in kept:
             callee, form = params
-            other = callee.once(("rows", kept[number]), partial(_with_rows, callee, form, kept[number]))
+            other = callee.once(("rows", form.carries, kept[number]), partial(_with_rows, callee, form, kept[number]))
             operands = tuple(made.number[i] for i in inputs)
             made.number[number] = made.emit(LOOP, operands, (other, form), TupleType(loop_items(other, form)), site)
         elif op is GET and inputs[0] in kept:
