@@ -49,7 +49,7 @@ def _with_loops_prepared(tape: Tape) -> Tape:
 
 
 def _straightened(tape: Tape) -> Tape:
-    """The tape whose entries are read where they are computed."""
+    """The tape whose entries are read where they are computed, and whose loops hand on numbers and no rows that nothing reads."""
     straight = run_passes(tape, STRAIGHTEN)
     read = straight if last_rows.__name__ in settings.left_out else last_rows(straight)
     return read if split_carries.__name__ in settings.left_out else split_carries(read)

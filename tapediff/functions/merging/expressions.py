@@ -111,9 +111,7 @@ class Simple:
             return call(name, [place(self.site), self.expression(node.args[1])], node)
         if name in ("sum_of", "mean_of", "as_data"):
             return call(name, [self.expression(a) for a in node.args], node)
-        if name in ("appended", "stored_by_turn"):
-            return call(name, [node.args[0], self.expression(node.args[1])], node)
-        if name == "of_table":
+        if name in ("appended", "stored_by_turn", "of_table"):
             return call(name, [node.args[0], self.expression(node.args[1])], node)
         if name == "entry_within":
             return call("number", [place(self.site), node], node)

@@ -155,9 +155,7 @@ class Step(Rewriter):
             raise NoWavefront
         if op is INDEX:
             return self._entry_of(inputs[0], params[0], offset, when)
-        if op is ASSEMBLE and type_.shape:
-            return self._of_parts(value, offset, when)
-        if op is REPLACE and type_.shape:
+        if op in (ASSEMBLE, REPLACE) and type_.shape:
             return self._of_parts(value, offset, when)
         if op is GET and when.is_told:
             return self._result(params[0], offset, when)

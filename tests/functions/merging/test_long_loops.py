@@ -17,6 +17,7 @@ from . import long_loop_programs as programs
 from . import long_while_programs as whiles
 from . import numbered_turn_programs as numbered
 from . import window_programs as windows
+from .long_loops_agree import agree, differences, name_of
 
 POINTS = np.array([[0.3, 0.7], [-0.4, 1.1], [0.9, -0.2]])
 
@@ -27,17 +28,8 @@ def short_recordings_are_long(monkeypatch):
     monkeypatch.setattr(record_path, "LONG", 500)
 
 
-def name_of(f):
-    return getattr(f, "__name__", type(f).__name__)
-
-
 def loops_of(tape):
     return [i for i in tape.instructions if i.op is LOOP]
-
-
-def differences(f, x):
-    steps = 1e-6 * np.eye(len(x))
-    return np.array([(f(x + e) - f(x - e)) / 2e-6 for e in steps])
 
 
 @pytest.mark.parametrize("f", programs.ONE_TURN + whiles.ONE_TURN + windows.ONE_TURN + numbered.ONE_TURN, ids=name_of)
@@ -67,10 +59,7 @@ def test_loops_that_data_ends_are_loops(f):
     compiled = td.compile(f, POINTS[0])
     assert [loop.params[1].stops for loop in loops_of(compiled.tape)] == [True]
     assert len(compiled.tape) < 80
-    for x in POINTS:
-        value, gradient = td.value_and_gradient(compiled, x)
-        np.testing.assert_allclose(value, f(x), rtol=1e-12)
-        np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=2e-6 * np.abs(gradient).max())
+    agree(f, POINTS, compiled)
 
 
 @pytest.mark.parametrize("f", whiles.MAY_END_EARLY, ids=name_of)
@@ -79,10 +68,7 @@ def test_guarded_tapes_record_one_turn_of_a_while_that_counts_and_may_end_early(
     monkeypatch.setattr(record_path, "LONG", 30_000)
     monkeypatch.setattr(merging, "LONGEST_COMPARED", 300)
     guarded = td.GuardedTape(f, merge=True)
-    for x in POINTS:
-        value, gradient = td.value_and_gradient(guarded, x)
-        np.testing.assert_allclose(value, f(x), rtol=1e-12)
-        np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=2e-6 * np.abs(gradient).max())
+    agree(f, POINTS, guarded)
     (variant,) = guarded._cache.all()
     assert loops_of(variant.tape)
     assert not any(loop.params[1].stops for loop in loops_of(variant.tape))
@@ -95,10 +81,7 @@ def test_guarded_tapes_record_a_while_that_mostly_ends_early_as_one_that_data_en
     monkeypatch.setattr(record_path, "LONG", 30_000)
     monkeypatch.setattr(merging, "OUTCOMES_AT_ONCE", 2)
     guarded = td.GuardedTape(f, merge=True)
-    for x in POINTS:
-        value, gradient = td.value_and_gradient(guarded, x)
-        np.testing.assert_allclose(value, f(x), rtol=1e-12)
-        np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=2e-6 * np.abs(gradient).max())
+    agree(f, POINTS, guarded)
     assert "a loop with a number of turns that each call decides" in guarded.explain()
 
 

@@ -14,6 +14,7 @@ from tapediff.recording import record
 from tapediff.targets.guarded import record_path
 
 from . import state_array_programs as programs
+from .long_loops_agree import agree, name_of
 
 POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.95]])
 
@@ -24,29 +25,12 @@ def short_recordings_are_long(monkeypatch):
     monkeypatch.setattr(record_path, "LONG", 300)
 
 
-def name_of(f):
-    return f.__name__
-
-
-def differences(f, x):
-    steps = 1e-6 * np.eye(len(x))
-    return np.array([(f(x + e) - f(x - e)) / 2e-6 for e in steps])
-
-
-def agree(f, *made):
-    for x in POINTS:
-        for each in made:
-            value, gradient = td.value_and_gradient(each, x)
-            np.testing.assert_allclose(value, f(x), rtol=1e-11)
-            np.testing.assert_allclose(gradient, differences(f, x), rtol=5e-6, atol=5e-6 * np.abs(gradient).max())
-
-
 @pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape = td.record(f, POINTS[0])
     assert [i.params[1].stops for i in tape.instructions if i.op is LOOP] == [False]
     whole, compiled, guarded = td.GuardedTape(f, merge=False), td.compile(f, POINTS[0]), td.GuardedTape(f)
-    agree(f, compiled, guarded)
+    agree(f, POINTS, compiled, guarded, rtol=5e-6)
     for x in POINTS:
         np.testing.assert_allclose(tape(x), f(x), rtol=1e-11)
         if f is not programs.relaxation:  # of half a million operations
@@ -57,7 +41,7 @@ def test_one_turn_is_recorded_with_the_same_answers(f):
 def test_arrays_that_something_else_shows_are_written_turn_by_turn(f):
     tape, guarded = td.record(f, POINTS[0]), td.GuardedTape(f)
     assert not any(i.op is LOOP for i in tape.instructions)
-    agree(f, guarded)
+    agree(f, POINTS, guarded, rtol=5e-6)
 
 
 FIRST_OF_A_PROCESS = """

@@ -13,6 +13,7 @@ from tapediff.recording import record
 from tapediff.targets.guarded import record_path
 
 from . import table_programs as programs
+from .long_loops_agree import agree, name_of
 
 POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.9]])
 
@@ -27,23 +28,6 @@ def short_recordings_are_long(monkeypatch):
         monkeypatch.setattr(module, "SHORTEST_OF_NEST", 20)
 
 
-def name_of(f):
-    return f.__name__
-
-
-def differences(f, x):
-    steps = 1e-6 * np.eye(len(x))
-    return np.array([(f(x + e) - f(x - e)) / 2e-6 for e in steps])
-
-
-def agree(f, *made):
-    for x in POINTS:
-        for each in made:
-            value, gradient = td.value_and_gradient(each, x)
-            np.testing.assert_allclose(value, f(x), rtol=1e-11)
-            np.testing.assert_allclose(gradient, differences(f, x), rtol=2e-6, atol=2e-6 * np.abs(gradient).max())
-
-
 @pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape = td.record(f, POINTS[0])
@@ -51,7 +35,7 @@ def test_one_turn_is_recorded_with_the_same_answers(f):
     assert len(found) == 1
     assert not found[0].params[1].stops
     whole, compiled, guarded = td.GuardedTape(f, merge=False), td.compile(f, POINTS[0]), td.GuardedTape(f)
-    agree(f, compiled, guarded)
+    agree(f, POINTS, compiled, guarded)
     for x in POINTS:
         np.testing.assert_allclose(tape(x), f(x), rtol=1e-11)
         np.testing.assert_allclose(td.gradient(compiled, x), td.gradient(whole, x), rtol=1e-9, atol=1e-12)
@@ -62,9 +46,9 @@ def test_one_turn_is_recorded_with_the_same_answers(f):
 def test_turns_that_change_what_others_know_are_recorded_one_by_one(f):
     tape = td.record(f, POINTS[0])
     assert not any(i.op is LOOP and i.params[1].length == programs.ROWS for i in tape.instructions)
-    agree(f, td.compile(f, POINTS[0]), td.GuardedTape(f))
+    agree(f, POINTS, td.compile(f, POINTS[0]), td.GuardedTape(f))
 
 
 @pytest.mark.parametrize("f", programs.SAME_ROWS, ids=name_of)
 def test_rows_that_are_the_same_by_two_indices_are_no_variables(f):
-    agree(f, td.compile(f, POINTS[0]), td.GuardedTape(f))
+    agree(f, POINTS, td.compile(f, POINTS[0]), td.GuardedTape(f))
