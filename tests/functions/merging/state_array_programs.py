@@ -226,6 +226,17 @@ def keeps_parts(p):
     return np.sum(np.array(kept)) * p[1]
 
 
+def hands_on_a_part_in_a_short_loop(p):
+    x, part, total = np.zeros(3), np.zeros(2), 0.0
+    for y in TIMES:
+        total = 0.9 * total + p[1] * y
+    for y in TIMES[: int(np.sqrt(1600))]:
+        x[1] = 0.9 * x[1] + p[0] * y
+        total += part[0] * p[1]
+        part = x[1:]
+    return total
+
+
 def another_name_in_a_turn(p):
     x, total = np.zeros(2), 0.0
     for t in range(TURNS):

@@ -70,3 +70,11 @@ def test_what_is_imported_in_a_recording_knows_numpys_functions(tmp_path):
     program.write_text(FIRST_OF_A_PROCESS)
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 30
+
+
+def test_a_short_loop_among_long_ones_hands_on_no_parts():
+    """Beside a loop of which one turn is recorded, each turn of a short one had a copy of its own, which the part of another turn did not see."""
+    f = programs.hands_on_a_part_in_a_short_loop
+    tape = td.record(f, POINTS[0])
+    assert sum(i.op is LOOP for i in tape.instructions) == 1
+    agree(f, POINTS, tape, td.GuardedTape(f), rtol=5e-6)

@@ -160,7 +160,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         if known.length > MOST_MASKED and any(by_data):
             raise self._refuse("cost", place, f"it may end early, and has up to {known.length} turns")
         if entries is None or self._scan is None:
-            return self._short_loop(place, values, turn, first, written)
+            return self._short_loop(place, values, turn, first, written, states)
         if any(type(value) in (int, bool) and not is_data for value, is_data in zip(first, by_data)):
             # What follows from it is known, turn by turn.
             raise self._refuse("numbers", place, "a variable of the loop is an int or a bool of Python's")
@@ -240,14 +240,16 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         return tuple([arrays.get(k, value) for k, value in enumerate(last)])
 
     def _short_loop(
-        self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], written: Sequence[Column]
-    ) -> tuple[Tree, ...]:
+        self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], written: Sequence[Column],
+        states: Sequence[int],
+    ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after a loop that is recorded turn by turn."""
         state, turns = first, 0
         rows: list[list[Operand]] = [[] for _ in written]
         for value in values:
             (state, kept), turns = turn(*state, value), turns + 1
             self._check_kept(place, written, kept)
+            self.check_states(place, state, states, kept)
             for found, row in zip(rows, kept):
                 found.append(row)
             if turns > MOST_OTHER_TURNS:
