@@ -16,6 +16,7 @@ from ..ir.interpreter import GuardFailure
 from ..ir.outputs import share_memory
 from ..ir.tape import Tape
 from ..ops.control.calls import LOOP
+from ..passes.loops.save_or_recompute import cost_of_loop
 from .bytecode.sweeps.program import Sweeps
 from .codegen.loop_function import KernelEmitter
 from .codegen.outlining import is_compiled_quickly
@@ -105,9 +106,9 @@ class Kernel:
         if self._fits_entry() and not self.state[entry.RELEASES_GIL] and not self.dispatch_tables:
             entry.allow_constants(self.state, 1)
 
-    def _work(self) -> int:
+    def _work(self) -> float:
         """A rough count of element operations."""
-        total = 0
+        total = 0.0
         for group in self.program.groups:
             if isinstance(group, Sweeps):
                 total += group.operations
@@ -117,7 +118,7 @@ class Kernel:
                 elif isinstance(item, RoutineCall):
                     total += int(np.prod(item.sizes[:2])) * item.count
                 elif isinstance(item, Invoke):
-                    total += _iterations(item) * CALL_WORK
+                    total += _work_of(item)
         return total
 
     @property
@@ -193,8 +194,9 @@ class Kernel:
         return reported_failure(item, ordinal, report, self.tape)
 
 
-def _iterations(item: Invoke) -> int:
+def _work_of(item: Invoke) -> float:
+    """Of a call, or a loop."""
     if item.op is not LOOP:
-        return 1
-    length = item.params[1].length
-    return SHORT_WORK if length is None else length
+        return CALL_WORK
+    callee, form = item.params
+    return SHORT_WORK * CALL_WORK if form.length is None else max(form.length * CALL_WORK, cost_of_loop(callee, form))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..base.settings import settings
 from ..ir.tape import Tape
 from ..passes.loops.selects_by_jumps import selects_by_jumps
 from ..passes.pipeline import FINISH, run_passes
+from ..transforms.row_blocks.rows_in_blocks import rows_in_blocks
 from .bytecode.translate import Translation, translated
 from .loop_ir.program import Group, Interpreted, Program, Storage, assembled
 from .lower.lower import Lowered, lower
@@ -33,6 +35,8 @@ def build_program(tape: Tape, threads: int = 0) -> Program:
     Args:
         threads: how many may share a loop, whose long sums are then cut into bands; 0 for sums that nothing is cut of.
     """
+    if rows_in_blocks.__name__ not in settings.left_out:
+        tape = rows_in_blocks(tape)
     lowered = lower(run_passes(tape, FINISH), threads)
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     groups, storages = rematerialize(schedule(steps, storages), storages)

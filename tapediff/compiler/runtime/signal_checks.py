@@ -20,9 +20,10 @@ from ..jit.toolchain import MAIN, STOPS, toolchain
 from ..llvm.builder import Function, external, module_text
 from ..llvm.c_library import TICKS, now
 from ..llvm.memory import Array, Layout
-from ..llvm.values import I64, PTR, Value, greatest, least, select
+from ..llvm.values import I1, I64, PTR, Value, greatest, least, select
 from .callbacks import callback_address
 from .python_api import THREAD_IDENT
+from .thread_pool import is_of_pool, pool_address
 
 CLOCK = Layout.of_words(paused_at=I64, slice=I64, due=I64)
 
@@ -71,8 +72,11 @@ def _pause() -> str:
     with f.else_():
         new_slice.value = _next_slice(time - before, slice_)
         with f.if_(time >= clock["due"]):
-            is_main = f.call(THREAD_IDENT) == words[MAIN]
-            with f.if_(is_main | (words.at(STOPS).load_atomic("monotonic") != 0)):
+            thread = f.call(THREAD_IDENT)
+            asks = f.variable(I1, thread == words[MAIN])
+            with f.if_(words.at(STOPS).load_atomic("monotonic") != 0, rarely=True):
+                asks.value = ~is_of_pool(f, thread)
+            with f.if_(asks.value):
                 answer = f.call(LOOK_FOR_SIGNALS, 0)
                 after = now(f)
                 clock["due"] = after + greatest((after - time) * _SHARE, _WAIT)
@@ -94,7 +98,7 @@ def _next_slice(elapsed: Value, slice_: Value) -> Value:
 
 def _addresses() -> dict[str, int]:
     look = callback_address(_look_for_signals, ("i64",), "i64")
-    return {LOOK_FOR_SIGNALS.name: look, "tapediff_pause_words": int(toolchain.pause_words.ctypes.data)}
+    return {LOOK_FOR_SIGNALS.name: look, "tapediff_pause_words": int(toolchain.pause_words.ctypes.data), **pool_address()}
 
 
 PAUSE = SharedFunction("tapediff_pause", _pause, _addresses)

@@ -24,7 +24,7 @@ from ..llvm.builder import VOID, Function, Signature, external, module_text
 from ..llvm.c_library import TICKS, YIELD, now, spin
 from ..llvm.memory import Layout, Struct
 from ..llvm.values import I1, I64, PTR, Value, constant, least, select
-from .python_api import ACQUIRE_LOCK, RELEASE_LOCK
+from .python_api import ACQUIRE_LOCK, RELEASE_LOCK, THREAD_IDENT
 
 MOST_THREADS = 256
 # A ticket has a bit for each band.
@@ -47,8 +47,9 @@ POOL = Layout(
     bands=(216, I64), workers=(224, I64), ends=(232, I64),
 )
 _HEAD = 256
-# Of each thread: whether it is about to wait, or waits, and at which of Python's locks, which need no interpreter.
-WORKER = Layout(waits=(0, I64), lock=(8, PTR))
+POOL_SYMBOL = "tapediff_thread_pool"
+# Of each thread: whether it is about to wait, or waits, and at which of Python's locks, which need no interpreter; Python's number of it.
+WORKER = Layout(waits=(0, I64), lock=(8, PTR), ident=(16, I64))
 _WORKER_BYTES = 64
 
 BAND = Signature("band", VOID, (PTR, I64))
@@ -93,7 +94,7 @@ def _take_bands(f: Function, pool: Struct, number: Value) -> None:
 def _run_bands() -> str:
     f = Function("tapediff_run_bands", VOID, function=PTR, context=PTR, bands=I64, threads=I64)
     function, context, bands, threads = f.parameters
-    pool = POOL.at(f.external("tapediff_thread_pool"))
+    pool = POOL.at(f.external(POOL_SYMBOL))
     with f.if_((threads > 1) & (pool["workers"] > 0)), f.if_(pool.location("busy").replace_atomic(0, 1)):
         allowed = least(threads, pool["workers"] + 1)
         pool["function"], pool["context"], pool["bands"], pool["allowed"] = function, context, bands, allowed
@@ -133,8 +134,9 @@ def _serve() -> str:
     """What a thread of the pool does until the process ends."""
     f = Function("tapediff_serve", VOID, number=I64)
     (number,) = f.parameters
-    pool = POOL.at(f.external("tapediff_thread_pool"))
+    pool = POOL.at(f.external(POOL_SYMBOL))
     worker, until = _worker(pool, number - 1), f.variable(I64)
+    worker["ident"] = f.call(THREAD_IDENT)
 
     def is_work() -> Value:
         return (_untaken(pool.location("ticket").load_atomic()) != 0) & (number < pool.location("allowed").load_atomic())
@@ -156,6 +158,15 @@ def _serve() -> str:
         f.call(ACQUIRE_LOCK, worker["lock"], 1)
     f.return_()
     return module_text(f)
+
+
+def is_of_pool(f: Function, thread: Value) -> Value:
+    """Whether a thread is one of the pool's, which nobody interrupts: they may wait for no lock of a thread that waits for them."""
+    pool, found = POOL.at(f.external(POOL_SYMBOL)), f.variable(I1, False)
+    with f.loop(0, pool["workers"]) as k:
+        with f.if_(_worker(pool, k)["ident"] == thread):
+            found.value = True
+    return found.value
 
 
 class ThreadPool:
@@ -221,9 +232,9 @@ at_fork(after_in_child=pool.forget)
 atexit.register(pool.end)
 
 
-def _addresses() -> dict[str, int]:
-    return {"tapediff_thread_pool": int(pool.words.ctypes.data)}
+def pool_address() -> dict[str, int]:
+    return {POOL_SYMBOL: int(pool.words.ctypes.data)}
 
 
-RUN_BANDS = SharedFunction("tapediff_run_bands", _run_bands, _addresses)
-SERVE = SharedFunction("tapediff_serve", _serve, _addresses)
+RUN_BANDS = SharedFunction("tapediff_run_bands", _run_bands, pool_address)
+SERVE = SharedFunction("tapediff_serve", _serve, pool_address)

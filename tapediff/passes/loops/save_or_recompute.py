@@ -104,7 +104,7 @@ def additions_of(body: Tape, number: int, follows: bool) -> float:
     if op.is_view:
         return 0.0
     if op is LOOP:
-        return _cost_of_loop(*params)
+        return cost_of_loop(*params)
     if isinstance(op, Elementwise):
         each = (COSTLY if follows else COSTLY_OUTSIDE) if op.is_costly else DIVIDED if op.divides else 1.0
         return each * type_.size
@@ -118,7 +118,8 @@ def cost_of(tape: Tape) -> float:
     return sum(additions_of(tape, n, False) for n, i in enumerate(tape.instructions) if isinstance(i.op, Op))
 
 
-def _cost_of_loop(callee: Callee, form: LoopForm) -> float:
+def cost_of_loop(callee: Callee, form: LoopForm) -> float:
+    """What a loop takes, in additions; one iteration where its length is known only when it runs."""
     tape = callee.only_tape()
     if tape is None:
         return ROUTINE * (form.length or 1)

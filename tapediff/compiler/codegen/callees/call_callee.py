@@ -24,7 +24,7 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
         name = f"tapediff_invoke_{len(owner.invocations)}"
         kind = LoopOfCallee if item.op is LOOP else CallOfCallee
         invocation = kind(item, symbol, owner.program.threads)
-        body = owner.body_for(item, invocation.layout, f"{name}_body")
+        body = owner.body_for(item, invocation.layout, f"{name}_body") if invocation.threads == 1 else None
         if body is not None:
             invocation.body, invocation.registers = f"{name}_body", body.registers
             owner.module.declare(body.text)

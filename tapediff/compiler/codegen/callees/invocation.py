@@ -18,6 +18,7 @@ from ...runtime.call_frame import (
 from ...runtime.callees.dispatch_loop import dispatch_loop_address
 from ...runtime.callees.dispatch_table import CalleeTable, dispatch_table_of
 from ...runtime.callees.native_callee import NativeCallee
+from ...runtime.callees.shared_loop import RUN_SHARED
 from ...runtime.status import PENDING
 
 # A number that is known when the code is made, or the name of one that is not.
@@ -40,6 +41,8 @@ class Invocation:
         self.symbol, self.addresses = symbol, dict[str, int]()
         # The name of a function of the same module that runs the callee, in place of the dispatch loop; empty where there is none.
         self.body = ""
+        # How many threads may share it; see may_be_shared.
+        self.threads = 1
         # The carries that it reads before its first iteration, and writes to the same place after its last.
         self.registers: frozenset[int] = frozenset()
         self.callee: NativeCallee = item.params[0]
@@ -109,11 +112,24 @@ class Invocation:
         if self.body:
             self._run_body()
             return
+        if self.threads > 1:
+            self._run_shared()
+            return
         dispatch_loop = "run_chosen" if chosen else "run_decided"
         self.addresses |= {f"tapediff_{dispatch_loop}": dispatch_loop_address(dispatch_loop)}
         self.code.declare(f"declare i32 @tapediff_{dispatch_loop}(ptr, ptr)")
         self._refer_to_table()
         status = self.code.emit(f"call i32 @tapediff_{dispatch_loop}(ptr @{self.symbol}, ptr %call_frame)")
+        self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), PENDING)
+
+    def _run_shared(self) -> None:
+        """The same for a loop whose iterations several threads may run."""
+        self.addresses[RUN_SHARED.name] = RUN_SHARED.address
+        self.code.declare(f"declare i32 @{RUN_SHARED.name}(ptr, ptr, i64, i64)")
+        self._refer_to_table()
+        words = frame_words(self.inputs, self.outputs)
+        arguments = f"ptr @{self.symbol}, ptr %call_frame, i64 {words}, i64 {self.threads}"
+        status = self.code.emit(f"call i32 @{RUN_SHARED.name}({arguments})")
         self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), PENDING)
 
     def _run_body(self) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ....ir.instruction import INT_SCALAR, DynamicArrayType, ValueType
+from ....ir.instruction import GUARD, INT_SCALAR, DynamicArrayType, ValueType
+from ....ops.control.callee import Callee
+from ....ops.control.calls import LOOP, TupleOp
 from ....ops.control.loop_forms import LoopForm, saved_bytes_limit
+from ....passes.loops.save_or_recompute import cost_of_loop
 from ...jit.toolchain import toolchain
 from ...loop_ir.program import Invoke
 from ...runtime.call_frame import (
@@ -13,12 +16,14 @@ from ...runtime.call_frame import (
     NUMBERS,
     STOPPED,
     ArgumentLayout,
+    frame_words,
     input_word,
     output_word,
     value_bytes,
 )  # fmt: skip
 from ...runtime.callbacks import callback_address
 from ...runtime.callees.dispatch_loop import ROOM
+from ...runtime.callees.shared_loop import MOST_WORDS
 from ...runtime.status import OUT_OF_MEMORY, PENDING
 from ...runtime.workspaces import BLOCK_WORDS
 from .invocation import Invocation, Number
@@ -26,6 +31,27 @@ from .invocation import Invocation, Number
 # Entries that a dynamic array has room for at first, when nobody knows how long it will be; later as many as the last one had in the
 # end, up to a limit: each time that an array grows it may be copied.
 FIRST_ENTRIES, MOST_FIRST_ENTRIES = 16, 1 << 16
+
+# Work for which it pays to ask other threads, in additions; as in schedule/cut_into_bands.py.
+WORTH_SHARING = 1_000_000
+
+
+def may_be_shared(callee: Callee, form: LoopForm) -> bool:
+    """Whether several threads may run the iterations of a loop: these are independent, run without Python, and take long enough."""
+    is_simple = form.carries == 0 and form.length is not None and form.length > 1 and not form.variant_given
+    if not is_simple or form.returns_variants or frame_words(len(callee.in_types), len(callee.out_types)) > MOST_WORDS:
+        return False
+    return _runs_without_python(callee) and cost_of_loop(callee, form) >= WORTH_SHARING
+
+
+def _runs_without_python(callee: Callee) -> bool:
+    """Whether a callee has one path, and calls nothing but loops of such callees."""
+    tape = callee.only_tape() if callee.is_compiled and not callee.may_branch else None
+    if tape is None:
+        return False
+    calls = [i for i in tape.instructions if i.op is GUARD or (isinstance(i.op, TupleOp) and i.op is not LOOP)]
+    return not calls and all(_runs_without_python(i.params[0]) for i in tape.instructions if i.op is LOOP)
+
 
 class Limit:
     """How many iterations a loop may take; kept by the code that has its number."""
@@ -48,6 +74,8 @@ class LoopOfCallee(Invocation):
     def __init__(self, item: Invoke, symbol: str, threads: int) -> None:
         self.form: LoopForm = item.params[1]
         super().__init__(item, ArgumentLayout.of(self.form, threads), symbol)
+        if threads > 1 and may_be_shared(item.params[0], self.form):
+            self.threads = threads
         self.types = item.types[1]
         self.limit: Limit | None = None
         # By item that is a dynamic array: its number among them, and the bytes of an entry.

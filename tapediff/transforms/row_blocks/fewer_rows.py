@@ -1,0 +1,128 @@
+"""The tape of so many rows from the tape of all of them: each axis that counts rows gets another length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Params, TupleType, ValueType, item_types
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
+from ...ops.arrays.regions import Region, Regions
+from ...ops.arrays.shape import BROADCAST, RESHAPE
+from ...ops.control.calls import GET, LOOP, loop_items
+from .row_axes import body_of
+
+
+def with_rows(tape: Tape, rows: int, wanted: int) -> Tape:
+    """The tape of `wanted` rows; all constants with rows are to have one value throughout (see constants_lifted)."""
+    made = Rewriter(tape)
+    for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
+        operands = tuple([made.number[i] for i in inputs])
+        if op is LOOP:
+            callee, form = params
+            body = body_of(callee, form)
+            assert body is not None
+            shorter = callee.once(("rows", rows, wanted), lambda c=callee, b=body: c.fixed(with_rows(b, rows, wanted)))
+            made.number[number] = made.emit(LOOP, operands, (shorter, form), TupleType(loop_items(shorter, form)), site)
+        elif op is GET:
+            item = item_types(made.instructions[operands[0]])[params[0]]
+            made.number[number] = made.emit(GET, operands, params, item, site)
+        else:
+            given = made.instructions[operands[0]].type if operands else None
+            new = _type(type_, rows, wanted)
+            made.number[number] = made.emit(op, operands, _params(tape, number, rows, wanted, given, new), new, site)
+    return made.finish()
+
+
+def _type(type_: AnyType, rows: int, wanted: int) -> ValueType:
+    return ValueType(_shape(type_.shape, rows, wanted), type_.dtype)
+
+
+def _shape(shape: Sequence[int], rows: int, wanted: int) -> tuple[int, ...]:
+    return tuple([wanted if extent == rows else extent for extent in shape])
+
+
+def _params(tape: Tape, number: int, rows: int, wanted: int, given: AnyType | None, new: ValueType) -> Params:
+    op, _, params, type_, _ = tape.instructions[number]
+    if op is CONSTANT and new != type_:
+        return (_filled(params[0].flat[0], new),)
+    if op is BROADCAST or op is RESHAPE:
+        return (new.shape,)
+    if op is INDEX:
+        return (_region(params[0], rows, wanted),)
+    if op is ASSEMBLE:
+        return (_regions(params[0], rows, wanted), new.shape, params[2])
+    if op is REPLACE:
+        return (_regions(params[0], rows, wanted),)
+    return params
+
+
+def _filled(value: np.generic, type_: ValueType) -> np.ndarray:
+    array = np.full(type_.shape, value, type_.dtype)
+    array.flags.writeable = False
+    return array
+
+
+def _region(region: Region, rows: int, wanted: int) -> Region:
+    return region._replace(counts=_shape(region.counts, rows, wanted), shape=_shape(region.shape, rows, wanted))
+
+
+def _regions(regions: Sequence[Region], rows: int, wanted: int) -> Regions:
+    return Regions([_region(region, rows, wanted) for region in regions])
+
+
+def is_filled(array: np.ndarray) -> bool:
+    """Whether all entries have the same bits."""
+    first = np.ascontiguousarray(array.flat[:1])
+    if array.flat[0] != first[0] or array[(0,) * array.ndim] != array[(-1,) * array.ndim]:
+        return False
+    bits = np.ascontiguousarray(array).reshape(-1).view(np.uint8 if array.dtype.itemsize == 1 else f"u{array.dtype.itemsize}")
+    return bool((bits == bits[0]).all())
+
+
+def constants_lifted(tape: Tape, rows: int) -> Tape:
+    """The tape, with constants that differ between rows as constants of the tape itself where they are in bodies of its loops."""
+    made = Rewriter(tape)
+    for number, instruction in enumerate(tape.instructions):
+        lifted = _lifted(instruction, rows) if instruction.op is LOOP else None
+        if lifted is None:
+            made.number[number] = made.copy(number)
+            continue
+        body, arrays = lifted
+        callee, form = instruction.params
+        form = replace(form, constants=form.constants + len(arrays))
+        more = [made.constant(array, ValueType(array.shape, array.dtype)) for array in arrays]
+        operands = (*(made.number[i] for i in instruction.inputs), *more)
+        made.number[number] = made.emit(LOOP, operands, (callee.fixed(body), form), instruction.type, instruction.site)
+    return made.finish()
+
+
+def _lifted(loop: Instruction, rows: int) -> tuple[Tape, list[np.ndarray]] | None:
+    """The body of a loop with such constants as its last inputs; None where it has none."""
+    callee, form = loop.params
+    body = body_of(callee, form)
+    if body is None:
+        return None
+    body = constants_lifted(body, rows)
+    found = [
+        n for n, i in enumerate(body.instructions)
+        if i.op is CONSTANT and rows in i.type.shape and not is_filled(i.params[0])
+    ]  # fmt: skip
+    if not found:
+        return None
+    made = Rewriter(body)
+    inputs = []
+    for position, old in enumerate([*body.inputs, *found]):
+        made.number[old] = made.emit(INPUT, (), (position,), body.instructions[old].type, None)
+        inputs.append(made.number[old])
+    for number in range(len(body.instructions)):
+        if made.number[number] < 0:
+            made.number[number] = made.copy(number)
+    active = tuple(k for k, i in enumerate(inputs) if made.instructions[i].type.is_float)
+    outputs = tuple(made.number[i] for i in body.outputs)
+    lifted = Tape(tuple(made.instructions), tuple(inputs), outputs, body.name, active, True)
+    return lifted, [body.instructions[n].params[0] for n in found]
