@@ -32,8 +32,9 @@ from .invocation import Invocation, Number
 # end, up to a limit: each time that an array grows it may be copied.
 FIRST_ENTRIES, MOST_FIRST_ENTRIES = 16, 1 << 16
 
-# Work for which it pays to ask other threads, in additions; as in schedule/cut_into_bands.py.
-WORTH_SHARING = 1_000_000
+# Work for which it pays to ask other threads, in additions; as in schedule/cut_into_bands.py. Those are done in SIMD lanes: each
+# operation of an iteration takes as long as so many of them, however small it is.
+WORTH_SHARING, OPERATION = 1_000_000, 64
 
 
 def may_be_shared(callee: Callee, form: LoopForm) -> bool:
@@ -41,7 +42,9 @@ def may_be_shared(callee: Callee, form: LoopForm) -> bool:
     is_simple = form.carries == 0 and form.length is not None and form.length > 1 and not form.variant_given
     if not is_simple or form.returns_variants or frame_words(len(callee.in_types), len(callee.out_types)) > MOST_WORDS:
         return False
-    return _runs_without_python(callee) and cost_of_loop(callee, form) >= WORTH_SHARING
+    if not _runs_without_python(callee):
+        return False
+    return cost_of_loop(callee, form) + OPERATION * _operations(callee, form) >= WORTH_SHARING
 
 
 def _runs_without_python(callee: Callee) -> bool:
@@ -51,6 +54,13 @@ def _runs_without_python(callee: Callee) -> bool:
         return False
     calls = [i for i in tape.instructions if i.op is GUARD or (isinstance(i.op, TupleOp) and i.op is not LOOP)]
     return not calls and all(_runs_without_python(i.params[0]) for i in tape.instructions if i.op is LOOP)
+
+
+def _operations(callee: Callee, form: LoopForm) -> int:
+    """How many operations a loop does; one iteration of those whose length is known only when they run."""
+    tape = callee.only_tape()
+    assert tape is not None
+    return (form.length or 1) * sum(_operations(*i.params) if i.op is LOOP else 1 for i in tape.instructions)
 
 
 class Limit:

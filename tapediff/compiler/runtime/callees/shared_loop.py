@@ -17,6 +17,7 @@ from ...llvm.memory import Array, Layout
 from ...llvm.values import I32, I64, PTR, Value, greatest, select
 from ..call_frame import CALL_FRAME
 from ..python_api import THREAD_IDENT
+from ..signal_checks import CLOCK, PAUSE
 from ..status import PENDING
 from ..thread_pool import RUN_BANDS
 from .dispatch_loop import DISPATCH, DISPATCH_TABLE, RUN_DECIDED
@@ -27,12 +28,13 @@ MOST_WORDS = 512
 # There are 16 to 31 bands, so that threads that are late leave the others enough to do; fewer only of fewer iterations.
 FEWEST_BANDS = 16
 
-# What all bands read; `caller`: the thread that runs the loop; `failed_here`, `failed_elsewhere`: whether a band of it, or of another
-# thread, has failed.
+# What all bands read; `caller`: the thread that runs the loop, and `clock`: its times of pauses, which are between bands as well;
+# `failed_here`, `failed_elsewhere`: whether a band of it, or of another thread, has failed.
 _CONTEXT = Layout.of_words(
-    frame=PTR, table=PTR, words=I64, count=I64, rows=I64, bands=I64, caller=I64, failed_here=I64, failed_elsewhere=I64
+    frame=PTR, table=PTR, words=I64, count=I64, rows=I64, bands=I64, caller=I64, clock=PTR, failed_here=I64, failed_elsewhere=I64
 )
 
+_LOOK = external(PAUSE.name, I64, PTR, I64, I64)
 _SHARE = external(RUN_BANDS.name, VOID, PTR, PTR, I64, I64)
 
 
@@ -43,6 +45,10 @@ def _band() -> Function:
     here, elsewhere = context.location("failed_here"), context.location("failed_elsewhere")
     with f.if_((here.load_atomic() | elsewhere.load_atomic()) != 0, rarely=True):
         f.return_()
+    is_caller = f.call(THREAD_IDENT) == context["caller"]
+    with f.if_(is_caller), f.if_(f.call(_LOOK, context["clock"], band, context["bands"]) < 0, rarely=True):
+        here.update_atomic("xchg", 1)
+        f.return_()
     given = Array(context["frame"], I64)
     with f.loop(0, context["words"]) as k:
         words[k] = given[k]
@@ -51,7 +57,7 @@ def _band() -> Function:
     frame["end"] = select(band == context["bands"] - 1, context["count"], first + context["rows"])
     status = f.call(DISPATCH, context["table"], frame.pointer)
     with f.if_(status != 0, rarely=True):
-        with f.if_(f.call(THREAD_IDENT) == context["caller"]):
+        with f.if_(is_caller):
             here.update_atomic("xchg", 1)
         with f.else_():
             elsewhere.update_atomic("xchg", 1)
@@ -63,7 +69,7 @@ def _run_shared() -> str:
     band = _band()
     f = Function("tapediff_run_shared", I32, table=PTR, frame=PTR, words=I64, threads=I64)
     table, pointer, words, threads = f.parameters
-    frame, context = CALL_FRAME.at(pointer), f.struct(_CONTEXT)
+    frame, context, clock = CALL_FRAME.at(pointer), f.struct(_CONTEXT), f.struct(CLOCK)
     count = frame["end"]
     with f.if_(DISPATCH_TABLE.at(table)["current"].is_null(), rarely=True):
         frame["end"] = 1
@@ -75,6 +81,7 @@ def _run_shared() -> str:
     bands = count.quotient(rows)
     context["frame"], context["table"], context["words"], context["count"] = pointer, table, words, count
     context["rows"], context["bands"], context["caller"] = rows, bands, f.call(THREAD_IDENT)
+    context["clock"], clock["slice"] = clock.pointer, 0
     context["failed_here"], context["failed_elsewhere"] = 0, 0
     f.call(_SHARE, Value(f, f"@{band.signature.name}", PTR, 1), context.pointer, bands, threads)
     with f.if_(context.location("failed_here").load_atomic() != 0, rarely=True):
@@ -86,7 +93,7 @@ def _run_shared() -> str:
 
 
 def _addresses() -> dict[str, int]:
-    return {RUN_DECIDED.name: RUN_DECIDED.address, RUN_BANDS.name: RUN_BANDS.address}
+    return {function.name: function.address for function in (RUN_DECIDED, RUN_BANDS, PAUSE)}
 
 
 RUN_SHARED = SharedFunction("tapediff_run_shared", _run_shared, _addresses)
