@@ -33,6 +33,9 @@ NEVER = 1 << 40
 # So many rows are looked at first.
 FIRST_ROWS = 128
 
+# So many tokens are compared on either side of a window that has occurred before, to begin with.
+FIRST_LOOKS = 8
+
 # Where a repetition breaks so often, the rest is looked at afresh.
 MOST_BREAKS = 16
 
@@ -71,7 +74,7 @@ class Finder:
         periods = np.where(previous >= 0, np.arange(previous.size) - previous, 0)
         starts = np.flatnonzero(np.diff(periods, prepend=-1))
         ends = np.append(starts[1:], periods.size)
-        chosen = periods[starts] > 0
+        chosen = _may_repeat(sequence.tokens, starts, periods[starts])
         # Stretches of windows that repeat at one distance.
         self._stretches = list(zip(*(a[chosen].tolist() for a in (starts, ends, periods[starts]))))
         self._next = 0
@@ -169,6 +172,24 @@ class Finder:
         weights = self.sequence.weights
         body = int(weights[start + period] - weights[start]) + reads
         return body * (count - 1) - costs >= LEAST_SAVED
+
+
+def _may_repeat(tokens: Ints, places: Ints, periods: Ints) -> np.ndarray:
+    """Where tokens may be those of one period before for so long that it is a loop: on one side of each place half of that is.
+
+    A few tokens are looked at on either side: most windows that occur twice are no loops, and each would be examined on its own.
+    """
+    half = ((FEWEST_ITERATIONS - 1) * periods - 1) // 2
+    found = np.zeros(places.size, bool)
+    for side in (1, -1):
+        agrees = periods > 0
+        for k in range(1, FIRST_LOOKS + 1):
+            at = places + side * (half * k // FIRST_LOOKS)
+            agrees &= (at < tokens.size) & (at >= periods)
+            safe = np.where(agrees, at, 0)
+            agrees &= tokens[safe] == tokens[safe - np.where(agrees, periods, 0)]
+        found |= agrees
+    return found
 
 
 def _common_distance(found: Repetition) -> int:
