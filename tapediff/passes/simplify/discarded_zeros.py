@@ -43,14 +43,14 @@ def discarded_zeros(tape: Tape) -> Tape:
     factors: dict[int, tuple[int, ...]] = {}
     for number, instruction in enumerate(tape.instructions):
         if instruction.op is SELECT and instruction.type.dtype == FLOAT64:
-            z_bar = _kept(tape.instructions, instruction)
+            z_bar = kept_cotangent(tape.instructions, instruction)
             found = () if z_bar is None else _factors(tape.instructions, instruction.inputs[2], z_bar, MOST_FACTORS)
             if z_bar is not None and (found or instruction.type.shape):
                 factors[number] = found or ()
     return _Jumping(tape, factors).rewritten() if factors else tape
 
 
-def _kept(instructions: Sequence[Instruction], selection: Instruction) -> int | None:
+def kept_cotangent(instructions: Sequence[Instruction], selection: Instruction) -> int | None:
     """z_bar in `select(z_bar == 0 and isnan(product), 0, product)`; None if it is no such selection."""
     test, zero, product = selection.inputs
     if instructions[test].op is not LOGICAL_AND or not _is_zero(instructions[zero]):

@@ -32,8 +32,9 @@ from ...passes.rolling.vectorize import is_batchable, spread
 from ..map_rows import LoopCallee, RowMapper, map_rows, reached_from
 from .body_parts import emit_loop, part_of_body
 
-# Fewer iterations fill no lanes; the arrays of more would leave the second cache at every step.
-FEWEST, MOST = 4, 1 << 14
+# Fewer iterations fill no lanes. Where all take their steps together, what they hand on may have so many entries in all: it is kept for
+# the reverse pass, unless blocks of iterations go one after the other (transforms/row_blocks/).
+FEWEST, MOST_ENTRIES = 4, 1 << 25
 
 # Operations from constants to a stream that are done in another order.
 LONGEST_CHAIN = 16
@@ -118,12 +119,16 @@ def _body(loop: Instruction) -> tuple[Tape, int] | None:
 
 
 def _may_be_around(form: LoopForm) -> bool:
-    return form.length is not None and FEWEST <= form.length <= MOST and not _is_special(form)
+    return form.length is not None and form.length >= FEWEST and not _is_special(form)
 
 
 def _may_exchange(body: Tape, count: int) -> bool:
     """Whether an iteration without carries has loops, and nothing that cannot be done for all iterations at once."""
-    return any(i.op is LOOP for i in body.instructions) and all(_is_simple(i, body, count) for i in body.instructions)
+    loops = [i.params for i in body.instructions if i.op is LOOP]
+    if not loops or not all(_is_simple(i, body, count) for i in body.instructions):
+        return False
+    entries = sum(form.length * sum(type_.size for type_ in callee.out_types) for callee, form in loops)
+    return count * entries <= MOST_ENTRIES
 
 
 def _carries_apart(tape: Tape, loop_callee: LoopCallee) -> Tape:

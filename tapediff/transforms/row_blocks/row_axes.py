@@ -24,10 +24,13 @@ from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ...ops.control.callee import Callee
 from ...ops.control.calls import GET, LOOP, LoopForm
 from ...ops.elementwise.arithmetic import ADD, CONVERT, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
+from ...ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ...ops.matrices.products import MATMUL
+from ...passes.simplify.discarded_zeros import kept_cotangent
 
-# The axis of rows; or one of these: the same for all rows; a sum over rows, of which each block gives its part.
-SAME, PART = -1, -2
+# The axis of rows; or one of these: the same for all rows; a sum over rows, of which each block gives its part; a test of such a part
+# that only selections read which keep discarded cotangents exact zeros (passes/simplify/discarded_zeros.py).
+SAME, PART, TEST = -1, -2, -3
 
 # Of tuples, the kinds of their items.
 Kind: TypeAlias = int | tuple[int, ...]
@@ -69,8 +72,8 @@ def kind_of(tape: Tape, number: int, kinds: Mapping[int, Kind] | Sequence[Kind],
         return items[params[0]]
     given = [_one(kinds[i]) for i in inputs]
     result = axis_of_rows(type_, rows)
-    if PART in given:
-        return PART if is_guess else _of_parts(instruction, given, result)
+    if PART in given or TEST in given:
+        return PART if is_guess else _of_parts(tape, instruction, kinds, result)
     rule = _elementwise if isinstance(op, Elementwise) or op is CONVERT else RULES.get(op)
     if op is CONSTANT or (rule is not None and result == SAME and all(kind == SAME for kind in given)):
         return result
@@ -136,16 +139,34 @@ def _stacked(kind: int) -> int:
     return kind + 1 if kind >= 0 else kind
 
 
-def _of_parts(instruction: Instruction, given: Sequence[int], result: int) -> int:
-    """Of parts of sums: what is linear in them is a part of the sum of it."""
-    op = instruction.op
-    parts = given.count(PART)
-    scales = (op is MULTIPLY and parts == 1) or (op is DIVIDE and given[0] == PART and parts == 1)
-    if op in _LINEAR and parts == len(given):
-        scales = True
-    if result != SAME or not scales or any(kind >= 0 for kind in given):
-        raise RowsMeet
-    return PART
+def _of_parts(tape: Tape, instruction: Instruction, kinds: Mapping[int, Kind] | Sequence[Kind], result: int) -> int:
+    """Of parts of sums: what is linear in them is a part of the sum of it.
+
+    A part times a factor that is not finite is NaN or infinite, and 0 where the part was discarded; so is the sum.
+    """
+    op, inputs, _, _, _ = instruction
+    given = [_one(kinds[i]) for i in inputs]
+    if op is SELECT:
+        z_bar = kept_cotangent(tape.instructions, instruction)
+        is_linear = z_bar is not None and given == [TEST, SAME, PART] and kinds[z_bar] == PART
+    elif TEST in given:
+        is_linear = False
+    elif op is MULTIPLY or op is DIVIDE:
+        is_linear = given.count(PART) == 1 and (op is MULTIPLY or given[0] == PART)
+    else:
+        is_linear = op in _LINEAR and given.count(PART) == len(given)
+    if result == SAME and is_linear and max(given) < 0:
+        return PART
+    if result == SAME and _is_test(tape, instruction, given):
+        return TEST
+    raise RowsMeet
+
+
+def _is_test(tape: Tape, instruction: Instruction, given: Sequence[int]) -> bool:
+    op, inputs, _, _, _ = instruction
+    if op is EQUAL:
+        return given == [PART, SAME] and _is_zero(tape.instructions[inputs[1]])
+    return (op is IS_NAN and given == [PART]) or (op is LOGICAL_AND and given == [TEST, TEST])
 
 
 _LINEAR = (ADD, SUBTRACT, NEGATIVE, RESHAPE, BROADCAST, TRANSPOSE, INDEX, ASSEMBLE, REPLACE, SUM)

@@ -125,6 +125,9 @@ def _stage(found: _Stages, number: int, instruction: Instruction) -> tuple[int, 
     for stage in (first, first + 1):
         try:
             kinds = {i: _kind_in(found, i, stage) for i in inputs}
+            # What is done with sums behind the loops costs nothing there.
+            if op is not LOOP and PART in kinds.values():
+                continue
             kind = kind_of(found.tape, number, kinds, found.rows)
         except RowsMeet:
             continue
