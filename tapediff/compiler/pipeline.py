@@ -1,4 +1,4 @@
-"""From tape to scheduled loop program: lower, recompute stencils, fuse, rematerialize, recompute products, place in memory,
+"""From tape to scheduled loop program: put rows in blocks, lower, recompute stencils, fuse, rematerialize, recompute products, place in memory,
 block by rows, merge, cut into bands, plan memory.
 
 Each stage takes groups and storages and gives new ones.
@@ -35,9 +35,7 @@ def build_program(tape: Tape, threads: int = 0) -> Program:
     Args:
         threads: how many may share a loop, whose long sums are then cut into bands; 0 for sums that nothing is cut of.
     """
-    if rows_in_blocks.__name__ not in settings.left_out:
-        tape = rows_in_blocks(tape)
-    lowered = lower(run_passes(tape, FINISH), threads)
+    lowered = lower(_finished(tape), threads)
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     groups, storages = rematerialize(schedule(steps, storages), storages)
     return _planned(lowered, storages, [], split_long(groups), threads, is_body=False)
@@ -45,12 +43,18 @@ def build_program(tape: Tape, threads: int = 0) -> Program:
 
 def build_body(tape: Tape, varying: set[int], carries: int, threads: int = 0) -> Program:
     """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`."""
-    lowered = lower(selects_by_jumps(run_passes(tape, FINISH), carries), threads)
+    lowered = lower(selects_by_jumps(_finished(tape), carries), threads)
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     early, steps = split_invariants(steps, storages, varying)
     before, groups = schedule(early, storages), schedule(steps, storages)
     groups, storages = rematerialize(groups, storages, before)
     return _planned(lowered, storages, before, split_long(groups), threads, is_body=True)
+
+
+def _finished(tape: Tape) -> Tape:
+    if rows_in_blocks.__name__ not in settings.left_out:
+        tape = rows_in_blocks(tape)
+    return run_passes(tape, FINISH)
 
 
 def _planned(

@@ -62,7 +62,7 @@ def rows_in_blocks(tape: Tape) -> Tape:
     for rows in _likely_rows(tape):
         lifted = constants_lifted(tape, rows)
         stages = _stages(lifted, rows)
-        if stages.bytes_of_row:
+        if stages.bytes_of_row and 2 * _length_of_block(rows, max(stages.bytes_of_row.values())) <= rows:
             return _Blocks(stages).emitted()
     return tape
 
