@@ -205,6 +205,33 @@ def test_errors_stay_within_the_stated_bound(name):
     assert errors[worst] <= stated_bound(name), [float(a[worst]) for a in arguments]
 
 
+def round_numbers():
+    """Where one formula may take over from another: quarters, powers of two, and the numbers beside them."""
+    firsts = np.unique(np.concatenate([np.arange(1, 161) / 4.0, 2.0 ** np.arange(-12, 12)]))
+    firsts = np.concatenate([-firsts, [0.0], firsts])
+    return np.concatenate([firsts, np.nextafter(firsts, -np.inf), np.nextafter(firsts, np.inf)])
+
+
+@pytest.mark.parametrize("name", [name for name in EXACT if name not in NAMES_OF_TWO])
+def test_errors_at_round_numbers(name):
+    """`x < 8` in one place and `x > 8` in another leave 8 to neither, which no random number finds."""
+    exact, sample = EXACT[name]
+    sampled = sample(generator(name))
+    x = round_numbers()
+    x = x[(x >= sampled.min()) & (x <= sampled.max())]
+    with mpmath.workprec(130):
+        pairs = [(point, exact(mpmath.mpf(point))) for point in x.tolist() if not _is_pole(name, point)]
+        x, values = np.array([point for point, _ in pairs]), [value for _, value in pairs]
+        errors = errors_in_ulp(native(FUNCTIONS[name], 1)(x), values)
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= stated_bound(name), x[worst]
+
+
+def _is_pole(name, x):
+    poles = {"log": [0.0], "log2": [0.0], "log10": [0.0], "log1p": [-1.0], "arctanh": [-1.0, 1.0], "logit": [0.0, 1.0]}
+    return x in poles.get(name, [0.0] if name in ("gammaln", "digamma") else [])
+
+
 def assert_same(results, expected, arguments, tolerance):
     """Same NaN, same infinities, same sign of zero; elsewhere within the relative tolerance."""
     results, expected = np.asarray(results, dtype=float), np.asarray(expected, dtype=float)
