@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
+import numpy as np
+
 from ...ir.instruction import CONSTANT, FLOAT64, FLOAT_SCALAR, Instruction
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
@@ -147,7 +149,7 @@ def _least(instructions: Sequence[Instruction], factors: set[int]) -> list[int]:
     while waiting:
         number = -heappop(waiting)
         op, inputs, _, type_, _ = instructions[number]
-        if number not in implied and op is not CONSTANT:
+        if number not in implied and not (op is CONSTANT and np.isfinite(instructions[number].params[0]).all()):
             tested.append(number)
         if op in SPREADING and type_ == FLOAT_SCALAR and len(implied) < MOST_IMPLIED:
             for i in set(inputs) - implied:

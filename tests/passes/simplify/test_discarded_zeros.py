@@ -113,3 +113,47 @@ def test_a_loop_of_discarded_terms_has_exact_zeros():
     for x in ([0.5, 1.0], [0.25, 3.0], [0.5, 0.0]):
         # Powers of two: no rounding.
         assert np.array_equal(td.gradient(compiled, np.array(x)), [5 * x[0] ** 4 * x[1], x[0] ** 5])
+
+
+def brackets(p):
+    total = 0.0
+    for rate in (1.0, 2.0):
+        for most in (1.0, 2.5, np.inf):
+            total += np.where(rate * p[0] > most, most * p[1], rate * p[0])
+    return total
+
+
+def brackets_by_a_scan(p):
+    def step(total, most):
+        return total + np.where(p[0] > most, most * np.exp(p[1]) * p[1], p[0]), None
+
+    total, _ = td.scan(step, 0.0, np.array([1.0, np.inf, 2.5, np.inf, 3.0] * 4))
+    return total
+
+
+def caps(p):
+    total = 0.0
+    for rate in (1.0, 2.0):
+        for most in (1.0, np.inf, 3.0):
+            total += min(rate * p[0], most * p[1])
+    return total
+
+
+def with_nan(p):
+    total = 0.0
+    for rate in (1.0, 2.0):
+        for most in (1.0, np.nan, 3.0):
+            total += np.where(most > 2.0, most * p[1] * p[0], rate * p[0])
+    return total
+
+
+@pytest.mark.parametrize("f", [brackets, brackets_by_a_scan, caps, with_nan])
+def test_constants_that_are_not_finite_stay_discarded(f):
+    """An infinite limit, as of the last bracket of a tax: its product is not taken, and its derivative is exactly zero."""
+    for x in np.array([[2.0, 1.0], [0.7, 0.4], [5.0, 2.0]]):
+        tape, compiled, guarded = td.record(f, x), td.compile(f, x), td.GuardedTape(f)
+        expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(2)]
+        for target in (tape, compiled, guarded, td.compile(tape)):
+            np.testing.assert_allclose(td.gradient(target, x), expected, rtol=1e-7)
+        np.testing.assert_allclose(td.hessian(compiled, x), td.hessian(tape, x), rtol=1e-12, atol=1e-12)
+        assert np.isfinite(td.hessian(compiled, x)).all()
