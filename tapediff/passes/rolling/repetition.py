@@ -160,10 +160,10 @@ class Finder:
         return found if pays and not self._hands_on_tuples(found) else None
 
     def _hands_on_tuples(self, found: Repetition) -> bool:
-        """Whether an iteration takes apart the results of a loop or a call of another one: no loop hands these on."""
+        """Whether an iteration takes apart the results of a loop or a call of another one, or of one before them all: no loop has these."""
         producers = np.unique(found.producers[found.distances > 0])
-        types = [self.sequence.type_of(int(self.sequence.members[found.start + slot])) for slot in producers.tolist()]
-        return any(type_.dtype is TUPLE for type_ in types)
+        others = self.sequence.members[found.start + producers], found.values[:, found.producers < 0].ravel()
+        return any(self.sequence.type_of(number).dtype is TUPLE for number in np.unique(np.concatenate(others)).tolist())
 
     def _pays(self, start: int, period: int, count: int, reads: int, costs: int = 0) -> bool:
         """Whether it saves enough instructions; `reads` are those of single entries in an iteration."""

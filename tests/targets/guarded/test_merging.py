@@ -340,3 +340,28 @@ def test_a_function_that_changes_something_else_is_recorded_to_its_end():
     guarded = td.GuardedTape(notes_its_steps)
     td.testing.check_gradient(guarded, notes_its_steps, np.array([0.7, 1.1]))
     assert guarded.stats.recordings > 1 or "as a loop" not in guarded.explain()
+
+
+def fixed_point(p):
+    """A `while` of a merged body, which has several paths as a sub-tape."""
+    r, k = np.array([1.0, 0.0]), 0
+    while k < 300:
+        new = np.tanh(0.5 * r + p)
+        k += 1
+        if np.max(np.abs(new - r)) < 1e-10:
+            break
+        r = new
+    return np.sum(new)
+
+
+def test_second_derivatives_of_a_while_with_a_break():
+    """The reverse pass of the turns is found as a loop on its own, and reads what each call of the forward pass returned."""
+    guarded = td.GuardedTape(fixed_point)
+    points = np.array([[0.3, -0.2], [-0.5, 0.9], [1.5, 1.2], [0.8, 0.4], [0.1, 0.1]])
+    for x in points:
+        td.gradient(guarded, x)
+    for x in points:
+        tape = td.record(fixed_point, x)
+        np.testing.assert_allclose(td.hessian(guarded, x), td.hessian(tape, x), rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(td.hvp(guarded, x, np.ones(2)), td.hvp(tape, x, np.ones(2)), rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(td.jvp(guarded, (x,), (np.ones(2),))[1], np.sum(td.gradient(tape, x)), rtol=1e-9)
