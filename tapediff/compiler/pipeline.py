@@ -1,5 +1,5 @@
-"""From tape to scheduled loop program: put rows in blocks, lower, recompute stencils, fuse, rematerialize, recompute products, place in memory,
-block by rows, merge, cut into bands, plan memory.
+"""From tape to scheduled loop program: put rows in blocks, lower, recompute stencils, fuse, rematerialize, recompute products, place in
+memory, block by rows, merge, cut into bands, plan memory.
 
 Each stage takes groups and storages and gives new ones.
 """
@@ -12,7 +12,7 @@ from ..base.settings import settings
 from ..ir.tape import Tape
 from ..passes.loops.selects_by_jumps import selects_by_jumps
 from ..passes.pipeline import FINISH, run_passes
-from ..transforms.row_blocks.rows_in_blocks import rows_in_blocks
+from ..transforms.lanes.rows_in_blocks import rows_in_blocks
 from .bytecode.translate import Translation, translated
 from .loop_ir.program import Group, Interpreted, Program, Storage, assembled
 from .lower.lower import Lowered, lower

@@ -33,7 +33,7 @@ from ..map_rows import LoopCallee, RowMapper, map_rows, reached_from
 from .body_parts import emit_loop, part_of_body
 
 # Fewer iterations fill no lanes. Where all take their steps together, what they hand on may have so many entries in all: it is kept for
-# the reverse pass, unless blocks of iterations go one after the other (transforms/row_blocks/).
+# the reverse pass, unless blocks of iterations go one after the other (transforms/lanes/rows_in_blocks.py).
 FEWEST, MOST_ENTRIES = 4, 1 << 25
 
 # Operations from constants to a stream that are done in another order.

@@ -12,7 +12,7 @@ import pytest
 import tapediff as td
 from tapediff.compiler.codegen.callees import loop_of_callee
 from tapediff.compiler.runtime.callees.shared_loop import RUN_SHARED
-from tapediff.transforms.row_blocks import rows_in_blocks
+from tapediff.transforms.lanes import rows_in_blocks
 
 SERIES = np.random.default_rng(1).normal(size=(40, 25, 3))
 POINTS = np.random.default_rng(2).uniform(0.3, 0.9, size=(3, 7))

@@ -6,8 +6,8 @@ import pytest
 import tapediff as td
 from tapediff.ops.control.calls import LOOP
 from tapediff.targets.tapes.gradient_tape import gradient_tape
-from tapediff.transforms.row_blocks import rows_in_blocks as module
-from tapediff.transforms.row_blocks.rows_in_blocks import rows_in_blocks
+from tapediff.transforms.lanes import rows_in_blocks as module
+from tapediff.transforms.lanes.rows_in_blocks import rows_in_blocks
 
 ROWS, TURNS = 48, 25
 RNG = np.random.default_rng(3)

@@ -31,7 +31,7 @@ from ...ops.arrays.regions import Region, Regions
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 from ...ops.control.calls import GET, LOOP, LoopForm
 from ...ops.elementwise.arithmetic import ADD, CONVERT
-from ..lanes.body_parts import emit_loop, part_of_body
+from .body_parts import emit_loop, part_of_body
 from .fewer_rows import constants_lifted, is_filled, with_rows
 from .row_axes import PART, RULES, SAME, Kind, RowsMeet, axis_of_rows, body_of, kind_of
 
