@@ -21,7 +21,8 @@ from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.own_arrays import append_to_own_lists
 from .prepare.long_loops.peeled import with_peeled_turns
 from .prepare.long_loops.rows_of_tables import rows_of_tables
-from .prepare.long_loops.states import states_in_place
+from .prepare.long_loops.state_arrays.exchanges import with_exchanges
+from .prepare.long_loops.state_arrays.states import states_in_place
 from .prepare.long_loops.tables import lists_as_tables
 from .prepare.long_loops.which_loops import Loop
 from .prepare.long_loops.windows import windows_by_turn
@@ -97,6 +98,7 @@ class Facts:
         if long_loops:
             counted_whiles(self, statements, self._is_long)
             with_counters(self, statements, self._is_long)
+            with_exchanges(self, statements, self._is_long)
             with_peeled_turns(self, statements, self._is_long, code.co_firstlineno)
         if isinstance(definition, ast.FunctionDef):
             statements = ChosenValues(self.looks_at_data, self.is_library).of_function(statements)
