@@ -25,6 +25,9 @@ REGION, ONLY_DATA, EARLY_LOADS, FIRST_PLAIN = 1, 2, 3, 4
 # The last part of the place of a long loop; see prepare/long_loops/.
 LONG = 11
 
+# That of one with its first and last turns apart; see prepare/long_loops/peeled.py.
+PEELED = 12
+
 # What may be chosen between or become data, by the bits of the flags of a value; arrays that vary in a loop are data.
 FLOATS, INTS, BOOLS, INTS_BESIDE_FLOATS, SMALL, VARYING = 1, 2, 4, 8, 16, 32
 
@@ -253,3 +256,5 @@ class Known(Protocol):
     def is_own(self, name: str) -> bool: ...
 
     def number(self) -> int: ...
+
+    def may_merge(self, place: Place) -> bool: ...

@@ -7,16 +7,31 @@ for t in range(n):             .start, .first, .last, .stop, .known = what t < 2
     else: b()                  for t in range(.first, .last): if .known[1]: a() else: b()
                                for t in range(.last, .stop): if .known[2] or t < 2: a() else: b()
 ```
+Where it asks more often, and of other tests, such as `t % 10 == 0`, the number of the turn is data, on which branches decide as on others.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from ...nodes import ARITHMETIC, Node, Transformer, assign, branch, call, copied, load, near, place, walk, whole_number
-from ...rules import LONG, Known
-from ...variables import Names, assigned, names_outside_indices, replace_each
+from ...nodes import (
+    ARITHMETIC,
+    Node,
+    Transformer,
+    assign,
+    branch,
+    call,
+    children,
+    copied,
+    load,
+    near,
+    place,
+    walk,
+    whole_number,
+)
+from ...rules import PEELED, Known
+from ...variables import Names, assigned, replace_each
 from ..jumps import has_jump
 
 _NAMES: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -39,7 +54,8 @@ def with_peeled_turns(facts: Known, body: list[ast.stmt], is_long: Callable[[ast
     def replaced(node: ast.stmt) -> list[ast.stmt]:
         if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name) or not facts.is_builtin(node.iter, range):
             return [node]
-        return _peeled(facts, node, without_guards) if is_long(node) else [node]
+        is_wanted = is_long(node) and facts.may_merge((node.lineno, node.col_offset, PEELED))
+        return _peeled(facts, node, without_guards) if is_wanted else [node]
 
     replace_each(body, replaced)
 
@@ -51,23 +67,17 @@ def _peeled(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
     counter, values, bound = node.target.id, node.iter, assigned([node])
     step = values.args[2] if len(values.args) == 3 else ast.Constant(1)
     tests = [part.test for statement in node.body for part in walk(statement) if isinstance(part, (ast.If, ast.IfExp, ast.While))]
-    asking = [test for test in tests if counter in names_outside_indices(test)]
+    parts = [part for test in tests for part in _compared(test)]
+    found = [part for part in dict.fromkeys(parts) if _sides(part, counter, bound) is not None]
     has_exits = bool(node.orelse) or has_jump(node.body, (ast.Break, ast.Return))
-    if not asking or has_exits or whole_number(step) is None or len(walk(node)) > MOST_NODES or counter in assigned(node.body):
+    if not found or has_exits or whole_number(step) is None or len(walk(node)) > MOST_NODES or counter in assigned(node.body):
         return [node]
-    found: list[ast.Compare] = []
-    for test in asking:
-        parts = [part for part in walk(test) if isinstance(part, ast.Compare) and _sides(part, counter, bound) is not None]
-        inside = {name for part in parts for name in walk(part)}
-        if any(isinstance(part, ast.Name) and part.id == counter and part not in inside for part in _outside_indices(test)):
-            return [node]
-        found += parts
     number = facts.number()
     names = [f"{IS}{number}.{k}" for k in range(len(found))]
     sides = [_sides(part, counter, bound) for part in found]
     asked = [ast.Tuple([ast.Constant(side[0]), copied(side[1])], ast.Load()) for side in sides if side is not None]
     ends = [f".first{number}", f".last{number}", f".stop{number}"]
-    peeled = call("peeled", [place(node, LONG), copied(values), ast.Tuple(list(asked), ast.Load())], node)
+    peeled = call("peeled", [place(node, PEELED), copied(values), ast.Tuple(list(asked), ast.Load())], node)
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in (f".start{number}", *ends)]
     targets += [ast.Tuple([ast.Name(f"{name}.{k}", ast.Store()) for name in names], ast.Store()) for k in range(3)]
     before = near(ast.Assign([ast.Tuple(targets, ast.Store())], peeled), node)
@@ -87,6 +97,17 @@ def _peeled(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
     return loops
 
 
+def _compared(test: ast.expr) -> list[ast.Compare]:
+    """The comparisons in a test, but for those of comprehensions, which have variables of their own."""
+    found, pending = list[ast.Compare](), list[ast.AST]([test])
+    while pending:
+        part = pending.pop()
+        if not isinstance(part, (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
+            found += [part] if isinstance(part, ast.Compare) else []
+            pending += children(part)
+    return found
+
+
 def _sides(node: ast.Compare, counter: str, bound: Names) -> tuple[str, ast.expr] | None:
     """A comparison of the counter with what no turn changes."""
     name = _NAMES.get(type(node.ops[0])) if len(node.ops) == 1 else None
@@ -99,12 +120,6 @@ def _sides(node: ast.Compare, counter: str, bound: Names) -> tuple[str, ast.expr
         if isinstance(side, ast.Name) and side.id == counter and is_fixed and bound.isdisjoint(names):
             return found, other
     return None
-
-
-def _outside_indices(node: ast.expr) -> Sequence[ast.AST]:
-    """The nodes of an expression, without those of its indices."""
-    indices = {part for inner in walk(node) if isinstance(inner, ast.Subscript) for part in walk(inner.slice)}
-    return [part for part in walk(node) if part not in indices]
 
 
 class _Replaced(Transformer):
