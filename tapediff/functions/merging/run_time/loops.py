@@ -108,7 +108,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         unbound = [k for k, value in enumerate(first) if value is self.nothing]
         state = self._loop_state(place, (turn, condition), frozen)
 
-        plain = tuple([all_plain or may_be_plain(value) for value in start])
+        # What the first turn binds has no kind before it.
+        plain = tuple([all_plain or given is self.nothing or may_be_plain(value) for given, value in zip(first, start)])
 
         def step(carry: tuple[Operand, ...]) -> tuple[Operand, ...]:
             # Another path may be recorded much later.

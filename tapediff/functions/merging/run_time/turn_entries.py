@@ -20,7 +20,7 @@ from ..prepare.long_loops.which_loops import SHORTEST
 from ..rules import Place, Refusing
 from .array_copies import require_filled, root_of
 from .carried_lists import array_of, is_number
-from .entries import Over, counted
+from .entries import Count, Over, counted
 from .loop_run_time import LARGEST_INT
 
 # What else a turn reads is looked through for the arrays that it writes to, up to so many objects.
@@ -56,8 +56,10 @@ class TurnEntries(Refusing):
 
     Attributes:
         open_turns: how many turns are being recorded, one within the other.
+        counts: how the loops count their turns.
     """
 
+    counts: dict[Place, Count]
     open_turns = 0
 
     def first_entries(
@@ -140,6 +142,12 @@ class TurnEntries(Refusing):
     def as_data(value: Operand) -> Operand:
         """What a loop goes over, with its whole numbers as data is."""
         return value.astype(FLOAT64) if type(value) is TrackedArray and value.type.dtype == INT64 and not value.shape else value
+
+    def as_counted(self, place: Place, value: Operand) -> Operand:
+        """What counts the turns of a loop, as data behind it: a whole number again, where it was one."""
+        is_float = type(value) is TrackedArray and value.type.dtype == FLOAT64 and not value.shape
+        known = self.counts.get(place)
+        return value.astype(INT64) if is_float and known is not None and known.first is not None else value
 
     @staticmethod
     def table_of(values: Tree) -> tuple[Tree, bool]:
