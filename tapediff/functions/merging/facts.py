@@ -191,7 +191,8 @@ class Facts:
 
     def _containers_as_variables(self, names: Names) -> Names:
         """Replace lists, dicts and objects that are the function's own by variables; these."""
-        scope = Scope(names, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge, self._lines_of, self.code.co_filename)
+        known = self.resolve, self.is_builtin, self.looks_at_data, self.may_merge, self._lines_of, self.code.co_filename, self._is_long
+        scope = Scope(names, *known)
         found = containers_as_variables(self.body, scope)
         self.body, made = found.body, found.made
         self._lines = found.lines.union(self._lines)
