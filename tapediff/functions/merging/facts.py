@@ -20,7 +20,7 @@ from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.own_arrays import append_to_own_lists
-from .prepare.long_loops.peeled import with_peeled_turns
+from .prepare.long_loops.peeled import with_first_values, with_peeled_turns
 from .prepare.long_loops.rows_of_tables import rows_of_tables
 from .prepare.long_loops.state_arrays.exchanges import with_exchanges
 from .prepare.long_loops.state_arrays.states import states_in_place
@@ -101,6 +101,7 @@ class Facts:
             with_counters(self, statements, self._is_long)
             with_exchanges(self, statements, self._is_long)
             with_kept_turns(self, statements, self._is_long, code.co_firstlineno)
+            with_first_values(self, statements, self._is_long, code.co_firstlineno, self.arguments.union(code.co_freevars))
             with_peeled_turns(self, statements, self._is_long, code.co_firstlineno)
         if isinstance(definition, ast.FunctionDef):
             statements = ChosenValues(self.looks_at_data, self.is_library).of_function(statements)

@@ -31,6 +31,9 @@ PEELED = 12
 # That of a test which says what turns keep; see prepare/long_loops/kept_turns.py.
 KEPT = 13
 
+# That of a test which the first turn passes; see prepare/long_loops/peeled.py.
+FIRST = 14
+
 # What may be chosen between or become data, by the bits of the flags of a value; arrays that vary in a loop are data.
 FLOATS, INTS, BOOLS, INTS_BESIDE_FLOATS, SMALL, VARYING = 1, 2, 4, 8, 16, 32
 

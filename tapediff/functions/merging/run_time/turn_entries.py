@@ -285,7 +285,7 @@ class TurnEntries(Refusing):
 
     def _chosen(self, place: Place, where: Sequence[Tree], values: list[Tree]) -> Operand | list[Tree]:
         """The values of some turns: an array of numbers, or a list of arrays."""
-        if not set(map(type, where)) <= {bool} or len(where) != len(values):
+        if not set(map(type, where)) <= {bool, np.bool_} or len(where) != len(values):
             raise self._refuse("guards", place, "it keeps values where data says")
         at = [k for k, is_kept in enumerate(where) if is_kept]
         if at and all(map(is_number, values)) and any(type(value) is TrackedArray for value in values):

@@ -17,12 +17,13 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ...nodes import ARITHMETIC, Node, assign, call, copied, load, near, place, placeholder, walk
-from ...rules import COMPARISONS, KEPT, Known
-from ...variables import Names, assigned, read_first, reads, replace_each, surely_assigned
+from ...nodes import assign, call, copied, load, near, place, placeholder, walk
+from ...rules import KEPT, Known
+from ...variables import assigned, read_first, reads, replace_each, surely_assigned
 from ..containers.growing_lists import appended_to
 from ..jumps import has_jump
 from .entries_by_turn import counter_of
+from .peeled import at_line, is_known, of_each
 from .which_loops import gone_over
 
 
@@ -91,33 +92,20 @@ def _around(
     at = place(kept.test, KEPT)
     others = sorted(name for name in read_first(node.body) - surely_assigned(node.target) - {kept.name} if not name.startswith("."))
     numbers = call("numbers_of", [at, load(kept.name), gone_over(facts, copied(node.iter)), _names(others)], node)
-    before.append(assign(where, _of_each(kept.test, counter, numbers), node))
+    before.append(assign(where, of_each(kept.test, counter, numbers), node))
     arguments = [copied(at), load(where), load(values), load(kept.name)]
     if kept.index is not None:
-        before.append(assign(index, _of_each(kept.index, counter, copied(numbers)), node))
+        before.append(assign(index, of_each(kept.index, counter, copied(numbers)), node))
         arguments.append(load(index))
     before.append(assign(values, ast.List([], ast.Load()), node))
     keep = ast.Expr(call("append_where" if kept.index is None else "write_where", arguments, node))
     after.append(near(ast.copy_location(keep, node), node))
     for statement in (*before, *after):
-        _at(statement, line)
+        at_line(statement, line)
 
 
 def _names(names: Sequence[str]) -> ast.expr:
     return ast.Tuple([load(name) for name in names], ast.Load())
-
-
-def _of_each(value: ast.expr, counter: str, numbers: ast.expr) -> ast.expr:
-    """The values of an expression for all numbers of turns."""
-    return ast.ListComp(copied(value), [ast.comprehension(ast.Name(counter, ast.Store()), numbers, [], 0)])
-
-
-def _at(node: Node, line: int) -> Node:
-    """The node, in a line that looks at no data."""
-    for part in walk(node):
-        if "lineno" in part._attributes:
-            part.__dict__.update(lineno=line, end_lineno=line, col_offset=0, end_col_offset=0)
-    return node
 
 
 def _kept(facts: Known, node: ast.For, statement: ast.stmt, counter: str) -> list[Kept]:
@@ -125,14 +113,14 @@ def _kept(facts: Known, node: ast.For, statement: ast.stmt, counter: str) -> lis
     if not isinstance(statement, ast.If) or statement.orelse:
         return []
     bound, where = assigned([node]), (statement.test.lineno, statement.test.col_offset, KEPT)
-    if not facts.may_merge(where) or counter not in reads(statement.test) or not _is_known(statement.test, bound - {counter}):
+    if not facts.may_merge(where) or counter not in reads(statement.test) or not is_known(statement.test, bound - {counter}):
         return []
     found: list[Kept] = []
     for part in reversed(statement.body):
         kept = _keeps(part, statement.test)
         if kept is None or not _is_alone(facts, node, kept.name, part):
             break
-        if kept.index is not None and not (counter in reads(kept.index) and _is_known(kept.index, bound - {counter})):
+        if kept.index is not None and not (counter in reads(kept.index) and is_known(kept.index, bound - {counter})):
             break
         found.insert(0, kept)
     return found
@@ -148,15 +136,6 @@ def _keeps(node: ast.stmt, test: ast.expr) -> Kept | None:
     if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and isinstance(node, ast.Assign):
         return Kept(target.value.id, target.slice, node.value, test)
     return None
-
-
-def _is_known(node: ast.expr, bound: Names) -> bool:
-    """Whether an expression is arithmetic and comparisons of whole numbers that no turn changes, but for the number of the turn."""
-    parts = walk(node)
-    return all(isinstance(part, _KNOWN) for part in parts) and bound.isdisjoint(reads(node))
-
-
-_KNOWN = (*ARITHMETIC, *COMPARISONS, ast.Mod, ast.Compare, ast.BoolOp, ast.And, ast.Or, ast.Not)
 
 
 def _is_there(node: ast.expr) -> bool:

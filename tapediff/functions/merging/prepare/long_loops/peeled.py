@@ -27,12 +27,26 @@ from ...nodes import (
     load,
     near,
     place,
+    placeholder,
     walk,
     whole_number,
 )
-from ...rules import PEELED, Known
-from ...variables import Names, assigned, replace_each
-from ..jumps import has_jump
+from ...rules import COMPARISONS, FIRST, PEELED, Known
+from ...variables import (
+    NONE,
+    Binding,
+    Liveness,
+    Names,
+    assigned,
+    bound_by,
+    read_first,
+    reads,
+    replace_each,
+    surely_assigned,
+)
+from ..jumps import JUMPS, has_jump
+from .entries_by_turn import counter_of
+from .which_loops import gone_over
 
 _NAMES: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -58,6 +72,63 @@ def with_peeled_turns(facts: Known, body: list[ast.stmt], is_long: Callable[[ast
         return _peeled(facts, node, without_guards) if is_wanted else [node]
 
     replace_each(body, replaced)
+
+
+def with_first_values(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.For], bool], line: int, arguments: Names) -> None:
+    """Lets variables that the first turn of a long loop binds, as its number says, have a value before it, in place.
+
+    ```
+                                       require_first([t == 0 for t in [0]]); s = any number
+    for t in range(n):                 for t in range(n):
+        if t == 0: s = y[t]                if t == 0: s = y[t]
+        else: s = f(s, y[t])               else: s = f(s, y[t])
+    ```
+    Args:
+        line: that looks at no data.
+        arguments: of the function.
+    """
+    bound, after = Binding(body, arguments).before, Liveness(body).after
+
+    def replaced(node: ast.stmt) -> list[ast.stmt]:
+        if not isinstance(node, ast.For) or not is_long(node):
+            return [node]
+        return [*_first_values(facts, node, (read_first(node.body) | after[node]) - (bound.get(node) or NONE), line), node]
+
+    replace_each(body, replaced)
+
+
+def _first_values(facts: Known, node: ast.For, wanted: Names, line: int) -> list[ast.stmt]:
+    """The statements before a loop. `wanted`: variables that are asked for, and may have no value before it."""
+    counter, _ = counter_of(facts, node)
+    made: list[ast.stmt] = []
+    if not counter or counter in assigned(node.body):
+        return made
+    for k, statement in enumerate(node.body):
+        if not isinstance(statement, ast.If) or has_jump(node.body[: k + 1], JUMPS):
+            continue
+        names = (bound_by(statement.body) or NONE) & wanted - read_first(node.body[:k]) - surely_assigned(node.target)
+        is_asked = counter in reads(statement.test) and is_known(statement.test, assigned([node]) - {counter})
+        is_wanted = facts.may_merge((statement.test.lineno, statement.test.col_offset, FIRST))
+        at = place(statement.test, FIRST)
+        if names and is_asked and is_wanted and all(map(facts.is_own, names)):
+            first = call("first_number", [at, gone_over(facts, copied(node.iter))], node)
+            asked = call("require_first", [copied(at), of_each(statement.test, counter, first)], node)
+            new = [near(ast.copy_location(ast.Expr(asked), node), node), *(assign(name, placeholder(), node) for name in sorted(names))]
+            made += [at_line(each, line) for each in new]
+    return made
+
+
+def of_each(value: ast.expr, counter: str, numbers: ast.expr) -> ast.expr:
+    """The values of an expression for some numbers of turns."""
+    return ast.ListComp(copied(value), [ast.comprehension(ast.Name(counter, ast.Store()), numbers, [], 0)])
+
+
+def is_known(node: ast.expr, bound: Names) -> bool:
+    """Whether an expression is arithmetic and comparisons of whole numbers that no turn changes, but for the number of the turn."""
+    return all(isinstance(part, _KNOWN) for part in walk(node)) and bound.isdisjoint(reads(node))
+
+
+_KNOWN = (*ARITHMETIC, *COMPARISONS, ast.Mod, ast.Compare, ast.BoolOp, ast.And, ast.Or, ast.Not)
 
 
 def _peeled(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
@@ -89,11 +160,11 @@ def _peeled(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
         made.iter = near(ast.copy_location(ast.Call(load("range"), [load(start), load(stop), copied(step)], []), values), values)
         replace = _Replaced({pairs[part]: name for part, name in asking_for.items()}, line)
         known = [
-            _at(assign(name, call("is_so", [load(f"{name}.{k}"), copied(part)], node), node), line) for part, name in asking_for.items()
+            at_line(assign(name, call("is_so", [load(f"{name}.{k}"), copied(part)], node), node), line) for part, name in asking_for.items()
         ]
         made.body = [*known, *(replace.visit(statement) for statement in made.body)]
         has_turns = ast.Compare(load(start), [ast.NotEq()], [load(stop)])
-        loops.append(made if k == 1 else branch(_at(near(has_turns, node), line), [made], [], node))
+        loops.append(made if k == 1 else branch(at_line(near(has_turns, node), line), [made], [], node))
     return loops
 
 
@@ -130,10 +201,10 @@ class _Replaced(Transformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         name = self._names.get(node)
-        return self.generic_visit(node) if name is None else _at(load(name), self._line)
+        return self.generic_visit(node) if name is None else at_line(load(name), self._line)
 
 
-def _at(node: Node, line: int) -> Node:
+def at_line(node: Node, line: int) -> Node:
     """The node, in a line that looks at no data."""
     for part in walk(node):
         if "lineno" in part._attributes:
