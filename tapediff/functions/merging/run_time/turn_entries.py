@@ -245,22 +245,21 @@ class TurnEntries(Refusing):
             if column.is_list and value.shape and column.has_in_place:
                 raise self._refuse("scalars", place, "it changes variables in place that may be arrays which it appends")
 
-    def numbers_of(self, place: Place, kept: Tree, values: Tree, others: Sequence[Tree]) -> range:
-        """The numbers of the turns of a loop, of which some keep something in a list or array.
-
-        Args:
-            others: all else that turns read, none of which may show it.
-        """
+    def numbers_of(self, place: Place, values: Tree) -> range:
+        """The numbers of the turns of a loop."""
         first, step, length = counted(values)
         if first is None or not length:
             raise self._refuse("bound", place, "the loop has no turns, or not a known number of them")
+        return range(first, first + step * length, step)
+
+    def require_kept_apart(self, place: Place, kept: Tree, others: Sequence[Tree]) -> None:
+        """Refuse a list or array in which some turns keep something where something else that turns read may show it."""
         require_filled(kept)
         is_list = type(kept) is list
         if not is_list and (type(kept) is not TrackedArray or kept.type.dtype != FLOAT64):
             raise self._refuse("writes", place, f"it writes to {getattr(kept, 'type', type(kept).__name__)}")
         if _may_show(others, {id(kept) if is_list else id(root_of(kept))}):
             raise self._refuse("writes", place, "it may read what it writes to by another name")
-        return range(first, first + step * length, step)
 
     def append_where(self, place: Place, where: Sequence[Tree], values: list[Tree], kept: Tree) -> None:
         """Append what some turns keep, of what all turns gave."""

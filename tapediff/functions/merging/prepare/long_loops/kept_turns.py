@@ -91,7 +91,10 @@ def _around(
     values, where, index = (name.id for name in names)
     at = place(kept.test, KEPT)
     others = sorted(name for name in read_first(node.body) - surely_assigned(node.target) - {kept.name} if not name.startswith("."))
-    numbers = call("numbers_of", [at, load(kept.name), gone_over(facts, copied(node.iter)), _names(others)], node)
+    # What turns read goes into no number.
+    apart = ast.Expr(call("require_kept_apart", [at, load(kept.name), _names(others)], node))
+    numbers = call("numbers_of", [copied(at), gone_over(facts, copied(node.iter))], node)
+    before.append(near(ast.copy_location(apart, node), node))
     before.append(assign(where, of_each(kept.test, counter, numbers), node))
     arguments = [copied(at), load(where), load(values), load(kept.name)]
     if kept.index is not None:
