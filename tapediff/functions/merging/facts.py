@@ -110,7 +110,8 @@ class Facts:
         self._counters_by_place = counters | self.loops.counters
         self.body = EarlyExits(self.looks_at_data).of_function(body)
         own = frozenset(code.co_varnames) - self.arguments - frozenset(code.co_cellvars)
-        own |= self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
+        self._entries_of_containers = self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
+        own |= self._entries_of_containers
         StaticValues(own, self.resolve).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
         if long_loops:
@@ -181,6 +182,10 @@ class Facts:
     def is_own(self, name: str) -> bool:
         """Whether a variable is this function's, and no other one sees it."""
         return name in self._own or name.startswith(".")
+
+    def is_of_program(self, name: str) -> bool:
+        """Whether a variable holds what a variable of the program does, or an entry of one: an array or list may have both names."""
+        return not name.startswith(".") or name in self._entries_of_containers
 
     def _shared(self, definition: Definition) -> Names:
         """The variables that inner functions may see later, or assign to: those of comprehensions, and of generators that a built-in

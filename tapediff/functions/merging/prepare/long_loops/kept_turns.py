@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ...nodes import assign, call, copied, load, near, place, placeholder, walk
 from ...rules import KEPT, Known
-from ...variables import assigned, read_first, reads, replace_each, surely_assigned
+from ...variables import Names, assigned, read_first, reads, replace_each, surely_assigned
 from ..containers.growing_lists import appended_to
 from ..jumps import has_jump
 from .entries_by_turn import counter_of
@@ -50,13 +50,25 @@ def with_kept_turns(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.F
         without_guards: a line that looks at no data.
     """
 
+    dicts = _dicts(facts, body)
+
     def replaced(node: ast.stmt) -> list[ast.stmt]:
-        return _replaced(facts, node, without_guards) if isinstance(node, ast.For) and is_long(node) else [node]
+        return _replaced(facts, node, dicts, without_guards) if isinstance(node, ast.For) and is_long(node) else [node]
 
     replace_each(body, replaced)
 
 
-def _replaced(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
+def _dicts(facts: Known, body: Sequence[ast.stmt]) -> Names:
+    """The variables that are bound to nothing but new dicts, each written out."""
+    parts = [part for statement in body for part in walk(statement)]
+    made = [part for part in parts if isinstance(part, ast.Assign) and isinstance(part.value, ast.Dict) and len(part.targets) == 1]
+    targets = {part.targets[0] for part in made}
+    bound = [part for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)]
+    others = {part.id for part in bound if part not in targets}
+    return frozenset(part.id for part in bound if part.id not in others and facts.is_own(part.id))
+
+
+def _replaced(facts: Known, node: ast.For, dicts: Names, line: int) -> list[ast.stmt]:
     counter, _ = counter_of(facts, node)
     if not counter or counter in assigned(node.body) or has_jump(node.body, (ast.Break, ast.Continue, ast.Return)):
         return [node]
@@ -70,7 +82,7 @@ def _replaced(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
             assert isinstance(statement, ast.If)
             number, value = facts.number(), kept.value
             names = tuple([load(f".{name}{number}") for name in ("all", "where", "index")])
-            _around(facts, node, kept, names, before, after, line)
+            _around(facts, node, kept, names, before, after, dicts, line)
             if not _is_there(value):
                 name = f".kept{number}"
                 statement.body.append(assign(name, value, value))
@@ -84,15 +96,17 @@ def _replaced(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
 
 
 def _around(
-    facts: Known, node: ast.For, kept: Kept, names: Sequence[ast.Name], before: list[ast.stmt], after: list[ast.stmt], line: int
-) -> None:
+    facts: Known, node: ast.For, kept: Kept, names: Sequence[ast.Name], before: list[ast.stmt], after: list[ast.stmt],
+    dicts: Names, line: int,
+) -> None:  # fmt: skip
     """What stands before and behind the loop for one of the statements."""
     counter, _ = counter_of(facts, node)
     values, where, index = (name.id for name in names)
     at = place(kept.test, KEPT)
     others = sorted(name for name in read_first(node.body) - surely_assigned(node.target) - {kept.name} if not name.startswith("."))
     # What turns read goes into no number.
-    apart = ast.Expr(call("require_kept_apart", [at, load(kept.name), _names(others)], node))
+    shown = [part for name in others for part in (_entries(node, name) if name in dicts else [load(name)])]
+    apart = ast.Expr(call("require_kept_apart", [at, load(kept.name), ast.Tuple(shown, ast.Load())], node))
     numbers = call("numbers_of", [copied(at), gone_over(facts, copied(node.iter))], node)
     before.append(near(ast.copy_location(apart, node), node))
     before.append(assign(where, of_each(kept.test, counter, numbers), node))
@@ -107,8 +121,17 @@ def _around(
         at_line(statement, line)
 
 
-def _names(names: Sequence[str]) -> ast.expr:
-    return ast.Tuple([load(name) for name in names], ast.Load())
+def _entries(node: ast.For, name: str) -> list[ast.expr]:
+    """What a loop may read of a dict: where it uses entries of fixed keys, only these."""
+    parts = walk(node)
+    bases = [part for part in parts if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant)]
+    own = {part.value: part for part in bases if isinstance(part.value, ast.Name) and part.value.id == name}
+    if any(isinstance(part, ast.Name) and part.id == name and part not in own for part in parts):
+        return [load(name)]
+    made = [copied(part) for part in own.values()]
+    for part in made:
+        part.ctx = ast.Load()
+    return [*{ast.dump(part): part for part in made}.values()]
 
 
 def _kept(facts: Known, node: ast.For, statement: ast.stmt, counter: str) -> list[Kept]:

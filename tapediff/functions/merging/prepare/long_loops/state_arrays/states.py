@@ -46,7 +46,7 @@ def states_in_place(facts: Known, node: ast.For, may_end_early: bool) -> tuple[l
     before, after = list[ast.stmt](), list[ast.stmt]()
     if not names:
         return before, after
-    others_read = sorted(name for name in read_first(node.body) - surely_assigned(node.target) - {*names} if not name.startswith("."))
+    others_read = sorted(filter(facts.is_of_program, read_first(node.body) - surely_assigned(node.target) - {*names}))
     shown = ast.Tuple([load(name) for name in others_read], ast.Load())
     states = {name: f"{STATE}{facts.number()}.{name}" for name in names}
     node.body = [_Renamed(states).visit(statement) for statement in node.body]
