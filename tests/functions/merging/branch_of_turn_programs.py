@@ -381,7 +381,20 @@ def reset_state(p):
     return tot
 
 
+def binds(p):
+    tot = 0.0
+    for t in range(N):
+        if t == 0:
+            s = p[0]
+        if t % 7 == 0:
+            s = s + 1.0
+        s = 0.9 * s + T[t] * p[1]
+        tot += s**2
+    return tot
+
+
 ONE_TURN = (
+    binds,
     every_else,
     kick_array,
     vec_kick,
@@ -434,18 +447,6 @@ def counts(p):
     return x * k
 
 
-def binds(p):
-    tot = 0.0
-    for t in range(N):
-        if t == 0:
-            s = p[0]
-        if t % 7 == 0:
-            s = s + 1.0
-        s = 0.9 * s + T[t] * p[1]
-        tot += s**2
-    return tot
-
-
 def any_k(p):
     x = p[0]
     for t in range(N):
@@ -494,14 +495,4 @@ def dict_of(p):
     return x
 
 
-def saved_arr(p):
-    x = p[0]
-    out = np.zeros(N // 10)
-    for t in range(N):
-        x = 0.9 * x + p[1] * T[t]
-        if t % 10 == 0:
-            out[t // 10] = x
-    return np.sum(out**2)
-
-
-ALL_TURNS = (counts, binds, any_k, bools, asserts, raises, shapes_after, dict_of, saved_arr)
+ALL_TURNS = (counts, any_k, bools, asserts, raises, shapes_after, dict_of)

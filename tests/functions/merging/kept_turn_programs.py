@@ -1,4 +1,4 @@
-"""Programs with long loops of which some turns, as their numbers say, keep what they have computed."""
+"""Programs with long loops of which some turns, as their numbers say, keep what they have computed, or bind a variable."""
 
 from __future__ import annotations
 
@@ -146,6 +146,100 @@ def saved_none(p):
     return x * (1 + len(out))
 
 
+def saved_dict(p):
+    d = {"x": p[0], "v": np.zeros(2)}
+    out = []
+    for t in range(N):
+        d["v"][0] += 0.1 * d["x"]
+        d["v"][1] = 0.5 * d["v"][1] + d["v"][0] * T[t]
+        d["x"] = 0.9 * d["x"] + p[1] * T[t]
+        if t % 10 == 0:
+            out.append(d["x"])
+    return np.sum(np.array(out) ** 2) + d["v"][1]
+
+
+def ema(p):
+    tot = 0.0
+    for t in range(N):
+        if t == 0:
+            s = T[t] * p[0]
+        else:
+            s = p[1] * T[t] + (1 - p[1]) * s
+        tot += s**2
+    return tot + s
+
+
+def binds(p):
+    tot = 0.0
+    for t in range(N):
+        if t == 0:
+            s = p[0]
+        s = 0.9 * s + T[t] * p[1]
+        tot += s**2
+    return tot
+
+
+def binds_array(p):
+    tot = 0.0
+    for t in range(N):
+        if t == 0:
+            s = p[0] * np.ones(3)
+        s = 0.9 * s + T[t] * p[1]
+        tot += np.sum(s**2)
+    return tot
+
+
+def binds_enum(p):
+    tot = 0.0
+    for t, y in enumerate(T):
+        if t == 0:
+            prev = y * p[0]
+        tot += (y - prev * p[1]) ** 2
+        prev = y + 0.1 * prev
+    return tot + prev
+
+
+def first_after(p):
+    x = p[0]
+    for t in range(N):
+        x = 0.9 * x + T[t] * p[1]
+        if t == 0:
+            first = x
+    return x * first
+
+
+def at_start(p):
+    tot = 0.0
+    for t in range(3, N):
+        if t <= 3:
+            s = p[0]
+        s = 0.9 * s + T[t] * p[1]
+        tot += s**2
+    return tot
+
+
+def breaks(p):
+    tot = 0.0
+    for t in range(N):
+        if t == 0:
+            s = p[0]
+        s = 0.99 * s + T[t] * p[1] * 0.1
+        if s < -0.2:
+            break
+        tot += s**2
+    return tot + s
+
+
+def best(p):
+    for t in range(N):
+        y = np.sin(p[0] * T[t]) + p[1] * T[t] ** 2
+        if t == 0:
+            best = y
+        elif y > best:
+            best = y
+    return best
+
+
 ONE_TURN = (
     saved,
     saved_burn,
@@ -160,6 +254,15 @@ ONE_TURN = (
     saved_enum,
     saved_down,
     saved_none,
+    saved_dict,
+    ema,
+    binds,
+    binds_array,
+    binds_enum,
+    first_after,
+    at_start,
+    breaks,
+    best,
 )
 
 
@@ -312,6 +415,50 @@ def saved_last_changed(p):
     return np.sum(np.array(out) ** 2)
 
 
+def saved_dict_shows(p):
+    out = []
+    d = {"x": p[0], "o": out}
+    for t in range(N):
+        d["x"] = 0.9 * d["x"] + p[1] * T[t] + 0.01 * len(d["o"])
+        if t % 10 == 0:
+            out.append(d["x"])
+    return np.sum(np.array(out) ** 2)
+
+
+def later(p):
+    tot = 0.0
+    s = 2.0
+    if len(T) > 10:
+        r = 3.0 * p[0]
+    for t in range(N):
+        if t == 5:
+            r = p[0]
+        s = 0.9 * s + T[t] * p[1]
+        tot += s**2 * r
+    return tot
+
+
+def read_before(p):
+    tot = 0.0
+    for t in range(N):
+        if t > 0:
+            tot += s * p[1]  # noqa: F821 -- the first turn binds it
+        if t == 0:
+            s = p[0]
+        s = 0.9 * s + T[t] * p[1]
+    return tot
+
+
+def binds_array_mod(p):
+    tot = 0.0
+    for t in range(N):
+        if t % 20 == 0:
+            s = p[0] * np.ones(3)
+        s = 0.9 * s + T[t] * p[1]
+        tot += np.sum(s**2)
+    return tot
+
+
 ALL_TURNS = (
     saved_else,
     saved_state_alias,
@@ -326,4 +473,8 @@ ALL_TURNS = (
     saved_changed,
     saved_limit_moves,
     saved_last_changed,
+    saved_dict_shows,
+    later,
+    read_before,
+    binds_array_mod,
 )
