@@ -113,8 +113,9 @@ class LoopExits:
             node.body = made.block(node.body)
         except Elsewhere:
             return [node]
-        counters = _counter(node) if isinstance(node, ast.For) and is_long else NONE
-        after = [_as_counted(node, to) for name, to in made.kept if name in counters]
+        after = list[ast.stmt]()
+        if isinstance(node, ast.For) and is_long:
+            after += [_as_counted(node, to) for name, to in made.kept if name in _counter(node)]
         return [*made.before, node, *after, *made.after]
 
     def _jumps(self, node: Loop, outer: Loop | None) -> list[ast.stmt]:

@@ -258,7 +258,7 @@ class TurnEntries(Refusing):
         is_list = type(kept) is list
         if not is_list and (type(kept) is not TrackedArray or kept.type.dtype != FLOAT64):
             raise self._refuse("writes", place, f"it writes to {getattr(kept, 'type', type(kept).__name__)}")
-        if _may_show(others, {id(kept) if is_list else id(root_of(kept))}):
+        if _may_show(others, {id(kept) if is_list else id(root_of(kept))}):  # type: ignore[arg-type]  # no list
             raise self._refuse("writes", place, "it may read what it writes to by another name")
 
     def append_where(self, place: Place, where: Sequence[Tree], values: list[Tree], kept: Tree) -> None:

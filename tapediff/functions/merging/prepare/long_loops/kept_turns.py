@@ -32,13 +32,13 @@ class Kept(NamedTuple):
 
     Attributes:
         name: of the list or array.
-        index: where it is written in an array; None of what is appended.
+        entry: where it is written in an array; None of what is appended.
         value: what is kept.
         test: which turns come to it.
     """
 
     name: str
-    index: ast.expr | None
+    entry: ast.expr | None
     value: ast.expr
     test: ast.expr
 
@@ -111,11 +111,11 @@ def _around(
     before.append(near(ast.copy_location(apart, node), node))
     before.append(assign(where, of_each(kept.test, counter, numbers), node))
     arguments = [copied(at), load(where), load(values), load(kept.name)]
-    if kept.index is not None:
-        before.append(assign(index, of_each(kept.index, counter, copied(numbers)), node))
+    if kept.entry is not None:
+        before.append(assign(index, of_each(kept.entry, counter, copied(numbers)), node))
         arguments.append(load(index))
     before.append(assign(values, ast.List([], ast.Load()), node))
-    keep = ast.Expr(call("append_where" if kept.index is None else "write_where", arguments, node))
+    keep = ast.Expr(call("append_where" if kept.entry is None else "write_where", arguments, node))
     after.append(near(ast.copy_location(keep, node), node))
     for statement in (*before, *after):
         at_line(statement, line)
@@ -146,7 +146,7 @@ def _kept(facts: Known, node: ast.For, statement: ast.stmt, counter: str) -> lis
         kept = _keeps(part, statement.test)
         if kept is None or not _is_alone(facts, node, kept.name, part):
             break
-        if kept.index is not None and not (counter in reads(kept.index) and is_known(kept.index, bound - {counter})):
+        if kept.entry is not None and not (counter in reads(kept.entry) and is_known(kept.entry, bound - {counter})):
             break
         found.insert(0, kept)
     return found

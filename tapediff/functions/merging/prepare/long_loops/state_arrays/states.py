@@ -81,7 +81,9 @@ def _seen_by_none(candidates: set[str], changing_places: Sequence[Exchange], par
 def _handed_over(parts: Sequence[ast.AST]) -> set[ast.AST]:
     """What is given to functions and methods: these may show it to the rest of the turn, as in plain Python, and to no other one."""
     calls = [part for part in parts if isinstance(part, ast.Call) and not is_call_of_run_time(part)]
-    given = {part for node in calls for part in (*node.args, *(keyword.value for keyword in node.keywords))}
+    given = set[ast.AST]()
+    for node in calls:
+        given.update(node.args, (keyword.value for keyword in node.keywords))
     return given | {part.value for part in parts if isinstance(part, ast.Attribute)}
 
 
