@@ -17,7 +17,6 @@ from .purity import is_of_library, is_users
 from .rules import COMPARISONS, ELEMENTWISE, MATH, MOST_COST, OPERATORS, Broken
 from .uses.contexts import flags
 from .uses.kinds import asks_for_none, is_one, never_divides_by_zero
-from .variables import names_outside_indices, surely_assigned
 
 
 class Simple:
@@ -366,24 +365,6 @@ def values(facts: Facts, node: ast.expr, site: Placed, has_turns: bool) -> ast.e
         node.args = [values(facts, a, site, has_turns) for a in node.args]
         return node
     return call("values", [place(site), node, ast.Constant(has_turns)], node)
-
-
-def decides_by_turn(facts: Facts, node: ast.For) -> bool:
-    """Whether a test in a loop asks for the number of the turn: of turns that are recorded one by one, Python knows the answers."""
-    counters = frozenset[str]().union(*map(surely_assigned, _counting(facts, node.target, node.iter)))
-    tests = [part.test for statement in node.body for part in walk(statement) if isinstance(part, (ast.If, ast.IfExp, ast.While))]
-    return any(not counters.isdisjoint(names_outside_indices(test)) for test in tests)
-
-
-def _counting(facts: Facts, target: ast.expr, values: ast.expr) -> list[ast.expr]:
-    """The parts of a target that count turns, or may do so."""
-    if isinstance(target, ast.Tuple) and isinstance(values, ast.Call):
-        if facts.is_builtin(values, enumerate):
-            return target.elts[:1]
-        if facts.is_builtin(values, zip) and len(values.args) == len(target.elts):
-            return [part for both in zip(target.elts, values.args) for part in _counting(facts, *both)]
-    is_counting = any(isinstance(part, ast.expr) and facts.is_builtin(part, range, enumerate) for part in walk(values))
-    return [target] if is_counting else []
 
 
 def extreme(facts: Facts, node: ast.Call, site: Placed, args: Sequence[ast.expr]) -> ast.expr:

@@ -18,10 +18,12 @@ from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, sur
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
+from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.own_arrays import append_to_own_lists
-from .prepare.long_loops.peeled import with_peeled_turns
+from .prepare.long_loops.peeled import with_first_values, with_peeled_turns
 from .prepare.long_loops.rows_of_tables import rows_of_tables
-from .prepare.long_loops.states import states_in_place
+from .prepare.long_loops.state_arrays.exchanges import with_exchanges
+from .prepare.long_loops.state_arrays.states import states_in_place
 from .prepare.long_loops.tables import lists_as_tables
 from .prepare.long_loops.which_loops import Loop
 from .prepare.long_loops.windows import windows_by_turn
@@ -97,6 +99,9 @@ class Facts:
         if long_loops:
             counted_whiles(self, statements, self._is_long)
             with_counters(self, statements, self._is_long)
+            with_exchanges(self, statements, self._is_long)
+            with_kept_turns(self, statements, self._is_long, code.co_firstlineno)
+            with_first_values(self, statements, self._is_long, code.co_firstlineno, self.arguments.union(code.co_freevars))
             with_peeled_turns(self, statements, self._is_long, code.co_firstlineno)
         if isinstance(definition, ast.FunctionDef):
             statements = ChosenValues(self.looks_at_data, self.is_library).of_function(statements)
@@ -105,7 +110,8 @@ class Facts:
         self._counters_by_place = counters | self.loops.counters
         self.body = EarlyExits(self.looks_at_data).of_function(body)
         own = frozenset(code.co_varnames) - self.arguments - frozenset(code.co_cellvars)
-        own |= self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
+        self._entries_of_containers = self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
+        own |= self._entries_of_containers
         StaticValues(own, self.resolve).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
         if long_loops:
@@ -177,6 +183,10 @@ class Facts:
         """Whether a variable is this function's, and no other one sees it."""
         return name in self._own or name.startswith(".")
 
+    def is_of_program(self, name: str) -> bool:
+        """Whether a variable holds what a variable of the program does, or an entry of one: an array or list may have both names."""
+        return not name.startswith(".") or name in self._entries_of_containers
+
     def _shared(self, definition: Definition) -> Names:
         """The variables that inner functions may see later, or assign to: those of comprehensions, and of generators that a built-in
         function takes, see them at once."""
@@ -189,7 +199,8 @@ class Facts:
 
     def _containers_as_variables(self, names: Names) -> Names:
         """Replace lists, dicts and objects that are the function's own by variables; these."""
-        scope = Scope(names, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge, self._lines_of, self.code.co_filename)
+        known = self.resolve, self.is_builtin, self.looks_at_data, self.may_merge, self._lines_of, self.code.co_filename, self._is_long
+        scope = Scope(names, *known)
         found = containers_as_variables(self.body, scope)
         self.body, made = found.body, found.made
         self._lines = found.lines.union(self._lines)

@@ -148,7 +148,31 @@ def unlike_python(recorder: Recorder) -> tuple[str, Instruction] | None:
         if instruction.op.name in _MAY_RAISE and not recorder.checked_numbers.intersection((number, instruction.inputs[-1])):
             if not _is_safe(recorder, instruction) and all(_may_be_plain(recorder, k) for k in reversed(instruction.inputs)):
                 return ("zero", instruction) if has_narrow or _has_plain(recorder) else None
-    return _first_large(recorder)
+    return _sum_of_bools(recorder) or _first_large(recorder)
+
+
+def _sum_of_bools(recorder: Recorder) -> tuple[str, Instruction] | None:
+    """The first sum of two bools that are Python's where whole numbers are compared: to Python that is a whole number, to NumPy a bool."""
+    columns = recorder.instructions
+    made = columns.templates if isinstance(columns, GrowingColumns) else columns
+    if not any(template.op.name == "add" and template.type == _BOOL for template in made):
+        return None
+    for instruction in columns:
+        if instruction.op.name == "add" and instruction.type == _BOOL and all(_may_be_pythons(recorder, k) for k in instruction.inputs):
+            return "numbers", instruction
+    return None
+
+
+def _may_be_pythons(recorder: Recorder, number: int) -> bool:
+    """Whether a bool may be one of Python's, from a comparison of whole numbers."""
+    pending = [number]
+    while pending:
+        instruction = recorder.instructions[pending.pop()]
+        types = [recorder.instructions[k].type for k in instruction.inputs]
+        if not types or _INT in types:
+            return True
+        pending += [k for k, kind in zip(instruction.inputs, types) if kind == _BOOL]
+    return False
 
 
 def _suspects(recorder: Recorder) -> tuple[Sequence[int], bool]:
@@ -213,7 +237,7 @@ def _columns_of(instructions: Iterable[Instruction]) -> GrowingColumns:
 def _sizes(recorder: Recorder, columns: GrowingColumns) -> Iterator[tuple[int, float]]:
     """Of the values that may be whole numbers of Python's, how many bits the largest has that each may be, in the order of recording."""
     known = dict[int, float]()
-    rules = [_SIZES.get(template.op.name) if takes != OWN else None for template, takes in zip(columns.templates, columns.takes)]
+    rules = [SIZES.get(template.op.name) if takes != OWN else None for template, takes in zip(columns.templates, columns.takes)]
     has_own = [takes == OWN and _may_be_whole(template) for template, takes in zip(columns.templates, columns.takes)]
     noted = {number for number, is_plain in recorder.plain_numbers.items() if is_plain}
     for number, (which, first, second) in enumerate(zip(columns.which, columns.first, columns.second)):
@@ -234,7 +258,7 @@ def _sizes(recorder: Recorder, columns: GrowingColumns) -> Iterator[tuple[int, f
 
 
 def _may_be_whole(instruction: Instruction) -> bool:
-    return instruction.op is CONSTANT or instruction.op is SELECT or instruction.op.name in _SIZES
+    return instruction.op is CONSTANT or instruction.op is SELECT or instruction.op.name in SIZES
 
 
 def _has_whole(instruction: Instruction, known: Mapping[int, float]) -> bool:
@@ -257,9 +281,9 @@ def _bits_of(recorder: Recorder, number: int, instruction: Instruction, known: M
     if op is CONSTANT:
         value = instruction.params[0]
         return None if value.shape else _bits_of_number(float(value), number in recorder.large_ints)
-    if op.name in _SIZES:
+    if op.name in SIZES:
         sizes = [size for k in instruction.inputs if (size := known.get(k)) is not None]
-        return _SIZES[op.name](sizes, instruction) if len(sizes) == len(instruction.inputs) else None
+        return SIZES[op.name](sizes, instruction) if len(sizes) == len(instruction.inputs) else None
     if op is SELECT:
         has_ints = instruction.type == _INT or number in recorder.has_ints
         sides = [k for k in instruction.inputs[1:] if has_ints or recorder.instructions[k].op is not CONSTANT]
@@ -279,10 +303,10 @@ def _is_safe(recorder: Recorder, instruction: Instruction) -> bool:
 
 
 _WIDE = (FLOAT64, INT64, BOOL)
-_INT = ValueType((), INT64)
+_INT, _BOOL = ValueType((), INT64), ValueType((), BOOL)
 
 # By operation the bits of its result, from those of its operands.
-_SIZES: dict[str, Callable[[list[float], Instruction], float | None]] = {
+SIZES: dict[str, Callable[[list[float], Instruction], float | None]] = {
     **dict.fromkeys("add subtract".split(), lambda sizes, _: max(sizes) + math.log2(1.0 + 2.0 ** (min(sizes) - max(sizes)))),
     **dict.fromkeys("multiply square".split(), lambda sizes, _: 2 * sizes[0] if len(sizes) == 1 else sum(sizes)),
     **dict.fromkeys("negative absolute convert floor_divide".split(), lambda sizes, _: sizes[0]),

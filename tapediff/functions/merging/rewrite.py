@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from types import FunctionType, ModuleType
 
-from .expressions import Expressions, Simple, decides_by_turn, values
+from .expressions import Expressions, Simple, values
 from .facts import Facts
 from .nodes import (
     Transformer,
@@ -169,8 +169,6 @@ class Rewriter:
             if node.orelse or has_jump(node.body, JUMPS):
                 raise Broken("jumps", node, "a jump leaves the loop")
             check_statements(node.body, own_arrays(facts, node.body))
-            if decides_by_turn(facts, node):
-                raise Broken("guards", node, "the number of a turn decides what it does")
             names, new = facts.handed_on(node)
         except Broken as broken:
             if entries is not None or node in facts.loops.stopped:

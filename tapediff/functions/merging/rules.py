@@ -25,6 +25,15 @@ REGION, ONLY_DATA, EARLY_LOADS, FIRST_PLAIN = 1, 2, 3, 4
 # The last part of the place of a long loop; see prepare/long_loops/.
 LONG = 11
 
+# That of one with its first and last turns apart; see prepare/long_loops/peeled.py.
+PEELED = 12
+
+# That of a test which says what turns keep; see prepare/long_loops/kept_turns.py.
+KEPT = 13
+
+# That of a test which the first turn passes; see prepare/long_loops/peeled.py.
+FIRST = 14
+
 # What may be chosen between or become data, by the bits of the flags of a value; arrays that vary in a loop are data.
 FLOATS, INTS, BOOLS, INTS_BESIDE_FLOATS, SMALL, VARYING = 1, 2, 4, 8, 16, 32
 
@@ -252,4 +261,8 @@ class Known(Protocol):
 
     def is_own(self, name: str) -> bool: ...
 
+    def is_of_program(self, name: str) -> bool: ...
+
     def number(self) -> int: ...
+
+    def may_merge(self, place: Place, /) -> bool: ...

@@ -339,6 +339,17 @@ def sums_of_lists_of_rows(p):
     return np.sum(sum(rows) ** 2)
 
 
+def counts_for_itself(p):
+    total, k = 0.0, 0
+    for t in TIMES:
+        k += 1
+        if k % 3 == 0:
+            total += p[0] * t * t
+        else:
+            total -= p[1] * t
+    return total / k
+
+
 ONE_TURN = (
     zipped, by_position, backwards, in_inner_functions, data_decides, variables_of_the_last_turn, loop_in_loop, one_after_the_other,
     arrays_handed_on, arrays_changed_in_place, rows_and_lists, Model(ROWS), writes, likelihood_beside_writes, writes_from_the_end,
@@ -346,7 +357,7 @@ ONE_TURN = (
     begins_at_the_end_of_the_array,
     writes_on_one_side, writes_on_both_sides, writes_constants, writes_through_a_view_afterwards, writes_in_a_function, appends,
     appends_to_what_it_reads, appends_and_reads_by_number, appends_rows, inner_loops_write, sums_a_comprehension,
-    sums_a_generator, lists_of_comprehensions, sums_of_lists,
+    sums_a_generator, lists_of_comprehensions, sums_of_lists, counts_for_itself,
 )  # fmt: skip
 
 
@@ -369,17 +380,6 @@ def counts_its_turns(p):
         calls[0] += 1
         total += np.sin(t * p[0]) * p[1]
     return total
-
-
-def counts_for_itself(p):
-    total, k = 0.0, 0
-    for t in TIMES:
-        k += 1
-        if k % 3 == 0:
-            total += p[0] * t * t
-        else:
-            total -= p[1] * t
-    return total / k
 
 
 def asks_for_types(p):
@@ -532,7 +532,7 @@ ALL_TURNS = (
     changes_rows_in_place, changes_appended_rows_in_place, appends_twice, appends_sometimes, asks_for_lengths, every_second_entry,
     positions_in_a_table,
     sums_within_a_table, filters, one_of_two, names_its_values, changes_a_list_in_a_comprehension,
-    counts_its_turns, counts_for_itself, asks_for_types, Changing(),
+    counts_its_turns, asks_for_types, Changing(),
 )  # fmt: skip
 
 

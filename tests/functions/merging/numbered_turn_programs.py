@@ -112,15 +112,6 @@ def appends_what_the_first_turn_makes(p):
     return np.sum(np.array(kept) ** 2)
 
 
-ONE_TURN = (
-    the_first_turn_is_another, the_first_turn_writes_another_entry, the_last_turn_is_another, both_ends_are_others, three_parts,
-    from_a_turn_on_where_data_says_so, backwards, a_while_asks, an_inner_loop_asks,
-)  # fmt: skip
-
-
-# All turns are recorded.
-
-
 def every_third_turn(p):
     total = 0.0
     for t in range(TURNS):
@@ -161,4 +152,14 @@ def binds_in_the_first_turn(p):
     return total
 
 
-ALL_TURNS = (every_third_turn, up_to_a_number_that_moves, in_four_places, binds_in_the_first_turn, appends_what_the_first_turn_makes)
+ONE_TURN = (
+    the_first_turn_is_another, the_first_turn_writes_another_entry, the_last_turn_is_another, both_ends_are_others, three_parts,
+    from_a_turn_on_where_data_says_so, backwards, a_while_asks, an_inner_loop_asks, every_third_turn,
+    up_to_a_number_that_moves, in_four_places, binds_in_the_first_turn,
+)  # fmt: skip
+
+
+# All turns are recorded.
+
+
+ALL_TURNS = (appends_what_the_first_turn_makes,)

@@ -13,6 +13,7 @@ from tapediff.recording import record
 from tapediff.targets.guarded import merging, record_path
 from tapediff.targets.tapes.long_loops import LongLoops
 
+from . import branch_of_turn_programs as branches
 from . import long_loop_programs as programs
 from . import long_while_programs as whiles
 from . import numbered_turn_programs as numbered
@@ -32,7 +33,7 @@ def loops_of(tape):
     return [i for i in tape.instructions if i.op is LOOP]
 
 
-@pytest.mark.parametrize("f", programs.ONE_TURN + whiles.ONE_TURN + windows.ONE_TURN + numbered.ONE_TURN, ids=name_of)
+@pytest.mark.parametrize("f", programs.ONE_TURN + whiles.ONE_TURN + windows.ONE_TURN + numbered.ONE_TURN + branches.ONE_TURN, ids=name_of)
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape, whole = td.record(f, POINTS[0]), td.record(f, POINTS[0], merge=False)
     assert loops_of(tape)
@@ -85,7 +86,7 @@ def test_guarded_tapes_record_a_while_that_mostly_ends_early_as_one_that_data_en
     assert "a loop with a number of turns that each call decides" in guarded.explain()
 
 
-@pytest.mark.parametrize("f", programs.ALL_TURNS + whiles.ALL_TURNS + windows.ALL_TURNS + numbered.ALL_TURNS, ids=name_of)
+@pytest.mark.parametrize("f", programs.ALL_TURNS + whiles.ALL_TURNS + windows.ALL_TURNS + numbered.ALL_TURNS + branches.ALL_TURNS, ids=name_of)
 def test_all_turns_are_recorded_where_one_is_not_enough(f):
     x = POINTS[0]
     tape = td.record(f, x)

@@ -13,6 +13,8 @@ from tapediff.ops.control.calls import LOOP
 from tapediff.recording import record
 from tapediff.targets.guarded import record_path
 
+from . import exchange_programs as exchanges
+from . import shown_state_programs as shown
 from . import state_array_programs as programs
 from .long_loops_agree import agree, name_of
 
@@ -25,7 +27,7 @@ def short_recordings_are_long(monkeypatch):
     monkeypatch.setattr(record_path, "LONG", 300)
 
 
-@pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)
+@pytest.mark.parametrize("f", programs.ONE_TURN + exchanges.ONE_TURN + shown.ONE_TURN, ids=name_of)
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape = td.record(f, POINTS[0])
     assert [i.params[1].stops for i in tape.instructions if i.op is LOOP] == [False]
@@ -37,7 +39,7 @@ def test_one_turn_is_recorded_with_the_same_answers(f):
             np.testing.assert_allclose(td.gradient(compiled, x), td.gradient(whole, x), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("f", programs.ALL_TURNS, ids=name_of)
+@pytest.mark.parametrize("f", programs.ALL_TURNS + exchanges.ALL_TURNS + shown.ALL_TURNS, ids=name_of)
 def test_arrays_that_something_else_shows_are_written_turn_by_turn(f):
     tape, guarded = td.record(f, POINTS[0]), td.GuardedTape(f)
     assert not any(i.op is LOOP for i in tape.instructions)
@@ -77,4 +79,11 @@ def test_a_short_loop_among_long_ones_hands_on_no_parts():
     f = programs.hands_on_a_part_in_a_short_loop
     tape = td.record(f, POINTS[0])
     assert sum(i.op is LOOP for i in tape.instructions) == 1
+    agree(f, POINTS, tape, td.GuardedTape(f), rtol=5e-6)
+
+
+def test_of_two_loops_with_one_third_name_each_becomes_one_turn():
+    f = exchanges.in_two_loops
+    tape = td.record(f, POINTS[0])
+    assert sum(i.op is LOOP for i in tape.instructions) == 2
     agree(f, POINTS, tape, td.GuardedTape(f), rtol=5e-6)

@@ -5,7 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..nodes import RUN_TIME, assign, branch, children, copied, is_placeholder, load, near, negation, placeholder, walk
+from ..nodes import (
+    RUN_TIME,
+    assign,
+    branch,
+    call,
+    children,
+    copied,
+    is_placeholder,
+    load,
+    near,
+    negation,
+    placeholder,
+    walk,
+)
 from ..variables import Names, assigned, reads
 
 # So many early exits become branches of branches.
@@ -134,15 +147,18 @@ class Returns:
         test: a condition on data, at whose line the results are asked for.
         own: variables that the loop may bind first; a result of them needs their values kept.
         new: a new variable of a name.
+        counting: variables that may be whole numbers of which a turn is given another one.
 
     Attributes:
         before, after: statements to put before and after the loop.
+        kept: variables of the loop, and those that keep what they are where it is left.
     """
 
-    def __init__(self, test: ast.expr, own: Names, new: Callable[[str], str]) -> None:
-        self._test, self._own, self._new = test, own, new
+    def __init__(self, test: ast.expr, own: Names, new: Callable[[str], str], counting: Names) -> None:
+        self._test, self._own, self._new, self._counting = test, own, new, counting
         self.before: list[ast.stmt] = []
         self.after: list[ast.stmt] = []
+        self.kept: list[tuple[str, str]] = []
 
     def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Statements of the loop.
@@ -170,12 +186,14 @@ class Returns:
         for part in walk(value):
             if isinstance(part, ast.Name) and part.id in self._own:
                 part.id = kept.setdefault(part.id, self._new(part.id.lstrip(".")))
+        self.kept += kept.items()
         is_returned = self._new("returned")
         self.before.append(assign(is_returned, ast.Constant(False), node))
         self.before += [assign(name, placeholder(), node) for name in kept.values()]
         asked = ast.copy_location(load(is_returned), self._test)
         self.after.append(branch(asked, [ast.copy_location(ast.Return(value), node)], [], node))
-        keeping = [assign(to, load(name), node) for name, to in kept.items()]
+        values = {name: call("as_data", [load(name)], node) if name in self._counting else load(name) for name in kept}
+        keeping = [assign(to, values[name], node) for name, to in kept.items()]
         return [*keeping, assign(is_returned, ast.Constant(True), node), ast.copy_location(ast.Break(), node)]
 
 

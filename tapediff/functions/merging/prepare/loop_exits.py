@@ -108,12 +108,15 @@ class LoopExits:
         if test is None or not (is_long or self._may_merge(_where(node))):
             return [node]
         targets = surely_assigned(node.target) if isinstance(node, ast.For) else NONE
-        made = Returns(test, (assigned(node.body) | targets) - (self._bound.get(node) or NONE), self._new)
+        made = Returns(test, (assigned(node.body) | targets) - (self._bound.get(node) or NONE), self._new, targets if is_long else NONE)
         try:
             node.body = made.block(node.body)
         except Elsewhere:
             return [node]
-        return [*made.before, node, *made.after]
+        after = list[ast.stmt]()
+        if isinstance(node, ast.For) and is_long:
+            after += [_as_counted(node, to) for name, to in made.kept if name in _counter(node)]
+        return [*made.before, node, *after, *made.after]
 
     def _jumps(self, node: Loop, outer: Loop | None) -> list[ast.stmt]:
         """A loop without jumps, where data decides on them."""
@@ -197,6 +200,7 @@ class LoopExits:
             if name not in items:
                 continue  # nothing reads it
             after.append(assign(name, call("at_end", [place(node, LONG), load(stop), load(name), load(end)], node), node))
+        after += [_as_counted(node, name) for name in sorted(items.keys() & _counter(node))]
         return [*before, node, *after, *_otherwise(node, stop, test)]
 
     def _counted(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
@@ -253,6 +257,17 @@ def _taken_ends(node: ast.For) -> list[tuple[str, str]]:
         found.append((target.id, value.id))
         node.orelse = node.orelse[1:]
     return found
+
+
+def _counter(node: ast.For) -> Names:
+    """The variable that counts the turns of a loop, if one does."""
+    counter = node.target.elts[0] if isinstance(node.target, ast.Tuple) and node.target.elts else node.target
+    return frozenset([counter.id]) if isinstance(counter, ast.Name) else NONE
+
+
+def _as_counted(node: ast.For, name: str) -> ast.stmt:
+    """Lets what a loop has handed on of the variable that counts its turns be a whole number."""
+    return assign(name, call("as_counted", [place(node, LONG), load(name)], node), node)
 
 
 def tells_of_exits(name: str) -> bool:

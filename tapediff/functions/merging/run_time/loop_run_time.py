@@ -102,6 +102,18 @@ class LoopRunTime(Refusing):
         known = [tuple([_same(part[a:b].tolist()) for part in found]) for a, b in pairwise(ends)]
         return (*(values.start + values.step * end for end in ends), *known)
 
+    def first_number(self, place: Place, values: Tree) -> list[int]:
+        """The number of the first turn of a loop, alone in a list."""
+        first, _, length = counted(values)
+        if first is None or not length:
+            raise self._refuse("bound", place, "the loop has no turns, or not a known number of them")
+        return [first]
+
+    def require_first(self, place: Place, found: Sequence[Tree]) -> None:
+        """Refuse a test that the first turn does not pass."""
+        if found != [True] or type(found[0]) not in (bool, np.bool_):
+            raise self._refuse("bound", place, "its first turn does not bind a variable")
+
     @staticmethod
     def is_so(known: bool | None, now: Operand) -> Operand:
         """A comparison of the number of the turn, which may be known for all of a loop's turns."""

@@ -38,6 +38,7 @@ from .choices import DTYPES
 from .entries import Over, counted, entries_of
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
+from .turn_numbers import first_beyond, largest_in
 from .windows import Windows
 
 # Of condition, body and first value.
@@ -108,7 +109,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         unbound = [k for k, value in enumerate(first) if value is self.nothing]
         state = self._loop_state(place, (turn, condition), frozen)
 
-        plain = tuple([all_plain or may_be_plain(value) for value in start])
+        # What the first turn binds has no kind before it.
+        plain = tuple([all_plain or given is self.nothing or may_be_plain(value) for given, value in zip(first, start)])
 
         def step(carry: tuple[Operand, ...]) -> tuple[Operand, ...]:
             # Another path may be recorded much later.
@@ -171,6 +173,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         unbound = [k for k, value in enumerate(first) if value is self.nothing]
         state_read = self._loop_state(place, (turn,), frozen)
         count_given, count = len(start), len(entries.arrays)
+        sizes = [largest_in(array) for array in entries.arrays]
         # The same in all turns: what any turn may give, a further one may get.
         were = tuple([value is not self.nothing and lists.may_be_plain(value) for value in first])
         after: list[bool] = []
@@ -199,6 +202,9 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             self.check_states(place, after_turn, states, kept)
             found = tuple(self._carry(place, v, f) for v, f in zip(lists.as_arrays(after_turn), flags))
             check_numbers(recorder)
+            beyond = first_beyond(recorder, {k: size for k, size in zip(recorder.inputs[count_given:], sizes) if size is not None})
+            if beyond is not None:
+                raise self._refuse("large", place, f"it computes {beyond.op.name} of the number of the turn")
             if place in self.whole_turns and _decides_by(recorder, count_given):
                 raise self._refuse("guards", place, "it looks at a value in a turn that may not count")
             arrays = {k: np.ones(value.shape, value.dtype) for k in unbound for value in [as_array(found[k])] if _differ(value, carry[k])}

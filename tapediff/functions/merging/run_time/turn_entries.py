@@ -20,7 +20,7 @@ from ..prepare.long_loops.which_loops import SHORTEST
 from ..rules import Place, Refusing
 from .array_copies import require_filled, root_of
 from .carried_lists import array_of, is_number
-from .entries import Over, counted
+from .entries import Count, Over, counted
 from .loop_run_time import LARGEST_INT
 
 # What else a turn reads is looked through for the arrays that it writes to, up to so many objects.
@@ -56,8 +56,10 @@ class TurnEntries(Refusing):
 
     Attributes:
         open_turns: how many turns are being recorded, one within the other.
+        counts: how the loops count their turns.
     """
 
+    counts: dict[Place, Count]
     open_turns = 0
 
     def first_entries(
@@ -140,6 +142,12 @@ class TurnEntries(Refusing):
     def as_data(value: Operand) -> Operand:
         """What a loop goes over, with its whole numbers as data is."""
         return value.astype(FLOAT64) if type(value) is TrackedArray and value.type.dtype == INT64 and not value.shape else value
+
+    def as_counted(self, place: Place, value: Operand) -> Operand:
+        """What counts the turns of a loop, as data behind it: a whole number again, where it was one."""
+        is_float = type(value) is TrackedArray and value.type.dtype == FLOAT64 and not value.shape
+        known = self.counts.get(place)
+        return value.astype(INT64) if is_float and known is not None and known.first is not None else value
 
     @staticmethod
     def table_of(values: Tree) -> tuple[Tree, bool]:
@@ -237,22 +245,75 @@ class TurnEntries(Refusing):
             if column.is_list and value.shape and column.has_in_place:
                 raise self._refuse("scalars", place, "it changes variables in place that may be arrays which it appends")
 
+    def numbers_of(self, place: Place, values: Tree) -> range:
+        """The numbers of the turns of a loop."""
+        first, step, length = counted(values)
+        if first is None or not length:
+            raise self._refuse("bound", place, "the loop has no turns, or not a known number of them")
+        return range(first, first + step * length, step)
+
+    def require_kept_apart(self, place: Place, kept: Tree, others: Sequence[Tree]) -> None:
+        """Refuse a list or array in which some turns keep something where something else that turns read may show it."""
+        require_filled(kept)
+        is_list = type(kept) is list
+        if not is_list and (type(kept) is not TrackedArray or kept.type.dtype != FLOAT64):
+            raise self._refuse("writes", place, f"it writes to {getattr(kept, 'type', type(kept).__name__)}")
+        if _may_show(others, {id(kept) if is_list else id(root_of(kept))}):  # type: ignore[arg-type]  # no list
+            raise self._refuse("writes", place, "it may read what it writes to by another name")
+
+    def append_where(self, place: Place, where: Sequence[Tree], values: list[Tree], kept: Tree) -> None:
+        """Append what some turns keep, of what all turns gave."""
+        chosen = self._chosen(place, where, values)
+        if type(kept) is not list:
+            raise self._refuse("containers", place, f"it appends to {type(kept).__name__}")
+        _extend(kept, chosen)
+
+    def write_where(self, place: Place, where: Sequence[Tree], values: list[Tree], kept: Tree, index: Sequence[Tree]) -> None:
+        """Write what some turns keep, of what all turns gave, to entries of an array."""
+        at = [k for k, is_kept in zip(index, where) if is_kept]
+        if type(kept) is not TrackedArray or not all(type(k) is int and -len(kept) <= k < len(kept) for k in at):
+            raise self._refuse("writes", place, "it writes beyond the end of an array, or where data says")
+        if len({k % len(kept) for k in at}) < len(at):
+            raise self._refuse("writes", place, "it writes to an entry in several turns")
+        chosen = self._chosen(place, where, values)
+        rows = np.stack(chosen) if type(chosen) is list else chosen
+        if np.shape(rows)[1:] != kept.shape[1:]:
+            raise self._refuse("writes", place, "it writes parts of rows")
+        if at:
+            kept[np.array(at)] = rows
+
+    def _chosen(self, place: Place, where: Sequence[Tree], values: list[Tree]) -> Operand | list[Tree]:
+        """The values of some turns: an array of numbers, or a list of arrays."""
+        if not set(map(type, where)) <= {bool, np.bool_} or len(where) != len(values):
+            raise self._refuse("guards", place, "it keeps values where data says")
+        at = [k for k, is_kept in enumerate(where) if is_kept]
+        if at and all(map(is_number, values)) and any(type(value) is TrackedArray for value in values):
+            if any(map(may_be_plain, values)):
+                raise self._refuse("numbers", place, "it keeps plain numbers")
+            return array_of(values)[np.array(at)]
+        return [values[k] for k in at]
+
     def _write(self, columns: Sequence[Column], values: Tree, kept: Sequence[Operand]) -> None:
         """Write what all turns have kept: for each column an array of their entries, or a list of these."""
         start = counted(values).first
         for column, entries in zip(columns, kept):
             if column.is_list:
-                if type(entries) is TrackedArray and entries.ndim == 1 and entries.type.dtype == FLOAT64 and entries._recorder.concrete:
-                    found = all_entries(entries)
-                    entries._recorder.entry_runs.append((found[0]._id, entries))
-                else:
-                    found = [entries[k] for k in range(len(entries))]
-                column.array.extend(found)
+                _extend(column.array, entries)
                 continue
             assert start is not None
             assert column.written is not None
             rows = np.stack(entries) if type(entries) is list else entries
             column.array[(_part(start + column.written, len(rows), column.step), *column.rest)] = rows
+
+
+def _extend(values: list[Tree], entries: Operand | Sequence[Tree]) -> None:
+    """Append the entries of an array, or a list of them, to a list."""
+    if type(entries) is TrackedArray and entries.ndim == 1 and entries.type.dtype == FLOAT64 and entries._recorder.concrete:
+        found = all_entries(entries)
+        entries._recorder.entry_runs.append((found[0]._id, entries))
+    else:
+        found = [entries[k] for k in range(len(entries))]
+    values.extend(found)
 
 
 def _newest(column: Column, start: int | None, turns: int) -> Operand:

@@ -64,7 +64,7 @@ _OF_INDICES = ("index", "entry_at", "entry_within", "entry_across", "entry_of_co
 # Of the run time: what goes in ends in an array of float64, or nowhere.
 _INTO_ARRAYS = (
     "stored", "stored_row", "written", "whole", "fresh", "first_entries", "stored_by_turn", "state_to_write", "state_of_turn",
-    "require_apart",
+    "require_apart", "require_kept_apart", "append_where", "write_where",
 )  # fmt: skip
 
 

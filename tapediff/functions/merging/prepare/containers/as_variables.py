@@ -68,6 +68,9 @@ class Containers:
             return body
         numbers = WholeNumbers(body, self._scope, self._length)
         self._decided = Decided(body, self._scope.looks_at_data)
+        loops = [node for statement in body for node in walk(statement) if isinstance(node, ast.For) and self._scope.is_long(node)]
+        # What turns hand on are numbers and arrays.
+        self._of_turns = {part for loop in loops for statement in loop.body for part in walk(statement)}
         self._uses = Uses(body, self._scope.resolve, numbers, self._decided)
         self._same = self._same_containers()
         self._keep_those_of_variables()
@@ -155,13 +158,19 @@ class Containers:
             del self._shapes[name]
 
     def _is_decided(self, name: str) -> bool:
-        """Whether data decides on what a variable holds, or which entry of it is read or written."""
+        """Whether data, or the turn of a long loop, decides on what a variable holds, or data which entry of it is read or written."""
         stores = self._uses.stores(name)
         changes = [*(statement for _, statement in self._bound[name][1:]), *map(self._uses.statement, stores)]
-        if any(statement in self._decided.statements for statement in changes):
+        if any(statement in self._decided.statements or statement in self._of_turns for statement in changes):
             return True
         entries = [p for n in self._uses.loads.get(name, ()) if isinstance(p := self._uses.parents[n], ast.Subscript) and p.value is n]
-        return any(self._uses.is_decided(entry.slice) for entry in entries)
+        return any(self._uses.is_decided(entry.slice) or self._changes_in_turn(entry) for entry in entries)
+
+    def _changes_in_turn(self, entry: ast.Subscript) -> bool:
+        """Whether a turn of a long loop may change the array or list that is an entry."""
+        parent = self._uses.parents[entry]
+        is_written = isinstance(parent, ast.Subscript) and parent.value is entry and not isinstance(parent.ctx, ast.Load)
+        return entry in self._of_turns and (is_written or isinstance(parent, ast.Attribute))
 
     def _checks(self, first: ast.stmt) -> list[ast.stmt]:
         """Checks that the classes of the objects are still what they were."""

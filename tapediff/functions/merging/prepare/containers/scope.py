@@ -22,6 +22,7 @@ class Scope:
         lines_of: the lines at which recordings of a code had guards.
         filename: where the function stands.
         may_merge: whether what is made or read at a place may become variables; it was not refused at run time.
+        is_long: whether one turn of a loop is recorded in place of them all.
     """
 
     names: frozenset[str]
@@ -31,3 +32,4 @@ class Scope:
     may_merge: Callable[[Place], bool]
     lines_of: Callable[[CodeType], Collection[int]] = lambda _: ()
     filename: str = ""
+    is_long: Callable[[ast.For], bool] = lambda _: False

@@ -125,7 +125,7 @@ def entries_by_turn(facts: Known, node: ast.For) -> TurnEntries | None:
     for column in columns:
         node.body += [assign(column.earlier(k), load(column.earlier(k - 1)), node) for k in range(column.before, 0, -1)]
     read = read_first(node.body) - surely_assigned(node.target)
-    others = sorted(name for name in read if not name.startswith("."))
+    others = sorted(filter(facts.is_of_program, read))
     return _made(facts, node, columns, step, others, kept, values)
 
 

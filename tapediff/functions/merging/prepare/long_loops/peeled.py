@@ -7,17 +7,46 @@ for t in range(n):             .start, .first, .last, .stop, .known = what t < 2
     else: b()                  for t in range(.first, .last): if .known[1]: a() else: b()
                                for t in range(.last, .stop): if .known[2] or t < 2: a() else: b()
 ```
+Where it asks more often, and of other tests, such as `t % 10 == 0`, the number of the turn is data, on which branches decide as on others.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from ...nodes import ARITHMETIC, Node, Transformer, assign, branch, call, copied, load, near, place, walk, whole_number
-from ...rules import LONG, Known
-from ...variables import Names, assigned, names_outside_indices, replace_each
-from ..jumps import has_jump
+from ...nodes import (
+    ARITHMETIC,
+    Node,
+    Transformer,
+    assign,
+    branch,
+    call,
+    children,
+    copied,
+    load,
+    near,
+    place,
+    placeholder,
+    walk,
+    whole_number,
+)
+from ...rules import COMPARISONS, FIRST, PEELED, Known
+from ...variables import (
+    NONE,
+    Binding,
+    Liveness,
+    Names,
+    assigned,
+    bound_by,
+    read_first,
+    reads,
+    replace_each,
+    surely_assigned,
+)
+from ..jumps import JUMPS, has_jump
+from .entries_by_turn import counter_of
+from .which_loops import gone_over
 
 _NAMES: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -39,9 +68,67 @@ def with_peeled_turns(facts: Known, body: list[ast.stmt], is_long: Callable[[ast
     def replaced(node: ast.stmt) -> list[ast.stmt]:
         if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name) or not facts.is_builtin(node.iter, range):
             return [node]
-        return _peeled(facts, node, without_guards) if is_long(node) else [node]
+        is_wanted = is_long(node) and facts.may_merge((node.lineno, node.col_offset, PEELED))
+        return _peeled(facts, node, without_guards) if is_wanted else [node]
 
     replace_each(body, replaced)
+
+
+def with_first_values(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.For], bool], line: int, arguments: Names) -> None:
+    """Lets variables that the first turn of a long loop binds, as its number says, have a value before it, in place.
+
+    ```
+                                       require_first([t == 0 for t in [0]]); s = any number
+    for t in range(n):                 for t in range(n):
+        if t == 0: s = y[t]                if t == 0: s = y[t]
+        else: s = f(s, y[t])               else: s = f(s, y[t])
+    ```
+    Args:
+        line: that looks at no data.
+        arguments: of the function.
+    """
+    bound, after = Binding(body, arguments).before, Liveness(body).after
+
+    def replaced(node: ast.stmt) -> list[ast.stmt]:
+        if not isinstance(node, ast.For) or not is_long(node):
+            return [node]
+        return [*_first_values(facts, node, (read_first(node.body) | after[node]) - (bound.get(node) or NONE), line), node]
+
+    replace_each(body, replaced)
+
+
+def _first_values(facts: Known, node: ast.For, wanted: Names, line: int) -> list[ast.stmt]:
+    """The statements before a loop. `wanted`: variables that are asked for, and may have no value before it."""
+    counter, _ = counter_of(facts, node)
+    made: list[ast.stmt] = []
+    if not counter or counter in assigned(node.body):
+        return made
+    for k, statement in enumerate(node.body):
+        if not isinstance(statement, ast.If) or has_jump(node.body[: k + 1], JUMPS):
+            continue
+        names = (bound_by(statement.body) or NONE) & wanted - read_first(node.body[:k]) - surely_assigned(node.target)
+        is_asked = counter in reads(statement.test) and is_known(statement.test, assigned([node]) - {counter})
+        is_wanted = facts.may_merge((statement.test.lineno, statement.test.col_offset, FIRST))
+        at = place(statement.test, FIRST)
+        if names and is_asked and is_wanted and all(map(facts.is_own, names)):
+            first = call("first_number", [at, gone_over(facts, copied(node.iter))], node)
+            asked = call("require_first", [copied(at), of_each(statement.test, counter, first)], node)
+            new = [near(ast.copy_location(ast.Expr(asked), node), node), *(assign(name, placeholder(), node) for name in sorted(names))]
+            made += [at_line(each, line) for each in new]
+    return made
+
+
+def of_each(value: ast.expr, counter: str, numbers: ast.expr) -> ast.expr:
+    """The values of an expression for some numbers of turns."""
+    return ast.ListComp(copied(value), [ast.comprehension(ast.Name(counter, ast.Store()), numbers, [], 0)])
+
+
+def is_known(node: ast.expr, bound: Names) -> bool:
+    """Whether an expression is arithmetic and comparisons of whole numbers that no turn changes, but for the number of the turn."""
+    return all(isinstance(part, _KNOWN) for part in walk(node)) and bound.isdisjoint(reads(node))
+
+
+_KNOWN = (*ARITHMETIC, *COMPARISONS, ast.Mod, ast.Compare, ast.BoolOp, ast.And, ast.Or, ast.Not)
 
 
 def _peeled(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
@@ -51,23 +138,17 @@ def _peeled(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
     counter, values, bound = node.target.id, node.iter, assigned([node])
     step = values.args[2] if len(values.args) == 3 else ast.Constant(1)
     tests = [part.test for statement in node.body for part in walk(statement) if isinstance(part, (ast.If, ast.IfExp, ast.While))]
-    asking = [test for test in tests if counter in names_outside_indices(test)]
+    parts = [part for test in tests for part in _compared(test)]
+    found = [part for part in dict.fromkeys(parts) if _sides(part, counter, bound) is not None]
     has_exits = bool(node.orelse) or has_jump(node.body, (ast.Break, ast.Return))
-    if not asking or has_exits or whole_number(step) is None or len(walk(node)) > MOST_NODES or counter in assigned(node.body):
+    if not found or has_exits or whole_number(step) is None or len(walk(node)) > MOST_NODES or counter in assigned(node.body):
         return [node]
-    found: list[ast.Compare] = []
-    for test in asking:
-        parts = [part for part in walk(test) if isinstance(part, ast.Compare) and _sides(part, counter, bound) is not None]
-        inside = {name for part in parts for name in walk(part)}
-        if any(isinstance(part, ast.Name) and part.id == counter and part not in inside for part in _outside_indices(test)):
-            return [node]
-        found += parts
     number = facts.number()
     names = [f"{IS}{number}.{k}" for k in range(len(found))]
     sides = [_sides(part, counter, bound) for part in found]
     asked = [ast.Tuple([ast.Constant(side[0]), copied(side[1])], ast.Load()) for side in sides if side is not None]
     ends = [f".first{number}", f".last{number}", f".stop{number}"]
-    peeled = call("peeled", [place(node, LONG), copied(values), ast.Tuple(list(asked), ast.Load())], node)
+    peeled = call("peeled", [place(node, PEELED), copied(values), ast.Tuple(list(asked), ast.Load())], node)
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in (f".start{number}", *ends)]
     targets += [ast.Tuple([ast.Name(f"{name}.{k}", ast.Store()) for name in names], ast.Store()) for k in range(3)]
     before = near(ast.Assign([ast.Tuple(targets, ast.Store())], peeled), node)
@@ -79,12 +160,23 @@ def _peeled(facts: Known, node: ast.For, line: int) -> list[ast.stmt]:
         made.iter = near(ast.copy_location(ast.Call(load("range"), [load(start), load(stop), copied(step)], []), values), values)
         replace = _Replaced({pairs[part]: name for part, name in asking_for.items()}, line)
         known = [
-            _at(assign(name, call("is_so", [load(f"{name}.{k}"), copied(part)], node), node), line) for part, name in asking_for.items()
+            at_line(assign(name, call("is_so", [load(f"{name}.{k}"), copied(part)], node), node), line) for part, name in asking_for.items()
         ]
         made.body = [*known, *(replace.visit(statement) for statement in made.body)]
         has_turns = ast.Compare(load(start), [ast.NotEq()], [load(stop)])
-        loops.append(made if k == 1 else branch(_at(near(has_turns, node), line), [made], [], node))
+        loops.append(made if k == 1 else branch(at_line(near(has_turns, node), line), [made], [], node))
     return loops
+
+
+def _compared(test: ast.expr) -> list[ast.Compare]:
+    """The comparisons in a test, but for those of comprehensions, which have variables of their own."""
+    found, pending = list[ast.Compare](), list[ast.AST]([test])
+    while pending:
+        part = pending.pop()
+        if not isinstance(part, (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
+            found += [part] if isinstance(part, ast.Compare) else []
+            pending += children(part)
+    return found
 
 
 def _sides(node: ast.Compare, counter: str, bound: Names) -> tuple[str, ast.expr] | None:
@@ -101,12 +193,6 @@ def _sides(node: ast.Compare, counter: str, bound: Names) -> tuple[str, ast.expr
     return None
 
 
-def _outside_indices(node: ast.expr) -> Sequence[ast.AST]:
-    """The nodes of an expression, without those of its indices."""
-    indices = {part for inner in walk(node) if isinstance(inner, ast.Subscript) for part in walk(inner.slice)}
-    return [part for part in walk(node) if part not in indices]
-
-
 class _Replaced(Transformer):
     """Comparisons as variables."""
 
@@ -115,10 +201,10 @@ class _Replaced(Transformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         name = self._names.get(node)
-        return self.generic_visit(node) if name is None else _at(load(name), self._line)
+        return self.generic_visit(node) if name is None else at_line(load(name), self._line)
 
 
-def _at(node: Node, line: int) -> Node:
+def at_line(node: Node, line: int) -> Node:
     """The node, in a line that looks at no data."""
     for part in walk(node):
         if "lineno" in part._attributes:

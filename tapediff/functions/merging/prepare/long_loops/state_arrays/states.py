@@ -14,14 +14,15 @@ What else shows the array is written as well then, behind the loop; no turn may 
 from __future__ import annotations
 
 import ast
-from typing import TypeAlias
+from collections.abc import Sequence
 
-from ...nodes import Transformer, assign, call, copied, load, near, place, walk
-from ...rules import LONG, Known
-from ...variables import assigned, read_first, reads, surely_assigned
-from .entries_by_turn import counter_of
-from .own_arrays import STATE, bound_otherwise, in_place_targets, own_arrays, used_up
-from .which_loops import gone_over
+from ....nodes import Transformer, assign, call, copied, is_call_of_run_time, load, near, place, walk
+from ....rules import LONG, Known
+from ....variables import read_first, reads, surely_assigned
+from ..entries_by_turn import counter_of
+from ..own_arrays import STATE, bound_otherwise, in_place_targets, own_arrays, used_up
+from ..which_loops import gone_over
+from .exchanges import Exchange, exchanges
 
 
 def states_in_place(facts: Known, node: ast.For, may_end_early: bool) -> tuple[list[ast.stmt], list[ast.stmt]]:
@@ -29,24 +30,23 @@ def states_in_place(facts: Known, node: ast.For, may_end_early: bool) -> tuple[l
     counter, _ = counter_of(facts, node)
     counting = {counter} if counter else surely_assigned(node.target)
     own, consumed = own_arrays(facts, node.body), used_up(facts, node.body)
-    exchanges = {} if may_end_early else _exchanges(node)
-    exchanged = {name for names, _ in exchanges.values() for name in names}
-    parts = [part for statement in node.body if statement not in exchanges for part in walk(statement)]
+    changing_places = [] if may_end_early else exchanges(node)
+    exchanged = {name for exchange in changing_places for name in exchange.names}
+    moves = [statement for exchange in changing_places for statement in exchange.statements]
+    parts = [part for statement in node.body if statement not in moves for part in walk(statement)]
     bound = bound_otherwise(parts) | surely_assigned(node.target)
     accesses = [part for part in parts if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name)]
     bases = {access.value for access in accesses} | in_place_targets(parts)
-    others = {part.id for part in parts if isinstance(part, ast.Name) and part not in bases and part not in consumed}
     stored = {access.value.id for access in accesses if not isinstance(access.ctx, ast.Load) and isinstance(access.value, ast.Name)}
     moving = {access.value.id for access in accesses if isinstance(access.value, ast.Name) and not counting.isdisjoint(reads(access.slice))}
     # Those that change places with one of them are states as well.
-    stored |= {name for names, _ in exchanges.values() if not stored.isdisjoint(names) for name in names}
-    left = moving | others | bound | own
-    left |= {name for names, _ in exchanges.values() if not left.isdisjoint(names) for name in names}
-    names = sorted(name for name in stored - left if facts.is_own(name))
+    stored |= {name for exchange in changing_places if not stored.isdisjoint(exchange.names) for name in exchange.names}
+    candidates = {name for name in stored - moving - bound - own if facts.is_own(name)}
+    names = _seen_by_none(candidates, changing_places, parts, bases | consumed | _handed_over(parts))
     before, after = list[ast.stmt](), list[ast.stmt]()
     if not names:
         return before, after
-    others_read = sorted(name for name in read_first(node.body) - surely_assigned(node.target) - {*names} if not name.startswith("."))
+    others_read = sorted(filter(facts.is_of_program, read_first(node.body) - surely_assigned(node.target) - {*names}))
     shown = ast.Tuple([load(name) for name in others_read], ast.Load())
     states = {name: f"{STATE}{facts.number()}.{name}" for name in names}
     node.body = [_Renamed(states).visit(statement) for statement in node.body]
@@ -55,9 +55,9 @@ def states_in_place(facts: Known, node: ast.For, may_end_early: bool) -> tuple[l
     for name, state in states.items():
         before.append(assign(state, call("state_to_write", [place(node, LONG), load(name)], node), node))
         node.body.insert(0, assign(state, call("state_of_turn", [load(state)], node), node))
-    for exchange in exchanges.values():
-        if exchange[0][0] in states:
-            after.append(_put_back(facts, node, *exchange, states))
+    for exchange in changing_places:
+        if exchange.names[0] in states:
+            after.append(_put_back(facts, node, exchange, states))
     for name in names:
         if name not in exchanged:
             whole = ast.Assign([ast.Subscript(load(name), ast.Constant(...), ast.Store())], load(states[name]))
@@ -65,33 +65,38 @@ def states_in_place(facts: Known, node: ast.For, may_end_early: bool) -> tuple[l
     return before, after
 
 
-# Names, and for each the number of the one whose array it gets.
-Exchange: TypeAlias = tuple[list[str], list[int]]
+def _seen_by_none(candidates: set[str], changing_places: Sequence[Exchange], parts: Sequence[ast.AST], known: set[ast.AST]) -> list[str]:
+    """Those of some arrays that a turn uses in no other ways than are known, or to copy all of one into another one."""
+    names, before = candidates, set[str]()
+    while names != before:
+        before = names
+        stores = [part for part in parts if isinstance(part, ast.Assign) and all(_is_within(target, names) for target in part.targets)]
+        given = {store.value for store in stores}
+        left = {part.id for part in parts if isinstance(part, ast.Name) and part not in known and part not in given}
+        left |= {name for exchange in changing_places if not names - left >= {*exchange.names} for name in exchange.names}
+        names = names - left
+    return sorted(names)
 
 
-def _exchanges(node: ast.For) -> dict[ast.stmt, Exchange]:
-    """The statements of a turn by which variables change places, `u, v = v, u`, where nothing else binds these."""
-    found: dict[ast.stmt, Exchange] = {}
-    for statement in node.body:
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            continue
-        target, value = statement.targets[0], statement.value
-        if not (isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)):
-            continue
-        names = [part.id for part in target.elts if isinstance(part, ast.Name)]
-        given = [part.id for part in value.elts if isinstance(part, ast.Name)]
-        is_all = len(names) == len(target.elts) and len(given) == len(value.elts)
-        others = assigned([other for other in node.body if other is not statement]) | surely_assigned(node.target)
-        if is_all and len(set(names)) == len(names) and set(names) == set(given) and others.isdisjoint(names):
-            found[statement] = names, [names.index(name) for name in given]
-    return found
+def _handed_over(parts: Sequence[ast.AST]) -> set[ast.AST]:
+    """What is given to functions and methods: these may show it to the rest of the turn, as in plain Python, and to no other one."""
+    calls = [part for part in parts if isinstance(part, ast.Call) and not is_call_of_run_time(part)]
+    given = set[ast.AST]()
+    for node in calls:
+        given.update(node.args, (keyword.value for keyword in node.keywords))
+    return given | {part.value for part in parts if isinstance(part, ast.Attribute)}
 
 
-def _put_back(facts: Known, node: ast.For, names: list[str], given: list[int], states: dict[str, str]) -> ast.stmt:
+def _is_within(target: ast.expr, names: set[str]) -> bool:
+    """Whether an assignment is to a part of one of some arrays, which gets the numbers and not the array that has them."""
+    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id in names
+
+
+def _put_back(facts: Known, node: ast.For, exchange: Exchange, states: dict[str, str]) -> ast.stmt:
     """The statement behind a loop that writes the arrays which have changed places."""
-    turns = gone_over(facts, copied(node.iter))
+    turns, names = gone_over(facts, copied(node.iter)), exchange.names
     arrays, last = (ast.Tuple([load(name) for name in each], ast.Load()) for each in (names, [states[name] for name in names]))
-    order = ast.Tuple([ast.Constant(k) for k in given], ast.Load())
+    order = ast.Tuple([ast.Constant(k) for k in exchange.given], ast.Load())
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
     value = call("put_back", [place(node, LONG), turns, arrays, last, order], node)
     return near(ast.copy_location(ast.Assign([ast.Tuple(targets, ast.Store())], value), node), node)

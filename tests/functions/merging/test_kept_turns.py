@@ -1,0 +1,40 @@
+"""Long loops of which only some turns keep something, as their numbers say: one turn is recorded, with the answers of all turns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.ops.control.calls import LOOP
+from tapediff.recording import record
+from tapediff.targets.guarded import record_path
+
+from . import kept_turn_programs as programs
+from .long_loops_agree import agree, name_of
+
+POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.95], [0.23, 1.27]])
+
+
+@pytest.fixture(autouse=True)
+def short_recordings_are_long(monkeypatch):
+    monkeypatch.setattr(record, "LONG", 300)
+    monkeypatch.setattr(record_path, "LONG", 300)
+
+
+def loops_of(tape):
+    return [i for i in tape.instructions if i.op is LOOP]
+
+
+@pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)
+def test_one_turn_is_recorded_with_the_same_answers(f):
+    tape = td.record(f, POINTS[0])
+    assert loops_of(tape)
+    agree(f, POINTS, tape, td.compile(f, POINTS[0]), td.GuardedTape(f), rtol=5e-6)
+
+
+@pytest.mark.parametrize("f", programs.ALL_TURNS, ids=name_of)
+def test_all_turns_are_recorded_where_it_may_be_seen_before_the_end(f):
+    tape = td.record(f, POINTS[0])
+    assert not loops_of(tape)
+    agree(f, POINTS, tape, td.GuardedTape(f), rtol=5e-6)
