@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, TupleType, ValueType
+from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, TupleType, ValueType, item_types
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
@@ -41,6 +41,9 @@ FEWEST_ROWS, FEWEST_TURNS = 512, 8
 # What the loops of all rows have to take at least: more than a second-level cache. Four programs of 1,000 to 2,000 rows took 0.7 to 1.0 of
 # the time with 2 to 6 MB, of 20,000 rows 0.4 to 0.6.
 LEAST_BYTES = 1 << 20
+
+# What turns hand on is read and written by each; it counts for so much.
+EACH_CARRY = 4
 
 # Bytes of a block: a part of a second-level cache. Blocks of 64 and 128 kB took the same time, of 256 kB up to a tenth more. Shorter
 # blocks cost more in loops that begin and end than they save.
@@ -168,21 +171,28 @@ def _may_be_late(instruction: Instruction) -> bool:
 def _choose(found: _Stages) -> None:
     """Decides which stages run in blocks: those whose loops hand much to each other, which stays in the cache then.
 
-    What a later stage reads goes through memory all the same. Two scans with the mean of their results between them took a third more
-    time in blocks.
+    What another stage makes or reads goes through memory all the same. Two scans with the mean of their results between them took a
+    third more time in blocks.
     """
     sizes: Counter[int] = Counter()
     turns: Counter[int] = Counter()
-    crossing = {*found.tape.outputs}
+    crossing, kept = {*found.tape.outputs}, set[int]()
     for number, instruction in enumerate(found.tape.instructions):
-        own = found.stage[number] if found.apart[number] else -1
-        crossing.update(i for i in instruction.inputs if found.stage[i] != own)
-    for number, instruction in enumerate(found.tape.instructions):
+        stage = found.stage[number]
+        crossing.update(i for i in instruction.inputs if not found.apart[number] or found.stage[i] != stage)
         if found.apart[number] and instruction.op is LOOP:
-            stage = found.stage[number]
-            turns[stage] = max(turns[stage], instruction.params[1].length)
-        elif found.apart[number] and instruction.op is GET and number not in crossing and axis_of_rows(instruction.type, found.rows) >= 0:
-            sizes[found.stage[number]] += _bytes(instruction.type)
+            form = instruction.params[1]
+            turns[stage] = max(turns[stage], form.length)
+            carries = item_types(instruction)[: form.carries]
+            sizes[stage] += EACH_CARRY * sum(_bytes_of_rows(found, type_) for type_ in carries)
+            read = {i for i in instruction.inputs if found.apart[i]}
+            kept.update(i for i in read if found.stage[i] == stage)
+            sizes[stage] -= sum(_bytes_of_rows(found, found.tape.instructions[i].type) for i in read if found.stage[i] != stage)
+        elif found.apart[number] and instruction.op is GET:
+            kept.add(number)
+    for number in filter(found.apart.__getitem__, kept | crossing):
+        size = _bytes_of_rows(found, found.tape.instructions[number].type)
+        sizes[found.stage[number]] += -size if number in crossing else size
     long = {stage for stage, most in turns.items() if most >= FEWEST_TURNS and sizes[stage] >= LEAST_BYTES}
     found.bytes_of_row = {stage: sizes[stage] // found.rows for stage in sorted(long)}
     while found.bytes_of_row:
@@ -191,6 +201,11 @@ def _choose(found: _Stages) -> None:
         if not vain:
             break
         found.bytes_of_row = {stage: size for stage, size in found.bytes_of_row.items() if stage not in vain}
+
+
+def _bytes_of_rows(found: _Stages, type_: AnyType) -> int:
+    """The bytes of a value with rows; 0 for others."""
+    return _bytes(type_) if isinstance(type_, ValueType) and axis_of_rows(type_, found.rows) >= 0 else 0
 
 
 def _bytes_moved(found: _Stages) -> Counter[int]:

@@ -131,7 +131,7 @@ def clocks(p):
         x, t = state
         return (np.sin(x + np.cos(t * p[0]) * z), t + 0.1 * p[1]), t * 2.0
 
-    (x, t), times = td.scan(step, (p[2] * np.ones(ROWS), 0.0), shocks())
+    (x, t), _ = td.scan(step, (p[2] * np.ones(ROWS), 0.0), shocks())
     return np.sum(x**2) * t
 
 
