@@ -165,7 +165,7 @@ MUTATIONS = [
     ("arrays by two names", array_copies, "root_of", lambda array: array, row_programs.writes_it_by_two_names),
     ("lengths of rows", RunTime, "row_lengths", lambda *_: None, row_programs.too_few_for_a_row),
     ("lists", loop_run_time, "is_wide", lambda _: True, write_programs.writes_a_plain_number_to_a_list),
-    ("uses", selects, "flags", lambda _: ALL_FLAGS, traps.bool_list),
+    ("uses", selects, "flags", lambda _: ALL_FLAGS, traps.isinstance_of_a_number),
 ]  # fmt: skip
 
 
