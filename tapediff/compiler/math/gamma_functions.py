@@ -53,7 +53,7 @@ def gammaln(x: Value) -> Value:
     product = constant(x.code, 1.0, "f64", x.width)
     for k in range(1, 7):
         product = product * select(shift > k - 0.5, x - float(k), 1.0)
-    is_large, is_small = x > _LARGE, x < 1.0
+    is_large, is_small = x >= _LARGE, x < 1.0
     logarithm = log(select(is_large, x, select(is_small, x, product)))
     small = select(is_small, inside - logarithm, inside + logarithm)
     inverse = 1.0 / select(is_large, x, _LARGE)
@@ -68,7 +68,7 @@ def digamma(x: Value) -> Value:
     Error: at most 4 ulp for x >= 0 (measured 3.15), also beside its root. Cost: 120 operations, one of them a division.
     """
     bounded, shift = _shifted(x)
-    is_large, is_small = x > _LARGE, x < 1.0
+    is_large, is_small = x >= _LARGE, x < 1.0
     # The sum of the inverses of x - 1, x - 2, ..., or -1 / x, as one quotient.
     above, below = select(is_small, -1.0, constant(x.code, 0.0, "f64", x.width)), select(is_small, x, 1.0)
     for k in range(1, 7):

@@ -76,15 +76,26 @@ IV, KV = _of_order("iv", 0.5, 0.5), _of_order("kv", -0.5, -0.5)
 IVE, KVE = _of_order("ive", 0.5, 0.5, scaled=-1.0), _of_order("kve", -0.5, -0.5, scaled=1.0)
 
 
-# Struve functions
-
+# Struve functions: the terms of their series beyond the twelfth are below rounding, as those of Bessel functions.
+STRUVE_SERIES_BELOW, _STRUVE_TERMS = 1.0, 12
 
 def _struve(name: str, sign: float) -> Elementwise:
-    """H, or with sign 1 the modified one L: the derivative is half of f(order - 1) + sign f(order + 1) and of a power."""
+    """H, or with sign 1 the modified one L: the derivative is order / x f + sign f(order + 1) and a power.
+
+    No lower order is needed, of which SciPy's values are NaN at some points. f / x is its series near 0, where it would be 0 / 0.
+    """
 
     def rule(z_bar: Operand, z: Operand, order: Operand, x: Operand) -> Operand:
-        power = np.power(0.5 * x, order) * RGAMMA(order + 1.5) / np.sqrt(np.pi)
-        return z_bar * (0.5 * (op(order - 1.0, x) + sign * op(order + 1.0, x) + power))
+        is_near = np.absolute(x) < STRUVE_SERIES_BELOW
+        half = 0.5 * x
+        power = np.power(half, order)
+        coefficients = [RGAMMA(order + (_STRUVE_TERMS + 0.5))]
+        for k in range(_STRUVE_TERMS - 2, -1, -1):
+            coefficients.append(coefficients[-1] * (order + (k + 1.5)))
+        series = [sign**k / math.gamma(k + 1.5) * c for k, c in enumerate(reversed(coefficients))]
+        near = 0.5 * power * polynomial(series, np.square(SELECT(is_near, half, 0.0)))
+        ratio = SELECT(is_near, near, z / SELECT(is_near, 1.0, x))
+        return z_bar * (order * ratio + sign * op(order + 1.0, x) + power * coefficients[-1] / np.sqrt(np.pi))
 
     op = function_of_two(name, unknown_derivative(name, "order"), rule, (ABOVE_ONE, POSITIVE), fixed=(0,))
     return op

@@ -7,7 +7,7 @@ import numpy as np
 from ...ir.instruction import Operand
 from ..declaration.op import Elementwise, Rule
 from ..declaration.samples import ABOVE_ONE, POSITIVE, REAL, UNIT, Domain
-from .comparison import EQUAL, IS_INF, LOGICAL_AND, SELECT
+from .comparison import EQUAL, IS_INF, LOGICAL_AND, LOGICAL_OR, SELECT
 
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 
@@ -30,7 +30,20 @@ COS = _function(np.cos, lambda z_bar, z, x: -z_bar * np.sin(x), REAL)
 TAN = _function(np.tan, lambda z_bar, z, x: z_bar * (1.0 + z * z), UNIT)
 ARCSIN = _function(np.arcsin, lambda z_bar, z, x: z_bar / np.sqrt((1.0 - x) * (1.0 + x)), UNIT)
 ARCCOS = _function(np.arccos, lambda z_bar, z, x: -z_bar / np.sqrt((1.0 - x) * (1.0 + x)), UNIT)
-ARCTAN = _function(np.arctan, lambda z_bar, z, x: z_bar / (1.0 + x * x), REAL)
+
+
+def _finite(x: Operand) -> tuple[Operand, Operand]:
+    """Whether x is infinite, and x where it is not, so that what is selected there has the derivative 0, not 0 times infinity."""
+    is_infinite = IS_INF(x)
+    return is_infinite, SELECT(is_infinite, 1.0, x)
+
+
+def _arctan_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
+    is_infinite, x = _finite(x)
+    return z_bar / SELECT(is_infinite, np.inf, 1.0 + x * x)
+
+
+ARCTAN = _function(np.arctan, _arctan_rule, REAL)
 SINH = _function(np.sinh, lambda z_bar, z, x: z_bar * np.cosh(x), REAL)
 COSH = _function(np.cosh, lambda z_bar, z, x: z_bar * np.sinh(x), REAL)
 TANH = _function(np.tanh, lambda z_bar, z, x: z_bar * (1.0 - z * z), REAL)
@@ -40,12 +53,15 @@ ARCTANH = _function(np.arctanh, lambda z_bar, z, x: z_bar / ((1.0 - x) * (1.0 + 
 CBRT = _function(np.cbrt, lambda z_bar, z, x: z_bar / (3.0 * z * z), POSITIVE)
 
 
-def _arctan2_first(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
-    return z_bar * y / (x * x + y * y)
+def _arctan2_part(z_bar: Operand, x: Operand, y: Operand) -> Operand:
+    """y / (x**2 + y**2), and 0 where one of them is infinite."""
+    (x_infinite, x), (y_infinite, y) = _finite(x), _finite(y)
+    return z_bar * y / SELECT(LOGICAL_OR(x_infinite, y_infinite), np.inf, x * x + y * y)
 
 
 ARCTAN2 = Elementwise(
-    "arctan2", np.arctan2, "arctan2(x, y)", vjp=(_arctan2_first, lambda z_bar, z, x, y: -z_bar * x / (x * x + y * y)),
+    "arctan2", np.arctan2, "arctan2(x, y)",
+    vjp=(lambda z_bar, z, x, y: _arctan2_part(z_bar, x, y), lambda z_bar, z, x, y: -_arctan2_part(z_bar, y, x)),
     answers=(np.arctan2,), samples=(REAL, POSITIVE),
 )
 
