@@ -11,6 +11,7 @@ from ..arrays.shape import reshape
 from ..declaration.op import Op
 from .linear_algebra import LU_FACTOR, LU_SOLVE, TRIANGULAR_SOLVE
 from .products import MATMUL
+from .repeated_values import rounding_of, slope_of_pair
 from .stacks import STACKED, for_each, over_stacks, turned
 
 
@@ -38,6 +39,58 @@ def svd_parts(packed: Operand, m: int, n: int) -> tuple[Operand, Operand, Operan
     return u, packed[..., m * k : m * k + k], reshape(packed[..., m * k + k :], (*batch, k, n))
 
 
+def _values_matrix_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand) -> Operand:
+    """Divided differences of the gradient by the singular values for the symmetric part of a change, its sums for the other part."""
+    m, n = x.shape[-2:]
+    u, s, v = svd_parts(z, m, n)
+    rounding = rounding_of(s, x)
+    columns, rows, off_diagonal = s[..., None, :], s[..., :, None], 1.0 - np.eye(s.shape[-1])
+    columns_bar, rows_bar = bar[..., None, :], bar[..., :, None]
+    within = MATMUL(MATMUL(turned(u), w_bar), turned(v))
+    turning = slope_of_pair(
+        columns_bar - rows_bar, columns - rows, np.absolute(columns - rows) <= rounding, 0.5 * (within + turned(within)) * off_diagonal
+    )
+    swapping = slope_of_pair(
+        columns_bar + rows_bar, columns + rows, columns + rows <= rounding, 0.5 * (within - turned(within)) * off_diagonal
+    )
+    x_bar = MATMUL(u, MATMUL(turning + swapping, v))
+    is_zero = columns <= rounding
+    if m > n:
+        beyond = MATMUL(w_bar, turned(v)) - MATMUL(u, within)
+        x_bar = x_bar + MATMUL(slope_of_pair(columns_bar, columns, is_zero, beyond), v)
+    if n > m:
+        beyond = MATMUL(turned(w_bar), u) - MATMUL(turned(v), turned(within))
+        x_bar = x_bar + MATMUL(u, turned(slope_of_pair(columns_bar, columns, is_zero, beyond)))
+    return x_bar
+
+
+def _values_bar_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand) -> Operand:
+    u, _, v = svd_parts(z, *x.shape[-2:])
+    return np.sum(MATMUL(turned(u), w_bar) * v, axis=-1)
+
+
+def _pulled_back(bar: Operand, z: Operand, x: Operand) -> Operand:
+    """The cotangent of a matrix, given that of its singular values."""
+    u, _, v = svd_parts(z, *x.shape[-2:])
+    return SINGULAR_VALUES_PULLBACK(MATMUL(u * bar[..., None, :], v), x, z, bar)
+
+
+# As of eigenvalues: by way of the vectors the derivative would be lost where values are repeated.
+SINGULAR_VALUES_PULLBACK = Op(
+    "singular_values_pullback",
+    evaluate=lambda value, x, z, bar: value,
+    infer=lambda value, x, z, bar: value,
+    vjp=(None, _values_matrix_rule, None, _values_bar_rule),
+    lower=lambda low, i: low.reshape(i),
+    batching=STACKED,
+    lapack=True,
+    examples=lambda rng: [
+        (lambda a, b: _pulled_back(b, SVD(a), a), (_separated(rng, *shape), rng.normal(size=(*shape[:-2], min(shape[-2:])))))
+        for shape in ((1, 1), (3, 3), (4, 2), (2, 5), (2, 3, 3))
+    ],
+)
+
+
 def _svd_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     """Townsend (2016), Differentiating the singular value decomposition.
 
@@ -45,12 +98,12 @@ def _svd_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     """
     m, n = x.shape[-2:]
     (u, s, v), (u_bar, s_bar, v_bar) = svd_parts(z, m, n), svd_parts(z_bar, m, n)
-    rounding = for_each(4.0 * max(m, n) * np.finfo(x.dtype).eps * np.max(s, axis=-1), x)
+    rounding = rounding_of(s, x)
     columns, rows = s[..., None, :], s[..., :, None]
     in_u, in_v = MATMUL(turned(u), u_bar), MATMUL(v, turned(v_bar))
     turning = (in_u - turned(in_u)) * columns + rows * (in_v - turned(in_v))
-    inner = _quotient(turning, (columns - rows) * (columns + rows), np.absolute(columns - rows) <= rounding) + _diagonal(s_bar)
-    x_bar = MATMUL(u, MATMUL(inner, v))
+    inner = _quotient(turning, (columns - rows) * (columns + rows), np.absolute(columns - rows) <= rounding)
+    x_bar = MATMUL(u, MATMUL(inner, v)) + _pulled_back(s_bar, z, x)
     if m > n:
         beyond = _quotient(u_bar - MATMUL(u, in_u), columns, columns <= rounding)
         x_bar = x_bar + MATMUL(beyond, v)
@@ -285,4 +338,4 @@ EIG = Op(
     examples=lambda rng: [(EIG, (_with_real_values(rng, *shape),)) for shape in ((1, 1), (3, 3), (2, 3, 3))],
 )
 
-OPS = (SVD, SVD_FULL, QR, QR_FULL, PINV, EIG)
+OPS = (SVD, SVD_FULL, SINGULAR_VALUES_PULLBACK, QR, QR_FULL, PINV, EIG)
