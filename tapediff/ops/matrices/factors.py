@@ -21,10 +21,6 @@ def _quotient(numerator: Operand, denominator: Operand, is_zero: Operand) -> Ope
     return np.where(is_zero, np.where(numerator != 0.0, np.nan, 0.0), quotient)
 
 
-def _diagonal(values: Operand) -> Operand:
-    return values[..., None, :] * np.eye(values.shape[-1])
-
-
 # Singular values: the vectors of both sides and the values in one row, u (m, k), s (k,), v^T (k, n).
 
 
@@ -307,6 +303,44 @@ def eig_parts(packed: Operand, n: int) -> tuple[Operand, Operand]:
     return packed[..., :n], reshape(packed[..., n : n + n * n], (*packed.shape[:-1], n, n))
 
 
+def _eig_values_matrix_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand) -> Operand:
+    values, vectors = eig_parts(z, x.shape[-1])
+    factors = LU_FACTOR(vectors)
+    within = LU_SOLVE(vectors, factors, MATMUL(w_bar, vectors), transposed=False) * (1.0 - np.eye(x.shape[-1]))
+    gap = values[..., None, :] - values[..., :, None]
+    is_repeated = np.absolute(gap) <= rounding_of(values, x)
+    middle = slope_of_pair(bar[..., None, :] - bar[..., :, None], gap, is_repeated, within)
+    return LU_SOLVE(vectors, factors, MATMUL(turned(middle), turned(vectors)), transposed=True)
+
+
+def _eig_values_bar_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand) -> Operand:
+    _, vectors = eig_parts(z, x.shape[-1])
+    within = LU_SOLVE(vectors, LU_FACTOR(vectors), MATMUL(w_bar, vectors), transposed=False)
+    return np.diagonal(within, axis1=-2, axis2=-1)
+
+
+def _eig_pulled_back(bar: Operand, z: Operand, x: Operand) -> Operand:
+    """The cotangent of a matrix, given that of its eigenvalues."""
+    _, vectors = eig_parts(z, x.shape[-1])
+    value = LU_SOLVE(vectors, LU_FACTOR(vectors), bar[..., :, None] * turned(vectors), transposed=True)
+    return EIG_VALUES_PULLBACK(value, x, z, bar)
+
+
+EIG_VALUES_PULLBACK = Op(
+    "eig_values_pullback",
+    evaluate=lambda value, x, z, bar: value,
+    infer=lambda value, x, z, bar: value,
+    vjp=(None, _eig_values_matrix_rule, None, _eig_values_bar_rule),
+    lower=lambda low, i: low.reshape(i),
+    batching=STACKED,
+    lapack=True,
+    examples=lambda rng: [
+        (lambda a, b: _eig_pulled_back(b, EIG(a), a), (_with_real_values(rng, *shape), rng.normal(size=shape[:-1])))
+        for shape in ((1, 1), (3, 3), (2, 3, 3))
+    ],
+)
+
+
 def _eig_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     """Of vectors of length 1. Those of a repeated eigenvalue have no derivative, as in `eigh`."""
     n = x.shape[-1]
@@ -315,9 +349,8 @@ def _eig_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     own = np.diagonal(inner, axis1=-2, axis2=-1)
     turning = (inner - MATMUL(turned(vectors), vectors) * own[..., None, :]) * (1.0 - np.eye(n))
     gap = values[..., None, :] - values[..., :, None]
-    rounding = for_each(4.0 * n * np.finfo(x.dtype).eps * np.max(np.absolute(values), axis=-1), x)
-    middle = MATMUL(_quotient(turning, gap, np.absolute(gap) <= rounding) + _diagonal(values_bar), turned(vectors))
-    return LU_SOLVE(vectors, LU_FACTOR(vectors), middle, transposed=True)
+    middle = MATMUL(_quotient(turning, gap, np.absolute(gap) <= rounding_of(values, x)), turned(vectors))
+    return LU_SOLVE(vectors, LU_FACTOR(vectors), middle, transposed=True) + _eig_pulled_back(values_bar, z, x)
 
 
 def _with_real_values(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -338,4 +371,4 @@ EIG = Op(
     examples=lambda rng: [(EIG, (_with_real_values(rng, *shape),)) for shape in ((1, 1), (3, 3), (2, 3, 3))],
 )
 
-OPS = (SVD, SVD_FULL, SINGULAR_VALUES_PULLBACK, QR, QR_FULL, PINV, EIG)
+OPS = (SVD, SVD_FULL, SINGULAR_VALUES_PULLBACK, QR, QR_FULL, PINV, EIG, EIG_VALUES_PULLBACK)

@@ -20,12 +20,6 @@ def _eigh(x: Operand, lower: bool) -> Operand:
     return np.concatenate([vectors.T, values[None]])
 
 
-def _values_pulled_back(bar: Operand, z: Operand) -> Operand:
-    """The cotangent of the symmetric matrix, given that of its eigenvalues."""
-    vectors = z[..., :-1, :]
-    return MATMUL(turned(vectors) * bar[..., None, :], vectors)
-
-
 def _values_matrix_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand, lower: bool) -> Operand:
     """Daleckii and Krein (1965): the divided differences of the gradient by the eigenvalues, in the basis of the vectors."""
     vectors, values, n = z[..., :-1, :], z[..., -1, :], x.shape[-1]
@@ -53,15 +47,17 @@ VALUES_PULLBACK = Op(
     batching=STACKED,
     lapack=True,
     examples=lambda rng: [
-        (lambda a, b, t=lower: _pulled_back(b, EIGH(a, lower=t), a, t), (_separated(rng, n), rng.normal(size=n)))
+        (lambda a, b, t=lower: values_pulled_back(b, EIGH(a, lower=t), a, t), (_separated(rng, n), rng.normal(size=n)))
         for n in (1, 2, 4)
         for lower in (True, False)
     ],
 )
 
 
-def _pulled_back(bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
-    return VALUES_PULLBACK(_values_pulled_back(bar, z), x, z, bar, lower=lower)
+def values_pulled_back(bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
+    """The cotangent of a symmetric matrix, given that of its eigenvalues; z is the result of EIGH."""
+    vectors = z[..., :-1, :]
+    return VALUES_PULLBACK(MATMUL(turned(vectors) * bar[..., None, :], vectors), x, z, bar, lower=lower)
 
 
 def _on_triangle(x_bar: Operand, lower: bool) -> Operand:
@@ -84,7 +80,7 @@ def _eigh_rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
     is_turned = ((inner != 0.0) | (turned(inner) != 0.0)) & ~np.eye(n, dtype=bool)
     quotient = 0.5 * (inner - turned(inner)) / np.where(is_repeated, 1.0, gap)
     quotient = np.where(is_repeated & is_turned, np.nan, quotient)
-    x_bar = MATMUL(turned(vectors), MATMUL(quotient, vectors)) + _pulled_back(z_bar[..., -1, :], z, x, lower)
+    x_bar = MATMUL(turned(vectors), MATMUL(quotient, vectors)) + values_pulled_back(z_bar[..., -1, :], z, x, lower)
     return _on_triangle(x_bar, lower)
 
 
