@@ -96,7 +96,7 @@ def _struve(name: str, sign: float) -> Elementwise:
         series = [sign**k / math.gamma(k + 1.5) * c for k, c in enumerate(reversed(coefficients))]
         near = 0.5 * power * polynomial(series, np.square(SELECT(is_near, half, 0.0)))
         ratio = SELECT(is_near, near, z / SELECT(is_near, 1.0, x))
-        above, last = sign * op(order + 1.0, x), power * coefficients[-1] / np.sqrt(np.pi)
+        above, last = sign * op(order + 1.0, x), power * RGAMMA(order + 1.5) / np.sqrt(np.pi)
         below = op(order - 1.0, SELECT(is_near, 1.0, x))
         is_usual = LOGICAL_AND(np.absolute(x) >= STRUVE_SERIES_BELOW, EQUAL(below, below))
         return z_bar * SELECT(is_usual, 0.5 * (below + above + last), order * ratio + above + last)

@@ -7,7 +7,7 @@ import numpy as np
 from ...ir.instruction import Operand
 from ..declaration.op import Elementwise, Rule
 from ..declaration.samples import ABOVE_ONE, POSITIVE, REAL, UNIT, Domain
-from .comparison import EQUAL, IS_INF, LOGICAL_AND, LOGICAL_OR, SELECT
+from .comparison import EQUAL, IS_INF, LOGICAL_AND, SELECT
 
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 
@@ -32,15 +32,18 @@ ARCSIN = _function(np.arcsin, lambda z_bar, z, x: z_bar / np.sqrt((1.0 - x) * (1
 ARCCOS = _function(np.arccos, lambda z_bar, z, x: -z_bar / np.sqrt((1.0 - x) * (1.0 + x)), UNIT)
 
 
-def _finite(x: Operand) -> tuple[Operand, Operand]:
-    """Whether x is infinite, and x where it is not, so that what is selected there has the derivative 0, not 0 times infinity."""
-    is_infinite = IS_INF(x)
-    return is_infinite, SELECT(is_infinite, 1.0, x)
+# By bytes: numbers whose squares are infinite.
+_LARGE = {4: 1e20, 8: 1e160}
+
+
+def _finite(x: Operand) -> Operand:
+    """x, or where it is infinite a number whose square is: derivatives of 1 / x**2 are 0 there, not 0 times infinity."""
+    return SELECT(IS_INF(x), _LARGE[np.dtype(x.dtype).itemsize], x)
 
 
 def _arctan_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
-    is_infinite, x = _finite(x)
-    return z_bar / SELECT(is_infinite, np.inf, 1.0 + x * x)
+    x = _finite(x)
+    return z_bar / (1.0 + x * x)
 
 
 ARCTAN = _function(np.arctan, _arctan_rule, REAL)
@@ -55,8 +58,8 @@ CBRT = _function(np.cbrt, lambda z_bar, z, x: z_bar / (3.0 * z * z), POSITIVE)
 
 def _arctan2_part(z_bar: Operand, x: Operand, y: Operand) -> Operand:
     """y / (x**2 + y**2), and 0 where one of them is infinite."""
-    (x_infinite, x), (y_infinite, y) = _finite(x), _finite(y)
-    return z_bar * y / SELECT(LOGICAL_OR(x_infinite, y_infinite), np.inf, x * x + y * y)
+    x, y = _finite(x), _finite(y)
+    return z_bar * y / (x * x + y * y)
 
 
 ARCTAN2 = Elementwise(
