@@ -60,3 +60,18 @@ def test_the_middle_of_a_distribution_is_no_kink_of_its_distribution_function(co
         for method, slope in (("cdf", density), ("sf", -density), ("logcdf", density / share), ("logsf", -density / (1.0 - share))):
             f = lambda x, n=name, m=method, s=shapes: getattr(getattr(scipy.stats, n), m)(x, *s, 0.5, 2.0)
             assert td.derivative(td.compile(f, x) if compiles else f, x) == pytest.approx(slope, rel=1e-13)
+
+
+DISCRETE = {
+    "binom": ([0, 1, 2, 8], [8], [0.5, 0.25, 0.1]), "poisson": ([0, 1, 2, 8], [1, 2, 0.5, 8]), "geom": ([1, 2, 5], [0.5, 0.25]),
+    "bernoulli": ([0, 1], [0.5, 0.25]), "nbinom": ([0, 1, 3], [1, 2, 0.5, 8], [0.5, 0.25]), "betabinom": ([0, 1, 3, 8], [8], [1, 2, 0.5], [1, 2, 0.5]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_derivatives_of_probabilities_are_continuous_in_the_shapes(name):
+    """At whole and half shapes, where the special functions below them change their form; compiled."""
+    fixed = 2 if name in ("binom", "betabinom") else 1
+    for method in ("logpmf", "cdf", "sf", "logcdf", "logsf"):
+        function = lambda *a, method=method: getattr(getattr(scipy.stats, name), method)(*a)
+        assert disagreements(function, *grid(*DISCRETE[name]), fixed=fixed) == []
