@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -199,11 +200,17 @@ def _spherical(name: str, n: int, x: Operand) -> Operand:
     fixed = STOP_GRADIENT(x)
     has_zero = name in ("spherical_jn", "spherical_in")
     is_zero = EQUAL(fixed, 0.0)
-    size = np.abs(fixed) if has_zero else fixed
-    size = SELECT(is_zero, 1.0, size) if has_zero else size
+    size = SELECT(is_zero, 1.0, np.abs(fixed)) if has_zero else np.abs(fixed)
     value = np.sqrt(0.5 * np.pi / size) * BY_SCIPY_NAME[_SPHERICAL[name][0]](n + 0.5, size)
+    is_left = fixed < 0.0
+    if name == "spherical_kn":  # neither even nor odd: its closed form
+        y = SELECT(is_left, fixed, -1.0)
+        terms = [math.comb(n + k, k) * math.perm(n, k) / (2.0 * y) ** k for k in range(n + 1)]
+        value = SELECT(is_left, 0.5 * np.pi * np.exp(-y) / y * sum(terms), value)
+    elif (n % 2 == 0) == (name == "spherical_yn"):  # odd
+        value = SELECT(is_left, -value, value)
     if has_zero:
-        value = SELECT(is_zero, 1.0 if n == 0 else 0.0, value if n % 2 == 0 else SELECT(fixed < 0.0, -value, value))
+        value = SELECT(is_zero, 1.0 if n == 0 else 0.0, value)
     return GIVEN(value, x, rule=_SphericalRule(name, n))
 
 

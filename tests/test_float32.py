@@ -91,3 +91,14 @@ def test_second_derivatives_are_float32():
     hessian = td.hessian(lambda x: np.sum(x**3), X)
     assert hessian.dtype == np.float32
     np.testing.assert_allclose(hessian, np.diag(6 * X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.sum(np.diag(x) @ np.ones(3)), lambda x: np.sum(np.diag(x)), lambda x: np.sum(np.diagflat(x) * np.ones((3, 3))),
+    lambda x: np.sum(np.tril(np.outer(x, x)) @ np.ones(3)),
+])  # fmt: skip
+def test_gradients_are_as_precise_as_their_argument_whatever_they_pass(f):
+    """Writes into zeros, of which the rule multiplied by doubles."""
+    for target in (f, td.record(f, X), td.compile(f, X)):
+        assert td.gradient(target, X).dtype == np.float32
+        assert td.hvp(target, X, X).dtype == np.float32

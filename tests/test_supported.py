@@ -61,7 +61,9 @@ All of `numpy.linalg` takes stacks of matrices, with any leading axes, and gives
 solve and invert stacks of matrices of up to 16 rows with a matrix in each SIMD lane (10,000 solves of 3 by 3 with their gradient take 0.4 ms,
 NumPy's solves 6 ms), and a Python loop over independent matrices becomes such a stack. Determinants have the matrix of cofactors for their
 derivative, also where they are zero. Where a derivative does not exist it is NaN, never a wrong number: of the vectors of repeated
-eigenvalues or singular values, where the result depends on which they are; functions of the values alone have theirs. `eigh`, `eigvalsh` and `cholesky` read one triangle, and so do their gradients.
+eigenvalues or singular values, where the result depends on which they are (a vector whose cotangent is exactly zero counts as not used).
+Functions of the values alone have theirs; their second derivatives at repeated values are NaN, but for changes of the matrix that keep these equal.
+`eigh`, `eigvalsh` and `cholesky` read one triangle, and so do their gradients.
 `pinv` and `lstsq` have the derivative of matrices of the same rank. Of the vectors that `svd` of matrices that are not square and
 `qr` with `mode="complete"` add to a basis only the space is determined: functions of it have their derivative, others NaN. `eig` and
 `eigvals` need real eigenvalues, which is guarded.

@@ -8,6 +8,8 @@ import numpy as np
 
 from ..ir.instruction import FLOAT64, Operand, ValueType
 from ..numpy_api.matrices import decompositions
+from ..ops.matrices.linear_algebra import CHOLESKY_PULLBACK
+from ..ops.matrices.spectral import values_pulled_back
 from ..ops.matrices.stacks import turned
 from .bands import symmetric
 from .calls import computed, doubles, given, refuse, scipys, square
@@ -50,12 +52,30 @@ def _eigen_rule(z_bar: Operand, z: Operand, a: Operand, *pair: Operand) -> tuple
     turning = inner if pair else 0.5 * (inner - turned(inner))
     is_turned = ((inner != 0.0) | (turned(inner) != 0.0)) & ~np.eye(n, dtype=bool)
     quotient = np.where(is_repeated & is_turned, np.nan, np.where(is_repeated, 0.0, turning) / np.where(is_repeated, 1.0, gap))
-    middle = quotient + np.eye(n) * z_bar[..., -1:, :]
-    a_bar = _symmetrised(vectors @ middle @ turned(vectors))
+    a_bar = _symmetrised(vectors @ quotient @ turned(vectors))
+    by_values = _by_values(z_bar[..., -1, :], vectors, values, a, *pair)
     if not pair:
-        return (a_bar,)
+        return (a_bar + by_values[0],)
     lengths = 0.5 * np.eye(n) * np.diagonal(inner, axis1=-2, axis2=-1)[..., None, :]
-    return a_bar, -_symmetrised(vectors @ (middle * values[..., None, :] + lengths) @ turned(vectors))
+    b_bar = -_symmetrised(vectors @ (quotient * values[..., None, :] + lengths) @ turned(vectors))
+    return a_bar + by_values[0], b_bar + by_values[1]
+
+
+def _by_values(bar: Operand, vectors: Operand, values: Operand, a: Operand, *pair: Operand) -> tuple[Operand, ...]:
+    """The cotangents that come from the eigenvalues: of a pair by those of L^-1 a L^-T, where b = L L^T, whose vectors are L^T v."""
+    if not pair:
+        return (values_pulled_back(bar, _rows(vectors, values), a, True),)
+    factor = np.linalg.cholesky(pair[0])
+    inverse = np.linalg.inv(factor)
+    reduced = inverse @ a @ turned(inverse)
+    reduced_bar = _symmetrised(values_pulled_back(bar, _rows(turned(factor) @ vectors, values), reduced, True))
+    factor_bar = -2.0 * turned(inverse) @ reduced_bar @ reduced
+    return turned(inverse) @ reduced_bar @ inverse, CHOLESKY_PULLBACK(factor, factor_bar * np.tril(np.ones(a.shape[-2:])))
+
+
+def _rows(vectors: Operand, values: Operand) -> Operand:
+    """As EIGH has them."""
+    return np.concatenate([turned(vectors), values[..., None, :]], axis=-2)
 
 
 def _symmetrised(x: Operand) -> Operand:

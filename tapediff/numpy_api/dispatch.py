@@ -78,7 +78,7 @@ _ACCUMULATE: dict[NumpyFunction, Callable[..., Operand]] = {np.add: reducing.cum
 FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     **composed.FUNCTIONS, **fourier.FUNCTIONS,
     np.where: elementwise.where, np.clip: elementwise.clip, np.around: elementwise.around, np.round: elementwise.around,
-    np.nan_to_num: elementwise.nan_to_num, np.sinc: elementwise.sinc, np.isclose: elementwise.isclose,
+    np.nan_to_num: elementwise.nan_to_num, np.sinc: elementwise.sinc, np.i0: elementwise.i0, np.isclose: elementwise.isclose,
     np.allclose: elementwise.allclose, np.array_equal: elementwise.array_equal, np.fix: np.trunc,
     np.sum: reducing.sum, np.mean: reducing.mean, np.var: reducing.var, np.std: reducing.std, np.prod: reducing.prod,
     np.diff: reducing.diff, np.cumsum: reducing.cumsum, np.cumprod: reducing.cumprod, np.max: reducing.amax, np.min: reducing.amin,

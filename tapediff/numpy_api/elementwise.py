@@ -8,9 +8,11 @@ from numpy import asarray  # NumPy's own; see namespace.py
 from ..errors import UnsupportedFunction
 from ..ir.instruction import BOOL, FLOAT64, Operand, is_tracked
 from ..ops import Op
-from ..ops.elementwise.arithmetic import ABSOLUTE, MAXIMUM, MINIMUM, RINT, SQUARE, power
+from ..ops.elementwise.arithmetic import ABSOLUTE, MAXIMUM, MINIMUM, RINT, power
+from ..ops.elementwise.bessel import I0
 from ..ops.elementwise.comparison import IS_FINITE, IS_NAN, LOGICAL_AND, LOGICAL_OR, NOT_EQUAL, SELECT
 from ..ops.elementwise.elementary import LN2
+from ..ops.elementwise.special_integrals import sine_over
 from .joining import as_value
 from .kinds import as_floats, common_floats, converted
 from .shaping import copy as new_copy
@@ -75,11 +77,13 @@ def nan_to_num(
 
 
 def sinc(x: Operand) -> Operand:
-    """sin(pi x) / (pi x), and 1 at 0 by its series, so that the second derivative is right there too."""
-    angle = np.pi * x
-    small = abs(angle) < 1e-4
-    safe = SELECT(small, 1.0, angle)
-    return SELECT(small, 1.0 - SQUARE(angle) / 6.0, np.sin(safe) / safe)
+    """sin(pi x) / (pi x), near 0 by its series, so that derivatives of every order are right there too."""
+    return sine_over(np.pi * x)
+
+
+def i0(x: Operand) -> Operand:
+    """Of one formula where NumPy has a function of |x|, whose derivatives at 0 are not those of its parts."""
+    return I0(as_floats(as_value(x)))
 
 
 def heaviside(x: Operand, at_zero: Operand) -> Operand:

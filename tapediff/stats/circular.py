@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir.instruction import Operand
-from ..ops.elementwise.arithmetic import ABSOLUTE, MAXIMUM, MINIMUM
+from ..ops.elementwise.arithmetic import MAXIMUM, MINIMUM
 from ..ops.elementwise.bessel import I0E, I1E
 from ..ops.elementwise.comparison import LOGICAL_AND, SELECT
 from ..ops.elementwise.incomplete import gauss_rule
@@ -22,12 +22,13 @@ def _von_mises_cdf(z: Operand, kappa: Operand) -> Operand:
     """The integral of the density from the nearer end, beyond twelve standard deviations nothing; a turn adds 1."""
     turns = np.rint(z / (2.0 * np.pi))
     angle = z - 2.0 * np.pi * turns
-    distance = ABSOLUTE(angle)
+    is_left = angle < 0.0
+    distance = SELECT(is_left, -angle, angle)  # of one side at 0 too, as the selection below
     length = MINIMUM(np.pi - distance, 12.0 / np.sqrt(MAXIMUM(kappa, 1.0)))
     nodes, weights = gauss_rule(64)  # enough for a normal density over twelve standard deviations
     points = np.expand_dims(distance, -1) + np.expand_dims(length, -1) * nodes
     tail = length * np.sum(np.exp(_von_mises(points, np.expand_dims(kappa, -1))) * weights, axis=-1)
-    return turns + SELECT(angle < 0.0, tail, 1.0 - tail)
+    return turns + SELECT(is_left, tail, 1.0 - tail)
 
 
 def _von_mises_density(z: Operand, kappa: Operand) -> Operand:
@@ -36,13 +37,14 @@ def _von_mises_density(z: Operand, kappa: Operand) -> Operand:
 
 def _von_mises_slope(z: Operand, kappa: Operand) -> Operand:
     """The derivative of the distribution function in kappa, for |z| <= pi: the integral of the density times cos less its mean."""
-    distance, mean = ABSOLUTE(z), I1E(kappa) / I0E(kappa)
+    is_left, mean = z < 0.0, I1E(kappa) / I0E(kappa)
+    distance = SELECT(is_left, -z, z)
     length = MINIMUM(np.pi - distance, 12.0 / np.sqrt(MAXIMUM(kappa, 1.0)))
     nodes, weights = gauss_rule(64)
     points = np.expand_dims(distance, -1) + np.expand_dims(length, -1) * nodes
     terms = np.exp(_von_mises(points, np.expand_dims(kappa, -1))) * (np.cos(points) - np.expand_dims(mean, -1))
     tail = length * np.sum(terms * weights, axis=-1)
-    return SELECT(z < 0.0, tail, -tail)
+    return SELECT(is_left, tail, -tail)
 
 
 _von_mises_ppf = inverse(
@@ -60,15 +62,12 @@ def _wrapped_cauchy(z: Operand, c: Operand) -> Operand:
 
 
 def _wrapped_cdf(z: Operand, c: Operand) -> Operand:
-    is_left, ratio = z < np.pi, (1.0 + c) / (1.0 - c)
-    share = np.arctan(ratio * np.tan(0.5 * SELECT(is_left, z, 2.0 * np.pi - z))) / np.pi
-    return SELECT(is_left, share, 1.0 - share)
+    """By the sine and the cosine: their quotient is infinite in the middle."""
+    return np.arctan2((1.0 + c) * np.sin(0.5 * z), (1.0 - c) * np.cos(0.5 * z)) / np.pi
 
 
 def _wrapped_ppf(q: Operand, c: Operand) -> Operand:
-    is_left, ratio = q < 0.5, (1.0 - c) / (1.0 + c)
-    angle = 2.0 * np.arctan(ratio * np.tan(np.pi * SELECT(is_left, q, 1.0 - q)))
-    return SELECT(is_left, angle, 2.0 * np.pi - angle)
+    return 2.0 * np.arctan2((1.0 - c) * np.sin(np.pi * q), (1.0 + c) * np.cos(np.pi * q))
 
 
 wrapcauchy = Continuous(

@@ -139,8 +139,9 @@ uniform = Continuous(
 
 
 def _laplace_cdf(z: Operand) -> Operand:
-    half = 0.5 * np.exp(-ABSOLUTE(z))
-    return SELECT(z > 0.0, 1.0 - half, half)
+    is_right = z > 0.0
+    half = 0.5 * np.exp(SELECT(is_right, -z, z))
+    return SELECT(is_right, 1.0 - half, half)
 
 
 def _laplace_ppf(q: Operand) -> Operand:
@@ -148,14 +149,14 @@ def _laplace_ppf(q: Operand) -> Operand:
 
 
 def _logistic(z: Operand) -> Operand:
-    distance = ABSOLUTE(z)
-    return -distance - 2.0 * np.log1p(np.exp(-distance))
+    minus_distance = SELECT(z > 0.0, -z, z)
+    return minus_distance - 2.0 * np.log1p(np.exp(minus_distance))
 
 
 laplace = Continuous("laplace", (), lambda z: -LOG2 - ABSOLUTE(z), functions={
     "cdf": _laplace_cdf, "sf": reflected(_laplace_cdf), "ppf": _laplace_ppf, "isf": lambda q: -_laplace_ppf(q),
 })  # fmt: skip
-logistic = Continuous("logistic", (), _logistic, functions={
+logistic = Continuous("logistic", (), _logistic, Support(lambda z: IS_FINITE(z)), functions={
     "cdf": EXPIT, "logcdf": LOG_EXPIT, "sf": reflected(EXPIT), "logsf": reflected(LOG_EXPIT), "ppf": LOGIT, "isf": lambda q: -LOGIT(q),
 })  # fmt: skip
 gumbel_r = Continuous("gumbel_r", (), lambda z: -z - np.exp(-z), FINITE, functions={

@@ -170,6 +170,8 @@ class Distribution:
         z = FLOOR(z) if self.is_discrete else z
         below = None if self.support.below is None else self.support.below(z, *shapes)
         above = None if self.support.above is None else self.support.above(z, *shapes)
+        if below is None and scale is not None:  # at infinity a scale has the derivative 0, not 0 times infinity
+            below, above = EQUAL(z, -np.inf), EQUAL(z, np.inf)
         outside = [mask for mask in (below, above) if mask is not None]
         argument = z
         for mask in outside:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..ir.instruction import DynamicArrayType, Operand
+from ..ir.instruction import DynamicArrayType, Operand, ValueType
 from ..ir.tape import Tape
 from ..ops.arrays.indexing import RegionCotangent, assemble
 from ..ops.arrays.regions import cover
 from ..ops.control.calls import GET, LOOP, ItemCotangent, LoopForm
+from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import SELECT
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.recorder import Recorder
@@ -40,6 +41,12 @@ class Chosen(NamedTuple):
 
     def selected(self) -> Operand:
         return SELECT(self.mask, *((self.cotangent, 0.0) if self.where else (0.0, self.cotangent)))
+
+
+def _in_precision_of(type_: ValueType, cotangent: TrackedArray) -> Operand:
+    """A cotangent as precise as its value."""
+    kinds = (type_.dtype.kind, cotangent.dtype.kind)
+    return CONVERT(cotangent, dtype=type_.dtype) if kinds == ("f", "f") and type_.dtype != cotangent.dtype else cotangent
 
 
 class Cotangents:
@@ -75,6 +82,10 @@ class Cotangents:
         elif kind is ItemCotangent:
             self.items.setdefault(number, {}).setdefault(cotangent.k, []).append(cotangent.z_bar)
         else:
+            # A rule may have multiplied by an array of doubles.
+            type_ = self.tape.instructions[number].type
+            if kind is TrackedArray and isinstance(type_, ValueType) and cotangent.type.dtype is not type_.dtype:
+                cotangent = _in_precision_of(type_, cotangent)
             self.dense.setdefault(number, []).append(cotangent)
             if quality == NONZERO:
                 self.nonzero.add(number)

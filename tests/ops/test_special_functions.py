@@ -327,3 +327,6 @@ def test_spherical_bessel_functions_are_scipys_with_derivatives(name):
         slope = lambda t, n=n: np.sum(function(n, t, derivative=True))
         # At 0 SciPy's own derivative has a removable division by zero.
         td.testing.check_gradient(slope, slope, x[:3])
+        left = np.array([-0.4, -1.2, -3.0])
+        np.testing.assert_allclose(td.record(lambda t, n=n: function(n, t), left)(left), function(n, left), rtol=1e-12, atol=1e-15)
+        td.testing.check_gradient(lambda t, n=n: np.sum(function(n, t)), lambda t, n=n: np.sum(function(n, t)), left)

@@ -34,9 +34,9 @@ FUNCTIONS = ("cdf", "sf", "logcdf", "logsf")
 RELATIVE = {("truncnorm", "logsf"): 1e-8, ("truncnorm", "logcdf"): 1e-8, ("pareto", "logcdf"): 1e-8, ("pareto", "logsf"): 1e-8}
 RELATIVE |= {("skewnorm", m): 4e-6 for m in FUNCTIONS} | {("truncnorm", m): 1e-10 for m in ("ppf", "isf")}
 RELATIVE |= {("vonmises", m): 4e-8 for m in ("ppf", "isf")} | {(name, m): 1e-10 for name in ("skewnorm", "exponnorm") for m in ("ppf", "isf")}
-ABSOLUTE = {"skewnorm": 1e-15, "exponnorm": 1e-15, "vonmises": 1e-13, "truncnorm": 1e-15, "pareto": 1e-15, "halfnorm": 1e-15, "genpareto": 1e-16} | dict.fromkeys(DISCRETE, 1e-16)
-# Infinite arguments of these are not looked for, which would make the usual ones slower.
-NOT_MASKED = {"norm", "t", "cauchy", "laplace", "logistic"}
+ABSOLUTE = {"wrapcauchy": 1e-15, "skewnorm": 1e-15, "exponnorm": 1e-15, "vonmises": 1e-13, "truncnorm": 1e-15, "pareto": 1e-15, "halfnorm": 1e-15, "genpareto": 1e-16} | dict.fromkeys(DISCRETE, 1e-16)
+# In the densities of these infinite arguments are not looked for, which would make the usual ones slower.
+NOT_MASKED = {"norm", "t", "cauchy", "laplace"}
 
 
 def methods(name):

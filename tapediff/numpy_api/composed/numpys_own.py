@@ -184,7 +184,7 @@ def table(functions: Iterable[Callable[..., object]]) -> dict[Callable[..., obje
 FUNCTIONS = table((
     np.angle, np.append, np.apply_over_axes, np.astype, np.block, np.corrcoef, np.cov, np.cross,
     np.cumulative_prod, np.cumulative_sum, np.delete, np.diag_indices_from, np.diagflat, np.digitize, np.dsplit, np.dstack, np.ediff1d,
-    np.extract, np.gradient, np.histogram2d, np.histogramdd, np.histogram_bin_edges, np.hsplit, np.i0, np.insert,
+    np.extract, np.gradient, np.histogram2d, np.histogramdd, np.histogram_bin_edges, np.hsplit, np.insert,
     np.intersect1d, np.iscomplex, np.isneginf, np.isposinf, np.isreal, np.ix_, np.matrix_transpose, np.nanargmax, np.nanargmin,
     np.nancumprod, np.nancumsum, np.nanpercentile, np.nanquantile, np.pad, np.percentile, np.poly, np.polyadd, np.polyder,
     np.polydiv, np.polyfit, np.polyint, np.polysub, np.polyval, np.quantile, np.real_if_close, np.rollaxis, np.rot90,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import asarray  # NumPy's own, also while recording; see recording/python_state/numpy_namespace.py
 
-from ...ir.instruction import Operand, ValueType
+from ...ir.instruction import Operand, ValueType, is_tracked
 from ..declaration.op import Batching, Op
 from ..elementwise.comparison import SELECT
 from .regions import Region, Regions, are_disjoint
@@ -220,7 +220,8 @@ def _put_values_rule(z_bar: Operand, z: Operand, x: Operand, v: Operand, positio
     """Where positions repeat, only the entry written last received its value and so the cotangent."""
     order = np.arange(int(np.prod(positions.shape)), dtype=np.float64).reshape(positions.shape)
     last = GATHER(PUT(np.zeros(x.shape), order, positions), positions)
-    return GATHER(z_bar, positions) * np.where(np.equal(last, order), 1.0, 0.0)
+    kept, gathered = np.equal(last, order), GATHER(z_bar, positions)
+    return gathered if not is_tracked(kept) and kept.all() else SELECT(kept, gathered, 0.0)
 
 
 PUT = Op(

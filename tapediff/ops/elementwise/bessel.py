@@ -9,7 +9,7 @@ import numpy as np
 from ...ir.instruction import Operand
 from ..declaration.op import Elementwise
 from ..declaration.samples import ABOVE_ONE, POSITIVE, REAL, Domain
-from .comparison import SELECT
+from .comparison import EQUAL, LOGICAL_AND, SELECT
 from .special import evaluated_by, function_of_one, function_of_two, polynomial, unknown_derivative
 from .special_integrals import RGAMMA
 
@@ -76,15 +76,30 @@ IV, KV = _of_order("iv", 0.5, 0.5), _of_order("kv", -0.5, -0.5)
 IVE, KVE = _of_order("ive", 0.5, 0.5, scaled=-1.0), _of_order("kve", -0.5, -0.5, scaled=1.0)
 
 
-# Struve functions
-
+# Struve functions: the terms of their series beyond the twelfth are below rounding, as those of Bessel functions.
+STRUVE_SERIES_BELOW, _STRUVE_TERMS = 1.0, 12
 
 def _struve(name: str, sign: float) -> Elementwise:
-    """H, or with sign 1 the modified one L: the derivative is half of f(order - 1) + sign f(order + 1) and of a power."""
+    """H, or with sign 1 the modified one L: the derivative is half of f(order - 1) + sign f(order + 1) and of a power.
+
+    Near 0, and where SciPy's value of the lower order is NaN, as at some half-integers, it is order / x f + sign f(order + 1) and the
+    power, with the series of f / x near 0. Elsewhere that cancels more.
+    """
 
     def rule(z_bar: Operand, z: Operand, order: Operand, x: Operand) -> Operand:
-        power = np.power(0.5 * x, order) * RGAMMA(order + 1.5) / np.sqrt(np.pi)
-        return z_bar * (0.5 * (op(order - 1.0, x) + sign * op(order + 1.0, x) + power))
+        is_near = np.absolute(x) < STRUVE_SERIES_BELOW
+        half = 0.5 * x
+        power = np.power(half, order)
+        coefficients = [RGAMMA(order + (_STRUVE_TERMS + 0.5))]
+        for k in range(_STRUVE_TERMS - 2, -1, -1):
+            coefficients.append(coefficients[-1] * (order + (k + 1.5)))
+        series = [sign**k / math.gamma(k + 1.5) * c for k, c in enumerate(reversed(coefficients))]
+        near = 0.5 * power * polynomial(series, np.square(SELECT(is_near, half, 0.0)))
+        ratio = SELECT(is_near, near, z / SELECT(is_near, 1.0, x))
+        above, last = sign * op(order + 1.0, x), power * RGAMMA(order + 1.5) / np.sqrt(np.pi)
+        below = op(order - 1.0, SELECT(is_near, 1.0, x))
+        is_usual = LOGICAL_AND(np.absolute(x) >= STRUVE_SERIES_BELOW, EQUAL(below, below))
+        return z_bar * SELECT(is_usual, 0.5 * (below + above + last), order * ratio + above + last)
 
     op = function_of_two(name, unknown_derivative(name, "order"), rule, (ABOVE_ONE, POSITIVE), fixed=(0,))
     return op

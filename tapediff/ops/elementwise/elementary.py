@@ -30,7 +30,23 @@ COS = _function(np.cos, lambda z_bar, z, x: -z_bar * np.sin(x), REAL)
 TAN = _function(np.tan, lambda z_bar, z, x: z_bar * (1.0 + z * z), UNIT)
 ARCSIN = _function(np.arcsin, lambda z_bar, z, x: z_bar / np.sqrt((1.0 - x) * (1.0 + x)), UNIT)
 ARCCOS = _function(np.arccos, lambda z_bar, z, x: -z_bar / np.sqrt((1.0 - x) * (1.0 + x)), UNIT)
-ARCTAN = _function(np.arctan, lambda z_bar, z, x: z_bar / (1.0 + x * x), REAL)
+
+
+# By bytes: numbers whose squares are infinite.
+_LARGE = {4: 1e20, 8: 1e160}
+
+
+def _finite(x: Operand) -> Operand:
+    """x, or where it is infinite a number whose square is: derivatives of 1 / x**2 are 0 there, not 0 times infinity."""
+    return SELECT(IS_INF(x), _LARGE[np.dtype(x.dtype).itemsize], x)
+
+
+def _arctan_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
+    x = _finite(x)
+    return z_bar / (1.0 + x * x)
+
+
+ARCTAN = _function(np.arctan, _arctan_rule, REAL)
 SINH = _function(np.sinh, lambda z_bar, z, x: z_bar * np.cosh(x), REAL)
 COSH = _function(np.cosh, lambda z_bar, z, x: z_bar * np.sinh(x), REAL)
 TANH = _function(np.tanh, lambda z_bar, z, x: z_bar * (1.0 - z * z), REAL)
@@ -40,12 +56,15 @@ ARCTANH = _function(np.arctanh, lambda z_bar, z, x: z_bar / ((1.0 - x) * (1.0 + 
 CBRT = _function(np.cbrt, lambda z_bar, z, x: z_bar / (3.0 * z * z), POSITIVE)
 
 
-def _arctan2_first(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
+def _arctan2_part(z_bar: Operand, x: Operand, y: Operand) -> Operand:
+    """y / (x**2 + y**2), and 0 where one of them is infinite."""
+    x, y = _finite(x), _finite(y)
     return z_bar * y / (x * x + y * y)
 
 
 ARCTAN2 = Elementwise(
-    "arctan2", np.arctan2, "arctan2(x, y)", vjp=(_arctan2_first, lambda z_bar, z, x, y: -z_bar * x / (x * x + y * y)),
+    "arctan2", np.arctan2, "arctan2(x, y)",
+    vjp=(lambda z_bar, z, x, y: _arctan2_part(z_bar, x, y), lambda z_bar, z, x, y: -_arctan2_part(z_bar, y, x)),
     answers=(np.arctan2,), samples=(REAL, POSITIVE),
 )
 

@@ -14,7 +14,7 @@ from ...ir.instruction import Operand
 from ..declaration.op import Elementwise, Rule
 from ..declaration.samples import ABOVE_ONE, POSITIVE, PROBABILITY, REAL, UNIT, Domain
 from .arithmetic import QUOTIENT_OR_ZERO
-from .comparison import SELECT
+from .comparison import EQUAL, IS_INF, SELECT
 
 TWO_OVER_SQRT_PI = float(2.0 / np.sqrt(np.pi))
 SQRT_TWO_PI = float(np.sqrt(2.0 * np.pi))
@@ -72,9 +72,19 @@ ZETA = Elementwise(
     samples=(ABOVE_ONE, POSITIVE), not_differentiated=(0,),
 )
 GAMMA = function_of_one("gamma", lambda z_bar, z, x: z_bar * z * DIGAMMA(x), POSITIVE)
-ERF = function_of_one("erf", lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * np.exp(-x * x)), REAL)
-ERFC = function_of_one("erfc", lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * np.exp(-x * x)), REAL)
-NDTR = function_of_one("ndtr", lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x) / SQRT_TWO_PI), REAL)
+
+
+def _bell(x: Operand, rate: float) -> Operand:
+    """exp(-rate x**2), whose derivatives of every order are 0 at infinity, where those of its parts would be 0 times infinity."""
+    x = SELECT(IS_INF(x), _ZERO_FROM, x)
+    return np.exp(-rate * x * x)
+
+
+# A number at which a normal density is 0 in floats of any precision.
+_ZERO_FROM = 1e3
+ERF = function_of_one("erf", lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * _bell(x, 1.0)), REAL)
+ERFC = function_of_one("erfc", lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * _bell(x, 1.0)), REAL)
+NDTR = function_of_one("ndtr", lambda z_bar, z, x: z_bar * (_bell(x, 0.5) / SQRT_TWO_PI), REAL)
 # Below this, both terms of the exponent of the derivative of log_ndtr are so large that their rounding shows.
 FAR_BELOW = -30.0
 
@@ -87,7 +97,8 @@ def _hazard_far_above(x: Operand) -> Operand:
 
 def log_ndtr_slope(z: Operand, x: Operand) -> Operand:
     """The derivative of log_ndtr at x, where its value is z."""
-    return SELECT(x < FAR_BELOW, _hazard_far_above(-x), np.exp(-0.5 * x * x - z) / SQRT_TWO_PI)
+    above = SELECT(EQUAL(x, np.inf), _ZERO_FROM, x)  # as in _bell
+    return SELECT(x < FAR_BELOW, _hazard_far_above(-x), np.exp(-0.5 * above * above - z) / SQRT_TWO_PI)
 
 
 LOG_NDTR = function_of_one("log_ndtr", lambda z_bar, z, x: z_bar * log_ndtr_slope(z, x), REAL)

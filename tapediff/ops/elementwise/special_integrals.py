@@ -10,7 +10,8 @@ import numpy as np
 from ...ir.instruction import Operand
 from ..declaration.op import Elementwise, Rule
 from ..declaration.samples import ABOVE_ONE, POSITIVE, PROBABILITY, REAL, UNIT, Domain
-from .comparison import EQUAL, LOGICAL_AND, SELECT
+from .arithmetic import PRODUCT_OR_ZERO
+from .comparison import LOGICAL_AND, SELECT
 from .elementary import LN10
 from .special import (
     DIGAMMA,
@@ -125,13 +126,13 @@ _ODD_FACTORIALS = (1.0, 1.5, 3.75, 13.125, 59.0625, 324.84375, 2111.484375)
 
 def _erfcx_slope(z: Operand, x: Operand) -> Operand:
     is_far = x > FAR
-    u = 1.0 / np.square(SELECT(is_far, x, FAR))
+    u = np.square(1.0 / SELECT(is_far, x, FAR))  # in this order its derivatives are right at infinity too
     return SELECT(is_far, -0.5 * TWO_OVER_SQRT_PI * u * polynomial(_ODD_FACTORIALS, -u), 2.0 * x * z - TWO_OVER_SQRT_PI)
 
 
 def _dawsn_slope(z: Operand, x: Operand) -> Operand:
     is_far = np.abs(x) > FAR
-    u = 1.0 / np.square(SELECT(is_far, x, FAR))
+    u = np.square(1.0 / SELECT(is_far, x, FAR))
     return SELECT(is_far, -0.5 * u * polynomial(_ODD_FACTORIALS, u), 1.0 - 2.0 * x * z)
 
 
@@ -156,8 +157,15 @@ OWENS_T = function_of_two("owens_t", _owens_first, _owens_second, (REAL, REAL))
 
 EXPI = function_of_one("expi", lambda z_bar, z, x: z_bar * (np.exp(x) / x), POSITIVE)
 EXP1 = function_of_one("exp1", lambda z_bar, z, x: -z_bar * (np.exp(-x) / x), POSITIVE)
-EXPN = function_of_two("expn", unknown_derivative("expn", "order"), lambda z_bar, z, n, x: -z_bar * EXPN(n - 1.0, x),
-                       (Domain(4.0, 4.0), POSITIVE), fixed=(0,))  # fmt: skip
+
+
+def _expn_rule(z_bar: Operand, z: Operand, n: Operand, x: Operand) -> Operand:
+    """The integral of the order below; of order 0, which SciPy has no lower one of, by recurrence."""
+    is_usual = n > 0.5
+    return -z_bar * SELECT(is_usual, EXPN(SELECT(is_usual, n, 1.0) - 1.0, x), (np.exp(-x) + z) / x)
+
+
+EXPN = function_of_two("expn", unknown_derivative("expn", "order"), _expn_rule, (Domain(4.0, 4.0), POSITIVE), fixed=(0,))
 _LOG1P = tuple((-1.0) ** (k + 1) / (k + 1) for k in range(12))
 SPENCE = function_of_one("spence", lambda z_bar, z, x: z_bar * near_zero(x - 1.0, 0.03, _LOG1P, lambda t: -np.log1p(t) / t), POSITIVE)
 
@@ -173,7 +181,7 @@ _SINES = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(12))
 _HYPERBOLIC_SINES = tuple(1.0 / math.factorial(2 * k + 1) for k in range(12))
 
 
-def _sine_over(x: Operand) -> Operand:
+def sine_over(x: Operand) -> Operand:
     """sin(x) / x, by its series in x**2 near 0."""
     return near_zero_of_square(x, _SINES, lambda t: np.sin(t) / t)
 
@@ -184,7 +192,7 @@ def near_zero_of_square(x: Operand, coefficients: Sequence[float], formula: Call
     return SELECT(is_near, polynomial(coefficients, np.square(SELECT(is_near, x, 0.0))), formula(SELECT(is_near, 2.0, x)))
 
 
-SINE_INTEGRAL = _one_of("sine_integral", "sici", 0, lambda z_bar, z, x: z_bar * _sine_over(x), REAL)
+SINE_INTEGRAL = _one_of("sine_integral", "sici", 0, lambda z_bar, z, x: z_bar * sine_over(x), REAL)
 COSINE_INTEGRAL = _one_of("cosine_integral", "sici", 1, lambda z_bar, z, x: z_bar * (np.cos(x) / x), POSITIVE)
 SINH_INTEGRAL = _one_of(
     "sinh_integral", "shichi", 0, lambda z_bar, z, x: z_bar * near_zero_of_square(x, _HYPERBOLIC_SINES, lambda t: np.sinh(t) / t), REAL
@@ -221,8 +229,7 @@ _INVERSE_SERIES = tuple((-1.0) ** (k + 1) * (k + 1) / (k + 2) for k in range(18)
 
 def _boxcox_exponent(log_x: Operand, exponent: Operand) -> Operand:
     """The derivative of (x**exponent - 1) / exponent in the exponent."""
-    is_zero = EQUAL(exponent, 0.0)
-    product = SELECT(is_zero, exponent, exponent * log_x)  # log(0) times zero would be NaN
+    product = PRODUCT_OR_ZERO(exponent, log_x)  # log(0) times zero would be NaN
     return log_x * log_x * near_zero(product, 1.0, _POWER_SERIES, lambda y: (y * np.exp(y) - np.expm1(y)) / (y * y))
 
 

@@ -11,6 +11,7 @@ from ..arrays.shape import reshape
 from ..declaration.op import Op
 from .linear_algebra import LU_FACTOR, LU_SOLVE, TRIANGULAR_SOLVE
 from .products import MATMUL
+from .repeated_values import rounding_of, slope_of_pair
 from .stacks import STACKED, for_each, over_stacks, turned
 
 
@@ -18,10 +19,6 @@ def _quotient(numerator: Operand, denominator: Operand, is_zero: Operand) -> Ope
     """0 where nothing is to be divided; NaN where something is divided by zero, or by what rounding could have made of zero."""
     quotient = numerator / np.where(is_zero, 1.0, denominator)
     return np.where(is_zero, np.where(numerator != 0.0, np.nan, 0.0), quotient)
-
-
-def _diagonal(values: Operand) -> Operand:
-    return values[..., None, :] * np.eye(values.shape[-1])
 
 
 # Singular values: the vectors of both sides and the values in one row, u (m, k), s (k,), v^T (k, n).
@@ -38,6 +35,58 @@ def svd_parts(packed: Operand, m: int, n: int) -> tuple[Operand, Operand, Operan
     return u, packed[..., m * k : m * k + k], reshape(packed[..., m * k + k :], (*batch, k, n))
 
 
+def _values_matrix_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand) -> Operand:
+    """Divided differences of the gradient by the singular values for the symmetric part of a change, its sums for the other part."""
+    m, n = x.shape[-2:]
+    u, s, v = svd_parts(z, m, n)
+    rounding = rounding_of(s, x)
+    columns, rows, off_diagonal = s[..., None, :], s[..., :, None], 1.0 - np.eye(s.shape[-1])
+    columns_bar, rows_bar = bar[..., None, :], bar[..., :, None]
+    within = MATMUL(MATMUL(turned(u), w_bar), turned(v))
+    turning = slope_of_pair(
+        columns_bar - rows_bar, columns - rows, np.absolute(columns - rows) <= rounding, 0.5 * (within + turned(within)) * off_diagonal
+    )
+    swapping = slope_of_pair(
+        columns_bar + rows_bar, columns + rows, columns + rows <= rounding, 0.5 * (within - turned(within)) * off_diagonal
+    )
+    x_bar = MATMUL(u, MATMUL(turning + swapping, v))
+    is_zero = columns <= rounding
+    if m > n:
+        beyond = MATMUL(w_bar, turned(v)) - MATMUL(u, within)
+        x_bar = x_bar + MATMUL(slope_of_pair(columns_bar, columns, is_zero, beyond), v)
+    if n > m:
+        beyond = MATMUL(turned(w_bar), u) - MATMUL(turned(v), turned(within))
+        x_bar = x_bar + MATMUL(u, turned(slope_of_pair(columns_bar, columns, is_zero, beyond)))
+    return x_bar
+
+
+def _values_bar_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand) -> Operand:
+    u, _, v = svd_parts(z, *x.shape[-2:])
+    return np.sum(MATMUL(turned(u), w_bar) * v, axis=-1)
+
+
+def _pulled_back(bar: Operand, z: Operand, x: Operand) -> Operand:
+    """The cotangent of a matrix, given that of its singular values."""
+    u, _, v = svd_parts(z, *x.shape[-2:])
+    return SINGULAR_VALUES_PULLBACK(MATMUL(u * bar[..., None, :], v), x, z, bar)
+
+
+# As of eigenvalues: by way of the vectors the derivative would be lost where values are repeated.
+SINGULAR_VALUES_PULLBACK = Op(
+    "singular_values_pullback",
+    evaluate=lambda value, x, z, bar: value,
+    infer=lambda value, x, z, bar: value,
+    vjp=(None, _values_matrix_rule, None, _values_bar_rule),
+    lower=lambda low, i: low.reshape(i),
+    batching=STACKED,
+    lapack=True,
+    examples=lambda rng: [
+        (lambda a, b: _pulled_back(b, SVD(a), a), (_separated(rng, *shape), rng.normal(size=(*shape[:-2], min(shape[-2:])))))
+        for shape in ((1, 1), (3, 3), (4, 2), (2, 5), (2, 3, 3))
+    ],
+)
+
+
 def _svd_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     """Townsend (2016), Differentiating the singular value decomposition.
 
@@ -45,12 +94,12 @@ def _svd_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     """
     m, n = x.shape[-2:]
     (u, s, v), (u_bar, s_bar, v_bar) = svd_parts(z, m, n), svd_parts(z_bar, m, n)
-    rounding = for_each(4.0 * max(m, n) * np.finfo(x.dtype).eps * np.max(s, axis=-1), x)
+    rounding = rounding_of(s, x)
     columns, rows = s[..., None, :], s[..., :, None]
     in_u, in_v = MATMUL(turned(u), u_bar), MATMUL(v, turned(v_bar))
     turning = (in_u - turned(in_u)) * columns + rows * (in_v - turned(in_v))
-    inner = _quotient(turning, (columns - rows) * (columns + rows), np.absolute(columns - rows) <= rounding) + _diagonal(s_bar)
-    x_bar = MATMUL(u, MATMUL(inner, v))
+    inner = _quotient(turning, (columns - rows) * (columns + rows), np.absolute(columns - rows) <= rounding)
+    x_bar = MATMUL(u, MATMUL(inner, v)) + _pulled_back(s_bar, z, x)
     if m > n:
         beyond = _quotient(u_bar - MATMUL(u, in_u), columns, columns <= rounding)
         x_bar = x_bar + MATMUL(beyond, v)
@@ -254,6 +303,44 @@ def eig_parts(packed: Operand, n: int) -> tuple[Operand, Operand]:
     return packed[..., :n], reshape(packed[..., n : n + n * n], (*packed.shape[:-1], n, n))
 
 
+def _eig_values_matrix_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand) -> Operand:
+    values, vectors = eig_parts(z, x.shape[-1])
+    factors = LU_FACTOR(vectors)
+    within = LU_SOLVE(vectors, factors, MATMUL(w_bar, vectors), transposed=False) * (1.0 - np.eye(x.shape[-1]))
+    gap = values[..., None, :] - values[..., :, None]
+    is_repeated = np.absolute(gap) <= rounding_of(values, x)
+    middle = slope_of_pair(bar[..., None, :] - bar[..., :, None], gap, is_repeated, within)
+    return LU_SOLVE(vectors, factors, MATMUL(turned(middle), turned(vectors)), transposed=True)
+
+
+def _eig_values_bar_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand) -> Operand:
+    _, vectors = eig_parts(z, x.shape[-1])
+    within = LU_SOLVE(vectors, LU_FACTOR(vectors), MATMUL(w_bar, vectors), transposed=False)
+    return np.diagonal(within, axis1=-2, axis2=-1)
+
+
+def _eig_pulled_back(bar: Operand, z: Operand, x: Operand) -> Operand:
+    """The cotangent of a matrix, given that of its eigenvalues."""
+    _, vectors = eig_parts(z, x.shape[-1])
+    value = LU_SOLVE(vectors, LU_FACTOR(vectors), bar[..., :, None] * turned(vectors), transposed=True)
+    return EIG_VALUES_PULLBACK(value, x, z, bar)
+
+
+EIG_VALUES_PULLBACK = Op(
+    "eig_values_pullback",
+    evaluate=lambda value, x, z, bar: value,
+    infer=lambda value, x, z, bar: value,
+    vjp=(None, _eig_values_matrix_rule, None, _eig_values_bar_rule),
+    lower=lambda low, i: low.reshape(i),
+    batching=STACKED,
+    lapack=True,
+    examples=lambda rng: [
+        (lambda a, b: _eig_pulled_back(b, EIG(a), a), (_with_real_values(rng, *shape), rng.normal(size=shape[:-1])))
+        for shape in ((1, 1), (3, 3), (2, 3, 3))
+    ],
+)
+
+
 def _eig_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     """Of vectors of length 1. Those of a repeated eigenvalue have no derivative, as in `eigh`."""
     n = x.shape[-1]
@@ -262,9 +349,8 @@ def _eig_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     own = np.diagonal(inner, axis1=-2, axis2=-1)
     turning = (inner - MATMUL(turned(vectors), vectors) * own[..., None, :]) * (1.0 - np.eye(n))
     gap = values[..., None, :] - values[..., :, None]
-    rounding = for_each(4.0 * n * np.finfo(x.dtype).eps * np.max(np.absolute(values), axis=-1), x)
-    middle = MATMUL(_quotient(turning, gap, np.absolute(gap) <= rounding) + _diagonal(values_bar), turned(vectors))
-    return LU_SOLVE(vectors, LU_FACTOR(vectors), middle, transposed=True)
+    middle = MATMUL(_quotient(turning, gap, np.absolute(gap) <= rounding_of(values, x)), turned(vectors))
+    return LU_SOLVE(vectors, LU_FACTOR(vectors), middle, transposed=True) + _eig_pulled_back(values_bar, z, x)
 
 
 def _with_real_values(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -285,4 +371,4 @@ EIG = Op(
     examples=lambda rng: [(EIG, (_with_real_values(rng, *shape),)) for shape in ((1, 1), (3, 3), (2, 3, 3))],
 )
 
-OPS = (SVD, SVD_FULL, QR, QR_FULL, PINV, EIG)
+OPS = (SVD, SVD_FULL, SINGULAR_VALUES_PULLBACK, QR, QR_FULL, PINV, EIG, EIG_VALUES_PULLBACK)

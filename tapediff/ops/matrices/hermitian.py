@@ -11,7 +11,9 @@ import numpy as np
 from ...ir.instruction import Operand, ValueType
 from ...ir.pytree import put_together
 from ..declaration.op import Op
-from .stacks import for_each, turned
+from .given_values import GIVEN
+from .repeated_values import rounding_of, slope_of_pair
+from .stacks import turned
 
 # Cotangents of the phase of a vector that are smaller than this, relative to those of the vector, are rounding.
 PHASE_ROUNDING = 1e-13
@@ -51,16 +53,46 @@ def _rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
     off_diagonal = 1.0 - np.eye(n)
     real, imaginary = inner.real * off_diagonal, (inner.imag + fixed.real[..., :, None] * slope[..., None, :]) * off_diagonal
     gap = values[..., None, :] - values[..., :, None]
-    rounding = for_each(4.0 * n * np.finfo(float).eps * np.max(np.abs(values), axis=-1), gap)
-    is_repeated = (np.abs(gap) <= rounding) & (off_diagonal != 0.0)
+    is_repeated = (np.abs(gap) <= rounding_of(values, gap)) & (off_diagonal != 0.0)
     meets = (real != 0.0) | (imaginary != 0.0)
     scale = np.where(is_repeated & (meets | turned(meets)), np.nan, 1.0 / np.where(is_repeated | (off_diagonal == 0.0), 1.0, gap))
     real, imaginary = (real - turned(real)) * scale, (imaginary + turned(imaginary)) * scale
-    middle = put_together(real + 2.0 * np.eye(n) * values_bar[..., None, :], imaginary)
-    x_bar = turned(rows) @ (middle @ np.conjugate(rows))
+    x_bar = turned(rows) @ (put_together(real, imaginary) @ np.conjugate(rows))
+    pulled = turned(rows) @ (values_bar[..., :, None] * np.conjugate(rows))
+    value = np.stack([pulled.real, pulled.imag], axis=-1)
+    by_values = GIVEN(value, x, z, values_bar, rule=_lower_values_rule if lower else _upper_values_rule)
+    return _on_triangle(x_bar.real, x_bar.imag, lower) + _on_triangle(2.0 * by_values[..., 0], 2.0 * by_values[..., 1], lower)
+
+
+def _on_triangle(real: Operand, imaginary: Operand, lower: bool) -> Operand:
+    n = real.shape[-1]
     triangle = np.tril(np.ones((n, n))) if lower else np.triu(np.ones((n, n)))
     strict = triangle - np.eye(n)
-    return np.stack([x_bar.real * (strict + 0.5 * np.eye(n)), x_bar.imag * strict], axis=-1)
+    return np.stack([real * (strict + 0.5 * np.eye(n)), imaginary * strict], axis=-1)
+
+
+def _values_rule(w_bar: Operand, x: Operand, z: Operand, bar: Operand, lower: bool) -> tuple[Operand, ...]:
+    """Of the cotangent that comes from the eigenvalues, as in `spectral`."""
+    n = x.shape[-2]
+    rows, values = split(z, n)
+    matrix = put_together(w_bar[..., 0], w_bar[..., 1])
+    within = np.conjugate(rows) @ ((0.5 * (matrix + np.conjugate(turned(matrix)))) @ turned(rows))
+    gap, off_diagonal = values[..., None, :] - values[..., :, None], 1.0 - np.eye(n)
+    is_repeated = np.abs(gap) <= rounding_of(values, gap)
+    parts = [
+        slope_of_pair(bar[..., None, :] - bar[..., :, None], gap, is_repeated, part * off_diagonal)
+        for part in (within.real, within.imag)
+    ]
+    x_bar = turned(rows) @ (put_together(*parts) @ np.conjugate(rows))
+    return _on_triangle(2.0 * x_bar.real, 2.0 * x_bar.imag, lower), None, np.diagonal(within.real, axis1=-2, axis2=-1)
+
+
+def _lower_values_rule(w_bar: Operand, w: Operand, x: Operand, z: Operand, bar: Operand) -> tuple[Operand, ...]:
+    return _values_rule(w_bar, x, z, bar, True)
+
+
+def _upper_values_rule(w_bar: Operand, w: Operand, x: Operand, z: Operand, bar: Operand) -> tuple[Operand, ...]:
+    return _values_rule(w_bar, x, z, bar, False)
 
 
 def _example(rng: np.random.Generator, n: int, *batch: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from ...ir.instruction import Operand, ValueType, is_tracked
 from ..declaration.op import Op
 from .linear_algebra import LU_FACTOR, LU_SOLVE, attempted, require
 from .products import MATMUL
+from .repeated_values import rounding_of, slope_of_pair
 from .stacks import STACKED, for_each, over_stacks, turned
 
 # Rows, and columns, after and before each of three.
@@ -19,6 +20,53 @@ def _eigh(x: Operand, lower: bool) -> Operand:
     return np.concatenate([vectors.T, values[None]])
 
 
+def _values_matrix_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand, lower: bool) -> Operand:
+    """Daleckii and Krein (1965): the divided differences of the gradient by the eigenvalues, in the basis of the vectors."""
+    vectors, values, n = z[..., :-1, :], z[..., -1, :], x.shape[-1]
+    within = MATMUL(MATMUL(vectors, 0.5 * (w_bar + turned(w_bar))), turned(vectors)) * (1.0 - np.eye(n))
+    gap = values[..., None, :] - values[..., :, None]
+    is_repeated = np.absolute(gap) <= rounding_of(values, x)
+    middle = slope_of_pair(bar[..., None, :] - bar[..., :, None], gap, is_repeated, within)
+    return _on_triangle(MATMUL(turned(vectors), MATMUL(middle, vectors)), lower)
+
+
+def _values_bar_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand, lower: bool) -> Operand:
+    vectors = z[..., :-1, :]
+    return np.sum(MATMUL(vectors, w_bar) * vectors, axis=-1)
+
+
+# The cotangent of a symmetric matrix that comes from its eigenvalues, with the derivative in the matrix as a whole: by way of the vectors
+# it would be lost where the eigenvalues are repeated and the cotangents of both are zero, or equal.
+VALUES_PULLBACK = Op(
+    "values_pullback",
+    evaluate=lambda value, x, z, bar, lower: value,
+    infer=lambda value, x, z, bar, lower: value,
+    vjp=(None, _values_matrix_rule, None, _values_bar_rule),
+    params=("lower",),
+    lower=lambda low, i: low.reshape(i),
+    batching=STACKED,
+    lapack=True,
+    examples=lambda rng: [
+        (lambda a, b, t=lower: values_pulled_back(b, EIGH(a, lower=t), a, t), (_separated(rng, n), rng.normal(size=n)))
+        for n in (1, 2, 4)
+        for lower in (True, False)
+    ],
+)
+
+
+def values_pulled_back(bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
+    """The cotangent of a symmetric matrix, given that of its eigenvalues; z is the result of EIGH."""
+    vectors = z[..., :-1, :]
+    return VALUES_PULLBACK(MATMUL(turned(vectors) * bar[..., None, :], vectors), x, z, bar, lower=lower)
+
+
+def _on_triangle(x_bar: Operand, lower: bool) -> Operand:
+    """The cotangent of the triangle that is read, given that of the symmetric matrix."""
+    n = x_bar.shape[-1]
+    triangle = np.tril(np.ones((n, n)))
+    return x_bar * (2.0 * (triangle if lower else triangle.T) - np.eye(n))
+
+
 def _eigh_rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
     """Giles (2008), section 3.1, for the function that NumPy computes: it reads one triangle only.
 
@@ -28,14 +76,12 @@ def _eigh_rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
     vectors, values, n = z[..., :-1, :], z[..., -1, :], x.shape[-1]
     inner = MATMUL(vectors, turned(z_bar[..., :-1, :]))
     gap = values[..., None, :] - values[..., :, None]
-    rounding = for_each(4.0 * n * np.finfo(x.dtype).eps * np.max(np.absolute(values), axis=-1), x)
-    is_repeated = np.absolute(gap) <= rounding
+    is_repeated = np.absolute(gap) <= rounding_of(values, x)
     is_turned = ((inner != 0.0) | (turned(inner) != 0.0)) & ~np.eye(n, dtype=bool)
     quotient = 0.5 * (inner - turned(inner)) / np.where(is_repeated, 1.0, gap)
     quotient = np.where(is_repeated & is_turned, np.nan, quotient)
-    x_bar = MATMUL(turned(vectors), MATMUL(quotient + np.eye(n) * z_bar[..., -1:, :], vectors))
-    triangle = np.tril(np.ones((n, n)))
-    return x_bar * (2.0 * (triangle if lower else triangle.T) - np.eye(n))
+    x_bar = MATMUL(turned(vectors), MATMUL(quotient, vectors)) + values_pulled_back(z_bar[..., -1, :], z, x, lower)
+    return _on_triangle(x_bar, lower)
 
 
 def _separated(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -154,4 +200,4 @@ DET_3 = Op(
     examples=lambda rng: [(DET_3, (rng.normal(size=shape),)) for shape in ((3, 3), (2, 3, 3), (2, 5, 3, 3))],
 )
 
-OPS = (EIGH, EIGH_ATTEMPT, COFACTORS, DET, COFACTORS_3, DET_3)
+OPS = (EIGH, EIGH_ATTEMPT, VALUES_PULLBACK, COFACTORS, DET, COFACTORS_3, DET_3)

@@ -1,0 +1,25 @@
+"""Derivatives of functions of eigenvalues or singular values where values are repeated: which are, and what is known there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir.instruction import Operand
+from .stacks import for_each
+
+
+def rounding_of(values: Operand, like: Operand) -> Operand:
+    """Differences of eigenvalues, or singular values, that rounding could have made of none."""
+    return for_each(4.0 * max(like.shape[-2:]) * np.finfo(like.dtype).eps * np.max(np.absolute(values), axis=-1), like)
+
+
+def slope_of_pair(difference: Operand, gap: Operand, is_repeated: Operand, within: Operand) -> Operand:
+    """within * difference / gap: how the part of a change that turns vectors into each other changes a function of the values.
+
+    Of a repeated value the quotient is a limit that is not known here, the second derivative of a function that is only seen as its
+    gradient: NaN, unless the change, up to rounding, does not turn these vectors.
+    """
+    size = np.max(np.absolute(within), axis=(-2, -1), keepdims=True)
+    is_turned = np.absolute(within) > 4.0 * within.shape[-1] * np.finfo(within.dtype).eps * size
+    quotient = within * difference / np.where(is_repeated, 1.0, gap)
+    return np.where(is_repeated, np.where(is_turned, np.nan, 0.0), quotient)
