@@ -162,14 +162,16 @@ def _of_parts(tape: Tape, instruction: Instruction, kinds: Mapping[int, Kind] | 
     raise RowsMeet
 
 
+# Op.linear is about derivatives: that of a comparison or of a rounded number is zero.
+_LINEAR = (ADD, SUBTRACT, NEGATIVE, RESHAPE, BROADCAST, TRANSPOSE, INDEX, ASSEMBLE, REPLACE, SUM)
+
+
 def _is_test(tape: Tape, instruction: Instruction, given: Sequence[int]) -> bool:
     op, inputs, _, _, _ = instruction
     if op is EQUAL:
         return given == [PART, SAME] and _is_zero(tape.instructions[inputs[1]])
     return (op is IS_NAN and given == [PART]) or (op is LOGICAL_AND and given == [TEST, TEST])
 
-
-_LINEAR = (ADD, SUBTRACT, NEGATIVE, RESHAPE, BROADCAST, TRANSPOSE, INDEX, ASSEMBLE, REPLACE, SUM)
 
 
 # The kind of the result of an operation: of the types of its operands, their kinds, and the axis of rows of the result if it has one.

@@ -269,6 +269,19 @@ def test_sums_that_begin_with_other_than_zero():
     require_same(f)
 
 
+@pytest.mark.parametrize("of_sum", [np.floor, np.sign, np.abs, np.exp, lambda s: s > 1.0, lambda s: s * s, lambda s: np.maximum(s, 1.0)])
+def test_what_is_not_linear_in_a_sum_is_computed_of_all_of_it(of_sum):
+    def f(p):
+        def step(x, z):
+            x = np.sin(x + p[0] * z)
+            return x, of_sum(0.1 * np.sum(x)) + np.sum(x)
+
+        x, sums = td.scan(step, p[1] * np.ones(ROWS), shocks())
+        return np.sum(sums) + np.sum(x**2)
+
+    require_same(f)
+
+
 def test_guards_come_first():
     """A guard on what all rows add up to may not be moved behind the loop; one on the point may stand before."""
 
