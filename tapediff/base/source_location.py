@@ -80,6 +80,11 @@ def spot_of(site: Site | PickledSite | None) -> Hashable:
     return id(site.code), positions[site.lasti // 2] if 0 <= site.lasti // 2 < len(positions) else site.lasti
 
 
+def is_same_line(a: Site | PickledSite | None, b: Site | PickledSite | None) -> bool:
+    """Whether two sites are on one line. One call may be seen at two offsets: the interpreter rewrites its own instructions."""
+    return a == b or (a is not None and b is not None and a.place == b.place)
+
+
 class _LibraryFiles(dict[str, bool]):
     """A cache of which files are library code; look-up by `[]` is the fastest test in Python."""
 

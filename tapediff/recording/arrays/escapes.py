@@ -50,12 +50,14 @@ class Escapes(Recorded):
         return self._recorder.observe(self, "bool")
 
     def __int__(self) -> int:
+        if self.type.shape:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return self._recorder.observe(self, "int")
 
     __trunc__ = __int__
 
     def __index__(self) -> int:
-        if self.type.dtype.kind == "f":
+        if self.type.dtype.kind == "f" or self.type.shape:
             raise TypeError("only integer scalar arrays can be converted to a scalar index; use int(x)")
         return self._recorder.observe(self, "int")
 

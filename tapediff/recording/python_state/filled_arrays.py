@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from enum import IntEnum
 from functools import partial, update_wrapper
 from types import MethodType
 
@@ -24,6 +25,18 @@ from ...ops import Op
 
 # Those of which a call may make an array that is written to.
 _MAKERS = ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "identity", "copy")
+
+
+class Fills(IntEnum):
+    """Of which numbers the arrays that the user's code makes are tracked."""
+
+    NOTHING = 0
+    FLOATS = 1
+    ALL = 2
+
+
+# By the letters of their dtypes. Narrow integers wrap around, which tracked ones do not.
+_FILLED = {Fills.NOTHING: "", Fills.FLOATS: "dfD", Fills.ALL: "dfDlq?"}
 
 
 def may_be_filled(error: Exception) -> bool:
@@ -56,9 +69,9 @@ class Replacement(partial):  # type: ignore[type-arg]
 
 
 def filled(made: Operand, depth: int) -> Operand:
-    """An array of floats that the user's code made, `depth` callers up, as a tracked one, in a recording that fills arrays."""
+    """An array of numbers that the user's code made, `depth` callers up, as a tracked one, in a recording that fills arrays of these."""
     recorder = current_recorder()
-    if recorder is None or not recorder.fills or type(made) is not np.ndarray or made.dtype.char not in "dfD":
+    if recorder is None or not recorder.fills or type(made) is not np.ndarray or made.dtype.char not in _FILLED[recorder.fills]:
         return made
     return made if is_library_file(sys._getframe(depth).f_code.co_filename) else recorder.tracked_constant(made)
 
