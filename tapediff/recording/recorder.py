@@ -201,7 +201,8 @@ class Recorder(TapeBuilder):
         if self.outer is None:
             namespace.recording_begins(self.fills)
         else:
-            self.fills = self.outer.fills
+            namespace.inner_recording_begins(self.fills)
+            self.fills = max(self.fills, self.outer.fills)
             self.merges = self.outer.merges if self.merges is None else self.merges
         return self
 

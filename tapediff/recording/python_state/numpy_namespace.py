@@ -28,7 +28,7 @@ from ...numpy_api.complex_numbers.pair import is_complex
 from ...numpy_api.composed import choosing, filling, numpys_own, per_element
 from ...numpy_api.creating import holds_tracked
 from . import filled_arrays, math_functions, scipy_functions, scipy_methods
-from .filled_arrays import Replacement, filled
+from .filled_arrays import Fills, Replacement, filled
 from .process_state import process
 
 # The types of most arguments, which hold no further values.
@@ -151,9 +151,14 @@ _METHODS: tuple[_Method, ...] = (
 )
 
 
-def recording_begins(fills: bool = False) -> None:
+def recording_begins(fills: Fills = Fills.NOTHING) -> None:
     _put(_REPLACEMENTS)
     _put_others(replaced=True)
+    inner_recording_begins(fills)
+
+
+def inner_recording_begins(fills: Fills) -> None:
+    """What is there for its sake stays until the outermost recording ends; in others it does nothing."""
     if fills:
         filled_arrays.put(filled_arrays.REPLACEMENTS)
 

@@ -270,7 +270,7 @@ class PathRecorder:
         # Where a value is specialised on, its tapes are as a rule the same but for constants.
         program = self._programs.of(tape) if static else self._policy.program(tape)
         variant = Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
-        variant.form, variant.fills = form, self._filled
+        variant.form, variant.fills = form, self._filled  # of a form, the version that Merging counts
         return variant
 
     def _check_prescribed(self, tape: Tape, missed: Variant, count: int) -> None:
@@ -314,9 +314,9 @@ class PathRecorder:
 
     def _tape(self, call: KeyedCall, bound: BoundCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
         """Record a call; raises IntNeeded where an int that would be data has to be specialised on."""
-        along, fills = ((), Fills.NOTHING) if missed is None else (missed[0].tape.guards, missed[0].fills)
+        along, fills = ((), self._fills) if missed is None else (missed[0].tape.guards, max(missed[0].fills, self._fills))
         recorder = Recorder(
-            self._function.name, prescribed=decided, along=along, longest=self.merging.longest, fills=max(fills, self._fills)
+            self._function.name, prescribed=decided, along=along, longest=self.merging.longest, fills=fills
         )
         recorder.merges = self._policy.merge
         recorder.stops = lambda: self.merging.stops(_beginning(recorder))

@@ -18,7 +18,6 @@ from ..compiled_tape import CompiledTape
 from ..evaluate.shared_programs import Program
 from ..tapes.gradient_tape import gradient_tape_in_use
 from ..tapes.operator_tapes import Operator
-from ...recording.python_state.filled_arrays import Fills
 from .keyed_call import CallKey
 from .reason import Reason
 
@@ -58,7 +57,7 @@ class Variant(PathEntry):
     """
 
     __slots__ = (
-        "calls", "constants", "dtype", "fills", "form", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
+        "calls", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -69,10 +68,6 @@ class Variant(PathEntry):
         self.constants = self.program.constants(tape)
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = 0
-        # The version of the form of the function that was recorded; see Merging.
-        self.form = 0
-        # Which arrays that the function makes are tracked.
-        self.fills = Fills.NOTHING
         # Its kernels, by the PathCalls that run them; none once the tape is dropped.
         self.calls: dict[object, Callable[..., object]] = {}
         # By the status of a kernel at a failed guard: the tape that answered there last.

@@ -1,5 +1,7 @@
 """Functions that fill arrays made by np.zeros and its relatives are recorded as they stand."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -126,3 +128,75 @@ def test_the_error_is_of_the_functions_own_line():
 
     with pytest.raises(td.TrackedValueEscaped, match=r"test_filled_arrays\.py:\d+ in f"):
         td.record(f, X)
+
+
+# Functions that write into arrays on some paths only, or are refused before the arrays are tracked, after which they have other guards.
+
+
+def written_by_an_order(x):
+    order = np.argsort(x)[::-1]
+    ranks = np.empty(4)
+    ranks[order] = np.arange(4)
+    return ranks @ x if x[0] > 0 else 2 * (ranks @ x)
+
+
+def read_then_written(x):
+    value = np.array([1.0, 2.0, 3.0, 4.0])[np.argmax(x)]
+    if x[0] > 0:
+        y = np.zeros(2)
+        y[0] = x[0]
+        return value * y.sum() + x[1]
+    return value * x[0] * x[2]
+
+
+def in_a_loop(x):
+    table, s = np.array([1.0, 2.0, 3.0, 4.0]), 0.0
+    for k in np.argsort(x)[:2]:
+        s = s + table[k] * x[1]
+        if s > 1:
+            s = s * x[0]
+    if x[2] > 0.3:
+        y = np.zeros(3)
+        y[1] = s
+        s = y.sum()
+    return s
+
+
+ON_SOME_PATHS = (written_by_an_order, read_then_written, in_a_loop)
+PLACES = np.random.default_rng(0).normal(size=(12, 4))
+
+
+@pytest.mark.filterwarnings("default")  # where warnings are errors, NumPy asks other questions of an index
+@pytest.mark.parametrize("f", ON_SOME_PATHS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_paths_on_which_other_arrays_are_tracked_have_other_guards(f, sign):
+    """The outcome of one guard is never taken for that of another; the tapes are recorded afresh. Also where merging is off, in a
+    sub-tape, in a loop, and after pickling."""
+    body = td.subtape(f)
+    targets = (
+        td.GuardedTape(f), td.GuardedTape(f, merge=False), td.GuardedTape(lambda x: body(x)),
+        td.compile(lambda x: td.subtape(f)(x), sign * PLACES[0]),
+    )  # fmt: skip
+    for x in sign * PLACES:
+        for target in targets:
+            check_gradient(target, f, x, rtol=1e-5)
+    copied = pickle.loads(pickle.dumps(targets[1]))
+    for x in -sign * PLACES:
+        check_gradient(copied, f, x, rtol=1e-5)
+
+
+def test_a_function_that_tracks_more_arrays_starts_with_them():
+    """Once a tape with tracked arrays is known, its neighbours are recorded in one run of the function."""
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        y = np.zeros(2)
+        y[0] = x[0]
+        return y.sum() if x[1] > 0 else -y.sum()
+
+    guarded = td.GuardedTape(f, merge=False)
+    td.gradient(guarded, np.ones(2))
+    assert len(calls) == 2
+    td.gradient(guarded, -np.ones(2))
+    assert len(calls) == 3
