@@ -54,6 +54,7 @@ from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import MASK_OPS, NOT_EQUAL
 from .arrays.buffers import Buffers
 from .arrays.complex_array import ComplexArray
+from .arrays.escapes import of_a_write
 from .arrays.numbers import LARGEST_INT
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
@@ -143,6 +144,7 @@ class Recorder(TapeBuilder):
         calls: the instructions that call sub-tapes, or loop over them.
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
+        index_asked: the number in a list that NumPy made an array of at y[...] = value, and where that is.
         fills: of which numbers np.zeros and its relatives make tracked arrays; see `run`.
     """
 
@@ -184,6 +186,7 @@ class Recorder(TapeBuilder):
         self.call_arrays = CallArrays()
         self.buffers: Buffers | None = None
         self.fills = fills
+        self.index_asked: tuple[TrackedArray, Site] | None = None
         self._left = len(prescribed)
         self._observed: dict[tuple[int, str], Outcome] = {}
         self._is_constant: dict[int, bool] = {}
@@ -232,15 +235,23 @@ class Recorder(TapeBuilder):
                 self._restart(fills)
             try:
                 return self._run(body, *args, **named)
-            except Exception as error:
+            except Exception as raised:
+                error = self._refusal_of(raised)
                 is_last = self.outer is not None or not self.concrete or fills is Fills.ALL or not may_be_filled(error)
                 if not is_last:
                     refusal = refusal or error
-                elif refusal is None or not isinstance(error, RefusedByRecording):
+                elif refusal is not None and isinstance(error, RefusedByRecording):
+                    raise refusal from None
+                elif error is raised:
                     raise
                 else:
-                    raise refusal from None
+                    raise error from raised
         raise AssertionError
+
+    def _refusal_of(self, error: Exception) -> Exception:
+        """The refusal behind an error, or the error."""
+        asked = self.index_asked
+        return (of_a_write(error, *asked) or error) if asked is not None and isinstance(error, IndexError) else error
 
     def _restart(self, fills: Fills) -> None:
         """Forget what was recorded."""

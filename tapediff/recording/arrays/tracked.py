@@ -19,10 +19,10 @@ from ...base.source_location import user_site
 from ...errors import UnsupportedMethod
 from ...ir.instruction import BOOL, Operand
 from ...numpy_api.alternatives import instead_of
-from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of
+from ...numpy_api.indexing import is_basic, is_tracked_index, place_of, positions_of, region_of, with_known_entries
 from ...numpy_api.kinds import is_foreign, kind_of, plain_data, shown
 from ...numpy_api.whole_numbers import WholeNumber
-from ...ops.arrays.indexing import GATHER, INDEX, Region, replace
+from ...ops.arrays.indexing import GATHER, INDEX, PUT, Region, replace
 from ...ops.elementwise import comparison
 from ...ops.elementwise.arithmetic import (
     ABSOLUTE,
@@ -186,7 +186,16 @@ class TrackedArray(Versioned):
                 part._view = view_of(self, read, write, region)
             return part
         if is_tracked_index(index):
-            return GATHER(self, functions.flat_positions(index, self.shape))
+            if self._recorder.fills:
+                index = with_known_entries(index)
+                if not is_tracked_index(index):
+                    return self[index]
+            positions = functions.flat_positions(index, self.shape)
+            part = GATHER(self, positions)
+            if part.type.shape and (place := place_of(index)) is not None:
+                read, write = partial(_gather, positions=positions), partial(_put, positions=positions)
+                part._view = view_of(self, read, write, None, place)
+            return part
         if type(index) is str:
             raise IndexError(f"an array has no column {index!r}; fix: give the columns of a data frame one by one, or as a dict of arrays: "
                              "{name: frame[name].to_numpy() for name in frame}")  # fmt: skip
@@ -293,6 +302,14 @@ class _Bound(NamedTuple):
 
 _OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tuple)
 _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
+
+
+def _gather(base: Operand, positions: Operand) -> Operand:
+    return GATHER(base, positions)
+
+
+def _put(base: Operand, part: Operand, positions: Operand) -> Operand:
+    return PUT(base, part, positions)
 
 
 def _write_region(base: Operand, part: Operand, region: Region) -> Operand:
