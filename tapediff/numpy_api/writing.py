@@ -135,14 +135,19 @@ def _without_mask(entry: Operand) -> Operand:
 # Results that go into an array that exists
 
 
-def deliver_into(out: Operand, result: Operand, name: str, *, broadcasts: bool = False) -> Operand:
-    """Write a result into `out`, by NumPy's rules for out= and for in-place operators: same kind of number, same shape."""
+def deliver_into(out: Operand, result: Operand, name: str | None, *, broadcasts: bool = False) -> Operand:
+    """Write a result into `out`, by NumPy's rules for out= and for in-place operators: same kind of number, same shape.
+
+    Args:
+        name: of the function, for the error about another kind of number; None where any is fine.
+    """
     given, wanted = np.shape(result), out.shape
     if given != wanted and not (broadcasts and _broadcasts_to(given, wanted)):
         raise ValueError(
             f"non-broadcastable output operand with shape {wanted} doesn't match the broadcast shape {given}"
         )
-    _require_same_kind(result, out, name)
+    if name is not None:
+        _require_same_kind(result, out, name)
     assign(out, Ellipsis, result)
     return out
 

@@ -241,7 +241,9 @@ class Recorder(TapeBuilder):
                 if not is_last:
                     refusal = refusal or error
                 elif refusal is not None and isinstance(error, RefusedByRecording):
-                    raise refusal from None
+                    # At the same line the later one knows more.
+                    is_same = isinstance(refusal, RefusedByRecording) and is_same_line(_site(refusal), _site(error))
+                    raise (error if is_same else refusal) from None
                 elif error is raised:
                     raise
                 else:
@@ -559,6 +561,10 @@ class Recorder(TapeBuilder):
                 fix="return values from the recorded function instead of keeping them in a variable outside it"
                 if ended else "do the work of one recording in one thread",
             )  # fmt: skip
+
+
+def _site(refusal: RefusedByRecording) -> Site | None:
+    return refusal.at if isinstance(refusal.at, Site) else None
 
 
 @contextlib.contextmanager

@@ -27,7 +27,8 @@ _JOIN = (
     "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
 )
 _READ_AT = "a plain array is read at tracked positions by td.asarray(array)[k]"
-_STORE, _READ = dis.opmap["STORE_SUBSCR"], dis.opmap["BINARY_SUBSCR"]
+_STORE, _READ, _CALL = dis.opmap["STORE_SUBSCR"], dis.opmap["BINARY_SUBSCR"], dis.opmap["CALL"]
+_WRITING_METHODS = frozenset(("fill", "put"))
 
 
 class Escapes(Recorded):
@@ -214,6 +215,9 @@ def of_a_write(error: IndexError, value: Operand, site: Site) -> TrackedValueEsc
 
 
 def _is_stored(is_index: bool) -> bool:
-    """Whether the user's code is at y[...] = value, or y[value]; where y is a tracked array, nothing is converted."""
+    """Whether the user's code may be at y[...] = value, y.fill(value), or y[value]; where y is a tracked array, nothing is converted."""
     frame = user_frame(2)
-    return frame is not None and frame.f_code.co_code[frame.f_lasti] in ((_STORE, _READ) if is_index else (_STORE,))
+    if frame is None:
+        return False
+    code = frame.f_code.co_code[frame.f_lasti]
+    return code in ((_STORE, _READ) if is_index else (_STORE,)) or (code == _CALL and not _WRITING_METHODS.isdisjoint(frame.f_code.co_names))

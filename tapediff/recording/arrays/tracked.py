@@ -160,6 +160,18 @@ class TrackedArray(Versioned):
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
+    def __lshift__(self, other: Operand) -> Operand:
+        return np.left_shift(self, other)
+
+    def __rshift__(self, other: Operand) -> Operand:
+        return np.right_shift(self, other)
+
+    def __rlshift__(self, other: Operand) -> Operand:
+        return np.left_shift(other, self)
+
+    def __rrshift__(self, other: Operand) -> Operand:
+        return np.right_shift(other, self)
+
     __iadd__ = functions.in_place(operator.add, "add")
     __isub__ = functions.in_place(operator.sub, "subtract")
     __imul__ = functions.in_place(operator.mul, "multiply")
@@ -171,6 +183,8 @@ class TrackedArray(Versioned):
     __iand__ = functions.in_place(operator.and_, "bitwise_and")
     __ior__ = functions.in_place(operator.or_, "bitwise_or")
     __ixor__ = functions.in_place(operator.xor, "bitwise_xor")
+    __ilshift__ = functions.in_place(operator.lshift, "left_shift")
+    __irshift__ = functions.in_place(operator.rshift, "right_shift")
 
     # Reading and writing parts
 
