@@ -22,6 +22,7 @@ from ..base.current_recording import current_recorder as current_recorder
 from ..base.source_location import Site, is_library_file, is_same_line, user_site
 from ..errors import (
     RefusedByRecording,
+    TapediffError,
     TrackedValueEscaped,
     TrackedValueLeaked,
     rejection,
@@ -253,7 +254,11 @@ class Recorder(TapeBuilder):
     def _refusal_of(self, error: Exception) -> Exception:
         """The refusal behind an error, or the error."""
         asked = self.index_asked
-        return (of_a_write(error, *asked) or error) if asked is not None and isinstance(error, IndexError) else error
+        if asked is not None and isinstance(error, IndexError):
+            return of_a_write(error, *asked) or error
+        # Code in C may raise an error of its own in place of it.
+        is_own = isinstance(error, TapediffError) or self.refusal is None or self.outer is not None
+        return error if is_own else self.refusal.error
 
     def _restart(self, fills: Fills) -> None:
         """Forget what was recorded."""

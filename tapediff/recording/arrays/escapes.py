@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import numpy_api as functions
 from ...base.current_recording import Recording
-from ...base.source_location import Site, scipy_function, user_frame, user_site
+from ...base.source_location import Site, library_function, scipy_function, user_frame, user_site
 from ...errors import TrackedValueEscaped, UnsupportedMethod
 from ...ir.instruction import Operand, Recorded, ValueType
 from ...numpy_api.alternatives import SHOW, instead_of
@@ -27,6 +27,10 @@ _JOIN = (
     "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
 )
 _READ_AT = "a plain array is read at tracked positions by td.asarray(array)[k]"
+_WRITE = (
+    "make an array that is written to in the recorded function, by np.zeros(n), np.array(y) where y.copy() stands, or td.zeros(n); or join "
+    "its entries by np.stack([...]) or np.concatenate([...])"
+)
 _STORE, _READ, _CALL = dis.opmap["STORE_SUBSCR"], dis.opmap["BINARY_SUBSCR"], dis.opmap["CALL"]
 _WRITING_METHODS = frozenset(("fill", "put"))
 
@@ -188,14 +192,16 @@ class Escapes(Recorded):
 
 def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
     """Refuse a conversion; `is_plain` where a plain array of this shape raises a TypeError, too."""
-    called = scipy_function()
+    called, is_write = library_function(), _is_stored(value.dtype.kind in "ib")
     if called:
         into, fix = f"{into} by {called}", instead_of(called)
+    elif is_write and fix is not _READ_AT:
+        fix = _WRITE if value.dtype.kind == "f" else f"{_WRITE}; and {_READ_AT}"
     error = TrackedValueEscaped(
         f"a tracked value was converted to {into}, which would drop its gradient",
         at=user_site(2), got=f"{kind_of(value)}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
-    error.is_write = _is_stored(value.dtype.kind in "ib")
+    error.is_write = is_write
     raise error
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ... import numpy_api as functions
-from ...base.source_location import user_site
+from ...base.source_location import library_function, user_site
 from ...errors import UnsupportedMethod
 from ...ir.instruction import BOOL, Operand
 from ...numpy_api.alternatives import instead_of
@@ -39,6 +39,7 @@ from ...ops.elementwise.arithmetic import (
     power,
 )  # fmt: skip
 from ...ops.matrices.products import MATMUL
+from .escapes import escaped
 from .numbers import REFLECTED, binary, entry_of, of_two, unary
 from .views import Versioned, view_of
 
@@ -273,6 +274,8 @@ class TrackedArray(Versioned):
     def __getattr__(self, name: str) -> Operand:
         if name in functions.METHODS:
             return _Bound(name, self)
+        if name == "as_integer_ratio" and library_function():
+            escaped(self, "a fraction", "")  # by code that goes on without this attribute
         is_number = not self.type.shape and not name.startswith("__") and hasattr(self.__class__, name)
         if name in _ARRAY_ATTRIBUTES or is_number:
             kind = "ndarray" if name in _ARRAY_ATTRIBUTES else self.__class__.__name__
