@@ -266,14 +266,17 @@ def to_ndarray(x):
     return asarray_by_name(x).sum()  # looks
 
 
+OUTSIDE = np.arange(2.0)
+
+
 def into_ndarray(x):
-    y = np.arange(2.0)
+    y = OUTSIDE
     y[0] = x[0] * 2  # looks
     return y.sum()
 
 
 def slice_into_ndarray(x):
-    y = np.arange(2.0)
+    y = OUTSIDE
     y[:] = x  # looks
     return y.sum()
 
@@ -304,6 +307,10 @@ FLOAT_FIX = (
     "leave float() out, call math's functions by these names (math.log; after `from math import log` they refuse tracked values) or NumPy's, and keep arrays of tracked values tracked: td.zeros(n) or np.stack([...]) instead of "
     "storing into a plain array"
 )
+WRITE_FIX = (
+    "make an array that is written to in the recorded function, by np.zeros(n), np.array(y) where y.copy() stands, or td.zeros(n); "
+    "or join its entries by np.stack([...]) or np.concatenate([...])"
+)
 NDARRAY_FIX = (
     "call np.array and np.asarray by these names, which keep values tracked (after `from numpy import array` they are not); "
     "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
@@ -322,8 +329,8 @@ ERRORS = [
     (by_tolist, "a list (tolist)", ARRAY, "use list(x), whose elements stay tracked"),
     (math_sin, "a Python float", SCALAR, FLOAT_FIX),
     (to_ndarray, "a plain ndarray", ARRAY, NDARRAY_FIX),
-    (into_ndarray, "a Python float", "<tracked float64[]>, the result of multiply(...)", FLOAT_FIX),
-    (slice_into_ndarray, "a plain ndarray", ARRAY, NDARRAY_FIX),
+    (into_ndarray, "a Python float", "<tracked float64[]>, the result of multiply(...)", WRITE_FIX),
+    (slice_into_ndarray, "a plain ndarray", ARRAY, WRITE_FIX),
     (dictionary_key, HASH, SCALAR, HASH_FIX),
     (set_member, HASH, SCALAR, HASH_FIX),
     (as_text, "text (str or format)", SCALAR, TEXT_FIX),

@@ -49,6 +49,11 @@ def place_of(index: Operand) -> tuple[Operand, ...] | None:
     return tuple([(e._recorder, e._id) if is_tracked(e) else e for e in entries])
 
 
+def at_first_entries(index: Operand) -> Operand:
+    """An index of slices and numbers with 0 in place of what is tracked."""
+    return tuple(0 if is_tracked(e) else e for e in index) if type(index) is tuple else 0 if is_tracked(index) else index
+
+
 def holds_tracked_index(entries: Sequence[Operand]) -> bool:
     """Whether a list or tuple, of lists and tuples perhaps, holds a tracked value."""
     return any(is_tracked(entry) or (type(entry) in (list, tuple) and holds_tracked_index(entry)) for entry in entries)

@@ -313,7 +313,8 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
     if is_tracked(positions):
         if not is_sum:
             raise UnsupportedFunction(f"np.{name}.at is not supported on tracked arrays with tracked indices", at=user_site(),
-                                      fix="use np.add.at, or loop over the indices")  # fmt: skip
+                                      fix="make an array of floats for values that are floats" if ufunc in (np.add, np.subtract)
+                                      and a.dtype != BOOL else "use np.add.at, or loop over the indices")  # fmt: skip
         return _sum_at(ufunc, a, positions, values[0])
     turns = _occurrences(positions)
     if is_sum and turns.max(initial=0) > 0:

@@ -17,9 +17,9 @@ from numpy.typing import DTypeLike
 from ... import numpy_api as functions
 from ...base.source_location import library_function, user_site
 from ...errors import UnsupportedMethod
-from ...ir.instruction import BOOL, Operand
+from ...ir.instruction import BOOL, Operand, is_tracked
 from ...numpy_api.alternatives import instead_of
-from ...numpy_api.indexing import is_basic, is_tracked_index, place_of, positions_of, region_of, with_known_entries
+from ...numpy_api.indexing import at_first_entries, is_basic, is_tracked_index, place_of, positions_of, region_of, with_known_entries
 from ...numpy_api.kinds import is_foreign, kind_of, plain_data, shown
 from ...numpy_api.whole_numbers import WholeNumber
 from ...ops.arrays.indexing import GATHER, INDEX, PUT, Region, replace
@@ -208,7 +208,7 @@ class TrackedArray(Versioned):
             positions = functions.flat_positions(index, self.shape)
             part = GATHER(self, positions)
             if part.type.shape and (place := place_of(index)) is not None:
-                read, write = partial(_gather, positions=positions), partial(_put, positions=positions)
+                read, write = partial(_gather, positions=positions, index=index), partial(_put, positions=positions)
                 part._view = view_of(self, read, write, None, place)
             return part
         if type(index) is str:
@@ -321,8 +321,9 @@ _OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tu
 _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
 
 
-def _gather(base: Operand, positions: Operand) -> Operand:
-    return GATHER(base, positions)
+def _gather(base: Operand, positions: Operand, index: Operand) -> Operand:
+    """Of an array without contents the part at some positions, which lies in memory as those at others do; see `laid_out`."""
+    return GATHER(base, positions) if is_tracked(base) else base[at_first_entries(index)]
 
 
 def _put(base: Operand, part: Operand, positions: Operand) -> Operand:
