@@ -159,11 +159,12 @@ def scipy_function() -> str | None:
     return name
 
 
-_IN_PYTHON = (os.sep + os.path.join("numpy", "polynomial") + os.sep, _STANDARD_LIBRARY + "statistics.py", _STANDARD_LIBRARY + "fractions.py")
+_POLYNOMIALS = os.sep + os.path.join("numpy", "polynomial") + os.sep
+_IN_PYTHON = (_POLYNOMIALS, _STANDARD_LIBRARY + "statistics.py", _STANDARD_LIBRARY + "fractions.py")
 
 
 def library_function() -> str | None:
-    """The function of SciPy, numpy.polynomial, statistics or fractions that the user called, with its module, where the call came by way of it."""
+    """The function that the user called, with its module, where it is one of SciPy, numpy.polynomial, statistics or fractions."""
     frame: FrameType | None = sys._getframe(1)
     name = None
     while frame is not None:

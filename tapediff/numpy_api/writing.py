@@ -21,7 +21,17 @@ from ..ops.arrays.shape import broadcast, reshape
 from ..ops.elementwise.comparison import NOT_EQUAL, SELECT
 from .complex_numbers.pair import is_complex
 from .composed.ordering import positions_along, sort
-from .indexing import holds_tracked_index, in_range, is_basic, is_tracked_index, place_of, positions_of, region_of, tracked_positions_of, with_known_entries
+from .indexing import (
+    holds_tracked_index,
+    in_range,
+    is_basic,
+    is_tracked_index,
+    place_of,
+    positions_of,
+    region_of,
+    tracked_positions_of,
+    with_known_entries,
+)
 from .joining import as_value
 from .kinds import converted
 from .reducing import axes_of
@@ -61,8 +71,9 @@ def _is_part(value: Operand, array: Operand, region: Region) -> bool:
 def _is_place(value: Operand, array: Operand, index: Operand) -> bool:
     """The same where the index is tracked."""
     view = value._view
-    is_part = view is not None and view.place is not None and view.base is array and view.writes_seen == array._writes
-    return is_part and view.place == place_of(index)
+    if view is None or view.place is None or view.base is not array or view.writes_seen != array._writes:
+        return False
+    return view.place == place_of(index)
 
 
 def _written_in_place(array: Operand, region: Region, value: Operand) -> bool:

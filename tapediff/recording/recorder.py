@@ -257,8 +257,8 @@ class Recorder(TapeBuilder):
         if asked is not None and isinstance(error, IndexError):
             return of_a_write(error, *asked) or error
         # Code in C may raise an error of its own in place of it.
-        is_own = isinstance(error, TapediffError) or self.refusal is None or self.outer is not None
-        return error if is_own else self.refusal.error
+        refusal = self.refusal
+        return error if refusal is None or isinstance(error, TapediffError) or self.outer is not None else refusal.error
 
     def _restart(self, fills: Fills) -> None:
         """Forget what was recorded."""
@@ -478,7 +478,7 @@ class Recorder(TapeBuilder):
         return outcome
 
     def _is_prescribed(self, ordinal: int, kind: str, frame: FrameType) -> bool:
-        """Whether the outcome of a guard belongs to it. If not, those after it do not either: they are of another course of the function."""
+        """Whether the outcome of a guard belongs to it. If not, those after it do not either: they are of another course of events."""
         is_own = is_outcome_of(kind, self.prescribed[ordinal])
         if is_own and self.along:
             there = self.along[ordinal]

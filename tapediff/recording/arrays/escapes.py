@@ -226,4 +226,6 @@ def _is_stored(is_index: bool) -> bool:
     if frame is None:
         return False
     code = frame.f_code.co_code[frame.f_lasti]
-    return code in ((_STORE, _READ) if is_index else (_STORE,)) or (code == _CALL and not _WRITING_METHODS.isdisjoint(frame.f_code.co_names))
+    if code == _CALL:
+        return not _WRITING_METHODS.isdisjoint(frame.f_code.co_names)
+    return code in ((_STORE, _READ) if is_index else (_STORE,))

@@ -19,7 +19,15 @@ from ...base.source_location import library_function, user_site
 from ...errors import UnsupportedMethod
 from ...ir.instruction import BOOL, Operand, is_tracked
 from ...numpy_api.alternatives import instead_of
-from ...numpy_api.indexing import at_first_entries, is_basic, is_tracked_index, place_of, positions_of, region_of, with_known_entries
+from ...numpy_api.indexing import (
+    at_first_entries,
+    is_basic,
+    is_tracked_index,
+    place_of,
+    positions_of,
+    region_of,
+    with_known_entries,
+)
 from ...numpy_api.kinds import is_foreign, kind_of, plain_data, shown
 from ...numpy_api.whole_numbers import WholeNumber
 from ...ops.arrays.indexing import GATHER, INDEX, PUT, Region, replace
@@ -42,6 +50,11 @@ from ...ops.matrices.products import MATMUL
 from .escapes import escaped
 from .numbers import REFLECTED, binary, entry_of, of_two, unary
 from .views import Versioned, view_of
+
+
+def _shifts(function: Callable[..., Operand]) -> tuple[Callable[[Operand, Operand], Operand], Callable[[Operand, Operand], Operand]]:
+    """The operator of a function of two arguments, and the reflected one."""
+    return lambda self, other: function(self, other), lambda self, other: function(other, self)
 
 
 class TrackedArray(Versioned):
@@ -161,17 +174,8 @@ class TrackedArray(Versioned):
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
-    def __lshift__(self, other: Operand) -> Operand:
-        return np.left_shift(self, other)
-
-    def __rshift__(self, other: Operand) -> Operand:
-        return np.right_shift(self, other)
-
-    def __rlshift__(self, other: Operand) -> Operand:
-        return np.left_shift(other, self)
-
-    def __rrshift__(self, other: Operand) -> Operand:
-        return np.right_shift(other, self)
+    __lshift__, __rlshift__ = _shifts(np.left_shift)
+    __rshift__, __rrshift__ = _shifts(np.right_shift)
 
     __iadd__ = functions.in_place(operator.add, "add")
     __isub__ = functions.in_place(operator.sub, "subtract")

@@ -132,7 +132,8 @@ def _fsum(values: list[Operand]) -> Operand:
         lost = lost + np.where(np.abs(total) >= np.abs(value), (total - longer) + value, (value - longer) + total)
         total = longer
     if holds(lambda: np.logical_not(np.isfinite(total))):
-        if holds(lambda: np.isnan(total), *(lambda end=end: reduce(np.logical_or, [v == end for v in values]) for end in (-np.inf, np.inf))):
+        ends = [lambda end=end: reduce(np.logical_or, [v == end for v in values]) for end in (-np.inf, np.inf)]
+        if holds(lambda: np.isnan(total), *ends):
             raise ValueError("-inf + inf in fsum")
         if holds(*(lambda v=v: np.isfinite(v) for v in values)):
             raise OverflowError("intermediate overflow in fsum")

@@ -101,7 +101,7 @@ class PathRecorder:
         self._merged_aside: list[Variant] = []
         # Why the plain form was recorded where another one is recorded in its place.
         self._cause: Reason | None = None
-        # Which arrays were tracked in the latest recording; and which are from the first attempt on, as tapes with others have other guards.
+        # Which arrays were tracked in the latest recording; and which are from the first attempt on. Tapes with others have other guards.
         self._filled = self._fills = Fills.NOTHING
 
     def variant(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> tuple[Variant, bool]:
