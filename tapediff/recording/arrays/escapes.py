@@ -192,16 +192,16 @@ class Escapes(Recorded):
 
 def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
     """Refuse a conversion; `is_plain` where a plain array of this shape raises a TypeError, too."""
-    called, is_write = library_function(), _is_stored(value.dtype.kind in "ib")
+    called, frame = library_function(), user_frame(2)
     if called:
         into, fix = f"{into} by {called}", instead_of(called)
-    elif is_write and fix is not _READ_AT:
+    elif frame is not None and fix is not _READ_AT and frame.f_code.co_code[frame.f_lasti] == _STORE:
         fix = _WRITE if value.dtype.kind == "f" else f"{_WRITE}; and {_READ_AT}"
     error = TrackedValueEscaped(
         f"a tracked value was converted to {into}, which would drop its gradient",
         at=user_site(2), got=f"{kind_of(value)}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
-    error.is_write = is_write
+    error.is_write = frame is not None and _is_stored(frame, value.dtype.kind in "ib")
     raise error
 
 
@@ -220,11 +220,8 @@ def of_a_write(error: IndexError, value: Operand, site: Site) -> TrackedValueEsc
     return refusal
 
 
-def _is_stored(is_index: bool) -> bool:
+def _is_stored(frame: FrameType, is_index: bool) -> bool:
     """Whether the user's code may be at y[...] = value, y.fill(value), or y[value]; where y is a tracked array, nothing is converted."""
-    frame = user_frame(2)
-    if frame is None:
-        return False
     code = frame.f_code.co_code[frame.f_lasti]
     if code == _CALL:
         return not _WRITING_METHODS.isdisjoint(frame.f_code.co_names)
