@@ -1,6 +1,7 @@
 """What a tape does with values that Python looked at while recording: a guard, a value of its own, or an error; there is no fourth case."""
 
 import inspect
+import itertools
 import math
 import operator
 import re
@@ -16,6 +17,8 @@ from scipy.linalg import solve_triangular as solve_triangular_by_name
 from scipy.special import logsumexp as logsumexp_by_name
 
 import tapediff as td
+from tapediff.recording.finish import finished_tape
+from tapediff.recording.recorder import Recorder
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 # A looking line is marked with this, so that a test knows which one an error must name.
@@ -263,14 +266,17 @@ def to_ndarray(x):
     return asarray_by_name(x).sum()  # looks
 
 
+OUTSIDE = np.arange(2.0)
+
+
 def into_ndarray(x):
-    y = np.arange(2.0)
+    y = OUTSIDE
     y[0] = x[0] * 2  # looks
     return y.sum()
 
 
 def slice_into_ndarray(x):
-    y = np.arange(2.0)
+    y = OUTSIDE
     y[:] = x  # looks
     return y.sum()
 
@@ -301,6 +307,10 @@ FLOAT_FIX = (
     "leave float() out, call math's functions by these names (math.log; after `from math import log` they refuse tracked values) or NumPy's, and keep arrays of tracked values tracked: td.zeros(n) or np.stack([...]) instead of "
     "storing into a plain array"
 )
+WRITE_FIX = (
+    "make an array that is written to in the recorded function, by np.zeros(n), np.array(y) where y.copy() stands, or td.zeros(n); "
+    "or join its entries by np.stack([...]) or np.concatenate([...])"
+)
 NDARRAY_FIX = (
     "call np.array and np.asarray by these names, which keep values tracked (after `from numpy import array` they are not); "
     "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
@@ -319,8 +329,8 @@ ERRORS = [
     (by_tolist, "a list (tolist)", ARRAY, "use list(x), whose elements stay tracked"),
     (math_sin, "a Python float", SCALAR, FLOAT_FIX),
     (to_ndarray, "a plain ndarray", ARRAY, NDARRAY_FIX),
-    (into_ndarray, "a Python float", "<tracked float64[]>, the result of multiply(...)", FLOAT_FIX),
-    (slice_into_ndarray, "a plain ndarray", ARRAY, NDARRAY_FIX),
+    (into_ndarray, "a Python float", "<tracked float64[]>, the result of multiply(...)", WRITE_FIX),
+    (slice_into_ndarray, "a plain ndarray", ARRAY, WRITE_FIX),
     (dictionary_key, HASH, SCALAR, HASH_FIX),
     (set_member, HASH, SCALAR, HASH_FIX),
     (as_text, "text (str or format)", SCALAR, TEXT_FIX),
@@ -497,6 +507,48 @@ def test_looking_at_prescribed_outcomes_overrules_numpy():
     assert [g.outcome for g in tape.guards] == [True, True]
     assert tape.guards[1].kind == "bool"
     assert [g.outcome for g in td.record(two_guards, A([1.0, 5.0]), prescribed=[True]).guards] == [True, False]
+
+
+def test_an_outcome_of_another_kind_is_not_prescribed():
+    """Nor are those after it."""
+    tape = td.record(two_guards, A([1.0, 5.0]), prescribed=[1, True])
+    assert [g.outcome for g in tape.guards] == [g.outcome for g in td.record(two_guards, A([1.0, 5.0])).guards]
+
+
+def test_an_outcome_of_another_line_is_not_prescribed():
+    """Two tests of the same kind, of which a global variable leaves one out."""
+    asks = [True]
+
+    def f(x):
+        y = x[0] * 2 if asks[0] and x[0] > 0 else x[0]
+        return y if x[1] > 0 else -y
+
+    known = td.record(f, A([1.0, 1.0]))
+    asks[0] = False
+    recorder = Recorder(prescribed=[True, True], along=known.guards)
+    tape = recorder.run(lambda recorder: finished_tape(recorder, f(recorder.input(A([1.0, -1.0]), active=True))))
+    assert [g.outcome for g in tape.guards] == [False]
+
+
+@RUN_AS
+def test_an_error_of_int_that_the_function_catches_is_a_guard(run_as):
+    """int() raises for NaN and infinities, which is a decision on the value."""
+
+    def f(x):
+        try:
+            k = int(x[0])
+        except (ValueError, OverflowError):
+            k = 10
+        return k * x[1]
+
+    for first, other in itertools.permutations((2.5, np.nan, np.inf, -np.inf, 3.0), 2):
+        tape = run_as(td.record(f, A([first, 1.0])))
+        assert tape(A([first, 2.0])) == f(A([first, 2.0]))
+        with pytest.raises(td.GuardFailed):
+            tape(A([other, 2.0]))
+    guarded = td.GuardedTape(f)
+    for first in (np.nan, 2.5, np.inf, 3.0, np.nan, -np.inf, 2.0):
+        assert td.value_and_gradient(guarded, A([first, 2.0]))[0] == f(A([first, 2.0]))
 
 
 # Shape, dtype, number and kind of arguments.

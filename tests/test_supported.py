@@ -52,8 +52,9 @@ it has no use for derivatives: use np.finfo(float).eps * np.abs(x)
 Functions of integers and of order (`argsort`, `searchsorted`, `digitize`, `unique`, `isin`) give integers and masks, which have no
 derivative. Where the *shape* of a result depends on values, as for `np.nonzero`, `np.unique` or `x[mask]`, these are guarded. Functions
 that fill an array made by `np.zeros`, `np.ones`, `np.empty`, `np.full`, `np.eye` or `np.array` inside the recorded function, or read it at
-tracked positions, are recorded as they stand (the function is then run twice, the second time with tracked arrays there); arrays from
-outside are not written to. A plain array from outside is read at tracked positions by `td.asarray(array)[k]` or `np.take(array, k)`;
+tracked positions, are recorded as they stand (the function is then run again, with tracked arrays there: of floats, and if that is not
+enough, of ints and bools, and those of `np.arange`, `linspace`, `tile`, `repeat`, `diag` and `outer`); arrays from outside, and of narrower
+integers, are not written to. A plain array from outside is read at tracked positions by `td.asarray(array)[k]` or `np.take(array, k)`;
 `array[k]` guards a number and refuses an array, as a plain array asks nobody. [Data of other libraries](data.md) has sparse matrices,
 pandas and splines.
 

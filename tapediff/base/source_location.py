@@ -80,6 +80,11 @@ def spot_of(site: Site | PickledSite | None) -> Hashable:
     return id(site.code), positions[site.lasti // 2] if 0 <= site.lasti // 2 < len(positions) else site.lasti
 
 
+def is_same_line(a: Site | PickledSite | None, b: Site | PickledSite | None) -> bool:
+    """Whether two sites are on one line. One call may be seen at two offsets: the interpreter rewrites its own instructions."""
+    return a == b or (a is not None and b is not None and a.place == b.place)
+
+
 class _LibraryFiles(dict[str, bool]):
     """A cache of which files are library code; look-up by `[]` is the fastest test in Python."""
 
@@ -145,10 +150,31 @@ def scipy_function() -> str | None:
             wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
             function = frame.f_code.co_qualname.rpartition("<locals>.")[2]
             module = frame.f_globals.get("__name__", "scipy")
-            if wrapped is not None and "wrapper" in frame.f_code.co_name:
+            if wrapped is not None and ("wrapper" in frame.f_code.co_name or frame.f_code.co_name == "inner"):
                 function, module = getattr(wrapped, "__name__", function), getattr(wrapped, "__module__", module)
             # scipy.special._basic is the public scipy.special.
             public = [part for part in module.split(".") if not part.startswith("_")]
             name = ".".join([*public[:2], function.removesuffix(".__init__").removesuffix(".__call__")])
         frame = frame.f_back
     return name
+
+
+_POLYNOMIALS = os.sep + os.path.join("numpy", "polynomial") + os.sep
+_IN_PYTHON = (_POLYNOMIALS, _STANDARD_LIBRARY + "statistics.py", _STANDARD_LIBRARY + "fractions.py")
+
+
+def library_function() -> str | None:
+    """The function that the user called, with its module, where it is one of SciPy, numpy.polynomial, statistics or fractions."""
+    frame: FrameType | None = sys._getframe(1)
+    name = None
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        is_python = any(part in filename for part in _IN_PYTHON)
+        if not is_python and not is_library_file(filename):
+            break
+        if is_python:
+            owner, module = frame.f_locals.get("self", frame.f_locals.get("cls")), frame.f_globals.get("__name__", "")
+            function = frame.f_code.co_name if owner is None else (owner if isinstance(owner, type) else type(owner)).__name__
+            name = f"{module if owner is None else module.partition('._')[0]}.{function}"
+        frame = frame.f_back
+    return name or scipy_function()

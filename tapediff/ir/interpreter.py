@@ -97,6 +97,13 @@ def outcome_of(kind: str, value: Operand) -> Outcome:
     return array
 
 
+def is_outcome_of(kind: str, outcome: Outcome) -> bool:
+    """Whether a guard of this kind can have such an outcome."""
+    if isinstance(outcome, (np.ndarray, bool)):
+        return kind == ("bool" if isinstance(outcome, bool) else "array")
+    return kind == "int"
+
+
 def same_outcome(recorded: Outcome, met: Outcome) -> bool:
     if isinstance(recorded, np.ndarray) and isinstance(met, np.ndarray):
         return recorded.shape == met.shape and recorded.tobytes() == met.tobytes()

@@ -102,13 +102,19 @@ INSTEAD = {
     "scipy.special.ellipj": "write it as a differential equation, or by arithmetic-geometric means",
 }  # fmt: skip
 
-# Where one sentence holds for a whole module of SciPy.
+# Where one sentence holds for a whole module.
 MODULES = {
     "scipy.special": "compute it outside the recorded function, or give it and its derivative as a td.primitive",
     "scipy.stats": "use tapediff.stats, which has SciPy's names and arguments: tapediff.stats.norm.logpdf(x, loc, scale)",
     "scipy.sparse": "tapediff.sparse has csr_array, csc_array and coo_array for tracked entries, and spsolve; else use matrix.toarray()",
-    "scipy.optimize": "solve outside the recorded function, or write the iteration itself, with td.while_loop",
-    "scipy.integrate": "write the steps yourself, e.g. of Runge and Kutta, in a loop or td.scan",
+    "scipy.optimize": "td.implicit.root(f, x0, args), fixed_point and minimize have SciPy's arguments, and the derivative of the solution; "
+    "else solve outside the recorded function, or write the iteration itself, with td.while_loop",
+    "scipy.integrate": "use td.ode.solve(f, y0, t, args) for differential equations; write integrals as sums over the nodes of a rule, "
+    "e.g. by scipy.integrate.fixed_quad or np.trapezoid",
+    "numpy.polynomial": "use np.polyval(c[::-1], x), np.polyfit and np.roots, which have the highest power first; or write the sum, or "
+    "Horner's rule, in a loop",
+    "statistics": "use np.mean, np.var, np.std (with ddof=1 for those of samples), np.median or np.quantile; np.stack([...]) joins numbers",
+    "fractions": "leave Fraction out: tracked values are floats",
     "scipy.interpolate": "tapediff.interpolate has CubicSpline, PchipInterpolator, make_interp_spline and others; of lines, use np.interp",
 }
 
@@ -116,6 +122,6 @@ MODULES = {
 def instead_of(name: str) -> str:
     """The replacement to suggest for an unsupported function or method."""
     known = INSTEAD.get(name)
-    if known is None and name.startswith("scipy."):
+    if known is None and "." in name:
         known = next((text for module, text in MODULES.items() if name.startswith(module + ".")), None)
     return known or NOT_HERE

@@ -138,11 +138,11 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs
         return writing.at(ufunc, *inputs)
     if any(type(value) is WholeNumber for value in inputs):
         inputs = tuple(ufunc_operands(ufunc, method, inputs))
-    out = kwargs.pop("out", None)
+    out, casts = kwargs.pop("out", None), kwargs.get("casting") == "unsafe"
     if method == "__call__" and type(out) is tuple and len(out) == 1 and kwargs.get("where", True) is not True:
         mask = kwargs.pop("where")
         _require_tracked_out(ufunc.__name__, out)
-        return writing.deliver_into(out[0], np.where(mask, ufunc(*inputs, **kwargs), out[0]), ufunc.__name__)
+        return writing.deliver_into(out[0], np.where(mask, ufunc(*inputs, **kwargs), out[0]), None if casts else ufunc.__name__)
     if out is None or all(o is None for o in out):
         return _ufunc_result(ufunc, method, inputs, kwargs)
     _require_tracked_out(ufunc.__name__, out)
@@ -154,7 +154,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs
     # A result is repeated over the rest of `out`, but for the axes of a matrix product itself.
     written = [
         value if o is None else writing.deliver_into(
-            o, value, ufunc.__name__,
+            o, value, None if casts else ufunc.__name__,
             broadcasts=method == "__call__" and (ufunc.signature is None or np.shape(value)[-2:] == o.shape[-2:]),
         )
         for o, value in zip(out, results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -26,8 +27,36 @@ def is_basic(index: Operand) -> bool:
 
 
 def is_tracked_index(index: Operand) -> bool:
+    return is_tracked(index) or (type(index) in (list, tuple) and holds_tracked_index(index))
+
+
+def with_known_entries(index: Operand) -> Operand:
+    """An index in which what is tracked, but computed of constants alone, is plain; in recordings that make tracked arrays of constants."""
+    if is_tracked(index):
+        plain = index._plain()
+        return index if plain is None else plain
+    return type(index)(map(with_known_entries, index)) if type(index) in (list, tuple) else index
+
+
+def place_of(index: Operand) -> tuple[Operand, ...] | None:
+    """A key of an index of slices and whole numbers, some of them tracked, as of which NumPy gives a view; None of any other.
+
+    Arrays without axes are no numbers: of these NumPy makes a copy.
+    """
     entries = index if type(index) is tuple else (index,)
-    return any(is_tracked(entry) or (type(entry) is list and any(map(is_tracked, entry))) for entry in entries)
+    if not all(is_basic(e) or (is_tracked(e) and not e.shape and e.dtype.kind == "i" and e._view is None) for e in entries):
+        return None
+    return tuple([(e._recorder, e._id) if is_tracked(e) else e for e in entries])
+
+
+def at_first_entries(index: Operand) -> Operand:
+    """An index of slices and numbers with 0 in place of what is tracked."""
+    return tuple(0 if is_tracked(e) else e for e in index) if type(index) is tuple else 0 if is_tracked(index) else index
+
+
+def holds_tracked_index(entries: Sequence[Operand]) -> bool:
+    """Whether a list or tuple, of lists and tuples perhaps, holds a tracked value."""
+    return any(is_tracked(entry) or (type(entry) in (list, tuple) and holds_tracked_index(entry)) for entry in entries)
 
 
 def region_of(index: Operand, shape: tuple[int, ...]) -> Region:

@@ -21,8 +21,18 @@ from ..ops.arrays.shape import broadcast, reshape
 from ..ops.elementwise.comparison import NOT_EQUAL, SELECT
 from .complex_numbers.pair import is_complex
 from .composed.ordering import positions_along, sort
-from .indexing import in_range, is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
-from .joining import as_value, stack_objects
+from .indexing import (
+    holds_tracked_index,
+    in_range,
+    is_basic,
+    is_tracked_index,
+    place_of,
+    positions_of,
+    region_of,
+    tracked_positions_of,
+    with_known_entries,
+)
+from .joining import as_value
 from .kinds import converted
 from .reducing import axes_of
 
@@ -31,6 +41,8 @@ def assign(array: Operand, index: Operand, value: Operand) -> None:
     """array[index] = value."""
     array._refresh()
     value = _of_dtype(value, array.dtype)
+    if array._recorder.fills and is_tracked_index(index):
+        index = with_known_entries(index)
     if is_basic(index):
         region = region_of(index, array.shape)
         if is_tracked(value) and _is_part(value, array, region):
@@ -43,6 +55,8 @@ def assign(array: Operand, index: Operand, value: Operand) -> None:
             raise IndexError(f"boolean index of shape {index.shape} did not match indexed array of shape {array.shape}")
         new = SELECT(reshape(index, index.shape + (1,) * (array.ndim - index.ndim)), value, array)
     else:
+        if is_tracked(value) and _is_place(value, array, index):
+            return
         positions = flat_positions(index, array.shape)
         new = PUT(array, broadcast(_squeezed(value, positions.shape), positions.shape), positions)
     array._store(new)
@@ -52,6 +66,14 @@ def _is_part(value: Operand, array: Operand, region: Region) -> bool:
     """Whether a value is the very part of the array that it is assigned to: x[k] += v has written it through the view x[k]."""
     view = value._view
     return view is not None and view.base is array and view.region == region and view.writes_seen == array._writes
+
+
+def _is_place(value: Operand, array: Operand, index: Operand) -> bool:
+    """The same where the index is tracked."""
+    view = value._view
+    if view is None or view.place is None or view.base is not array or view.writes_seen != array._writes:
+        return False
+    return view.place == place_of(index)
 
 
 def _written_in_place(array: Operand, region: Region, value: Operand) -> bool:
@@ -112,24 +134,31 @@ def flat_positions(index: Operand, shape: tuple[int, ...]) -> Operand:
 
 def without_masks(index: Operand) -> Operand:
     """Replace tracked masks in an index by their guarded pattern, and lists of tracked integers by arrays."""
-    if is_tracked(index):
-        return index._recorder.observe(index, "array") if index.dtype == BOOL else index
-    if type(index) is list and any(map(is_tracked, index)):
-        return without_masks(stack_objects(np.array(index, dtype=object)))
-    return tuple(without_masks(entry) for entry in index) if type(index) is tuple else index
+    return tuple(map(_without_mask, index)) if type(index) is tuple else _without_mask(index)
+
+
+def _without_mask(entry: Operand) -> Operand:
+    if type(entry) in (list, tuple) and holds_tracked_index(entry):
+        entry = as_value(entry)
+    return entry._recorder.observe(entry, "array") if is_tracked(entry) and entry.dtype == BOOL else entry
 
 
 # Results that go into an array that exists
 
 
-def deliver_into(out: Operand, result: Operand, name: str, *, broadcasts: bool = False) -> Operand:
-    """Write a result into `out`, by NumPy's rules for out= and for in-place operators: same kind of number, same shape."""
+def deliver_into(out: Operand, result: Operand, name: str | None, *, broadcasts: bool = False) -> Operand:
+    """Write a result into `out`, by NumPy's rules for out= and for in-place operators: same kind of number, same shape.
+
+    Args:
+        name: of the function, for the error about another kind of number; None where any is fine.
+    """
     given, wanted = np.shape(result), out.shape
     if given != wanted and not (broadcasts and _broadcasts_to(given, wanted)):
         raise ValueError(
             f"non-broadcastable output operand with shape {wanted} doesn't match the broadcast shape {given}"
         )
-    _require_same_kind(result, out, name)
+    if name is not None:
+        _require_same_kind(result, out, name)
     assign(out, Ellipsis, result)
     return out
 
@@ -282,6 +311,8 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
     """ufunc.at: where positions repeat, each of them counts."""
     name = ufunc.__name__
     require_tracked(a, f"{name}.at")
+    if a._recorder.fills and is_tracked_index(indices):
+        indices = with_known_entries(indices)
     if is_basic(indices):
         return assign(a, indices, ufunc(a[indices], *operands))
     a._refresh()
@@ -293,7 +324,8 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
     if is_tracked(positions):
         if not is_sum:
             raise UnsupportedFunction(f"np.{name}.at is not supported on tracked arrays with tracked indices", at=user_site(),
-                                      fix="use np.add.at, or loop over the indices")  # fmt: skip
+                                      fix="make an array of floats for values that are floats" if ufunc in (np.add, np.subtract)
+                                      and a.dtype != BOOL else "use np.add.at, or loop over the indices")  # fmt: skip
         return _sum_at(ufunc, a, positions, values[0])
     turns = _occurrences(positions)
     if is_sum and turns.max(initial=0) > 0:

@@ -19,9 +19,10 @@ from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
 from ..base.current_recording import CURRENT
 from ..base.current_recording import current_recorder as current_recorder
-from ..base.source_location import Site, is_library_file, user_site
+from ..base.source_location import Site, is_library_file, is_same_line, user_site
 from ..errors import (
     RefusedByRecording,
+    TapediffError,
     TrackedValueEscaped,
     TrackedValueLeaked,
     rejection,
@@ -36,11 +37,12 @@ from ..ir.instruction import (
     INPUT,
     INT64,
     ORDINAL,
+    Guard,
     Operand,
     Outcome,
     Params,
 )
-from ..ir.interpreter import outcome_of
+from ..ir.interpreter import is_outcome_of, outcome_of
 from ..ir.pytree import taken_apart
 from ..numpy_api.complex_numbers.dispatch import call_op as of_complex
 from ..numpy_api.complex_numbers.pair import is_complex
@@ -53,6 +55,7 @@ from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import MASK_OPS, NOT_EQUAL
 from .arrays.buffers import Buffers
 from .arrays.complex_array import ComplexArray
+from .arrays.escapes import of_a_write
 from .arrays.numbers import LARGEST_INT
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
@@ -62,7 +65,7 @@ from .python_state import gc_pause
 from .python_state import numpy_namespace as namespace
 from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal
 from .python_state.exception_handlers import handler_of
-from .python_state.filled_arrays import may_be_filled
+from .python_state.filled_arrays import Fills, may_be_filled
 from .python_state.process_state import process
 from .tape_builder import TapeBuilder
 
@@ -111,7 +114,10 @@ class Recorder(TapeBuilder):
     Args:
         name: the recorded function's name.
         concrete: compute NumPy values beside the instructions, as user code needs them; False computes types only.
-        prescribed: outcomes that the first guards must take, whatever NumPy says; see GuardedTape.
+        prescribed: outcomes that the first guards must take, whatever NumPy says; see GuardedTape. They end at the first guard of
+            another kind, or at another line, than the one that the outcome was found at: from there on NumPy decides.
+        along: the guards that these outcomes were found at, where that is known.
+        fills: what the first attempt fills; see `run`.
         longest: at the first guard after so many instructions the recording is stopped, by an exception that nobody should catch.
         stops: asked whether it is; if not, again after twice as many instructions. None: it is.
 
@@ -139,19 +145,21 @@ class Recorder(TapeBuilder):
         calls: the instructions that call sub-tapes, or loop over them.
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
-        fills: np.zeros and its relatives make tracked arrays; see `run`.
+        index_asked: the number in a list that NumPy made an array of at y[...] = value, and where that is.
+        fills: of which numbers np.zeros and its relatives make tracked arrays; see `run`.
     """
 
     def __init__(
-        self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Outcome] = (), longest: int | None = None
-    ) -> None:
+        self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Outcome] = (), along: Sequence[Guard] = (),
+        longest: int | None = None, fills: Fills = Fills.NOTHING,
+    ) -> None:  # fmt: skip
         super().__init__(name, concrete)
         self.longest, self.is_stopped, self.is_long = longest, False, False
         self.stops: Callable[[], bool] | None = None
         self.look: Callable[[Recorder], bool] | None = None
         self.next_look = sys.maxsize
         self.concrete = concrete
-        self.prescribed = prescribed
+        self.prescribed, self.along = prescribed, along
         self.captured: list[TrackedArray] = []
         self.failure: Failure | None = None
         self.refusal: Refusal | None = None
@@ -178,7 +186,9 @@ class Recorder(TapeBuilder):
         self.calls: list[int] = []
         self.call_arrays = CallArrays()
         self.buffers: Buffers | None = None
-        self.fills = False
+        self.fills = fills
+        self.index_asked: tuple[TrackedArray, Site] | None = None
+        self._left = len(prescribed)
         self._observed: dict[tuple[int, str], Outcome] = {}
         self._is_constant: dict[int, bool] = {}
         self._captures: dict[tuple[int, int], TrackedArray] = {}
@@ -195,7 +205,8 @@ class Recorder(TapeBuilder):
         if self.outer is None:
             namespace.recording_begins(self.fills)
         else:
-            self.fills = self.outer.fills
+            namespace.inner_recording_begins(self.fills)
+            self.fills = max(self.fills, self.outer.fills)
             self.merges = self.outer.merges if self.merges is None else self.merges
         return self
 
@@ -209,21 +220,53 @@ class Recorder(TapeBuilder):
         """Call `body(recorder, *args)` and return its result, recording. The recording ends in any case, also by an interrupt.
 
         Where it writes a tracked value into an array that np.zeros made, it is called once more, with np.zeros and its relatives
-        making tracked arrays. These cost an instruction for each operation, so it is not done where plain ones do.
+        making tracked arrays of floats, and if that does not do, of ints and bools, too. These cost an instruction for each operation,
+        and not all that plain integers can do is known of tracked ones, so it is not done where plain arrays do.
         """
-        try:
-            return self._run(body, *args, **named)
-        except Exception as error:
-            if self.outer is not None or not self.concrete or self.fills or not may_be_filled(error):
-                raise
-            refusal = error
+        first, refusal = self.fills, None
+        if first:
+            try:
+                return self._run(body, *args, **named)
+            except Exception as error:
+                if not isinstance(error, RefusedByRecording) and not may_be_filled(error):
+                    raise
+            self._restart(Fills.NOTHING)
+        for fills in Fills:
+            if fills:
+                self._restart(fills)
+            try:
+                return self._run(body, *args, **named)
+            except Exception as raised:
+                error = self._refusal_of(raised)
+                is_last = self.outer is not None or not self.concrete or fills is Fills.ALL or not may_be_filled(error)
+                if not is_last:
+                    refusal = refusal or error
+                elif refusal is not None and isinstance(error, RefusedByRecording):
+                    # At the same line the later one knows more.
+                    is_same = isinstance(refusal, RefusedByRecording) and is_same_line(_site(refusal), _site(error))
+                    raise (error if is_same else refusal) from None
+                elif error is raised:
+                    raise
+                else:
+                    raise error from raised
+        raise AssertionError
+
+    def _refusal_of(self, error: Exception) -> Exception:
+        """The refusal behind an error, or the error."""
+        asked = self.index_asked
+        if asked is not None and isinstance(error, IndexError):
+            return of_a_write(error, *asked) or error
+        # Code in C may raise an error of its own in place of it.
+        refusal = self.refusal
+        return error if refusal is None or isinstance(error, TapediffError) or self.outer is not None else refusal.error
+
+    def _restart(self, fills: Fills) -> None:
+        """Forget what was recorded."""
         look, next_look = self.look, self.next_look
-        self.__init__(self.name, concrete=self.concrete, prescribed=self.prescribed, longest=self.longest)
-        self.look, self.next_look, self.fills = look, next_look, True
-        try:
-            return self._run(body, *args, **named)
-        except RefusedByRecording:
-            raise refusal from None
+        self.__init__(
+            self.name, concrete=self.concrete, prescribed=self.prescribed, along=self.along, longest=self.longest, fills=fills
+        )
+        self.look, self.next_look = look, next_look
 
     def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         # An interrupt may come before any line, also within __exit__, and when a `with` of several lines is left.
@@ -415,10 +458,8 @@ class Recorder(TapeBuilder):
         if self.fills and self.is_constant(value._id):
             return int(value._value) if kind == "int" else outcome_of(kind, value._value)
         ordinal = self.guard_count
-        if ordinal < len(self.prescribed):
+        if ordinal < self._left and self._is_prescribed(ordinal, kind, sys._getframe(1)):
             outcome = self.prescribed[ordinal]
-        elif kind == "int":
-            outcome = int(value._value)
         else:
             outcome = outcome_of(kind, value._value)
         self.guard_count += 1
@@ -435,6 +476,16 @@ class Recorder(TapeBuilder):
         if kind == "int" and isinstance(outcome, float):
             return int(outcome)  # NaN or infinity: raises as plain Python does
         return outcome
+
+    def _is_prescribed(self, ordinal: int, kind: str, frame: FrameType) -> bool:
+        """Whether the outcome of a guard belongs to it. If not, those after it do not either: they are of another course of events."""
+        is_own = is_outcome_of(kind, self.prescribed[ordinal])
+        if is_own and self.along:
+            there = self.along[ordinal]
+            is_own = there.kind == kind and is_same_line(there.site, self.site_of(frame) if self.site is None else self.site)
+        if not is_own:
+            self._left = 0
+        return is_own
 
     def has_grown_long(self) -> None:
         """Ask whether the recording goes on; it is asked once."""
@@ -515,6 +566,10 @@ class Recorder(TapeBuilder):
                 fix="return values from the recorded function instead of keeping them in a variable outside it"
                 if ended else "do the work of one recording in one thread",
             )  # fmt: skip
+
+
+def _site(refusal: RefusedByRecording) -> Site | None:
+    return refusal.at if isinstance(refusal.at, Site) else None
 
 
 @contextlib.contextmanager

@@ -1,7 +1,10 @@
 """What errors say of functions that are refused: their names, the user's line, and what is to be written instead."""
 
+import array
+import fractions
 import logging
 import math
+import statistics
 
 import numpy as np
 import pytest
@@ -31,8 +34,20 @@ B = np.array([1.0, -0.5, 0.3, 2.0])
         (lambda x: scipy.sparse.csr_matrix(x).sum(), "by scipy.sparse.", "tapediff.sparse has csr_array"),
         (lambda x: scipy.interpolate.UnivariateSpline(np.arange(5.0), x[0]), "by scipy.interpolate.UnivariateSpline", "tapediff.interpolate has"),
         (lambda x: scipy.optimize.brentq(lambda t: t * t - x[0, 0], 0.0, 9.0), "a Python float by scipy.optimize.brentq,", "td.while_loop"),
-        (lambda x: scipy.integrate.quad(lambda t: t * x[0, 0], 0.0, 1.0), "by scipy.integrate.", "td.scan"),
-        (lambda x: math.fsum(x[0]), "converted to a Python float,", "or NumPy's"),
+        (lambda x: scipy.integrate.quad(lambda t: t * x[0, 0], 0.0, 1.0), "by scipy.integrate.quad", "td.ode.solve"),
+        (lambda x: scipy.integrate.solve_ivp(lambda t, y: -y * x[0, 0], (0.0, 1.0), [1.0]), "by scipy.integrate.solve_ivp", "td.ode.solve"),
+        (lambda x: scipy.optimize.brentq(lambda t: t - x[0, 0], -9.0, 9.0), "by scipy.optimize.brentq", "td.implicit.root"),
+        (lambda x: scipy.optimize.root(lambda t: t - x[0], [0.0, 0.0, 0.0]), "by scipy.optimize.root", "td.implicit.root"),
+        (lambda x: scipy.optimize.least_squares(lambda t: t - x[0], [0.0, 0.0, 0.0]), "by scipy.optimize.least_squares", "td.implicit.root"),
+        (lambda x: np.polynomial.polynomial.polyval(2.0, x[0]), "by numpy.polynomial.polynomial.polyval", "np.polyval"),
+        (lambda x: np.polynomial.Polynomial(x[0])(2.0), "by numpy.polynomial.Polynomial,", "np.polyval"),
+        (lambda x: statistics.mean([x[0, 0], x[0, 1]]), "by statistics.mean", "np.mean"),
+        (lambda x: statistics.pstdev(list(x[0])), "by statistics.pstdev", "np.std"),
+        (lambda x: statistics.fmean(x[0]), "by statistics.fmean", "np.mean"),
+        (lambda x: fractions.Fraction(x[0, 0]), "by fractions.Fraction", "leave Fraction out"),
+        (lambda x: math.frexp(x[0, 0]), "math.frexp is not supported", "np.log2"),
+        (lambda x: math.nextafter(x[0, 0], 1.0), "math.nextafter is not supported", "write x"),
+        (lambda x: array.array("d", [x[0, 0]]), "converted to a Python float,", "or NumPy's"),
         (lambda x: x.tobytes(), "ndarray.tobytes is not available", "return the values"),
         (lambda x: x.byteswap(), "ndarray.byteswap is not available", "outside the recorded function"),
     ],

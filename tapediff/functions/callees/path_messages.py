@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
-from ...base.source_location import Site, is_library_file
+from ...base.source_location import is_library_file, is_same_line
 from ...errors import GuardWarning, UnstableBranch
 from ...ir.tape import Tape
 from .path_trie import Fork, PathEntry
@@ -44,17 +44,12 @@ def check_prescribed(tape: Tape, missed: Tape, count: int) -> None:
     """Raises UnstableBranch unless the recording came to the same guards as the tape whose place it takes."""
     for k in range(count):
         old, new = missed.guards[k], tape.guards[k] if k < len(tape.guards) else None
-        if new is None or old.kind != new.kind or not _is_same_line(old.site, new.site):
+        if new is None or old.kind != new.kind or not is_same_line(old.site, new.site):
             raise UnstableBranch(
                 f"{tape.name} did not come to this line again when it was recorded a second time at the same point",
                 at=old.site, got=f"{new.site if new is not None else 'no further guard'} instead",
                 fix="the function depends on something that changes beside its arguments; pass that as an argument",
             )  # fmt: skip
-
-
-def _is_same_line(a: Site | None, b: Site | None) -> bool:
-    # One call may be seen at two offsets: the interpreter rewrites its own instructions.
-    return a == b or (a is not None and b is not None and a.place == b.place)
 
 
 def warn(message: str) -> None:

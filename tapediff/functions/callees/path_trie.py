@@ -13,6 +13,7 @@ from ...ir.instruction import Outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.keys import outcome_key
 from ...ir.tape import Tape
+from ...recording.python_state.filled_arrays import Fills
 
 
 class PathEntry:
@@ -23,15 +24,19 @@ class PathEntry:
         outcomes: of the guards, in order; `path` holds their keys.
         forks: where other tapes leave this one's path, by guard ordinal.
         used: when it was last used, in the order of a counter.
+        form: tapes of the same form of the function come to the same guards as long as these have the same outcomes.
+        fills: which arrays that the function makes are tracked.
     """
 
-    __slots__ = ("forks", "number", "outcomes", "path", "tape", "used")
+    __slots__ = ("fills", "forks", "form", "number", "outcomes", "path", "tape", "used")
 
     def __init__(self, tape: Tape, number: int) -> None:
         self.tape, self.number, self.used = tape, number, 0
         self.outcomes = tuple(guard.outcome for guard in tape.guards)
         self.path = tuple(outcome_key(outcome) for outcome in self.outcomes)
         self.forks: dict[int, Fork[Any]] = {}
+        self.form: Hashable = 0
+        self.fills = Fills.NOTHING
 
     def sibling(self, miss: GuardFailure) -> Self | None:
         """The most recently used tape that agrees with this one up to the missed guard and has its new outcome."""

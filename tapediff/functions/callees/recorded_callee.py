@@ -13,7 +13,7 @@ import numpy as np
 from ...base.held_locks import holding
 from ...base.source_location import Site
 from ...base.token import token_of
-from ...errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnsupportedFunction
+from ...errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnstableBranch, UnsupportedFunction
 from ...ir.instruction import CONSTANT, GUARD, Instruction, Operand, Outcome, ValueType
 from ...ir.interpreter import GuardFailure, run
 from ...ir.keys import has_identities
@@ -25,6 +25,7 @@ from ...passes.pipeline import run_passes
 from ...recording.finish import finished_tape
 from ...recording.merged_calls import take_merged_forms
 from ...recording.python_state.caught_errors import Failure
+from ...recording.python_state.filled_arrays import Fills
 from ...recording.python_state.randomness import Draws
 from ...recording.recorder import Recorder, unnoticed_errors
 from ..captured.pickling import remembered
@@ -94,6 +95,8 @@ class RecordedCallee(Callee):
         self._merged_numbers: set[int] = set()
         self._replacement: RecordedCallee | None = None
         self._is_quick = self._is_taking = False
+        # Which arrays are tracked from the first attempt of a recording on; how often that has changed.
+        self._fills, self._changes = Fills.NOTHING, 0
         self._paths: dict[Hashable, Paths[PathEntry]] = {}
         self.variants: dict[int, PathEntry] = {}
         self._plain: dict[int, Tape] = {}
@@ -111,7 +114,8 @@ class RecordedCallee(Callee):
         # A guard that the tapes themselves look at need not be asked.
         ask = ask if self._ask is not None and self._ask.is_needed else None
         paths = [(key, [v.number for v in p.tapes]) for key, p in self._paths.items() if not has_identities(key)]
-        tapes = [(number, self.variants[number].tape) for _, numbers in paths for number in numbers]
+        variants = [self.variants[number] for _, numbers in paths for number in numbers]
+        tapes = [(v.number, (v.tape, v.form, v.fills)) for v in variants]
         emptied: dict[str, object] = {"variants": {}, "_plain": {}, "_prepared": {}, "merging": None, "_merged": None, "_replacement": None}
         return {
             **super().__getstate__(),
@@ -136,7 +140,9 @@ class RecordedCallee(Callee):
         for key, numbers in state["_paths"]:
             paths = self._paths[key] = Paths()
             for number in numbers:
-                variant = self.variants[number] = PathEntry(tapes[number], number)
+                tape, form, fills = tapes[number]
+                variant = self.variants[number] = PathEntry(tape, number)
+                variant.form, variant.fills = form, fills
                 paths.insert(variant)
 
     @property
@@ -162,7 +168,7 @@ class RecordedCallee(Callee):
         variant = self.variants.get(number)
         if variant is None:  # one of too many, and dropped: made again where it is asked for
             assert inputs is not None, "variants that are compiled are kept"
-            return without_guards(self._record(inputs, ()))
+            return without_guards(self._record(inputs, ())[0])
         known = self._plain[number] = without_guards(rolled(variant.tape))
         return known
 
@@ -229,12 +235,12 @@ class RecordedCallee(Callee):
         while True:
             outputs = _attempt(variant.tape, inputs, held)
             if not isinstance(outputs, GuardFailure):
-                if self._is_of_this_form(variant):
+                if variant.form == self._form:
                     self._paths_of(key).last = variant
                 return outputs, variant.number
             following = variant.sibling(outputs) or self._variant(key, _decided(variant, outputs), variant, inputs)
             # The guards of another form are others.
-            held = outputs.ordinal + 1 if self._is_merged(following) == self._is_merged(variant) else 0
+            held = outputs.ordinal + 1 if following.form == variant.form else 0
             variant = following
 
     def ensure(self, inputs: Sequence[Operand]) -> None:
@@ -255,15 +261,14 @@ class RecordedCallee(Callee):
 
     def _paths_of(self, key: Hashable) -> Paths[PathEntry]:
         """The variants under the user's guard value, in the form that is recorded now."""
-        full = self.is_merged, key
+        full = *self._form, key
         paths = self._paths.get(full)
         return self._paths.setdefault(full, Paths()) if paths is None else paths
 
-    def _is_merged(self, variant: PathEntry) -> bool:
-        return variant.number in self._merged_numbers
-
-    def _is_of_this_form(self, variant: PathEntry) -> bool:
-        return self._is_merged(variant) == self.is_merged
+    @property
+    def _form(self) -> tuple[bool, int]:
+        """What is recorded now: merged branches or paths, and how many times other arrays were tracked than before."""
+        return self.is_merged, self._changes
 
     # Recording
 
@@ -272,7 +277,7 @@ class RecordedCallee(Callee):
         self, key: Hashable, decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
     ) -> PathEntry:
         """A variant whose path starts with the decided outcomes, recorded unless there is one by now."""
-        if missed is not None and not self._is_of_this_form(missed):
+        if missed is not None and missed.form != self._form:
             decided, missed = (), None
         paths = self._paths_of(key)
         found = paths.find(decided) if decided else paths.last
@@ -280,11 +285,11 @@ class RecordedCallee(Callee):
             return found
         if self.is_merged:
             try:
-                return self._recorded(paths, decided, missed, inputs)
+                return self._recorded(key, decided, missed, inputs)
             except Exception as error:  # noqa: BLE001 -- where it is the function's own, a path of it raises it again
                 self.leave_merged(error)
                 return self._variant(key, (), None, inputs)
-        variant = self._recorded(paths, decided, missed, inputs)
+        variant = self._recorded(key, decided, missed, inputs)
         made = None if self.merging is None or self.is_merged else self.merging.merged(self, variant.number, inputs)
         if made is not None:
             if made.is_quick:
@@ -299,20 +304,27 @@ class RecordedCallee(Callee):
         return variant
 
     def _recorded(
-        self, paths: Paths[PathEntry], decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
+        self, key: Hashable, decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
     ) -> PathEntry:
-        is_merged = self.is_merged
-        tape = self._record(inputs, decided)
+        form, paths = self._form, self._paths_of(key)
+        tape, fills = self._record(inputs, decided, missed)
         if missed is not None:
-            check_prescribed(tape, missed.tape, len(decided))
+            try:
+                check_prescribed(tape, missed.tape, len(decided))
+            except UnstableBranch:
+                if fills <= max(missed.fills, self._fills):
+                    raise
+                # With more tracked arrays the function has other guards: its paths are recorded afresh.
+                self._fills, self._changes = fills, self._changes + 1
+                form, paths = self._form, self._paths_of(key)
         # A recursive function records the path that it is on once more, further in.
         found = paths.find(tuple(guard.outcome for guard in tape.guards))
-        return found or self._keep(paths, tape, is_merged)
+        return found or self._keep(paths, tape, form, fills)
 
     def _use_merged(self, made: MergedForm) -> None:
         """Record new paths in the merged form of the function."""
         self.is_merged, self._merged = True, made.function
-        self._keep(self._paths_of(None), made.tape, True)
+        self._keep(self._paths_of(None), made.tape, self._form, Fills.NOTHING)
 
     def leave_merged(self, error: Exception) -> None:
         """Record new paths in the plain form again."""
@@ -320,21 +332,31 @@ class RecordedCallee(Callee):
         if self.merging is not None:
             self.merging.fail(error)
 
-    def _record(self, inputs: Sequence[Operand], decided: tuple[Outcome, ...]) -> Tape:
+    def _record(self, inputs: Sequence[Operand], decided: tuple[Outcome, ...], missed: PathEntry | None = None) -> tuple[Tape, Fills]:
+        """A tape, and which arrays are tracked on it."""
         if self.is_merged:
             if self._merged is None:
                 raise UnsupportedFunction(f"the merged form of {self.name} is known in another process only")
-            return self.recorded_form(self._merged, inputs, decided)
+            with unnoticed_errors():
+                return self._run(self._merged, inputs, decided, missed)
         draws = None if self._warned_draws else Draws(getattr(self._function, "functions", ()))
-        tape = Recorder(self.name, prescribed=decided).run(self._record_into, inputs, self._function)
+        recorded = self._run(self._function, inputs, decided, missed)
         if draws is not None and draws.warn(self.name):
             self._warned_draws = True
-        return tape
+        return recorded
 
-    def recorded_form(self, function: Function, inputs: Sequence[Operand], decided: tuple[Outcome, ...] = ()) -> Tape:
+    def recorded_form(self, function: Function, inputs: Sequence[Operand]) -> Tape:
         """A tape of another form of the function. Errors that lead to its end are none of the program's."""
         with unnoticed_errors():
-            return Recorder(self.name, prescribed=decided).run(self._record_into, inputs, function)
+            return self._run(function, inputs, (), None)[0]
+
+    def _run(
+        self, function: Function, inputs: Sequence[Operand], decided: tuple[Outcome, ...], missed: PathEntry | None
+    ) -> tuple[Tape, Fills]:
+        along, fills = ((), self._fills) if missed is None else (missed.tape.guards, max(missed.fills, self._fills))
+        recorder = Recorder(self.name, prescribed=decided, along=along, fills=fills)
+        tape = recorder.run(self._record_into, inputs, function)
+        return tape, recorder.fills
 
     def _record_into(self, recorder: Recorder, inputs: Sequence[Operand], function: Function) -> Tape:
         recorder.is_called = True
@@ -357,7 +379,7 @@ class RecordedCallee(Callee):
             )  # fmt: skip
         return tape
 
-    def _keep(self, paths: Paths[PathEntry], tape: Tape, is_merged: bool) -> PathEntry:
+    def _keep(self, paths: Paths[PathEntry], tape: Tape, form: tuple[bool, int], fills: Fills) -> PathEntry:
         if self.out_types:
             tape = _with_plain_results_as(tape, self.out_types)
         types = tape.output_types
@@ -374,7 +396,8 @@ class RecordedCallee(Callee):
         self.out_types = types
         variant = PathEntry(tape, self.recordings)
         self.recordings += 1
-        if is_merged:
+        variant.form, variant.fills = form, fills
+        if form[0]:
             self._merged_numbers.add(variant.number)
         self.variants[variant.number] = variant
         paths.insert(variant)

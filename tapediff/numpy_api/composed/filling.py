@@ -113,7 +113,11 @@ def ldexp(x: Operand, exponent: Operand) -> Operand:
     x, exponent = as_floats(as_value(x)), as_value(exponent)
     if exponent.dtype.kind not in "iub":
         raise TypeError("ufunc 'ldexp' not supported for the input types")
-    return x * np.exp2(exponent.astype(x.dtype))
+    # Two powers that are finite, where their product need not be: of a small x the result may be.
+    smallest, largest = (-1074.0, 1023.0) if x.dtype == np.float64 else (-149.0, 127.0)
+    exponent = np.clip(exponent.astype(np.float64), 2.0 * smallest, 2.0 * largest)
+    half = np.floor(0.5 * exponent)
+    return x * np.exp2(half).astype(x.dtype) * np.exp2(exponent - half).astype(x.dtype)
 
 
 def imaginary(x: Operand) -> Operand:

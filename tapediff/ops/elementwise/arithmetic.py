@@ -155,7 +155,9 @@ REMAINDER = Elementwise(
     floats_only=False, masks_as_integers=True, answers=(np.remainder,), samples=(REAL, NONZERO),
 )
 FMOD = Elementwise(
-    "fmod", np.fmod, "fmod(x, y)", vjp=(lambda z_bar, z, x, y: z_bar, lambda z_bar, z, x, y: -z_bar * TRUNC(x / y)),
+    "fmod", np.fmod, "fmod(x, y)",
+    # How often y was taken away; the quotient itself may be rounded up to a whole number.
+    vjp=(lambda z_bar, z, x, y: z_bar, lambda z_bar, z, x, y: -z_bar * RINT((x - z) / y)),
     integers=_integer_fmod, answers=(np.fmod,), samples=(REAL, NONZERO),
 )
 

@@ -6,14 +6,16 @@ A tracked value can influence Python only by escaping to it, so every escape is 
 from __future__ import annotations
 
 import dis
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import NoReturn
 
 import numpy as np
 
 from ... import numpy_api as functions
 from ...base.current_recording import Recording
-from ...base.source_location import scipy_function, user_frame, user_site
+from ...base.source_location import Site, library_function, scipy_function, user_frame, user_site
 from ...errors import TrackedValueEscaped, UnsupportedMethod
 from ...ir.instruction import Operand, Recorded, ValueType
 from ...numpy_api.alternatives import SHOW, instead_of
@@ -24,7 +26,13 @@ _JOIN = (
     "call np.array and np.asarray by these names, which keep values tracked (after `from numpy import array` they are not); "
     "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
 )
-_STORE, _READ = dis.opmap["STORE_SUBSCR"], dis.opmap["BINARY_SUBSCR"]
+_READ_AT = "a plain array is read at tracked positions by td.asarray(array)[k]"
+_WRITE = (
+    "make an array that is written to in the recorded function, by np.zeros(n), np.array(y) where y.copy() stands, or td.zeros(n); or join "
+    "its entries by np.stack([...]) or np.concatenate([...])"
+)
+_STORE, _READ, _CALL = dis.opmap["STORE_SUBSCR"], dis.opmap["BINARY_SUBSCR"], dis.opmap["CALL"]
+_WRITING_METHODS = frozenset(("fill", "put"))
 
 
 class Escapes(Recorded):
@@ -50,12 +58,14 @@ class Escapes(Recorded):
         return self._recorder.observe(self, "bool")
 
     def __int__(self) -> int:
+        if self.type.shape:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return self._recorder.observe(self, "int")
 
     __trunc__ = __int__
 
     def __index__(self) -> int:
-        if self.type.dtype.kind == "f":
+        if self.type.dtype.kind == "f" or self.type.shape:
             raise TypeError("only integer scalar arrays can be converted to a scalar index; use int(x)")
         return self._recorder.observe(self, "int")
 
@@ -152,14 +162,27 @@ class Escapes(Recorded):
                     "a tracked number does not have the attribute __array__ that NumPy's numbers have", got=kind_of(self),
                     fix="ask for isinstance(x, np.generic) instead",
                 )  # fmt: skip
+            if frame is not None and self.type.dtype.kind in "ib" and frame is sys._getframe(1):
+                self._note_index(frame)
             raise AttributeError("__array__")
         return self._refuse_conversion
+
+    def _note_index(self, frame: FrameType) -> None:
+        """The user's code has NumPy itself make an array of a list with this number: y[[k, 0]], or y[[k, 0]] = 1.0 of a plain array.
+
+        NumPy raises an IndexError then. Of a write it is not known here, as an array of objects may be written to: y[0] = k.
+        """
+        code = frame.f_code.co_code[frame.f_lasti]
+        if code == _READ:
+            escaped(self, "a part of an index of a plain array", _READ_AT)
+        if code == _STORE:
+            self._recorder.index_asked = self, Site(frame.f_code, frame.f_lasti)
 
     def _refuse_conversion(self, dtype: Operand = None, copy: bool | None = None) -> np.ndarray:
         if (plain := self._plain()) is not None:
             return np.array(plain, dtype)
         if self.type.dtype.kind in "ib":
-            escaped(self, "a plain ndarray", "a plain array is read at tracked positions by td.asarray(array)[k]; else " + _JOIN)
+            escaped(self, "a plain ndarray", f"{_READ_AT}; else {_JOIN}")
         escaped(
             self,
             "a plain ndarray",
@@ -169,18 +192,37 @@ class Escapes(Recorded):
 
 def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
     """Refuse a conversion; `is_plain` where a plain array of this shape raises a TypeError, too."""
-    called = scipy_function()
+    called, frame = library_function(), user_frame(2)
     if called:
         into, fix = f"{into} by {called}", instead_of(called)
+    elif frame is not None and fix is not _READ_AT and frame.f_code.co_code[frame.f_lasti] == _STORE:
+        fix = _WRITE if value.dtype.kind == "f" else f"{_WRITE}; and {_READ_AT}"
     error = TrackedValueEscaped(
         f"a tracked value was converted to {into}, which would drop its gradient",
         at=user_site(2), got=f"{kind_of(value)}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
-    error.is_write = _is_stored(value.dtype.kind in "ib")
+    error.is_write = frame is not None and _is_stored(frame, value.dtype.kind in "ib")
     raise error
 
 
-def _is_stored(is_index: bool) -> bool:
-    """Whether the user's code is at y[...] = value, or y[value]; where y is a tracked array, nothing is converted."""
-    frame = user_frame(2)
-    return frame is not None and frame.f_code.co_code[frame.f_lasti] in ((_STORE, _READ) if is_index else (_STORE,))
+def of_a_write(error: IndexError, value: Operand, site: Site) -> TrackedValueEscaped | None:
+    """The refusal of y[[k, 0]] = 1.0 for a plain array y, if it is the error that NumPy has raised for it there."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or (traceback.tb_frame.f_code, traceback.tb_lasti) != site or "valid indices" not in str(error):
+        return None
+    refusal = TrackedValueEscaped(
+        "a tracked value was used in an index to write into a plain array", at=site, got=kind_of(value),
+        fix="make the array by np.zeros, np.array or td.asarray in the recorded function, which writes into no other plain array",
+    )  # fmt: skip
+    refusal.is_write = True
+    return refusal
+
+
+def _is_stored(frame: FrameType, is_index: bool) -> bool:
+    """Whether the user's code may be at y[...] = value, y.fill(value), or y[value]; where y is a tracked array, nothing is converted."""
+    code = frame.f_code.co_code[frame.f_lasti]
+    if code == _CALL:
+        return not _WRITING_METHODS.isdisjoint(frame.f_code.co_names)
+    return code in ((_STORE, _READ) if is_index else (_STORE,))

@@ -15,14 +15,22 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ... import numpy_api as functions
-from ...base.source_location import user_site
+from ...base.source_location import library_function, user_site
 from ...errors import UnsupportedMethod
-from ...ir.instruction import BOOL, Operand
+from ...ir.instruction import BOOL, Operand, is_tracked
 from ...numpy_api.alternatives import instead_of
-from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of
+from ...numpy_api.indexing import (
+    at_first_entries,
+    is_basic,
+    is_tracked_index,
+    place_of,
+    positions_of,
+    region_of,
+    with_known_entries,
+)
 from ...numpy_api.kinds import is_foreign, kind_of, plain_data, shown
 from ...numpy_api.whole_numbers import WholeNumber
-from ...ops.arrays.indexing import GATHER, INDEX, Region, replace
+from ...ops.arrays.indexing import GATHER, INDEX, PUT, Region, replace
 from ...ops.elementwise import comparison
 from ...ops.elementwise.arithmetic import (
     ABSOLUTE,
@@ -39,8 +47,14 @@ from ...ops.elementwise.arithmetic import (
     power,
 )  # fmt: skip
 from ...ops.matrices.products import MATMUL
+from .escapes import escaped
 from .numbers import REFLECTED, binary, entry_of, of_two, unary
 from .views import Versioned, view_of
+
+
+def _shifts(function: Callable[..., Operand]) -> tuple[Callable[[Operand, Operand], Operand], Callable[[Operand, Operand], Operand]]:
+    """The operator of a function of two arguments, and the reflected one."""
+    return lambda self, other: function(self, other), lambda self, other: function(other, self)
 
 
 class TrackedArray(Versioned):
@@ -160,6 +174,9 @@ class TrackedArray(Versioned):
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
+    __lshift__, __rlshift__ = _shifts(np.left_shift)
+    __rshift__, __rrshift__ = _shifts(np.right_shift)
+
     __iadd__ = functions.in_place(operator.add, "add")
     __isub__ = functions.in_place(operator.sub, "subtract")
     __imul__ = functions.in_place(operator.mul, "multiply")
@@ -171,6 +188,8 @@ class TrackedArray(Versioned):
     __iand__ = functions.in_place(operator.and_, "bitwise_and")
     __ior__ = functions.in_place(operator.or_, "bitwise_or")
     __ixor__ = functions.in_place(operator.xor, "bitwise_xor")
+    __ilshift__ = functions.in_place(operator.lshift, "left_shift")
+    __irshift__ = functions.in_place(operator.rshift, "right_shift")
 
     # Reading and writing parts
 
@@ -186,7 +205,16 @@ class TrackedArray(Versioned):
                 part._view = view_of(self, read, write, region)
             return part
         if is_tracked_index(index):
-            return GATHER(self, functions.flat_positions(index, self.shape))
+            if self._recorder.fills:
+                index = with_known_entries(index)
+                if not is_tracked_index(index):
+                    return self[index]
+            positions = functions.flat_positions(index, self.shape)
+            part = GATHER(self, positions)
+            if part.type.shape and (place := place_of(index)) is not None:
+                read, write = partial(_gather, positions=positions, index=index), partial(_put, positions=positions)
+                part._view = view_of(self, read, write, None, place)
+            return part
         if type(index) is str:
             raise IndexError(f"an array has no column {index!r}; fix: give the columns of a data frame one by one, or as a dict of arrays: "
                              "{name: frame[name].to_numpy() for name in frame}")  # fmt: skip
@@ -250,6 +278,8 @@ class TrackedArray(Versioned):
     def __getattr__(self, name: str) -> Operand:
         if name in functions.METHODS:
             return _Bound(name, self)
+        if name == "as_integer_ratio" and library_function():
+            escaped(self, "a fraction", "")  # by code that goes on without this attribute
         is_number = not self.type.shape and not name.startswith("__") and hasattr(self.__class__, name)
         if name in _ARRAY_ATTRIBUTES or is_number:
             kind = "ndarray" if name in _ARRAY_ATTRIBUTES else self.__class__.__name__
@@ -293,6 +323,15 @@ class _Bound(NamedTuple):
 
 _OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tuple)
 _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
+
+
+def _gather(base: Operand, positions: Operand, index: Operand) -> Operand:
+    """Of an array without contents the part at some positions, which lies in memory as those at others do; see `laid_out`."""
+    return GATHER(base, positions) if is_tracked(base) else base[at_first_entries(index)]
+
+
+def _put(base: Operand, part: Operand, positions: Operand) -> Operand:
+    return PUT(base, part, positions)
 
 
 def _write_region(base: Operand, part: Operand, region: Region) -> Operand:

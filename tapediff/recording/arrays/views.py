@@ -28,6 +28,7 @@ class View(NamedTuple):
         root: the array at the end of the chain of bases, which every write to a view reaches.
         root_writes: how many writes to the root the view's value includes. While the root has no more, the view is up to date.
         region: the part of the base that the view shows, if it is rectangular.
+        place: what the base was indexed with to give the view, if that is tracked; see `place_of`.
     """
 
     base: Versioned
@@ -37,15 +38,17 @@ class View(NamedTuple):
     root: Versioned
     root_writes: int
     region: Region | None = None
+    place: tuple[Operand, ...] | None = None
 
 
 def view_of(
-    base: Versioned, read: Callable[[Operand], Operand], write: Callable[[Operand, Operand], Operand] | None, region: Region | None = None
-) -> View:
+    base: Versioned, read: Callable[[Operand], Operand], write: Callable[[Operand, Operand], Operand] | None,
+    region: Region | None = None, place: tuple[Operand, ...] | None = None,
+) -> View:  # fmt: skip
     """A view whose value has just been read."""
     outer = base._view
     root, root_writes = (base, base._writes) if outer is None else (outer.root, outer.root_writes)
-    return View(base, read, write, base._writes, root, root_writes, region)
+    return View(base, read, write, base._writes, root, root_writes, region, place)
 
 
 class Versioned(Escapes):

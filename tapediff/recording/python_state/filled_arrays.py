@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from enum import IntEnum
 from functools import partial, update_wrapper
 from types import MethodType
 
@@ -24,6 +25,20 @@ from ...ops import Op
 
 # Those of which a call may make an array that is written to.
 _MAKERS = ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "identity", "copy")
+# Those of which what they make is rarely written to.
+_RARE_MAKERS = ("linspace", "tile", "repeat", "diag", "outer", "tri", "concatenate", "stack")
+
+
+class Fills(IntEnum):
+    """Which arrays that the user's code makes are tracked: none; those of floats that np.zeros and its relatives make; more."""
+
+    NOTHING = 0
+    FLOATS = 1
+    ALL = 2
+
+
+# By the letters of their dtypes. Narrow integers wrap around, which tracked ones do not.
+_FILLED = {Fills.NOTHING: "", Fills.FLOATS: "dfD", Fills.ALL: "dfDlq?"}
 
 
 def may_be_filled(error: Exception) -> bool:
@@ -55,22 +70,24 @@ class Replacement(partial):  # type: ignore[type-arg]
         return repr(self.original)
 
 
-def filled(made: Operand, depth: int) -> Operand:
-    """An array of floats that the user's code made, `depth` callers up, as a tracked one, in a recording that fills arrays."""
+def filled(made: Operand, depth: int, least: Fills = Fills.FLOATS) -> Operand:
+    """An array of numbers that the user's code made, `depth` callers up, as a tracked one, in a recording that fills arrays of these."""
     recorder = current_recorder()
-    if recorder is None or not recorder.fills or type(made) is not np.ndarray or made.dtype.char not in "dfD":
+    if recorder is None or recorder.fills < least or type(made) is not np.ndarray or made.dtype.char not in _FILLED[recorder.fills]:
+        return made
+    if made.base is not None and not made.flags.writeable:  # np.diag's view of a matrix
         return made
     return made if is_library_file(sys._getframe(depth).f_code.co_filename) else recorder.tracked_constant(made)
 
 
-def _maker(original: Callable[..., Operand]) -> Replacement:
+def _maker(original: Callable[..., Operand], least: Fills) -> Replacement:
     is_empty = original.__name__.startswith("empty")
 
     def call(*args: Operand, **named: Operand) -> Operand:
         made = original(*args, **named)
         if is_empty and type(made) is np.ndarray:
             made[...] = 0  # what is there else is not the same every time
-        return filled(made, 2)
+        return filled(made, 2, least)
 
     replacement = Replacement(call)
     update_wrapper(replacement, original)
@@ -106,8 +123,10 @@ def _of_one(original: np.ufunc, op: Op) -> _UfuncReplacement:
     return replacement
 
 
-ORIGINALS: dict[str, Callable[..., Operand]] = {name: getattr(np, name) for name in _MAKERS}
-REPLACEMENTS: dict[str, Callable[..., Operand]] = {name: _maker(f) for name, f in ORIGINALS.items()}
+ORIGINALS: dict[str, Callable[..., Operand]] = {name: getattr(np, name) for name in (*_MAKERS, *_RARE_MAKERS)}
+REPLACEMENTS: dict[str, Callable[..., Operand]] = {
+    name: _maker(f, Fills.ALL if name in _RARE_MAKERS else Fills.FLOATS) for name, f in ORIGINALS.items()
+}
 # The type of NumPy's functions that arrays of other kinds may take over. Modules that are imported in a recording find others in NumPy.
 DISPATCHED: type = type(ORIGINALS["zeros_like"])
 _UFUNCS = {ufunc: _of_one(ufunc, op) for ufunc, op in UNARY.items() if isinstance(ufunc, np.ufunc)}

@@ -9,8 +9,9 @@ A name imported before (`from math import log`) stays Python's, and refuses trac
 from __future__ import annotations
 
 import math
+import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce, update_wrapper
 from importlib import import_module
 from operator import itemgetter
@@ -18,7 +19,11 @@ from operator import itemgetter
 import numpy as np
 
 from ...base.current_recording import current_recorder
+from ...base.source_location import user_site
+from ...errors import UnsupportedFunction
 from ...ir.instruction import FLOAT64, Operand, is_tracked
+from ...numpy_api.alternatives import INSTEAD
+from ...ops.elementwise.structure import STOP_GRADIENT
 from ..masks import holds
 from .filled_arrays import Replacement
 
@@ -118,6 +123,60 @@ def _is_close(a: Operand, b: Operand, *, rel_tol: Operand = 1e-09, abs_tol: Oper
     )
 
 
+def _fsum(values: list[Operand]) -> Operand:
+    """The sum, with what the roundings have lost (Neumaier 1974), which has no derivative."""
+    total: Operand = 0.0
+    lost: Operand = 0.0
+    for value in values:
+        longer = total + value
+        lost = lost + np.where(np.abs(total) >= np.abs(value), (total - longer) + value, (value - longer) + total)
+        total = longer
+    if holds(lambda: np.logical_not(np.isfinite(total))):
+        ends = [lambda end=end: reduce(np.logical_or, [v == end for v in values]) for end in (-np.inf, np.inf)]
+        if holds(lambda: np.isnan(total), *ends):
+            raise ValueError("-inf + inf in fsum")
+        if holds(*(lambda v=v: np.isfinite(v) for v in values)):
+            raise OverflowError("intermediate overflow in fsum")
+        return total
+    return total + STOP_GRADIENT(lost) if is_tracked(lost) else total + lost
+
+
+def _sumprod(p: list[Operand], q: list[Operand]) -> Operand:
+    if len(p) != len(q):
+        raise ValueError("Inputs are not the same length")
+    return _fsum([a * b for a, b in zip(p, q)])
+
+
+def _remainder(x: Operand, y: Operand) -> Operand:
+    """IEEE 754's: the nearest multiple of y is taken away, at a tie the even one; without a rounding, as Python does it."""
+    if holds(lambda: y == 0.0, lambda: np.logical_not(np.isnan(x))) or holds(lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y))):
+        raise ValueError("math domain error")
+    size, step = np.abs(x), np.abs(y)
+    above = np.fmod(size, step)
+    below = step - above
+    at_tie = above - 2.0 * np.fmod(0.5 * (size - above), step)
+    rest = np.where(above < below, above, np.where(above > below, -below, at_tie))
+    return np.where(np.signbit(x), -rest, rest)
+
+
+def _ldexp(x: Operand, exponent: Operand) -> Operand:
+    x, left = _number(x), min(max(operator.index(exponent), -2200), 2200)  # of an exponent that is tracked, a guard
+    value = x
+    while left:
+        step = min(max(left, -1000), 1000)  # powers of 2 that are finite, and not zero
+        value, left = value * 2.0**step, left - step
+    if holds(lambda: np.isinf(value), lambda: np.isfinite(x)):
+        raise OverflowError("math range error")
+    return value
+
+
+def _refused(name: str, fix: str) -> Function:
+    def call(*_: Operand, **__: Operand) -> Operand:
+        raise UnsupportedFunction(f"math.{name} is not supported on tracked numbers", at=user_site(2), fix=fix)
+
+    return call
+
+
 # The largest arguments whose results are finite.
 _LARGEST_EXP, _LARGEST_SINH = 709.782712893384, 710.4758600739439
 
@@ -166,6 +225,18 @@ _ANSWERS: dict[str, Function] = {
     "tanh": np.tanh,
 }
 
+# Of lists of numbers, or with other results than a float or a bool.
+_OTHERS: dict[str, Function] = {
+    "fma": lambda x, y, z: x * y + z,
+    "fsum": _fsum,
+    "ldexp": _ldexp,
+    "modf": np.modf,
+    "remainder": _remainder,
+    "sumprod": _sumprod,
+    **{name: _refused(name, INSTEAD[instead]) for name, instead in (("frexp", "frexp"), ("nextafter", "nextafter"), ("ulp", "spacing"))},
+}
+_OF_LISTS = (_dist, _fsum, _sumprod)
+
 
 def _number(x: Operand) -> Operand:
     """One number as float64; raises as `float` does."""
@@ -188,16 +259,19 @@ def _plain(original: Function, args: tuple[Operand, ...], named: dict[str, Opera
 
 def _replacement(name: str, answer: Function) -> Replacement:
     original = getattr(math, name)
-    are_points = answer is _dist
+    are_lists, are_numbers = answer in _OF_LISTS, answer is not _ldexp
 
     def call(*args: Operand, **named: Operand) -> Operand:
         recorder = current_recorder()
         if recorder is None:
             return original(*args, **named)
-        values = [x for point in args for x in point] if are_points else [*args, *named.values()]
+        if are_lists:
+            # What gives its numbers once gives them to both functions; what gives none is refused by Python's own.
+            args = tuple(list(numbers) if isinstance(numbers, Iterable) and type(numbers) is not tuple else numbers for numbers in args)
+        values = [x for numbers in args if isinstance(numbers, (list, tuple)) for x in numbers] if are_lists else [*args, *named.values()]
         if not any(map(is_tracked, values)):
             return _plain(original, args, named)
-        numbers = [list(map(_number, point)) for point in args] if are_points else map(_number, args)
+        numbers = [list(map(_number, each)) for each in args] if are_lists else map(_number, args) if are_numbers else args
         found = {key: _number(x) for key, x in named.items()}
         if recorder.site is not None:
             return answer(*numbers, **found)
@@ -225,9 +299,10 @@ def _own(name: str) -> Function:
     return _OWN[name]
 
 
-_OWN = {name: getattr(math, name) for name in _ANSWERS if hasattr(math, name)}
-_OURS = {name: _replacement(name, _ANSWERS[name]) for name in _OWN}
-NAMES = frozenset(_OWN)
+_OWN = {name: getattr(math, name) for name in (*_ANSWERS, *_OTHERS) if hasattr(math, name)}
+_OURS = {name: _replacement(name, {**_ANSWERS, **_OTHERS}[name]) for name in _OWN}
+# Those of numbers that give a number or a bool.
+NAMES = frozenset(_OWN) - _OTHERS.keys()
 # Those that give no bools, and take numbers.
 OF_NUMBERS = NAMES - {"dist", "isclose", "isfinite", "isinf", "isnan"}
 _look_up = itemgetter(*_OWN)

@@ -10,6 +10,7 @@ and makes arrays of objects of tracked numbers, which become a tracked array whe
 from __future__ import annotations
 
 import builtins
+import operator
 import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper, wraps
@@ -27,8 +28,9 @@ from ...numpy_api import creating
 from ...numpy_api.complex_numbers.pair import is_complex
 from ...numpy_api.composed import choosing, filling, numpys_own, per_element
 from ...numpy_api.creating import holds_tracked
+from ...numpy_api.joining import as_value
 from . import filled_arrays, math_functions, scipy_functions, scipy_methods
-from .filled_arrays import Replacement, filled
+from .filled_arrays import Fills, Replacement, filled
 from .process_state import process
 
 # The types of most arguments, which hold no further values.
@@ -67,7 +69,7 @@ def _asks_for_objects(args: tuple[Operand, ...], named: dict[str, Operand]) -> b
 
 
 def _replacement(original: Operand, answer: Callable[..., object], concerns: Callable[..., bool]) -> Replacement:
-    makes = original in (np.array, np.full)
+    least = {np.array: Fills.FLOATS, np.full: Fills.FLOATS, np.arange: Fills.ALL, np.asarray: Fills.ALL}.get(original)
     looks_at_all = concerns not in (_first, _list_first, _long_list_first)
 
     def call(*args: Operand, **named: Operand) -> Operand:
@@ -75,10 +77,10 @@ def _replacement(original: Operand, answer: Callable[..., object], concerns: Cal
             kind = type(args[0])
             if kind in _PLAIN or (kind is np.ndarray and args[0].dtype is not _OBJECT):
                 made = original(*args, **named)
-                return filled(made, 2) if makes else made
+                return made if least is None or made is args[0] else filled(made, 2, least)
         if current_recorder() is None or not concerns(args, named) or is_library_file(sys._getframe(1).f_code.co_filename):
             made = original(*args, **named)
-            return filled(made, 2) if makes else made
+            return made if least is None else filled(made, 2, least)
         return original(*args, **named) if _asks_for_objects(args, named) else answer(*args, **named)
 
     replacement = Replacement(call)
@@ -92,6 +94,38 @@ _OF_LISTS = (
     "mean", "var", "std", "median", "average", "nanmean", "nanvar", "nanstd", "max", "min", "ptp", "argmax", "argmin", "nansum",
     "nanmax", "nanmin", "sort", "argsort", "all", "any", "count_nonzero",
 )  # fmt: skip
+
+
+def _with_lists_as_arrays(function: Callable[..., Operand]) -> Callable[..., Operand]:
+    """A function that makes an array of objects of a list of tracked numbers."""
+
+    def call(*args: Operand, **named: Operand) -> Operand:
+        return function(*map(_array_of, args), **{name: _array_of(value) for name, value in named.items()})
+
+    return call
+
+
+def _array_of(value: Operand) -> Operand:
+    return as_value(value) if type(value) in (list, tuple) and holds_tracked(value) else value
+
+
+def _places(places: Operand) -> Operand:
+    """Where entries are left out or put in, which is guarded."""
+    places = _array_of(places)
+    if not is_tracked(places):
+        return places
+    return operator.index(places) if not places.shape else places._recorder.observe(places, "array")
+
+
+def _insert(arr: Operand, obj: Operand, values: Operand, axis: Operand = None) -> Operand:
+    return _NUMPYS_INSERT(_array_of(arr), _places(obj), _array_of(values), axis)
+
+
+def _delete(arr: Operand, obj: Operand, axis: Operand = None) -> Operand:
+    return _NUMPYS_DELETE(_array_of(arr), _places(obj), axis)
+
+
+_NUMPYS_INSERT, _NUMPYS_DELETE = np.insert, np.delete
 
 _REPLACEMENTS = {
     name: _replacement(getattr(np, name), answer, concerns)
@@ -109,6 +143,9 @@ _REPLACEMENTS = {
         ("take", choosing.take, _any),
         *((name, creating.of_a_list(getattr(np, name)), _list_first) for name in _OF_LISTS),
         ("sum", creating.of_a_list(np.sum), _long_list_first),
+        ("ix_", _with_lists_as_arrays(np.ix_), _any),
+        ("delete", _delete, _any),
+        ("insert", _insert, _any),
     )
 }
 _ORIGINALS = {name: replacement.original for name, replacement in _REPLACEMENTS.items()}
@@ -151,9 +188,14 @@ _METHODS: tuple[_Method, ...] = (
 )
 
 
-def recording_begins(fills: bool = False) -> None:
+def recording_begins(fills: Fills = Fills.NOTHING) -> None:
     _put(_REPLACEMENTS)
     _put_others(replaced=True)
+    inner_recording_begins(fills)
+
+
+def inner_recording_begins(fills: Fills) -> None:
+    """What is there for its sake stays until the outermost recording ends; in others it does nothing."""
     if fills:
         filled_arrays.put(filled_arrays.REPLACEMENTS)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...errors import StaleTape
+from ...errors import StaleTape, UnstableBranch
 from ...functions.callees.path_messages import check_prescribed, warn
 from ...functions.merging.plain_numbers import check_numbers
 from ...functions.merging.rules import Refused
@@ -23,6 +23,7 @@ from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import check_parameters
 from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
+from ...recording.python_state.filled_arrays import Fills
 from ...recording.python_state.randomness import Draws
 from ...recording.record import LONG
 from ...recording.recorder import Recorder, RecordingStopped, current_recorder
@@ -100,6 +101,8 @@ class PathRecorder:
         self._merged_aside: list[Variant] = []
         # Why the plain form was recorded where another one is recorded in its place.
         self._cause: Reason | None = None
+        # Which arrays were tracked in the latest recording; and which are from the first attempt on. Tapes with others have other guards.
+        self._filled = self._fills = Fills.NOTHING
 
     def variant(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> tuple[Variant, bool]:
         """A tape that starts with the decided outcomes, and whether it is new: another thread may have recorded it.
@@ -260,15 +263,31 @@ class PathRecorder:
         ):  # before the tape is kept, as a warning may be an error
             warned.add("draws")
         if missed is not None:
-            check_prescribed(tape, missed[0].tape, len(decided))
+            self._check_prescribed(tape, missed[0], len(decided))
         self.recordings += 1
         self.seconds_recording += seconds
         self.reasons.append((self.recordings, reason))
         # Where a value is specialised on, its tapes are as a rule the same but for constants.
         program = self._programs.of(tape) if static else self._policy.program(tape)
         variant = Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
-        variant.form = form
+        variant.form, variant.fills = form, self._filled  # of a form, the version that Merging counts
         return variant
+
+    def _check_prescribed(self, tape: Tape, missed: Variant, count: int) -> None:
+        """Raises an error unless the recording came to the guards that it was to come to.
+
+        Where it tracks more arrays than the tape whose place it takes, it has others, and all tapes are recorded afresh.
+        """
+        try:
+            check_prescribed(tape, missed.tape, count)
+        except UnstableBranch:
+            if self._filled <= max(missed.fills, self._fills):
+                raise
+            self._fills = self._filled
+            self._set_aside, self._merged_aside = [], []
+            self._cache.clear()
+            self.merging.version += 1
+            raise FormChanged from None
 
     def _form(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
         """Record the call in the merged form of the function, if there is one."""
@@ -295,20 +314,23 @@ class PathRecorder:
 
     def _tape(self, call: KeyedCall, bound: BoundCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
         """Record a call; raises IntNeeded where an int that would be data has to be specialised on."""
-        recorder = Recorder(self._function.name, prescribed=decided, longest=self.merging.longest)
+        along, fills = ((), self._fills) if missed is None else (missed[0].tape.guards, max(missed[0].fills, self._fills))
+        recorder = Recorder(
+            self._function.name, prescribed=decided, along=along, longest=self.merging.longest, fills=fills
+        )
         recorder.merges = self._policy.merge
         recorder.stops = lambda: self.merging.stops(_beginning(recorder))
         if current_recorder() is None:
             recorder.look, recorder.next_look = self.merging.wants_loops, LONG
         if not call.takes_ints:
-            return _recorded(recorder, bound)
+            return self._recorded(recorder, bound)
         if missed is None:
             is_allowed = may_be_data(self._function.f)
         else:
             is_allowed = self._function.ints.allows_path(missed[0].tape, missed[1].ordinal)
         try:
             if is_allowed:
-                tape = _recorded(recorder, bound)
+                tape = self._recorded(recorder, bound)
                 check_parameters(tape)
                 return tape
             error = None
@@ -319,18 +341,18 @@ class PathRecorder:
         self.misses -= 1  # the call is made again
         raise IntNeeded from error
 
-
-def _recorded(recorder: Recorder, bound: BoundCall) -> Tape:
-    try:
-        tape = recorder.run(record_bound, bound)
-    except (Exception, RecordingStopped):
+    def _recorded(self, recorder: Recorder, bound: BoundCall) -> Tape:
+        try:
+            tape = recorder.run(record_bound, bound)
+        except (Exception, RecordingStopped):
+            if recorder.is_stopped:
+                raise _Stopped(recorder, recorder.is_long) from None
+            raise
         if recorder.is_stopped:
-            raise _Stopped(recorder, recorder.is_long) from None
-        raise
-    if recorder.is_stopped:
-        raise _Stopped(recorder, recorder.is_long)  # the function has caught it
-    check_numbers(recorder)
-    return tape
+            raise _Stopped(recorder, recorder.is_long)  # the function has caught it
+        check_numbers(recorder)
+        self._filled = recorder.fills
+        return tape
 
 
 @cache

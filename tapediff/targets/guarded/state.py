@@ -41,7 +41,7 @@ def guarded_state(
         "counts": {name: getattr(recorder, name) for name in _COUNTS},
         "cache": {name: getattr(cache, name) for name in _CACHE_COUNTS},
         "variants": [
-            (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.replays)
+            (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.replays, v.fills)
             # Guards of merged tapes are those of a form that the other process has not made.
             for v in ([] if recorder.merging.is_on else sorted(cache.all(), key=lambda variant: variant.used))
         ],
@@ -67,11 +67,11 @@ def restore_guarded(
     for part, values in ((recorder, state["counts"]), (cache, state["cache"])):
         for name, value in values.items():
             setattr(part, name, value)
-    for tape, active, number, reason, seconds, is_direct, hits, replays in state["variants"]:
+    for tape, active, number, reason, seconds, is_direct, hits, replays, fills in state["variants"]:
         # Keys are made again, as they may hold identities.
         key = function.key(reason.called_with, active)
         program = policy.program(tape)
         variant = Variant(tape, key, number, reason, seconds, is_direct, program)
-        variant.hits, variant.replays = hits, replays
+        variant.hits, variant.replays, variant.fills = hits, replays, fills
         cache.insert(variant)
         cache.note_use(variant)

@@ -57,7 +57,7 @@ class Variant(PathEntry):
     """
 
     __slots__ = (
-        "calls", "constants", "dtype", "form", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
+        "calls", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -68,8 +68,6 @@ class Variant(PathEntry):
         self.constants = self.program.constants(tape)
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = 0
-        # The version of the form of the function that was recorded; see Merging.
-        self.form = 0
         # Its kernels, by the PathCalls that run them; none once the tape is dropped.
         self.calls: dict[object, Callable[..., object]] = {}
         # By the status of a kernel at a failed guard: the tape that answered there last.

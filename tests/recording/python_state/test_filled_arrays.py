@@ -1,5 +1,7 @@
 """Functions that fill arrays made by np.zeros and its relatives are recorded as they stand."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -126,3 +128,261 @@ def test_the_error_is_of_the_functions_own_line():
 
     with pytest.raises(td.TrackedValueEscaped, match=r"test_filled_arrays\.py:\d+ in f"):
         td.record(f, X)
+
+
+# Functions that write into arrays on some paths only, or are refused before the arrays are tracked, after which they have other guards.
+
+
+def written_by_an_order(x):
+    order = np.argsort(x)[::-1]
+    ranks = np.empty(4)
+    ranks[order] = np.arange(4)
+    return ranks @ x if x[0] > 0 else 2 * (ranks @ x)
+
+
+def read_then_written(x):
+    value = np.array([1.0, 2.0, 3.0, 4.0])[np.argmax(x)]
+    if x[0] > 0:
+        y = np.zeros(2)
+        y[0] = x[0]
+        return value * y.sum() + x[1]
+    return value * x[0] * x[2]
+
+
+def in_a_loop(x):
+    table, s = np.array([1.0, 2.0, 3.0, 4.0]), 0.0
+    for k in np.argsort(x)[:2]:
+        s = s + table[k] * x[1]
+        if s > 1:
+            s = s * x[0]
+    if x[2] > 0.3:
+        y = np.zeros(3)
+        y[1] = s
+        s = y.sum()
+    return s
+
+
+ON_SOME_PATHS = (written_by_an_order, read_then_written, in_a_loop)
+PLACES = np.random.default_rng(0).normal(size=(12, 4))
+
+
+@pytest.mark.filterwarnings("default")  # where warnings are errors, NumPy asks other questions of an index
+@pytest.mark.parametrize("f", ON_SOME_PATHS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_paths_on_which_other_arrays_are_tracked_have_other_guards(f, sign):
+    """The outcome of one guard is never taken for that of another; the tapes are recorded afresh. Also where merging is off, in a
+    sub-tape, in a loop, and after pickling."""
+    body = td.subtape(f)
+    targets = (
+        td.GuardedTape(f), td.GuardedTape(f, merge=False), td.GuardedTape(lambda x: body(x)),
+        td.compile(lambda x: td.subtape(f)(x), sign * PLACES[0]),
+    )  # fmt: skip
+    for x in sign * PLACES:
+        for target in targets:
+            check_gradient(target, f, x, rtol=1e-5)
+    copied = pickle.loads(pickle.dumps(targets[1]))
+    for x in -sign * PLACES:
+        check_gradient(copied, f, x, rtol=1e-5)
+
+
+def test_a_function_that_tracks_more_arrays_starts_with_them():
+    """Once a tape with tracked arrays is known, its neighbours are recorded in one run of the function."""
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        y = np.zeros(2)
+        y[0] = x[0]
+        return y.sum() if x[1] > 0 else -y.sum()
+
+    guarded = td.GuardedTape(f, merge=False)
+    td.gradient(guarded, np.ones(2))
+    assert len(calls) == 2
+    td.gradient(guarded, -np.ones(2))
+    assert len(calls) == 3
+
+
+# Arrays of ints and bools, and those that np.arange and its relatives make.
+
+
+def barrier(x):
+    s, alive = x * 1.0, np.ones(4, bool)
+    for z in (0.1, -0.2, 0.3):
+        s = s * np.exp(z * x[0])
+        alive &= s < 0.9
+    return np.sum(s * alive)
+
+
+def knocked_out(x):
+    s, alive = x * 1.0, np.ones(4, dtype=bool)
+    for z in (0.1, -0.2, 0.3):
+        s = s * np.exp(z * x[0])
+        alive[s > 0.9] = False
+    return np.sum(np.where(alive, s, s**2))
+
+
+def masks_in_place(x):
+    a, b = np.zeros(4, dtype=bool), np.full(4, True)
+    a |= x > 0.3
+    a ^= x > 0.8
+    b[:] = b & (x < 0.5)
+    b[1] = x[0] > 0.2
+    np.logical_and(b, x > -1.0, out=b)
+    b += x > 2.0
+    return np.sum(x**2 * a) + np.sum(x[b]) * 2 + np.sum(x * ~b)
+
+
+def counted(x):
+    n, m, k = np.zeros(5, int), np.zeros(5, int), np.floor(np.abs(x) * 4).astype(int) % 5
+    n[k] += 1
+    np.add.at(m, k, 1)
+    np.subtract.at(m, k, np.arange(4))
+    return x @ n[:4] + x @ m[:4] * m.max()
+
+
+def whole_numbers_in_place(x):
+    n = np.zeros(4, int)
+    n += x > 0.2
+    n -= 1
+    n *= 3
+    n //= 2
+    n %= 5
+    n <<= 1
+    n[1:] = x[1:] * 5  # without the digits behind the point
+    return np.sum(x**2 * n) + n.astype(float) @ x + np.cumsum(n) @ x
+
+
+def pivots(x):
+    """An LU factorisation with its permutation."""
+    a, piv = np.outer(x, x) + np.diag([1.0, 2.0, 3.0, 4.0]), np.arange(4)
+    for j in range(3):
+        k = j + np.argmax(np.abs(a[j:, j]))
+        if k != j:
+            a[[j, k]] = a[[k, j]]
+            piv[[j, k]] = piv[[k, j]]
+        a[j + 1 :, j] /= a[j, j]
+        a[j + 1 :, j + 1 :] -= np.outer(a[j + 1 :, j], a[j, j + 1 :])
+    return np.diag(a) @ x + np.array([1.0, 2.0, 3.0, 4.0])[piv] @ x
+
+
+def visited(x):
+    seen, total, i = np.zeros(4, bool), 0.0, 0
+    distances = np.abs(x[:, None] - x[None, :])
+    for turn in range(3):
+        seen[i] = True
+        left = np.where(seen, np.inf, distances[i])
+        i = np.argmin(left)
+        total = total + left[i] * (turn + 1)
+    return total
+
+
+def other_makers(x):
+    g, t, w = np.linspace(0, 1, 4), np.tile([1.0, 2.0], 2), np.repeat([1, 2], 2)
+    g[np.argmax(x)] = x[0]
+    t[1] = x[2]
+    w[x > 0.5] = 7
+    r = np.arange(4)
+    r[np.argsort(x)] = np.arange(4)
+    return g @ x * w.sum() + t @ (x * w) + r @ x
+
+
+def plain_uses_of_whole_numbers(x):
+    """Of an array that has become tracked on account of another one."""
+    where, out, counts, names = np.array([2, 0, 1]), np.zeros(4), np.zeros(3, int), ["a", "b", "c"]
+    counts[np.argmax(x[:3])] += 2
+    out[where[0]] = x[0]
+    for i in where:
+        out[i] += x[i] * counts[i]
+    rows = np.outer(x, x)
+    rows[where[1]][2] = 5.0
+    return out @ x + {"a": 1.0, "b": 2.0, "c": 3.0}[names[where[1]]] + sum(range(where[0])) * x[0] + x[where].sum() + rows[where, None, 1].sum()
+
+
+WHOLE = (barrier, knocked_out, masks_in_place, counted, whole_numbers_in_place, pivots, visited, other_makers, plain_uses_of_whole_numbers)
+ELSEWHERE = tuple(
+    np.array(x) + np.array([0.0137, 0.0071, -0.0093, 0.0049])  # at no jump
+    for x in ([0.31, 0.12, 0.93, 0.54], [-0.5, 0.9, 0.2, -1.3], [1.5, 1.2, -0.7, 0.4], [0.05, 0.06, 0.45, 0.35])
+)
+
+
+@pytest.mark.parametrize("f", WHOLE, ids=lambda f: f.__name__)
+def test_arrays_of_ints_and_bools_are_filled(f):
+    """Recorded, compiled, by GuardedTapes with and without merging, and their second derivatives."""
+    guarded, v, h = td.GuardedTape(f), np.array([0.3, -0.7, 0.2, 0.9]), 1e-5
+    for x in ELSEWHERE:
+        for target in (td.record(f, x), td.compile(f, x), guarded, td.GuardedTape(f, merge=True)):
+            check_gradient(target, f, x, rtol=1e-5)
+        difference = (td.gradient(guarded, x + h * v) - td.gradient(guarded, x - h * v)) / (2 * h)
+        np.testing.assert_allclose(td.hvp(guarded, x, v), difference, rtol=1e-5, atol=1e-6)  # of differences
+
+
+def floats_into_whole(x):
+    n = np.zeros(4, int)
+    n += 0.5 * x
+    return n @ x
+
+
+def quotients_into_whole(x):
+    n = np.ones(4, int)
+    n /= np.floor(x).astype(int)
+    return n @ x
+
+
+def whole_into_bools(x):
+    a = np.ones(4, bool)
+    a += np.floor(x).astype(int)
+    return a @ x
+
+
+def roots_into_bools(x):
+    a = np.ones(4, bool)
+    return np.sqrt(x, out=a) @ x
+
+
+@pytest.mark.parametrize("f", [floats_into_whole, quotients_into_whole, whole_into_bools, roots_into_bools], ids=lambda f: f.__name__)
+def test_what_numpy_does_not_cast_is_refused_with_its_error(f):
+    for call in (f, lambda x: td.record(f, x)):
+        with np.errstate(all="ignore"), pytest.raises(TypeError, match="Cannot cast ufunc"):
+            call(ELSEWHERE[0])
+
+
+def test_a_cast_that_is_asked_for_is_made():
+    def f(x):
+        n = np.zeros(4, int)
+        np.add(n, x * 5, out=n, casting="unsafe")
+        return n @ x
+
+    for x in ELSEWHERE:
+        check_gradient(td.record(f, x), f, x)
+
+
+def test_narrow_integers_are_refused():
+    """They wrap around, which int64 does not."""
+    def f(x):
+        n = np.zeros(4, np.uint8)
+        n -= x > 0.5
+        return n @ x
+
+    with pytest.raises(td.UnsupportedFunction, match=r"td\.zeros"):
+        td.record(f, ELSEWHERE[0])
+
+
+def test_what_is_not_known_of_whole_numbers_is_said_at_its_line():
+    """Not that the array should be tracked, as it is by then."""
+    def f(x):
+        n = np.ones(4, int)
+        n &= np.floor(x * 4).astype(int)
+        return n @ x
+
+    with pytest.raises(td.UnsupportedFunction, match="combine comparisons"):
+        td.record(f, ELSEWHERE[0])
+
+
+def test_methods_that_write_are_writes():
+    def f(x):
+        y, z = np.zeros(4), np.zeros(4)
+        y.fill(x[0])
+        z.put([0, 1], x[:2])
+        return y @ x + z @ x
+
+    check_gradient(td.record(f, ELSEWHERE[0]), f, ELSEWHERE[0])

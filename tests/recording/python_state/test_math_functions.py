@@ -10,7 +10,7 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging.rules import MATH
-from tapediff.recording.python_state.math_functions import _ANSWERS, OF_NUMBERS
+from tapediff.recording.python_state.math_functions import _ANSWERS, _OTHERS, OF_NUMBERS
 from tests.random_programs.branching import function_of
 
 REAL, SMALL, POSITIVE, UNIT = (-2.7, -0.4, 0.3, 2.6), (-1.2, -0.1, 0.2, 1.3), (0.1, 0.6, 1.7, 40.0), (-0.9, -0.2, 0.1, 0.8)
@@ -29,6 +29,11 @@ EDGES = (
     710.48, 1023.9999, 1024.0, -3.0, -1e5,
 )  # fmt: skip
 PREDICATES = {"isfinite", "isinf", "isnan", "isclose"}
+OTHERS = {
+    "fsum": "math.fsum([x[0], x[1], 1.0, -x[0]]) + math.fsum(v for v in x)", "ldexp": "math.ldexp(x[0], 3) + math.ldexp(x[1], -2)",
+    "modf": "math.modf(x[0])[0] * x[1] + math.modf(x[1])[1]", "remainder": "math.remainder(x[0], x[1])",
+}  # fmt: skip
+REFUSED = {"frexp": "np.log2", "nextafter": "write x", "ulp": "np.finfo"}
 # Of values: SciPy's and NumPy's functions differ from C's in the last bits.
 TOLERANCE = 1e-14
 
@@ -47,6 +52,7 @@ def same(tape, f, x):
 
 def test_every_function_that_is_replaced_is_tested():
     assert set(_ANSWERS) == {*RANGES, *PAIRS, *PREDICATES}
+    assert set(_OTHERS) == {*OTHERS, *REFUSED, "fma", "sumprod"}
     assert OF_NUMBERS <= set(MATH)
 
 
@@ -81,6 +87,52 @@ def test_functions_of_two_numbers(name):
     edges = (0.0, 1.0, -2.0, 0.5, -8.0, 400.0, 1e200, math.inf, -math.inf, math.nan)
     for x in ((a, b) for a in edges for b in edges):
         assert same(tape, f, np.array(x)), x
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_functions(name):
+    f = eval(f"lambda x: {OTHERS[name]}")
+    tape = td.GuardedTape(f)
+    for x in ([0.3, 1.1], [-2.3, 0.71], [5.3, -2.1], [2.3 * 7, 0.7]):
+        value, slopes = tape.value_and_gradient(np.array(x))
+        assert value == pytest.approx(f(x), rel=TOLERANCE)
+        differences = [(f(x + step) - f(x - step)) / 2e-6 for step in 1e-6 * np.eye(2)]
+        np.testing.assert_allclose(slopes, differences, rtol=1e-7, atol=1e-9)
+    edges = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 7.5, 3.0, 1e300, -1e17, math.inf, -math.inf, math.nan, 5e-324)
+    for x in ((a, b) for a in edges for b in edges):
+        assert same(tape, f, np.array(x)), x
+
+
+def test_sums_keep_what_roundings_lose():
+    f = lambda x: math.fsum([1e16 * x[0], x[1], -1e16 * x[0]])
+    x = np.array([1.0, 1.25])
+    for target in (td.record(f, x), td.compile(f, x)):
+        assert target(x) == f(x) == 1.25
+        assert td.gradient(target, x).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("power", [3, -3, 1023, 1024, 2000, -1060, -1074, -1080, -2000])
+def test_powers_of_2_that_are_not_finite_are_none_of_the_result(power):
+    """np.ldexp(5e-324, 2000) is finite, where 2.0**2000 is not; of 0 it is 0. Both functions, every value."""
+    x = np.array([0.0, -0.0, 1.5, 5e-324, 1e308, -3.0, 1e-300])
+    f, g = lambda x: np.ldexp(x, power), lambda x: math.ldexp(x, power)
+    with np.errstate(all="ignore"):
+        for target in (td.record(f, x), td.compile(f, x)):
+            assert np.array_equal(target(x), f(x))
+            assert np.array_equal(np.signbit(target(x)), np.signbit(x))
+        assert all(same(td.GuardedTape(g), g, v) for v in x)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_name_the_function(name):
+    with pytest.raises(td.UnsupportedFunction, match=rf"math\.{name} is not supported[^$]*test_math_functions.py[^$]*{REFUSED[name]}"):
+        td.record(lambda x: getattr(math, name)(*[x, 1.0][: 1 + (name == "nextafter")]), 0.5)
+
+
+def test_remainders_have_the_derivative_of_their_own_multiple():
+    """2.3 * 7 / 0.7 is rounded to 23, but 0.7 was taken away 22 times."""
+    f = lambda x: np.fmod(x[0], x[1])
+    assert td.gradient(f, np.array([2.3 * 7, 0.7])).tolist() == [1.0, -22.0]
 
 
 def test_distances_lengths_and_questions():
