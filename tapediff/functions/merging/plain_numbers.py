@@ -250,6 +250,8 @@ def _sizes(recorder: Recorder, columns: GrowingColumns) -> Iterator[tuple[int, f
                     size = rule([known[first]], columns.templates[which])
                 elif second in known:
                     size = rule([known[first], known[second]], columns.templates[which])
+        elif number in recorder.bits:
+            size = recorder.bits[number]
         elif number in noted or (has_own[which] and _has_whole(columns.templates[which], known)):
             size = _bits_of(recorder, number, columns.templates[which], known)
         if size is not None:
@@ -275,7 +277,7 @@ def _bits_of_number(value: float, is_large_int: bool) -> float | None:
 def _bits_of(recorder: Recorder, number: int, instruction: Instruction, known: Mapping[int, float]) -> float | None:
     """How many bits the largest whole number has that a value may be; None if it is none, or none of Python's. `known`: of its operands.
 
-    Ints that became data have at most 12 bits where they are multiplied, and loops count at most to 2**20.
+    Ints that became data have at most 12 bits where they are multiplied, and loops that data ends count at most to 2**20.
     """
     op = instruction.op
     if op is CONSTANT:

@@ -18,6 +18,7 @@ from ....recording.choices import select
 from ....recording.recorder import current_recorder
 from ..plain_numbers import note_chosen
 from ..rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, Place, Refusing, is_large, is_small
+from .counting import as_float
 from .reductions import Element, among, extreme, total
 
 
@@ -188,6 +189,8 @@ class Choices(Refusing):
             return yes, no
         yes, no = self.number(place, yes), self.number(place, no)
         if is_tracked(yes) and is_tracked(no):
+            if yes.dtype != no.dtype and flags & INTS_BESIDE_FLOATS:
+                yes, no = (as_float(side) if other.dtype == FLOAT64 else side for side, other in ((yes, no), (no, yes)))
             if yes.dtype != no.dtype or any(side._id in side._recorder.python_ints for side in (yes, no)):
                 raise self._refuse("numbers", place, f"one side gives {yes.type}, the other {no.type}")
             return yes, no
