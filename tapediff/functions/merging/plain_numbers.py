@@ -227,6 +227,21 @@ def _first_large(recorder: Recorder) -> tuple[str, Instruction] | None:
     return None
 
 
+def bits_of(values: Iterable[Operand]) -> list[float | None]:
+    """How many bits the largest whole number has that each of some values may be, where loops have counted; None where that is not known."""
+    found, sizes = list[float | None](), dict[int, dict[int, float]]()
+    for value in values:
+        recorder = value._recorder if type(value) is TrackedArray else None
+        if recorder is None or not recorder.bits:
+            found.append(None)
+            continue
+        if id(recorder) not in sizes:
+            columns = recorder.instructions
+            sizes[id(recorder)] = dict(_sizes(recorder, columns if isinstance(columns, GrowingColumns) else _columns_of(columns)))
+        found.append(sizes[id(recorder)].get(value._id))
+    return found
+
+
 def _columns_of(instructions: Iterable[Instruction]) -> GrowingColumns:
     columns = GrowingColumns()
     for instruction in instructions:

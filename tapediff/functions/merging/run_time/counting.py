@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import CodeType
 from typing import NamedTuple
+
+import numpy as np
 
 from ....ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, Instruction, Operand, Tree, ValueType
 from ....ops.control.calls import CALL, GET, LOOP
@@ -21,10 +23,15 @@ LARGEST_WHOLE = 2.0**53
 
 
 class Size(NamedTuple):
-    """A whole number, or what may be one, is at most `times` the largest one before the turn, `plus` another number."""
+    """A whole number, or what may be one, is at most `times` the largest one before the turn, `plus` another number.
+
+    Attributes:
+        or_float: it may be a float as well.
+    """
 
     times: float
     plus: float
+    or_float: bool = False
 
 
 UNKNOWN = Size(math.inf, 0.0)
@@ -63,12 +70,15 @@ def _size(recorder: Recorder, number: int, instruction: Instruction, sizes: Mapp
     if instruction.op in (INPUT, GET, CALL, LOOP):
         if number in recorder.counts:
             return _behind(Starts(*recorder.counts[number]), sizes)
+        if number in recorder.bits and instruction.op is INPUT:
+            return Size(0.0, 2.0 ** recorder.bits[number])
         is_int = not isinstance(kind, ValueType) or kind.dtype == INT64
         return UNKNOWN if is_int or recorder.plain_numbers.get(number) or _is_plain_input(recorder, number) else None
     known = [sizes.get(k) for k in (instruction.inputs[1:] if instruction.op is SELECT else instruction.inputs)]
     found = [size for size in known if size is not None]
     if instruction.op is SELECT or name in ("maximum", "minimum"):
-        return Size(max(size.times for size in found), max(size.plus for size in found)) if found else None
+        or_float = len(found) < len(known) or any(size.or_float for size in found)
+        return Size(max(size.times for size in found), max(size.plus for size in found), or_float) if found else None
     if len(found) == len(known) > 0 and name in _RULES:
         return _RULES[name](*found)
     # A float beside a whole number makes floats; other functions of whole numbers may give any.
@@ -160,6 +170,8 @@ class Counting(Refusing):
         self._whole = {*self._ints, *(k for k, is_one in enumerate(is_data) if is_one)}
         self._numbers = [k for k, is_one in enumerate(is_data) if is_one]
         self._added = 0.0
+        # Loops around this one may count with them.
+        self._counts_outside = any(type(v) is TrackedArray and v._recorder.bits for v in first)
         self._is_checked = False
 
     def as_floats(self, values: Sequence[Tree]) -> tuple[Tree, ...]:
@@ -174,9 +186,27 @@ class Counting(Refusing):
             found[k] = float(value)
         return tuple(found)
 
-    def note_turn(self, recorder: Recorder, bits: Mapping[int, float]) -> None:
-        """Note what a turn is given. `bits`: of the whole numbers that the loop goes over, how many the largest has."""
-        recorder.turn_numbers.update({number: 2.0**size for number, size in bits.items()})
+    def note_turn(self, recorder: Recorder, items: Iterable[tuple[int, float | None]], captured: Iterable[tuple[int, float | None]]) -> None:
+        """Note of whole numbers that a turn is given how many bits the largest has: of those that the loop goes over, and others."""
+        recorder.turn_numbers.update({number: 2.0**bits for number, bits in items if bits is not None})
+        recorder.bits.update({number: bits for number, bits in captured if bits is not None})
+        if self._ints or self._counts_outside:
+            recorder.bits.update(dict.fromkeys([recorder.inputs[k] for k in self._whole], MOST_BITS))
+
+    def as_data(self, found: Sequence[Operand]) -> tuple[Operand, ...]:
+        """Variables behind a turn, with whole numbers as floats where they began as ints."""
+        after = list(found)
+        for k, value in enumerate(found):
+            kind = type(self._first[k])
+            if k in self._ints and type(value) is TrackedArray and value.type == _INT:
+                after[k] = value = as_float(value)
+            is_other = k in self._ints and type(value) is TrackedArray and value.type != _FLOAT
+            is_other |= k in self._ints and type(value) in (bool, np.bool_)
+            is_other |= kind is bool and (value.dtype != BOOL if type(value) is TrackedArray else type(value) not in (bool, np.bool_))
+            if is_other:
+                got = f"a variable is {self._first[k]!r} before the loop, and {getattr(value, 'type', value)!r} after a turn"
+                raise self._refuse("numbers", self._place, got)
+        return tuple(after)
 
     def check(self, recorder: Recorder, found: Sequence[Operand]) -> None:
         """Refuse turns after which an int of Python's is none that a float64 is as good as."""
@@ -203,7 +233,9 @@ class Counting(Refusing):
         if not is_exact:
             raise self._refuse("large", self._place, "it counts with whole numbers that may become too large")
         for k in self._ints:
-            if after[k] is not None and not self._flags[k] & INTS:
+            # Where nothing is added, it is a float or what it was.
+            size = after[k]
+            if size is not None and not self._flags[k] & INTS and not (size.or_float and not size.plus):
                 raise self._refuse("numbers", self._place, "a variable is an int after a turn", needed=self._needed(0, self._flags[k]))
         for k in whole:
             recorder.bits[recorder.inputs[k]] = self._bits

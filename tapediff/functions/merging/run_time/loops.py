@@ -16,7 +16,7 @@ from ....recording.python_state.object_snapshot import LARGEST_COMPARED
 from ....recording.recorder import Recorder
 from ...captured.freeze import Frozen, freeze
 from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
-from ..plain_numbers import check_numbers, may_be_plain, note_plain
+from ..plain_numbers import bits_of, check_numbers, may_be_plain, note_plain
 from ..prepare.long_loops.which_loops import SHORTEST
 from ..regions.region_calls import RefusingAliases
 from ..rules import (
@@ -168,7 +168,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         counting = Counting(self._code, place, first, flags, by_data, entries.length)
         start = tuple(self._first(place, value, flag) for value, flag in zip(counting.as_floats(lists.as_arrays(first)), flags))
         frozen = freeze(turn)
-        captured = tuple(map(may_be_plain, frozen.tracked))
+        captured, bits = tuple(map(may_be_plain, frozen.tracked)), bits_of(frozen.tracked)
         unbound = [k for k, value in enumerate(first) if value is self.nothing]
         state_read = self._loop_state(place, (turn,), frozen)
         count_given, count = len(start), len(entries.arrays)
@@ -188,7 +188,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             recorder = items[0]._recorder
             for number, is_plain in zip(recorder.inputs[count_given + count :], captured):
                 recorder.plain_numbers[number] = is_plain
-            counting.note_turn(recorder, {k: size for k, size in zip(recorder.inputs[count_given:], sizes) if size is not None})
+            counting.note_turn(recorder, zip(recorder.inputs[count_given:], sizes), zip(recorder.inputs[count_given + count :], bits))
             given = lists.opened(_noted(carry, were), were)
             self.open_turns += 1
             try:
@@ -200,7 +200,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                 raise self._refuse("containers", place, "a turn changes what is outside of it")
             lists.check(given, after_turn)
             self.check_states(place, after_turn, states, kept)
-            found = tuple(self._carry(place, v, f) for v, f in zip(lists.as_arrays(after_turn), flags))
+            found = tuple(self._carry(place, v, f) for v, f in zip(counting.as_data(lists.as_arrays(after_turn)), flags))
             counting.check(recorder, found)
             check_numbers(recorder)
             beyond = first_beyond(recorder, {k: size for k, size in zip(recorder.inputs[count_given:], sizes) if size is not None})
