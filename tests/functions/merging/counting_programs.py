@@ -202,12 +202,6 @@ def remainders(p):
     return total
 
 
-ONE_TURN = (
-    counted, counted_alone, mean_of_some, counted_before_it_divides, alarms, alarms_in_a_list, lengths_of_runs, states,
-    states_that_data_gives, cycles, flags, begins_with_an_int, some_begin_with_an_int, in_two_loops, in_nested_loops, remainders,
-)  # fmt: skip
-
-
 def reads_by_it(p):
     n, total = 0, 0.0
     for t in TIMES:
@@ -362,8 +356,14 @@ def appends_it(p):
     return total * len(set(kept))
 
 
+ONE_TURN = (
+    counted, counted_alone, mean_of_some, counted_before_it_divides, alarms, alarms_in_a_list, lengths_of_runs, states,
+    states_that_data_gives, cycles, flags, begins_with_an_int, some_begin_with_an_int, in_two_loops, in_nested_loops, remainders,
+    reads_by_it_afterwards,
+)  # fmt: skip
+
 ALL_TURNS = (
-    reads_by_it_afterwards, ranges_to_it, prints_it, doubles, grows_by_doubling, adds_large_ones, adds_large_constants,
+    ranges_to_it, prints_it, doubles, grows_by_doubling, adds_large_ones, adds_large_constants,
     starts_large, powers, powers_in_a_later_loop, powers_in_turns, asks_for_identity_of_a_flag, an_int_or_a_bool, appends_it,
 )  # fmt: skip
 

@@ -80,7 +80,7 @@ def _size(recorder: Recorder, number: int, instruction: Instruction, sizes: Mapp
         or_float = len(found) < len(known) or any(size.or_float for size in found)
         return Size(max(size.times for size in found), max(size.plus for size in found), or_float) if found else None
     if len(found) == len(known) > 0 and name in _RULES:
-        return _RULES[name](*found)
+        return _RULES[name](*found)._replace(or_float=any(size.or_float for size in found))
     # A float beside a whole number makes floats; other functions of whole numbers may give any.
     is_whole = name in _TO_WHOLE or (len(found) == len(known) > 0 and name in _OF_WHOLE)
     return UNKNOWN if is_whole or (isinstance(kind, ValueType) and kind.dtype == INT64) else None
