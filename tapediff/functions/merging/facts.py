@@ -21,6 +21,7 @@ from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.own_arrays import append_to_own_lists
 from .prepare.long_loops.peeled import with_first_values, with_peeled_turns
+from .prepare.long_loops.reversed_ranges import without_reversed
 from .prepare.long_loops.rows_of_tables import rows_of_tables
 from .prepare.long_loops.state_arrays.exchanges import with_exchanges
 from .prepare.long_loops.state_arrays.states import states_in_place
@@ -97,6 +98,7 @@ class Facts:
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range, self._is_long)
         statements = without_matches(body_of(definition))
         if long_loops:
+            without_reversed(self, statements, self._is_long)
             counted_whiles(self, statements, self._is_long)
             with_counters(self, statements, self._is_long)
             with_exchanges(self, statements, self._is_long)
