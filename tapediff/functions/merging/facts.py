@@ -19,6 +19,7 @@ from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.kept_turns import with_kept_turns
+from .prepare.long_loops.made_anew import arrays_made_anew
 from .prepare.long_loops.own_arrays import append_to_own_lists
 from .prepare.long_loops.peeled import with_first_values, with_peeled_turns
 from .prepare.long_loops.reversed_ranges import without_reversed
@@ -164,6 +165,7 @@ class Facts:
                 node = block[k]
                 if isinstance(node, ast.For) and self.is_long(node):
                     loops.append(node)
+                    arrays_made_anew(self, node)
                     before, after = rows_of_tables(self, node)
                     states = states_in_place(self, node, node in self.loops.stopped)
                     before, after = before + states[0], after + states[1]
