@@ -126,16 +126,6 @@ def writes_before_it_makes(p):
     return total + first[1]
 
 
-def from_ints(p):
-    now, total = np.ones(3, int), 0.0
-    for t in TIMES:
-        total += now[1]
-        now = now * 0.5
-        now[0] += p[0] * t
-        now[1] += p[1]
-    return total
-
-
 def writes_afterwards(p):
     now = np.ones(3)
     before = now
@@ -186,7 +176,7 @@ def in_a_list_before(p):
 
 
 OTHERS = (
-    with_a_view_of_it, keeps_it, keeps_it_before_it_writes, writes_to_the_one_before, writes_before_it_makes, from_ints, writes_afterwards,
+    with_a_view_of_it, keeps_it, keeps_it_before_it_writes, writes_to_the_one_before, writes_before_it_makes, writes_afterwards,
     leaves, seen_by_a_function, in_a_list_before,
 )  # fmt: skip
 
