@@ -28,6 +28,7 @@ from .prepare.long_loops.rows_of_tables import rows_of_tables
 from .prepare.long_loops.state_arrays.exchanges import with_exchanges
 from .prepare.long_loops.state_arrays.states import states_in_place
 from .prepare.long_loops.tables import lists_as_tables
+from .prepare.long_loops.tries import without_tries
 from .prepare.long_loops.which_loops import Loop
 from .prepare.long_loops.windows import windows_by_turn
 from .prepare.loop_exits import LoopExits, tells_of_exits
@@ -101,6 +102,7 @@ class Facts:
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range, self._is_long)
         statements = without_matches(body_of(definition))
         if long_loops:
+            self._lines = without_tries(self, self.resolve, statements, self._is_long).union(self._lines)
             without_reversed(self, statements, self._is_long)
             counted_whiles(self, statements, self._is_long)
             with_counters(self, statements, self._is_long)
