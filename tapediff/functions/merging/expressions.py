@@ -342,7 +342,8 @@ class Expressions(Transformer):
             if facts.looks_at_data(node) and len(node.args) > 1 and not node.keywords:
                 facts.sites[place] = "a select"
                 return extreme(facts, node, node, node.args)
-            if facts.looks_at_data(node) and isinstance(node.args[0] if node.args else None, (ast.Name, ast.Subscript)) and not node.keywords:
+            may_be_list = len(node.args) == 1 and isinstance(node.args[0], (ast.Name, ast.Subscript)) and not node.keywords
+            if facts.looks_at_data(node) and may_be_list:
                 facts.sites[place] = "a select"
                 return extreme(facts, node, node, node.args, "extreme_of")
         return node

@@ -18,8 +18,8 @@ from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, sur
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
-from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.inner_functions import without_inner_functions
+from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.made_anew import arrays_made_anew
 from .prepare.long_loops.own_arrays import append_to_own_lists
 from .prepare.long_loops.peeled import with_first_values, with_peeled_turns
@@ -139,7 +139,7 @@ class Facts:
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
 
     def _without_inner_functions(self, definition: Definition) -> Collection[int]:
-        """Make functions that long loops call part of their turns, where they assign to variables of this one; the lines that look at data."""
+        """Make functions that assign to variables of this one part of the long loops that call them; the lines that look at data."""
         self.variables = frozenset((*self.code.co_varnames, *self.code.co_cellvars, *self.code.co_freevars))
         self.modules = {}
         found = without_inner_functions(body_of(definition), self._is_long, self.is_library)

@@ -228,7 +228,7 @@ def _first_large(recorder: Recorder) -> tuple[str, Instruction] | None:
 
 
 def bits_of(values: Iterable[Operand]) -> list[float | None]:
-    """How many bits the largest whole number has that each of some values may be, where loops have counted; None where that is not known."""
+    """How many bits the largest whole number has that each of some values may be, where loops have counted; None: not known."""
     found, sizes = list[float | None](), dict[int, dict[int, float]]()
     for value in values:
         recorder = value._recorder if type(value) is TrackedArray else None

@@ -48,7 +48,7 @@ def windows_that_decide(p):
     return total
 
 
-@pytest.mark.parametrize("f", (windows, windows_of_ints_first), ids=name_of)
+@pytest.mark.parametrize("f", [windows, windows_of_ints_first], ids=name_of)
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape = td.record(f, POINTS[0])
     assert any(i.op is LOOP for i in tape.instructions)
@@ -88,7 +88,7 @@ def a_dict(p):
     return table[max(table)] * p[0] + min(table) * p[1]
 
 
-@pytest.mark.parametrize("f", (windows_that_decide, an_int_or_a_float, names_and_numbers, an_index, of_an_array, not_a_number, a_dict), ids=name_of)
+@pytest.mark.parametrize("f", [windows_that_decide, an_int_or_a_float, names_and_numbers, an_index, of_an_array, not_a_number, a_dict], ids=name_of)
 def test_others_have_the_same_answers(f):
     agree(f, POINTS[:1], td.record(f, POINTS[0]), td.compile(f, POINTS[0]))
     agree(f, [*POINTS, *POINTS], td.GuardedTape(f), td.GuardedTape(f, merge=True))

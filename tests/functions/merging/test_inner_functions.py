@@ -104,7 +104,7 @@ def in_a_test(p):
     return total
 
 
-@pytest.mark.parametrize("f", (a_step, returns_early, called_for_what_it_changes, given_what_it_changes, in_a_test), ids=name_of)
+@pytest.mark.parametrize("f", [a_step, returns_early, called_for_what_it_changes, given_what_it_changes, in_a_test], ids=name_of)
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape = td.record(f, POINTS[0])
     assert any(i.op is LOOP for i in tape.instructions)

@@ -46,7 +46,7 @@ def keeps_its_number(p):
     return total + last * p[1]
 
 
-@pytest.mark.parametrize("f", (writes_what_data_decides, between_two_ends, keeps_its_number), ids=name_of)
+@pytest.mark.parametrize("f", [writes_what_data_decides, between_two_ends, keeps_its_number], ids=name_of)
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape = td.record(f, POINTS[0])
     assert any(i.op is LOOP for i in tape.instructions)
@@ -83,6 +83,6 @@ class Backwards:
         return total * (2.0 if self.asked == [0, TURNS] else 3.0)
 
 
-@pytest.mark.parametrize("f", (without_turns, Backwards()), ids=name_of)
+@pytest.mark.parametrize("f", [without_turns, Backwards()], ids=name_of)
 def test_other_ranges_have_the_same_answers(f):
     agree(f, POINTS, td.record(f, POINTS[0]), td.compile(f, POINTS[0]), td.GuardedTape(f))

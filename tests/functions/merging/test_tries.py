@@ -59,7 +59,7 @@ def near_minus_one(p):
     return total
 
 
-@pytest.mark.parametrize("f", (logarithms, square_roots, near_minus_one), ids=name_of)
+@pytest.mark.parametrize("f", [logarithms, square_roots, near_minus_one], ids=name_of)
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape = td.record(f, POINTS[0])
     assert any(i.op is LOOP for i in tape.instructions)
@@ -113,7 +113,7 @@ def of_zero(p):
     return total
 
 
-@pytest.mark.parametrize("f", (other_errors, two_logarithms, after_a_change, of_zero), ids=name_of)
+@pytest.mark.parametrize("f", [other_errors, two_logarithms, after_a_change, of_zero], ids=name_of)
 def test_others_have_the_same_answers(f):
     agree(f, POINTS[:1], td.record(f, POINTS[0]), td.compile(f, POINTS[0]))
     agree(f, POINTS, td.GuardedTape(f))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import CodeType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -36,6 +36,10 @@ class Size(NamedTuple):
 
 UNKNOWN = Size(math.inf, 0.0)
 BEFORE = Size(1.0, 0.0)
+
+
+# Of values of a recording, how many bits the largest has that each may be, where that is known.
+Bits: TypeAlias = Iterable[tuple[int, float | None]]
 
 
 class Starts(NamedTuple):
@@ -172,7 +176,7 @@ class Counting(Refusing):
         self._added = 0.0
         # Loops around this one may count with them.
         self._counts_outside = any(type(v) is TrackedArray and v._recorder.bits for v in first)
-        self._is_checked = False
+        self._is_checked = self._is_noted = False
 
     def as_floats(self, values: Sequence[Tree]) -> tuple[Tree, ...]:
         """Variables before the loop, of which those that are ints become data."""
@@ -186,7 +190,7 @@ class Counting(Refusing):
             found[k] = float(value)
         return tuple(found)
 
-    def note_turn(self, recorder: Recorder, items: Iterable[tuple[int, float | None]], captured: Iterable[tuple[int, float | None]]) -> None:
+    def note_turn(self, recorder: Recorder, items: Bits, captured: Bits) -> None:
         """Note of whole numbers that a turn is given how many bits the largest has: of those that the loop goes over, and others."""
         recorder.turn_numbers.update({number: 2.0**bits for number, bits in items if bits is not None})
         recorder.bits.update({number: bits for number, bits in captured if bits is not None})
@@ -225,7 +229,10 @@ class Counting(Refusing):
             raise self._refuse("numbers", self._place, "a variable is a whole number on some of its turns' paths only")
         self._whole, self._is_checked = whole, True
         behind = [size for k in whole if (size := after[k]) is not None]
-        self._added = max([self._added, *(size.plus for size in behind)])
+        added = max([self._added, *(size.plus for size in behind)])
+        if self._is_noted and added > self._added:
+            raise self._refuse("large", self._place, "on some of its turns' paths it adds larger whole numbers")
+        self._added = added
         is_exact = all(size.times <= 1.0 for size in behind) and self._largest <= LARGEST_WHOLE
         if not self._ints and not is_exact:
             self._added = math.inf
@@ -247,7 +254,8 @@ class Counting(Refusing):
 
     @property
     def _plain(self) -> list[float]:
-        return [v for k, v in enumerate(self._first) if k in self._whole and type(v) in (int, float)]  # type: ignore[misc]
+        known = [v for k, v in enumerate(self._first) if k in self._whole and type(v) in (int, float)]
+        return [float(v) for v in known if float(v).is_integer()]  # type: ignore[arg-type]  # a number
 
     @property
     def _bits(self) -> float:
@@ -258,6 +266,7 @@ class Counting(Refusing):
         """Note how large the numbers behind the loop are."""
         if not self._is_checked or self._added == math.inf:
             return
+        self._is_noted = True
         starts = tuple([value._id for k in self._numbers if type(value := start[k]) is TrackedArray])
         largest = self._largest
         grown = self._turns * self._added

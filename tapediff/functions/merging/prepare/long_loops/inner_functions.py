@@ -17,7 +17,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ...nodes import Transformer, assign, copied, load, near, walk
+from ...nodes import Transformer, assign, copied, near, walk
 from ...variables import Names, assigned, blocks_of
 from ..early_exits import EarlyExits
 from ..jumps import has_jump
@@ -213,6 +213,6 @@ def _is_text(node: ast.stmt) -> bool:
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 _SCOPES = (
-    ast.Lambda, *_DEFINITIONS, ast.NamedExpr, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Yield, ast.YieldFrom, ast.Await,
-    ast.JoinedStr,
+    ast.Lambda, *_DEFINITIONS, ast.NamedExpr, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Yield, ast.YieldFrom,
+    ast.Await, ast.JoinedStr,
 )  # fmt: skip

@@ -29,7 +29,7 @@ def without_tries(facts: Known, resolve: Callable[[str], object], body: list[ast
 
     def replaced(node: ast.stmt) -> list[ast.stmt]:
         made = _branch(facts, resolve, node) if isinstance(node, ast.Try) else None
-        if made is None:
+        if made is None or not isinstance(node, ast.Try):
             return [node]
         lines.update(range(node.lineno, node.body[0].lineno + 1))
         return made
