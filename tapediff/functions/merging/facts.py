@@ -13,22 +13,22 @@ from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
-from .prepare.long_loops.comprehensions import as_loops
 from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
-from .prepare.long_loops.inner_functions import without_inner_functions
 from .prepare.long_loops.kept_turns import with_kept_turns
-from .prepare.long_loops.made_anew import arrays_made_anew
+from .prepare.long_loops.other_forms.comprehensions import as_loops
+from .prepare.long_loops.other_forms.inner_functions import without_inner_functions
+from .prepare.long_loops.other_forms.made_anew import arrays_made_anew
+from .prepare.long_loops.other_forms.reversed_ranges import without_reversed
+from .prepare.long_loops.other_forms.tries import without_tries
 from .prepare.long_loops.own_arrays import append_to_own_lists
 from .prepare.long_loops.peeled import with_first_values, with_peeled_turns
-from .prepare.long_loops.reversed_ranges import without_reversed
 from .prepare.long_loops.rows_of_tables import rows_of_tables
 from .prepare.long_loops.state_arrays.exchanges import with_exchanges
 from .prepare.long_loops.state_arrays.states import states_in_place
 from .prepare.long_loops.tables import lists_as_tables
-from .prepare.long_loops.tries import without_tries
 from .prepare.long_loops.which_loops import Loop
 from .prepare.long_loops.windows import windows_by_turn
 from .prepare.loop_exits import LoopExits, tells_of_exits

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import ast
 
-from ...nodes import Transformer, assign, load, near, walk
-from ...rules import Known
-from ..jumps import JUMPS, has_jump
-from .own_arrays import is_made
+from ....nodes import Transformer, assign, load, near, walk
+from ....rules import Known
+from ...jumps import JUMPS, has_jump
+from ..own_arrays import is_made
 
 _LATER = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.GeneratorExp, ast.NamedExpr, ast.Delete)
 

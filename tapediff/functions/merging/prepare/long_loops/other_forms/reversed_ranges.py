@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ...nodes import children, near
-from ...rules import Known
-from ...variables import replace_each
+from ....nodes import children, near
+from ....rules import Known
+from ....variables import replace_each
 
 
 def without_reversed(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.For], bool]) -> None:

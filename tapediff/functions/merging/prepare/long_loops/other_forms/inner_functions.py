@@ -17,10 +17,10 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ...nodes import Transformer, assign, copied, near, walk
-from ...variables import Names, assigned, blocks_of
-from ..early_exits import EarlyExits
-from ..jumps import has_jump
+from ....nodes import Transformer, assign, copied, near, walk
+from ....variables import Names, assigned, blocks_of
+from ...early_exits import EarlyExits
+from ...jumps import has_jump
 
 
 class Inner(NamedTuple):

@@ -15,9 +15,9 @@ import ast
 import math
 from collections.abc import Callable
 
-from ...nodes import assign, branch, load, near, walk
-from ...rules import Known
-from ...variables import replace_each
+from ....nodes import assign, branch, load, near, walk
+from ....rules import Known
+from ....variables import replace_each
 
 # Where they raise ValueError: for NaN none of them does.
 _FAILS: dict[str, ast.cmpop] = {"log": ast.LtE(), "log2": ast.LtE(), "log10": ast.LtE(), "log1p": ast.LtE(), "sqrt": ast.Lt()}
