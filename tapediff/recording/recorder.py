@@ -138,6 +138,9 @@ class Recorder(TapeBuilder):
         entry_runs: vectors of which all entries were recorded one after the other, with the number of the first one; in their order.
         has_ints: selections between numbers, of which one was an int of Python's.
         large_ints: constants that were ints of Python's beyond 2**31.
+        counts: of whole numbers that loops have counted, what is known; see merging/run_time/counting.py.
+        bits: of whole numbers of Python's that are data, how many bits the largest has that each may be.
+        turn_numbers: whole numbers that a loop goes over, with the largest of each.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
         at_end: checks of merged functions, for the end of the recording.
         merges: whether the bodies of sub-tapes and loops are merged: True: at once; None: after a few paths.
@@ -179,6 +182,9 @@ class Recorder(TapeBuilder):
         self.entry_runs: list[tuple[int, TrackedArray]] = []
         self.has_ints: set[int] = set()
         self.large_ints: set[int] = set()
+        self.counts: dict[int, tuple[tuple[int, ...], float, float]] = {}
+        self.bits: dict[int, float] = {}
+        self.turn_numbers: dict[int, float] = {}
         self.has_narrow_constants = False
         self.at_end: dict[int, Callable[[], None]] = {}
         self.merges: bool | None = None

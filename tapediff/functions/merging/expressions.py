@@ -342,6 +342,10 @@ class Expressions(Transformer):
             if facts.looks_at_data(node) and len(node.args) > 1 and not node.keywords:
                 facts.sites[place] = "a select"
                 return extreme(facts, node, node, node.args)
+            may_be_list = len(node.args) == 1 and isinstance(node.args[0], (ast.Name, ast.Subscript)) and not node.keywords
+            if facts.looks_at_data(node) and may_be_list:
+                facts.sites[place] = "a select"
+                return extreme(facts, node, node, node.args, "extreme_of")
         return node
 
 
@@ -367,6 +371,6 @@ def values(facts: Facts, node: ast.expr, site: Placed, has_turns: bool) -> ast.e
     return call("values", [place(site), node, ast.Constant(has_turns)], node)
 
 
-def extreme(facts: Facts, node: ast.Call, site: Placed, args: Sequence[ast.expr]) -> ast.expr:
-    """max or min of numbers."""
-    return call("extreme", [node.func, place(site), flags(facts.use_of(frozenset(), [node])), *args], node)
+def extreme(facts: Facts, node: ast.Call, site: Placed, args: Sequence[ast.expr], name: str = "extreme") -> ast.expr:
+    """max or min of numbers; `extreme_of`: of what may be a list or tuple of them."""
+    return call(name, [node.func, place(site), flags(facts.use_of(frozenset(), [node])), *args], node)

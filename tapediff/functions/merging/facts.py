@@ -13,12 +13,16 @@ from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
-from .prepare.long_loops.comprehensions import as_loops
 from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.kept_turns import with_kept_turns
+from .prepare.long_loops.other_forms.comprehensions import as_loops
+from .prepare.long_loops.other_forms.inner_functions import without_inner_functions
+from .prepare.long_loops.other_forms.made_anew import arrays_made_anew
+from .prepare.long_loops.other_forms.reversed_ranges import without_reversed
+from .prepare.long_loops.other_forms.tries import without_tries
 from .prepare.long_loops.own_arrays import append_to_own_lists
 from .prepare.long_loops.peeled import with_first_values, with_peeled_turns
 from .prepare.long_loops.rows_of_tables import rows_of_tables
@@ -77,12 +81,13 @@ class Facts:
         may_merge: Callable[[Place], bool], lines_of: Callable[[CodeType], Collection[int]], look_into: LookInto, results_are_data: bool,
         long_loops: Collection[int] = (), modules: Mapping[str, ModuleType] = {},
     ) -> None:  # fmt: skip
-        self._long_loops = long_loops
+        self._long_loops, self._resolve = long_loops, resolve
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
+        if long_loops:
+            self._lines = self._without_inner_functions(definition)
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
-        self._resolve = resolve
         taken = Counter(part.arg for part in walk(definition) if isinstance(part, ast.arg))
         self.modules = {name: module for name, module in modules.items() if taken[name] == 1 and name not in stored}
         self.sites: dict[Place, str] = {}
@@ -97,6 +102,8 @@ class Facts:
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range, self._is_long)
         statements = without_matches(body_of(definition))
         if long_loops:
+            self._lines = without_tries(self, self.resolve, statements, self._is_long).union(self._lines)
+            without_reversed(self, statements, self._is_long)
             counted_whiles(self, statements, self._is_long)
             with_counters(self, statements, self._is_long)
             with_exchanges(self, statements, self._is_long)
@@ -131,6 +138,19 @@ class Facts:
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
 
+    def _without_inner_functions(self, definition: Definition) -> Collection[int]:
+        """Make functions that assign to variables of this one part of the long loops that call them; the lines that look at data."""
+        self.variables = frozenset((*self.code.co_varnames, *self.code.co_cellvars, *self.code.co_freevars))
+        self.modules = {}
+        found = without_inner_functions(body_of(definition), self._is_long, self.is_library)
+        inner = {(code.co_name, code.co_firstlineno): code for code in self.code.co_consts if isinstance(code, CodeType)}
+        lines = set(self._lines)
+        for node in found:
+            code = inner.get((node.name, node.lineno))
+            lines.update(self._lines_of(code) if code is not None else ())
+            lines.update(part.test.lineno for part in walk(node) if isinstance(part, (ast.If, ast.IfExp)))
+        return lines
+
     def _counters(self, body: Sequence[ast.stmt]) -> dict[Place, tuple[Place, str]]:
         """The `while` loops that count their turns, with their places and the variables that count."""
         found: dict[Place, tuple[Place, str]] = {}
@@ -162,6 +182,7 @@ class Facts:
                 node = block[k]
                 if isinstance(node, ast.For) and self.is_long(node):
                     loops.append(node)
+                    arrays_made_anew(self, node)
                     before, after = rows_of_tables(self, node)
                     states = states_in_place(self, node, node in self.loops.stopped)
                     before, after = before + states[0], after + states[1]

@@ -227,6 +227,21 @@ def _first_large(recorder: Recorder) -> tuple[str, Instruction] | None:
     return None
 
 
+def bits_of(values: Iterable[Operand]) -> list[float | None]:
+    """How many bits the largest whole number has that each of some values may be, where loops have counted; None: not known."""
+    found, sizes = list[float | None](), dict[int, dict[int, float]]()
+    for value in values:
+        recorder = value._recorder if type(value) is TrackedArray else None
+        if recorder is None or not recorder.bits:
+            found.append(None)
+            continue
+        if id(recorder) not in sizes:
+            columns = recorder.instructions
+            sizes[id(recorder)] = dict(_sizes(recorder, columns if isinstance(columns, GrowingColumns) else _columns_of(columns)))
+        found.append(sizes[id(recorder)].get(value._id))
+    return found
+
+
 def _columns_of(instructions: Iterable[Instruction]) -> GrowingColumns:
     columns = GrowingColumns()
     for instruction in instructions:
@@ -250,6 +265,8 @@ def _sizes(recorder: Recorder, columns: GrowingColumns) -> Iterator[tuple[int, f
                     size = rule([known[first]], columns.templates[which])
                 elif second in known:
                     size = rule([known[first], known[second]], columns.templates[which])
+        elif number in recorder.bits:
+            size = recorder.bits[number]
         elif number in noted or (has_own[which] and _has_whole(columns.templates[which], known)):
             size = _bits_of(recorder, number, columns.templates[which], known)
         if size is not None:
@@ -275,7 +292,7 @@ def _bits_of_number(value: float, is_large_int: bool) -> float | None:
 def _bits_of(recorder: Recorder, number: int, instruction: Instruction, known: Mapping[int, float]) -> float | None:
     """How many bits the largest whole number has that a value may be; None if it is none, or none of Python's. `known`: of its operands.
 
-    Ints that became data have at most 12 bits where they are multiplied, and loops count at most to 2**20.
+    Ints that became data have at most 12 bits where they are multiplied, and loops that data ends count at most to 2**20.
     """
     op = instruction.op
     if op is CONSTANT:

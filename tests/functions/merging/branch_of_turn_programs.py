@@ -393,6 +393,16 @@ def binds(p):
     return tot
 
 
+def counts(p):
+    x = p[0]
+    k = 0
+    for t in range(N):
+        if t % 10 == 0:
+            k += 1
+        x = 0.9 * x + p[1] * k * T[t]
+    return x * k
+
+
 ONE_TURN = (
     binds,
     every_else,
@@ -431,20 +441,11 @@ ONE_TURN = (
     after_loop,
     whole_arr_cond,
     reset_state,
+    counts,
 )
 
 
 # All turns are recorded.
-
-
-def counts(p):
-    x = p[0]
-    k = 0
-    for t in range(N):
-        if t % 10 == 0:
-            k += 1
-        x = 0.9 * x + p[1] * k * T[t]
-    return x * k
 
 
 def any_k(p):
@@ -495,4 +496,4 @@ def dict_of(p):
     return x
 
 
-ALL_TURNS = (counts, any_k, bools, asserts, raises, shapes_after, dict_of)
+ALL_TURNS = (any_k, bools, asserts, raises, shapes_after, dict_of)

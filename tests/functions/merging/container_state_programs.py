@@ -147,7 +147,16 @@ def of_a_namespace(p):
     return s.x**2 + total
 
 
+def int_count(p):
+    s = {"x": p[0], "n": 0}
+    for t in range(N):
+        s["x"] = 0.99 * s["x"] + 0.1 * p[1] * T[t]
+        s["n"] += 1
+    return s["x"] / s["n"]
+
+
 ONE_TURN = (
+    int_count,
     basic,
     with_branch,
     arrays,
@@ -272,14 +281,6 @@ def closure(p):
     return s["x"]
 
 
-def int_count(p):
-    s = {"x": p[0], "n": 0}
-    for t in range(N):
-        s["x"] = 0.99 * s["x"] + 0.1 * p[1] * T[t]
-        s["n"] += 1
-    return s["x"] / s["n"]
-
-
 def argument(p, s=None):
     s = s or {"x": p[0]}
     for t in range(N):
@@ -324,7 +325,6 @@ ALL_TURNS = (
     kept_dict,
     nested,
     closure,
-    int_count,
     argument,
     update,
     after_dict,

@@ -240,7 +240,19 @@ def best(p):
     return best
 
 
+def saved_data_too(p):
+    x = p[0]
+    out = []
+
+    for t in range(N):
+        x = 0.9 * x + p[1] * T[t]
+        if t % 10 == 0 and x > 0:
+            out.append(x)
+    return sum(out) + 1.0
+
+
 ONE_TURN = (
+    saved_data_too,
     saved,
     saved_burn,
     saved_peeled,
@@ -326,17 +338,6 @@ def saved_alias_list(p):
         if t % 10 == 0:
             out.append(x)
     return np.sum(np.array(out) ** 2)
-
-
-def saved_data_too(p):
-    x = p[0]
-    out = []
-
-    for t in range(N):
-        x = 0.9 * x + p[1] * T[t]
-        if t % 10 == 0 and x > 0:
-            out.append(x)
-    return sum(out) + 1.0
 
 
 def saved_twice_same(p):
@@ -465,7 +466,6 @@ ALL_TURNS = (
     saved_cols,
     saved_while_read,
     saved_alias_list,
-    saved_data_too,
     saved_twice_same,
     saved_k,
     saved_tuple,

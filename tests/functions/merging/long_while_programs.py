@@ -373,6 +373,16 @@ def asks_what_it_counts(p):
     return total
 
 
+def counts_and_skips(p):
+    total, k = 0.0, 0
+    for y in HEIGHTS:
+        if y > 0.0:
+            continue
+        k += 1
+        total += p[0] * y / k + p[1] ** 2
+    return total
+
+
 ONE_TURN = (
     counts_by_while, counts_before_it_computes, counts_in_the_middle, counts_down_by_while, counts_downwards_first, counts_by_two,
     writes_by_while, while_in_while, leaves, leaves_where_data_says, leaves_with_an_else, returns_from_it, the_turn_that_it_left_in,
@@ -380,7 +390,7 @@ ONE_TURN = (
     leaves_without_reading_its_counts, leaves_where_constants_say_so, skips_where_constants_say_so, goes_on_with_arrays, leaves_after_writing_rows, returns_an_array, takes_steps_of_time, takes_steps_up_to_the_end,
     counts_before_a_step_of_time, counts_by_a_variable, counts_beside_values, counts_two_things, counts_beside_positions,
     counts_backwards_beside_values, counts_steps_of_time, counts_until_it_leaves,
-    asks_what_it_counts,
+    asks_what_it_counts, counts_and_skips,
 )  # fmt: skip
 
 
@@ -515,16 +525,6 @@ def takes_steps_that_change(p):
     return state
 
 
-def counts_and_skips(p):
-    total, k = 0.0, 0
-    for y in HEIGHTS:
-        if y > 0.0:
-            continue
-        k += 1
-        total += p[0] * y / k + p[1] ** 2
-    return total
-
-
 def reads_a_list_that_it_counts_along(p):
     kept, k = [p[0]], 0
     for y in HEIGHTS:
@@ -635,7 +635,7 @@ def its_end_is_an_attribute(p):
 
 ALL_TURNS = (
     its_end_moves, its_end_is_an_entry, its_end_is_an_attribute, its_list_grows, leaves_out_the_counting, counts_by_what_it_reads, ends_at_a_float, fails_for_some_states,
-    counts_in_a_try, leaves_in_very_many_places, takes_steps_that_change, counts_and_skips, reads_a_list_that_it_counts_along,
+    counts_in_a_try, leaves_in_very_many_places, takes_steps_that_change, reads_a_list_that_it_counts_along,
 )  # fmt: skip
 
 

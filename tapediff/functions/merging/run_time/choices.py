@@ -18,6 +18,7 @@ from ....recording.choices import select
 from ....recording.recorder import current_recorder
 from ..plain_numbers import note_chosen
 from ..rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, Place, Refusing, is_large, is_small
+from .counting import as_float
 from .reductions import Element, among, extreme, total
 
 
@@ -104,6 +105,14 @@ class Choices(Refusing):
             found = self.choose(mark, place, self._condition(place, is_next), value, found, flags)
         return found
 
+    def extreme_of(self, function: Callable[..., Tree], place: Place, flags: int, values: Tree) -> Tree:
+        """max(values) or min(values), of a short list or tuple of numbers as those of the numbers."""
+        if type(values) not in (list, tuple) or not 0 < len(values) <= MOST_IN_LIST:
+            return function(values)
+        if not all(type(v) in PLAIN or (type(v) is TrackedArray and not v.shape) for v in values):
+            return function(values)
+        return self.extreme(function, place, flags, *values)
+
     def reduced(
         self, function: Callable[..., Tree], mark: int, place: Place, flags: int, elements: Sequence[Element], rest: Operand = None,
     ) -> Operand:  # fmt: skip
@@ -188,6 +197,8 @@ class Choices(Refusing):
             return yes, no
         yes, no = self.number(place, yes), self.number(place, no)
         if is_tracked(yes) and is_tracked(no):
+            if yes.dtype != no.dtype and flags & INTS_BESIDE_FLOATS:
+                yes, no = (as_float(side) if other.dtype == FLOAT64 else side for side, other in ((yes, no), (no, yes)))
             if yes.dtype != no.dtype or any(side._id in side._recorder.python_ints for side in (yes, no)):
                 raise self._refuse("numbers", place, f"one side gives {yes.type}, the other {no.type}")
             return yes, no
@@ -251,6 +262,9 @@ def _chain(operators: str, base: Operand, operands: Sequence[tuple[Operand, Oper
             base = OPERATORS[name](base, pair[side])
     return base
 
+
+# Of longer lists the largest number is found by guards.
+MOST_IN_LIST = 32
 
 DTYPES = (FLOAT64, INT64, BOOL)
 PLAIN = frozenset((float, int, bool, np.float64, np.int64, np.bool_))

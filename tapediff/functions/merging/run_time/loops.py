@@ -16,7 +16,7 @@ from ....recording.python_state.object_snapshot import LARGEST_COMPARED
 from ....recording.recorder import Recorder
 from ...captured.freeze import Frozen, freeze
 from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
-from ..plain_numbers import check_numbers, may_be_plain, note_plain
+from ..plain_numbers import bits_of, check_numbers, may_be_plain, note_plain
 from ..prepare.long_loops.which_loops import SHORTEST
 from ..regions.region_calls import RefusingAliases
 from ..rules import (
@@ -35,6 +35,7 @@ from ..rules import (
 from .array_copies import root_of
 from .carried_lists import CarriedLists
 from .choices import DTYPES
+from .counting import Counting
 from .entries import Over, counted, entries_of
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
@@ -163,13 +164,11 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             raise self._refuse("cost", place, f"it may end early, and has up to {known.length} turns")
         if entries is None or self._scan is None:
             return self._short_loop(place, values, turn, first, written, states)
-        if any(type(value) in (int, bool) and not is_data for value, is_data in zip(first, by_data)):
-            # What follows from it is known, turn by turn.
-            raise self._refuse("numbers", place, "a variable of the loop is an int or a bool of Python's")
         lists = CarriedLists(self._code, place, first)
-        start = tuple(self._first(place, value, flag) for value, flag in zip(lists.as_arrays(first), flags))
+        counting = Counting(self._code, place, first, flags, by_data, entries.length)
+        start = tuple(self._first(place, value, flag) for value, flag in zip(counting.as_floats(lists.as_arrays(first)), flags))
         frozen = freeze(turn)
-        captured = tuple(map(may_be_plain, frozen.tracked))
+        captured, bits = tuple(map(may_be_plain, frozen.tracked)), bits_of(frozen.tracked)
         unbound = [k for k, value in enumerate(first) if value is self.nothing]
         state_read = self._loop_state(place, (turn,), frozen)
         count_given, count = len(start), len(entries.arrays)
@@ -189,6 +188,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             recorder = items[0]._recorder
             for number, is_plain in zip(recorder.inputs[count_given + count :], captured):
                 recorder.plain_numbers[number] = is_plain
+            counting.note_turn(recorder, zip(recorder.inputs[count_given:], sizes), zip(recorder.inputs[count_given + count :], bits))
             given = lists.opened(_noted(carry, were), were)
             self.open_turns += 1
             try:
@@ -200,7 +200,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                 raise self._refuse("containers", place, "a turn changes what is outside of it")
             lists.check(given, after_turn)
             self.check_states(place, after_turn, states, kept)
-            found = tuple(self._carry(place, v, f) for v, f in zip(lists.as_arrays(after_turn), flags))
+            found = tuple(self._carry(place, v, f) for v, f in zip(counting.as_data(lists.as_arrays(after_turn)), flags))
+            counting.check(recorder, found)
             check_numbers(recorder)
             beyond = first_beyond(recorder, {k: size for k, size in zip(recorder.inputs[count_given:], sizes) if size is not None})
             if beyond is not None:
@@ -224,6 +225,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             except _OtherArrays as other:
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
         self._write(written, values, rows)
+        counting.note_results(start, found)
         result = lists.opened(_noted(found, after or were), after or were)
         changed = {k: first[k] for k in in_place if type(first[k]) is TrackedArray and first[k].shape}
         result = self._with_changes(place, first, result, changed, frozen.originals)

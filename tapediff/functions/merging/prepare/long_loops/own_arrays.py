@@ -32,7 +32,7 @@ def own_arrays(facts: Known, body: Sequence[ast.stmt]) -> Names:
         if isinstance(part, (ast.Assign, ast.AnnAssign)) and part.value is not None:
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
             for target, value in each_assigned(targets, part.value):
-                if not _is_made(facts, value):
+                if not is_made(facts, value):
                     others |= surely_assigned(target)
         elif isinstance(part, ast.For):
             others |= surely_assigned(part.target)
@@ -41,10 +41,10 @@ def own_arrays(facts: Known, body: Sequence[ast.stmt]) -> Names:
     return found - others | {name for name in assigned(body) if name.startswith(STATE)}
 
 
-def _is_made(facts: Known, value: ast.expr) -> bool:
+def is_made(facts: Known, value: ast.expr) -> bool:
     """Whether an expression surely gives something new, or a number."""
     if isinstance(value, ast.IfExp):
-        return _is_made(facts, value.body) and _is_made(facts, value.orelse)
+        return is_made(facts, value.body) and is_made(facts, value.orelse)
     if not isinstance(value, ast.Call):
         return isinstance(value, (ast.List, ast.ListComp, ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare))
     if is_call_of_run_time(value):

@@ -18,8 +18,8 @@ from ...rules import Known
 from ...variables import reads, surely_assigned
 from ..jumps import has_jump
 from ..source import NoSource, definition_of
-from .comprehensions import Comprehension
 from .counted_whiles import counted
+from .other_forms.comprehensions import Comprehension
 
 # Loops of fewer turns are recorded turn by turn, unless they are in a nest of loops that has very many turns in all.
 SHORTEST = 200

@@ -18,8 +18,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ...nodes import Transformer, assign, call, children, copied, load, near, walk
-from ...variables import blocks_of, surely_assigned
+from ....nodes import Transformer, assign, call, children, copied, load, near, walk
+from ....variables import blocks_of, surely_assigned
 
 Comprehension = ast.ListComp | ast.GeneratorExp
 

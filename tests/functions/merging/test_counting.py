@@ -1,0 +1,50 @@
+"""Turns of long loops may count with ints of Python's: one turn is recorded where floats are as good and exact, else all are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.ops.control.calls import LOOP
+from tapediff.recording import record
+from tapediff.targets.guarded import record_path
+
+from . import counting_programs as programs
+from .long_loops_agree import agree, name_of
+
+# At the last ones next to nothing is counted, or all.
+POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [-0.9, 0.95], [1e-3, 1.3], [6.0, -0.4]])
+
+
+@pytest.fixture(autouse=True)
+def short_recordings_are_long(monkeypatch):
+    monkeypatch.setattr(record, "LONG", 300)
+    monkeypatch.setattr(record_path, "LONG", 300)
+
+
+def loops_of(tape):
+    return [i for i in tape.instructions if i.op is LOOP]
+
+
+@pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)
+def test_one_turn_is_recorded_with_the_same_answers(f):
+    tape = td.record(f, POINTS[0])
+    assert loops_of(tape)
+    assert len(tape) < 60
+    agree(f, POINTS, tape, td.compile(f, POINTS[0]), td.GuardedTape(f))
+    agree(f, POINTS[::-1], td.GuardedTape(f))
+
+
+@pytest.mark.parametrize("f", programs.ALL_TURNS, ids=name_of)
+def test_all_turns_are_recorded_where_it_has_to_stay_an_int(f):
+    tape = td.record(f, POINTS[0])
+    assert not loops_of(tape)
+    np.testing.assert_allclose(tape(POINTS[0]), f(POINTS[0]), rtol=1e-11)
+    agree(f, POINTS[[0, 1, 0]], td.GuardedTape(f))
+
+
+@pytest.mark.parametrize("f", programs.OTHERS, ids=name_of)
+def test_others_have_the_same_answers_too(f):
+    agree(f, POINTS[:1], td.record(f, POINTS[0]), td.compile(f, POINTS[0]))
+    agree(f, POINTS[[0, 1, 2, 0]], td.GuardedTape(f))

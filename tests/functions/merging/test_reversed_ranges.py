@@ -1,0 +1,88 @@
+"""Long loops that go backwards over a range are such over a range: one turn is recorded, also where turns write and read entries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.ops.control.calls import LOOP
+from tapediff.recording import record
+from tapediff.targets.guarded import record_path
+
+from .long_loops_agree import agree, name_of
+
+TURNS = 300
+TIMES = np.random.default_rng(20261128).normal(size=TURNS)
+POINTS = np.array([[0.4, 0.8], [0.9, 0.3], [-1.4, 0.95]])
+
+
+@pytest.fixture(autouse=True)
+def short_recordings_are_long(monkeypatch):
+    monkeypatch.setattr(record, "LONG", 300)
+    monkeypatch.setattr(record_path, "LONG", 300)
+
+
+def writes_what_data_decides(p):
+    g = np.zeros(TURNS + 1)
+    for t in reversed(range(TURNS)):
+        g[t] = TIMES[t] * p[0] + p[1] * 0.9 * g[t + 1] if g[t + 1] < 0.4 else TIMES[t] * p[1]
+    return g[0] + g.mean()
+
+
+def between_two_ends(p):
+    g, first = np.zeros(len(TIMES)), 3
+    for t in reversed(range(first, len(TIMES) - 1)):
+        g[t] = TIMES[t] * p[0] + p[1] * 0.5 * g[t + 1]
+    return g @ g + t * p[0] + g[first]
+
+
+def keeps_its_number(p):
+    last, total = 0, 0.0
+    for t in reversed(range(TURNS)):
+        if TIMES[t] > 0.5 * p[0]:
+            last = t
+        total += p[1] * TIMES[t] * p[0]
+    return total + last * p[1]
+
+
+@pytest.mark.parametrize("f", [writes_what_data_decides, between_two_ends, keeps_its_number], ids=name_of)
+def test_one_turn_is_recorded_with_the_same_answers(f):
+    tape = td.record(f, POINTS[0])
+    assert any(i.op is LOOP for i in tape.instructions)
+    assert len(tape) < 40
+    agree(f, POINTS, tape, td.compile(f, POINTS[0]), td.GuardedTape(f))
+
+
+def without_turns(p):
+    g, count = np.zeros(TURNS), 0
+    for t in range(TURNS):
+        g[t] = TIMES[t] * p[0] * p[1] + np.sin(p[0])
+        for u in reversed(range(5, 3)):
+            g[u] += p[0]
+            count += 1
+    for t in reversed(range(0)):
+        g[t] = 0.0
+    return g.sum() + count
+
+
+class Backwards:
+    """A range of which the ends are asked for one after the other."""
+
+    def __init__(self):
+        self.asked = []
+
+    def end(self, value):
+        self.asked.append(value)
+        return value
+
+    def __call__(self, p):
+        total, self.asked = 0.0, []
+        for t in reversed(range(self.end(0), self.end(TURNS))):
+            total = 0.9 * total + np.sin(TIMES[t] * p[0]) * p[1]
+        return total * (2.0 if self.asked == [0, TURNS] else 3.0)
+
+
+@pytest.mark.parametrize("f", [without_turns, Backwards()], ids=name_of)
+def test_other_ranges_have_the_same_answers(f):
+    agree(f, POINTS, td.record(f, POINTS[0]), td.compile(f, POINTS[0]), td.GuardedTape(f))
