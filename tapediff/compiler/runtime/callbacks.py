@@ -36,6 +36,7 @@ from .python_api import (
     SET_TRACEBACK,
     THREAD_IDENT,
 )
+from .thread_pool import is_of_pool, pool_address
 
 
 def take_pending() -> BaseException | None:
@@ -73,7 +74,7 @@ def callback_address(function: Callable[..., int], signature: tuple[str, ...], r
     # Held first: native code does not.
     held = toolchain.once(("callback", name), lambda: function)
     objects = {"function": held, "pending": toolchain.pending, "outermost": toolchain.outermost}
-    addresses = {f"tapediff_object_{key}": id(each) for key, each in objects.items()}
+    addresses = {f"tapediff_object_{key}": id(each) for key, each in objects.items()} | pool_address()
     return SharedFunction(name, lambda: _text(name, signature, result), lambda: addresses).address
 
 
@@ -106,14 +107,15 @@ def _text(name: str, signature: tuple[str, ...], result: str) -> str:
 
 
 def _keep_exception(f: Function, thread: Value) -> None:
-    """Keep the exception for this thread, with its traceback."""
+    """Keep the exception for this thread, with its traceback. Nobody takes those of the pool's threads: the loop is run again instead."""
     type_, raised, traceback = f.variable(PTR), f.variable(PTR), f.variable(PTR)
     addresses = (type_.address, raised.address, traceback.address)
     f.call(FETCH_ERROR, *addresses)
     f.call(NORMALIZE_EXCEPTION, *addresses)
     with f.if_(~traceback.value.is_null()):
         f.call(SET_TRACEBACK, raised.value, traceback.value)
-    f.call(SET_ITEM, f.external("tapediff_object_pending"), thread, raised.value)
+    with f.if_(~is_of_pool(f, f.call(THREAD_IDENT))):
+        f.call(SET_ITEM, f.external("tapediff_object_pending"), thread, raised.value)
     for each in (type_, raised, traceback):
         f.call(RELEASE_OBJECT, each.value)
 

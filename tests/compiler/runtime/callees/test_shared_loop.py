@@ -11,6 +11,7 @@ import pytest
 
 import tapediff as td
 from tapediff.compiler.codegen.callees import loop_of_callee
+from tapediff.compiler.jit.toolchain import toolchain
 from tapediff.compiler.runtime.callees.shared_loop import RUN_SHARED
 from tapediff.transforms.lanes import rows_in_blocks
 
@@ -88,6 +89,7 @@ def test_an_error_in_one_iteration_is_the_functions():
         with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
             td.value_and_gradient(compiled, bad)
     assert answers(compiled) == expected
+    assert not toolchain.pending
 
 
 def test_calls_of_several_threads_at_once():
