@@ -18,7 +18,7 @@ from .row_axes import body_of
 
 
 def with_rows(tape: Tape, rows: int, wanted: int) -> Tape:
-    """The tape of `wanted` rows; all constants with rows are to have one value throughout (see constants_lifted)."""
+    """The tape of `wanted` rows. Constants with rows have one value throughout: the others are lifted out of it, see constants_lifted."""
     made = Rewriter(tape)
     for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
         operands = tuple([made.number[i] for i in inputs])
@@ -77,10 +77,7 @@ def _regions(regions: Sequence[Region], rows: int, wanted: int) -> Regions:
 
 def is_filled(array: np.ndarray) -> bool:
     """Whether all entries have the same bits."""
-    first = np.ascontiguousarray(array.flat[:1])
-    if array.flat[0] != first[0] or array[(0,) * array.ndim] != array[(-1,) * array.ndim]:
-        return False
-    bits = np.ascontiguousarray(array).reshape(-1).view(np.uint8 if array.dtype.itemsize == 1 else f"u{array.dtype.itemsize}")
+    bits = np.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}")
     return bool((bits == bits[0]).all())
 
 

@@ -16,12 +16,12 @@ first. Each row is computed by the same operations; sums over rows are added up 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, TupleType, ValueType, item_types
+from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Primitive, TupleType, ValueType, item_types
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
@@ -39,7 +39,7 @@ from .row_axes import PART, RULES, SAME, Kind, RowsMeet, axis_of_rows, body_of, 
 FEWEST_ROWS, FEWEST_TURNS = 512, 8
 
 # What the loops of all rows have to take at least: more than a second-level cache. Four programs of 1,000 to 2,000 rows took 0.7 to 1.0 of
-# the time with 2 to 6 MB, of 20,000 rows 0.4 to 0.6.
+# the time with 2 to 6 MB, of 20,000 rows 0.4 to 0.65.
 LEAST_BYTES = 1 << 20
 
 # What turns hand on is read and written by each; it counts for so much.
@@ -114,6 +114,7 @@ def _stages(tape: Tape, rows: int) -> _Stages:
         found.stage.append(stage)
         found.apart.append(is_apart)
         found.kinds.append(kind)
+    # Guards stay before the blocks. Kernels that share one compute what it looks at alike, and a gradient has other blocks than a value.
     if any(stage > 0 and not is_apart and not _may_be_late(instruction)
            for stage, is_apart, instruction in zip(found.stage, found.apart, tape.instructions)):  # fmt: skip
         return found
@@ -137,7 +138,7 @@ def _stage(found: _Stages, number: int, instruction: Instruction) -> tuple[int, 
         except RowsMeet:
             continue
         inside = [found.apart[i] and found.stage[i] == stage for i in inputs]
-        if _is_for_blocks(op is LOOP, op is GET, [*_all(kind)], [*kinds.values()], inside):
+        if _is_for_blocks(op, _all(kind), kinds.values(), inside):
             return stage, True, kind
     return max((found.stage[i] + int(found.apart[i]) for i in inputs), default=0), False, SAME
 
@@ -152,12 +153,11 @@ def _all(kind: Kind) -> Sequence[int]:
     return kind if isinstance(kind, tuple) else (kind,)
 
 
-def _is_for_blocks(is_loop: bool, is_get: bool, results: Sequence[int], kinds: Sequence[Kind], inside: Sequence[bool]) -> bool:
+def _is_for_blocks(op: Primitive, results: Sequence[int], kinds: Iterable[Kind], inside: Sequence[bool]) -> bool:
     """Whether a value that keeps rows apart is to be computed in the blocks: if it has rows, or is made of what is in them."""
-    has_rows = any(kind >= 0 for given in [tuple(results), *map(_all, kinds)] for kind in given)
-    if is_get or is_loop or has_rows:
-        return has_rows or (is_get and inside[0])
-    return PART not in results and any(inside)
+    if any(kind >= 0 for given in (results, *map(_all, kinds)) for kind in given):
+        return True
+    return any(inside) and op is not LOOP and (op is GET or PART not in results)
 
 
 def _may_be_late(instruction: Instruction) -> bool:
