@@ -11,7 +11,7 @@ from ..arrays.shape import reshape
 from ..declaration.op import Op
 from .linear_algebra import LU_FACTOR, LU_SOLVE, TRIANGULAR_SOLVE
 from .products import MATMUL
-from .repeated_values import rounding_of, slope_of_pair
+from .repeated_values import rounding_of, slope_of_pair, values_pullback
 from .stacks import STACKED, for_each, over_stacks, turned
 
 
@@ -71,20 +71,13 @@ def _pulled_back(bar: Operand, z: Operand, x: Operand) -> Operand:
     return SINGULAR_VALUES_PULLBACK(MATMUL(u * bar[..., None, :], v), x, z, bar)
 
 
-# As of eigenvalues: by way of the vectors the derivative would be lost where values are repeated.
-SINGULAR_VALUES_PULLBACK = Op(
-    "singular_values_pullback",
-    evaluate=lambda value, x, z, bar: value,
-    infer=lambda value, x, z, bar: value,
-    vjp=(None, _values_matrix_rule, None, _values_bar_rule),
-    lower=lambda low, i: low.reshape(i),
-    batching=STACKED,
-    lapack=True,
-    examples=lambda rng: [
+SINGULAR_VALUES_PULLBACK = values_pullback(
+    "singular_values_pullback", _values_matrix_rule, _values_bar_rule,
+    lambda rng: [
         (lambda a, b: _pulled_back(b, SVD(a), a), (_separated(rng, *shape), rng.normal(size=(*shape[:-2], min(shape[-2:])))))
         for shape in ((1, 1), (3, 3), (4, 2), (2, 5), (2, 3, 3))
     ],
-)
+)  # fmt: skip
 
 
 def _svd_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
@@ -326,19 +319,13 @@ def _eig_pulled_back(bar: Operand, z: Operand, x: Operand) -> Operand:
     return EIG_VALUES_PULLBACK(value, x, z, bar)
 
 
-EIG_VALUES_PULLBACK = Op(
-    "eig_values_pullback",
-    evaluate=lambda value, x, z, bar: value,
-    infer=lambda value, x, z, bar: value,
-    vjp=(None, _eig_values_matrix_rule, None, _eig_values_bar_rule),
-    lower=lambda low, i: low.reshape(i),
-    batching=STACKED,
-    lapack=True,
-    examples=lambda rng: [
+EIG_VALUES_PULLBACK = values_pullback(
+    "eig_values_pullback", _eig_values_matrix_rule, _eig_values_bar_rule,
+    lambda rng: [
         (lambda a, b: _eig_pulled_back(b, EIG(a), a), (_with_real_values(rng, *shape), rng.normal(size=shape[:-1])))
         for shape in ((1, 1), (3, 3), (2, 3, 3))
     ],
-)
+)  # fmt: skip
 
 
 def _eig_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:

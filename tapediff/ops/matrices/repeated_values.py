@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...ir.instruction import Operand
-from .stacks import for_each
+from ..declaration.op import Op
+from .stacks import STACKED, for_each
 
 
 def rounding_of(values: Operand, like: Operand) -> Operand:
@@ -23,3 +26,26 @@ def slope_of_pair(difference: Operand, gap: Operand, is_repeated: Operand, withi
     is_turned = np.absolute(within) > 4.0 * within.shape[-1] * np.finfo(within.dtype).eps * size
     quotient = within * difference / np.where(is_repeated, 1.0, gap)
     return np.where(is_repeated, np.where(is_turned, np.nan, 0.0), quotient)
+
+
+def values_pullback(
+    name: str, matrix_rule: Callable[..., Operand], bar_rule: Callable[..., Operand], examples: Callable[..., Operand],
+    params: tuple[str, ...] = (),
+) -> Op:  # fmt: skip
+    """An op that gives the cotangent of a matrix which comes of its eigenvalues or singular values: the first of its operands, before
+    the matrix, its factors and the cotangent of the values.
+
+    By way of the vectors, of which it is computed, the derivative would be lost where values are repeated and their cotangents zero, or
+    equal; the rules give it of the matrix as a whole, and of the cotangent of the values.
+    """
+    return Op(
+        name,
+        evaluate=lambda value, *_, **__: value,
+        infer=lambda value, *_, **__: value,
+        vjp=(None, matrix_rule, None, bar_rule),
+        params=params,
+        lower=lambda low, i: low.reshape(i),
+        batching=STACKED,
+        lapack=True,
+        examples=examples,
+    )

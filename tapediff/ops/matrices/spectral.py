@@ -8,7 +8,7 @@ from ...ir.instruction import Operand, ValueType, is_tracked
 from ..declaration.op import Op
 from .linear_algebra import LU_FACTOR, LU_SOLVE, attempted, require
 from .products import MATMUL
-from .repeated_values import rounding_of, slope_of_pair
+from .repeated_values import rounding_of, slope_of_pair, values_pullback
 from .stacks import STACKED, for_each, over_stacks, turned
 
 # Rows, and columns, after and before each of three.
@@ -35,23 +35,15 @@ def _values_bar_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: 
     return np.sum(MATMUL(vectors, w_bar) * vectors, axis=-1)
 
 
-# The cotangent of a symmetric matrix that comes from its eigenvalues, with the derivative in the matrix as a whole: by way of the vectors
-# it would be lost where the eigenvalues are repeated and the cotangents of both are zero, or equal.
-VALUES_PULLBACK = Op(
-    "values_pullback",
-    evaluate=lambda value, x, z, bar, lower: value,
-    infer=lambda value, x, z, bar, lower: value,
-    vjp=(None, _values_matrix_rule, None, _values_bar_rule),
-    params=("lower",),
-    lower=lambda low, i: low.reshape(i),
-    batching=STACKED,
-    lapack=True,
-    examples=lambda rng: [
+VALUES_PULLBACK = values_pullback(
+    "values_pullback", _values_matrix_rule, _values_bar_rule,
+    lambda rng: [
         (lambda a, b, t=lower: values_pulled_back(b, EIGH(a, lower=t), a, t), (_separated(rng, n), rng.normal(size=n)))
         for n in (1, 2, 4)
         for lower in (True, False)
     ],
-)
+    ("lower",),
+)  # fmt: skip
 
 
 def values_pulled_back(bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:

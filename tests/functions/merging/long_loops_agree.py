@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 import tapediff as td
+from tapediff.ops.control.calls import LOOP
 
 
 def name_of(f):
     return getattr(f, "__name__", type(f).__name__)
+
+
+def loops_of(tape):
+    return [i for i in tape.instructions if i.op is LOOP]
 
 
 def differences(f, x):

@@ -6,24 +6,13 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.ops.control.calls import LOOP
-from tapediff.recording import record
-from tapediff.targets.guarded import record_path
 
 from . import container_state_programs as programs
-from .long_loops_agree import agree, name_of
+from .long_loops_agree import agree, loops_of, name_of
+
+pytestmark = pytest.mark.usefixtures("short_recordings_are_long")
 
 POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.95], [0.23, 1.27]])
-
-
-@pytest.fixture(autouse=True)
-def short_recordings_are_long(monkeypatch):
-    monkeypatch.setattr(record, "LONG", 300)
-    monkeypatch.setattr(record_path, "LONG", 300)
-
-
-def loops_of(tape):
-    return [i for i in tape.instructions if i.op is LOOP]
 
 
 @pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)

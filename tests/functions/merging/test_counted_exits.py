@@ -7,19 +7,13 @@ import pytest
 
 import tapediff as td
 from tapediff.ops.control.calls import LOOP
-from tapediff.recording import record
-from tapediff.targets.guarded import record_path
 
 from . import counted_exit_programs as programs
 from .long_loops_agree import agree, name_of
 
+pytestmark = pytest.mark.usefixtures("short_recordings_are_long")
+
 POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.95], [0.2, 1.3]])
-
-
-@pytest.fixture(autouse=True)
-def short_recordings_are_long(monkeypatch):
-    monkeypatch.setattr(record, "LONG", 300)
-    monkeypatch.setattr(record_path, "LONG", 300)
 
 
 @pytest.mark.parametrize("f", programs.MAY_END_EARLY, ids=name_of)

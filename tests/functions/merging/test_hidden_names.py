@@ -6,19 +6,13 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.recording import record
-from tapediff.targets.guarded import record_path
 
 from . import hidden_programs as programs
 from .long_loops_agree import agree, name_of
 
+pytestmark = pytest.mark.usefixtures("short_recordings_are_long")
+
 POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.95]])
-
-
-@pytest.fixture(autouse=True)
-def short_recordings_are_long(monkeypatch):
-    monkeypatch.setattr(record, "LONG", 300)
-    monkeypatch.setattr(record_path, "LONG", 300)
 
 
 @pytest.mark.parametrize("f", programs.ALL, ids=name_of)

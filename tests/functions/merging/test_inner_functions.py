@@ -7,20 +7,14 @@ import pytest
 
 import tapediff as td
 from tapediff.ops.control.calls import LOOP
-from tapediff.recording import record
-from tapediff.targets.guarded import record_path
 
 from .long_loops_agree import agree, name_of
+
+pytestmark = pytest.mark.usefixtures("short_recordings_are_long")
 
 TURNS = 300
 TIMES = np.random.default_rng(20261131).normal(size=TURNS)
 POINTS = np.array([[0.4, 0.8], [0.9, 0.3], [-1.4, 0.95]])
-
-
-@pytest.fixture(autouse=True)
-def short_recordings_are_long(monkeypatch):
-    monkeypatch.setattr(record, "LONG", 300)
-    monkeypatch.setattr(record_path, "LONG", 300)
 
 
 def a_step(p):

@@ -8,7 +8,6 @@ import pytest
 import tapediff as td
 from tapediff.functions.merging.run_time.entries import Over, entries_of
 from tapediff.ops.arrays.indexing import INDEX
-from tapediff.ops.control.calls import LOOP
 from tapediff.recording import record
 from tapediff.targets.guarded import merging, record_path
 from tapediff.targets.tapes.long_loops import LongLoops
@@ -18,7 +17,7 @@ from . import long_loop_programs as programs
 from . import long_while_programs as whiles
 from . import numbered_turn_programs as numbered
 from . import window_programs as windows
-from .long_loops_agree import agree, differences, name_of
+from .long_loops_agree import agree, differences, loops_of, name_of
 
 POINTS = np.array([[0.3, 0.7], [-0.4, 1.1], [0.9, -0.2]])
 
@@ -27,10 +26,6 @@ POINTS = np.array([[0.3, 0.7], [-0.4, 1.1], [0.9, -0.2]])
 def short_recordings_are_long(monkeypatch):
     monkeypatch.setattr(record, "LONG", 500)
     monkeypatch.setattr(record_path, "LONG", 500)
-
-
-def loops_of(tape):
-    return [i for i in tape.instructions if i.op is LOOP]
 
 
 @pytest.mark.parametrize("f", programs.ONE_TURN + whiles.ONE_TURN + windows.ONE_TURN + numbered.ONE_TURN + branches.ONE_TURN, ids=name_of)

@@ -10,8 +10,6 @@ import pytest
 
 import tapediff as td
 from tapediff.ops.control.calls import LOOP
-from tapediff.recording import record
-from tapediff.targets.guarded import record_path
 
 from . import exchange_programs as exchanges
 from . import shown_state_programs as shown
@@ -19,12 +17,6 @@ from . import state_array_programs as programs
 from .long_loops_agree import agree, name_of
 
 POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.95]])
-
-
-@pytest.fixture(autouse=True)
-def short_recordings_are_long(monkeypatch):
-    monkeypatch.setattr(record, "LONG", 300)
-    monkeypatch.setattr(record_path, "LONG", 300)
 
 
 @pytest.mark.parametrize("f", programs.ONE_TURN + exchanges.ONE_TURN + shown.ONE_TURN, ids=name_of)
@@ -50,6 +42,8 @@ FIRST_OF_A_PROCESS = """
 import numpy as np
 import tapediff as td
 from tapediff.recording import record
+
+pytestmark = pytest.mark.usefixtures("short_recordings_are_long")
 
 record.LONG = 300
 

@@ -9,21 +9,15 @@ import pytest
 
 import tapediff as td
 from tapediff.ops.control.calls import LOOP
-from tapediff.recording import record
-from tapediff.targets.guarded import record_path
 
 from .long_loops_agree import agree, name_of
+
+pytestmark = pytest.mark.usefixtures("short_recordings_are_long")
 
 TURNS = 300
 TIMES = np.random.default_rng(20261132).normal(size=TURNS)
 SOME = np.where(np.arange(TURNS) % 7 == 0, np.nan, TIMES)
 POINTS = np.array([[0.9, 0.8], [0.3, 0.3], [-1.4, 0.95], [0.01, 1.5]])
-
-
-@pytest.fixture(autouse=True)
-def short_recordings_are_long(monkeypatch):
-    monkeypatch.setattr(record, "LONG", 300)
-    monkeypatch.setattr(record_path, "LONG", 300)
 
 
 def logarithms(p):

@@ -1,0 +1,12 @@
+"""What tests of long loops share: loops that are long enough after a few hundred operations, which leaves tests short."""
+
+import pytest
+
+from tapediff.recording import record
+from tapediff.targets.guarded import record_path
+
+
+@pytest.fixture
+def short_recordings_are_long(monkeypatch):
+    monkeypatch.setattr(record, "LONG", 300)
+    monkeypatch.setattr(record_path, "LONG", 300)
