@@ -16,6 +16,8 @@ from . import shown_state_programs as shown
 from . import state_array_programs as programs
 from .long_loops_agree import agree, name_of
 
+pytestmark = pytest.mark.usefixtures("short_recordings_are_long")
+
 POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.95]])
 
 
@@ -42,8 +44,6 @@ FIRST_OF_A_PROCESS = """
 import numpy as np
 import tapediff as td
 from tapediff.recording import record
-
-pytestmark = pytest.mark.usefixtures("short_recordings_are_long")
 
 record.LONG = 300
 

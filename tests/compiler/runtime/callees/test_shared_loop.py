@@ -115,7 +115,11 @@ def test_what_calls_python_is_not_shared():
     sine = td.primitive(lambda x: (np.sin(x), x), lambda x, bar: bar * np.cos(x))
 
     def f(p):
-        _, sums = td.scan(lambda _, ys: (None, np.sum(np.linalg.cholesky(np.eye(3) + sine(p[0]) ** 2 * ys[:3].T @ ys[:3]))), None, SERIES)
+        def one(_, ys):
+            m, _ = td.scan(lambda m, y: (sine(m * p[0]) + y, None), p[1] * np.ones(3), ys)
+            return None, np.sum(m)
+
+        _, sums = td.scan(one, None, SERIES)
         return np.sum(sums)
 
     compiled = td.compile(f, POINTS[0], threads=2)
