@@ -28,6 +28,10 @@ def blocks_of(f, x=POINTS[0]):
     return [i.params[1].length for i in made.instructions if i.op is LOOP and i.params[1].carries == 0]
 
 
+def turns_of_loops(f):
+    return [i.params[1].length for i in gradient_tape(td.record(f, POINTS[0]), (0,)).instructions if i.op is LOOP]
+
+
 def require_same(f, points=POINTS):
     """Values and gradients of the kernel, of the tape, and of the kernel without blocks; and values of the function."""
     tape = td.record(f, points[0])
@@ -174,6 +178,7 @@ def test_answers_and_that_there_are_blocks(f):
 @pytest.mark.parametrize("f", [sums_between, clocks_that_are_read])
 def test_what_the_reverse_pass_needs_of_all_rows(f):
     """Two loops over blocks would save nothing: what one hands to the other goes through memory."""
+    assert turns_of_loops(f) == [TURNS, TURNS]
     assert not blocks_of(f)
     require_same(f)
 
@@ -215,19 +220,17 @@ def test_products_with_hessians_and_jacobians():
 
 
 def rows_that_meet():
-    n = ROWS
-    z = shocks()
-    mixing = 0.02 * RNG.normal(size=(n, n))
+    mixing = 0.02 * RNG.normal(size=(ROWS, ROWS))
     steps = {
-        "neighbours": lambda x, t, p: x + 0.1 * p[0] * (np.roll(x, 1) - x),
-        "parts": lambda x, t, p: np.concatenate([x[1:], x[:1]]) * p[0],
-        "sorted": lambda x, t, p: np.sort(x) * p[0] + 0.1 * z[t],
-        "products": lambda x, t, p: mixing @ x + p[0],
-        "means": lambda x, t, p: x - 0.1 * p[0] * np.mean(x),
-        "largest": lambda x, t, p: x / np.max(x) * p[0],
-        "sums so far": lambda x, t, p: np.cumsum(x) * 0.1 * p[0],
-        "backwards": lambda x, t, p: x[::-1] * p[0],
-        "one row": lambda x, t, p: x * 0.9 + 0.1 * p[0] * x[3],
+        "neighbours": lambda x, z, p: x + 0.1 * p[0] * (np.roll(x, 1) - x),
+        "parts": lambda x, z, p: np.concatenate([x[1:], x[:1]]) * p[0],
+        "sorted": lambda x, z, p: np.sort(x) * p[0] + 0.1 * z,
+        "products": lambda x, z, p: mixing @ x + p[0],
+        "means": lambda x, z, p: x - 0.1 * p[0] * np.mean(x),
+        "largest": lambda x, z, p: x / np.max(x) * p[0],
+        "sums so far": lambda x, z, p: np.cumsum(x) * 0.1 * p[0],
+        "backwards": lambda x, z, p: x[::-1] * p[0],
+        "one row": lambda x, z, p: x * 0.9 + 0.1 * p[0] * x[3],
     }
     return [pytest.param(step, id=name) for name, step in steps.items()]
 
@@ -235,11 +238,10 @@ def rows_that_meet():
 @pytest.mark.parametrize("step", rows_that_meet())
 def test_rows_that_are_not_independent(step):
     def f(p):
-        x = p[0] * np.linspace(1.0, 2.0, ROWS)
-        for t in range(TURNS):
-            x = step(x, t, p)
+        x, _ = td.scan(lambda x, z: (step(x, z, p), None), p[0] * np.linspace(1.0, 2.0, ROWS), shocks())
         return np.sum(x**2)
 
+    assert turns_of_loops(f) == [TURNS, TURNS]
     assert not blocks_of(f)
     require_same(f)
 
@@ -249,9 +251,10 @@ def test_as_many_turns_as_rows():
     z = np.random.default_rng(5).normal(size=(ROWS, ROWS))
 
     def f(p):
-        x, _ = td.scan(lambda x, z: (x * (1.0 + 0.1 * p[0] * z), None), p[1] * np.ones(ROWS), z)
+        x, _ = td.scan(lambda x, z: (np.sin(x + 0.1 * p[0] * z), None), p[1] * np.ones(ROWS), z)
         return np.sum(x)
 
+    assert turns_of_loops(f) == [ROWS, ROWS]
     assert not blocks_of(f)
     require_same(f)
 
@@ -297,7 +300,7 @@ def test_guards_come_first():
             x = x * (1.0 + 0.1 * p[1] * z)
         return np.sum(x**2)
 
-    assert not blocks_of(after)
+    assert turns_of_loops(after) and not blocks_of(after)
     guarded = td.GuardedTape(lambda p: before(p) if p[0] > 0.8 else 2.0 * before(p))
     for p in (*POINTS, 0.1 * POINTS[0]):
         expected = before(p) if p[0] > 0.8 else 2.0 * before(p)
