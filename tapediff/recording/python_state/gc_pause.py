@@ -7,57 +7,73 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from ...base.current_recording import CURRENT
 from ...base.operating_system import at_fork
 from .process_state import process
 
 T = TypeVar("T")
 
 # A recording makes several tuples for an operation, which stay, so that looking through the new ones finds nothing. At Python's own
-# threshold of 700 that took a third of the time, at this one a twentieth; garbage of user code is still found.
-FEW_OBJECTS = 50_000
+# threshold of 700 that took a third of the time, at this one a twentieth; garbage of user code is still found. Not a round number, so
+# that no one else has set it.
+FEW_OBJECTS = 50_021
+# Compiling makes 100,000s of tuples and no cycles, and collecting takes a fifth of it.
+MANY_OBJECTS = (1 << 30) + 21
 
 
 def without_collections(function: Callable[[], T]) -> T:
-    """Call a function with the collector paused: compiling makes 100,000s of tuples and no cycles, and collecting takes a fifth of it."""
-    was_enabled = gc.isenabled()
+    """Call a function that compiles, with the collector paused."""
     pause = object()
     try:
         try:
-            process.collector_pauses[pause] = threading.get_ident(), was_enabled
-            gc.disable()
+            process.collector_pauses[pause] = threading.get_ident()
+            _raise_threshold(MANY_OBJECTS)
             return function()
         finally:
-            process.collector_pauses.pop(pause, None)
-            if was_enabled:
-                gc.enable()
+            _pause_ends(pause)
     finally:
-        process.collector_pauses.pop(pause, None)
-        if was_enabled:
-            gc.enable()
+        _pause_ends(pause)
 
 
 def recording_begins() -> None:
     """Look for garbage less often until the last recording of any thread has ended."""
-    threshold = gc.get_threshold()
-    if process.collector_threshold is None and 0 < threshold[0] < FEW_OBJECTS:
-        process.collector_threshold = threshold
-        gc.set_threshold(FEW_OBJECTS, *threshold[1:])
+    _raise_threshold(FEW_OBJECTS)
 
 
 def recording_ends() -> None:
+    if not process.recordings and not process.collector_pauses:
+        _lower_threshold()
+
+
+# Threads may do these at the same time. Who raises the threshold is in `process` before, and lowers it at the end unless another is there
+# who will. What another thread meanwhile reads is then at worst too low a threshold, which costs time only.
+
+
+def _raise_threshold(to: int) -> None:
+    threshold = gc.get_threshold()
+    if 0 < threshold[0] < to:
+        if threshold[0] != FEW_OBJECTS:
+            process.collector_threshold = threshold
+        gc.set_threshold(to, *threshold[1:])
+
+
+def _lower_threshold() -> None:
     before = process.collector_threshold
-    if not process.recordings and before is not None:
-        # Unless user code has set one of its own.
-        if gc.get_threshold()[0] == FEW_OBJECTS:
-            gc.set_threshold(*before)
-        process.collector_threshold = None
+    # Unless user code has set one of its own.
+    if before is not None and gc.get_threshold()[0] in (FEW_OBJECTS, MANY_OBJECTS):
+        gc.set_threshold(*before)
+
+
+def _pause_ends(pause: object) -> None:
+    process.collector_pauses.pop(pause, None)
+    if not process.collector_pauses:
+        _lower_threshold()
+        if CURRENT.get() is not None:
+            _raise_threshold(FEW_OBJECTS)
 
 
 def _in_child() -> None:
-    paused = process.collector_pauses
     process.forget_other_threads()
-    if paused and not process.collector_pauses and any(was_enabled for _, was_enabled in paused.values()):
-        gc.enable()
     recording_ends()
 
 

@@ -19,8 +19,8 @@ class ProcessState:
 
     Attributes:
         recordings: under way, in all threads.
-        collector_threshold: the garbage collector's before the first of these; None if there is none or it was left alone.
-        collector_pauses: who does without collections now: the thread, and whether there were any before.
+        collector_threshold: the garbage collector's, as user code set it; None until a recording or compilation has raised it.
+        collector_pauses: the compilations under way that do without collections, and the thread of each.
         warnings_of_draws: how many there were.
         generator_readers: how to read the states of the generators without a name, once there are any: they live as long as the process.
         names_in_code: the names in functions, by the id of the code; code objects are hashed by content, slowly. The latest are kept.
@@ -34,7 +34,7 @@ class ProcessState:
     def __init__(self) -> None:
         self.recordings: set[object] = set()
         self.collector_threshold: tuple[int, int, int] | None = None
-        self.collector_pauses: dict[object, tuple[int, bool]] = {}
+        self.collector_pauses: dict[object, int] = {}
         self.warnings_of_draws = 0
         self.generator_readers: dict[int, Callable[[], object]] = {}
         self.names_in_code: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
@@ -47,7 +47,7 @@ class ProcessState:
             recorder = recorder.outer
         self.recordings.intersection_update(own)
         thread = threading.get_ident()
-        self.collector_pauses = {key: pause for key, pause in self.collector_pauses.items() if pause[0] == thread}
+        self.collector_pauses = {key: own_thread for key, own_thread in self.collector_pauses.items() if own_thread == thread}
 
 
 process = ProcessState()

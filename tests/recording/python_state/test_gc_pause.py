@@ -1,13 +1,15 @@
 """The garbage collector while tapes are recorded and compiled: seldom, and as before afterwards."""
 
 import gc
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.recording.python_state.gc_pause import FEW_OBJECTS
+from tapediff.recording.python_state import gc_pause
+from tapediff.recording.python_state.gc_pause import FEW_OBJECTS, MANY_OBJECTS
 
 
 @pytest.fixture(autouse=True)
@@ -54,16 +56,72 @@ def test_only_the_outermost_recording_brings_the_threshold_back():
     assert gc.get_threshold() == (700, 10, 10)
 
 
-def test_recordings_in_several_threads_leave_the_threshold_as_it_was():
+@pytest.fixture
+def often_switched():
+    """Threads take turns after every few steps."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def record():
+    td.record(lambda x: np.sum(np.sin(x)), np.ones(3))
+
+
+def pause():
+    gc_pause.without_collections(lambda: None)
+
+
+def record_and_pause():
+    td.record(lambda x: [gc_pause.without_collections(lambda: None), np.sum(x)][1], np.ones(3))
+
+
+@pytest.mark.parametrize("steps", [[record], [pause], [record, pause, record_and_pause]])
+def test_what_several_threads_do_leaves_the_threshold_as_it_was(steps, often_switched):
     def work():
-        for _ in range(50):
-            td.record(lambda x: np.sum(np.sin(x)), np.ones(3))
+        for k in range(600 // len(steps)):
+            for step in steps if k % 2 else steps[::-1]:
+                step()
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    assert gc.get_threshold() == (700, 10, 10)
+    assert gc.isenabled()
+
+
+def test_the_collector_rests_while_a_kernel_is_compiled_also_within_a_recording():
+    found = []
+
+    def compiles():
+        found.append(gc.get_threshold()[0])
+
+    def f(x):
+        gc_pause.without_collections(compiles)
+        found.append(gc.get_threshold()[0])
+        return np.sum(x)
+
+    gc_pause.without_collections(compiles)
+    found.append(gc.get_threshold()[0])
+    td.record(f, np.ones(3))
+    assert found == [MANY_OBJECTS, 700, MANY_OBJECTS, FEW_OBJECTS]
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_a_threshold_from_within_a_recording_does_not_stay_beyond_the_next():
+    """Code that keeps the threshold, and puts it back later, means the user's."""
+    kept = []
+
+    def f(x):
+        kept.append(gc.get_threshold())
+        return np.sum(x)
+
+    td.record(f, np.ones(3))
+    gc.set_threshold(*kept[0])
+    record()
     assert gc.get_threshold() == (700, 10, 10)
 
 
