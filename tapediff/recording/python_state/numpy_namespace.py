@@ -12,6 +12,8 @@ from __future__ import annotations
 import builtins
 import operator
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import update_wrapper, wraps
 from operator import itemgetter
@@ -189,6 +191,9 @@ _METHODS: tuple[_Method, ...] = (
 
 
 def recording_begins(fills: Fills = Fills.NOTHING) -> None:
+    """Called when the recording is among those under way, so that no other thread takes the names away from then on."""
+    if process.restorations:
+        _wait_for_restorations()
     _put(_REPLACEMENTS)
     _put_others(replaced=True)
     inner_recording_begins(fills)
@@ -201,14 +206,26 @@ def inner_recording_begins(fills: Fills) -> None:
 
 
 def recording_ends() -> None:
-    if not process.recordings:
-        filled_arrays.put(filled_arrays.ORIGINALS)
-        _put(_ORIGINALS)
-        _put_others(replaced=False)
-        # Another thread may have begun between these lines.
-        if process.recordings:
-            _put(_REPLACEMENTS)
-            _put_others(replaced=True)
+    restoration = object()
+    try:
+        try:
+            process.restorations[restoration] = threading.get_ident()
+            # Looked at after the line above: a recording that begins from here on waits.
+            if not process.recordings:
+                filled_arrays.put(filled_arrays.ORIGINALS)
+                _put(_ORIGINALS)
+                _put_others(replaced=False)
+        finally:
+            process.restorations.pop(restoration, None)
+    finally:
+        process.restorations.pop(restoration, None)
+
+
+def _wait_for_restorations() -> None:
+    """Until no other thread is within recording_ends: some microseconds; not for ever, should a debugger hold it."""
+    own, latest = threading.get_ident(), time.monotonic() + 1.0
+    while any(thread != own for thread in list(process.restorations.values())) and time.monotonic() < latest:
+        time.sleep(1e-5)
 
 
 def _put_others(replaced: bool) -> None:

@@ -21,6 +21,7 @@ class ProcessState:
         recordings: under way, in all threads.
         collector_threshold: the garbage collector's, as user code set it; None until a recording or compilation has raised it.
         collector_pauses: the compilations under way that do without collections, and the thread of each.
+        restorations: the endings under way that give NumPy its own functions back, and the thread of each.
         warnings_of_draws: how many there were.
         generator_readers: how to read the states of the generators without a name, once there are any: they live as long as the process.
         names_in_code: the names in functions, by the id of the code; code objects are hashed by content, slowly. The latest are kept.
@@ -28,13 +29,15 @@ class ProcessState:
     """
 
     __slots__ = (
-        "collector_pauses", "collector_threshold", "generator_readers", "mutable", "names_in_code", "recordings", "warnings_of_draws",
+        "collector_pauses", "collector_threshold", "generator_readers", "mutable", "names_in_code", "recordings", "restorations",
+        "warnings_of_draws",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.recordings: set[object] = set()
         self.collector_threshold: tuple[int, int, int] | None = None
         self.collector_pauses: dict[object, int] = {}
+        self.restorations: dict[object, int] = {}
         self.warnings_of_draws = 0
         self.generator_readers: dict[int, Callable[[], object]] = {}
         self.names_in_code: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
@@ -46,8 +49,12 @@ class ProcessState:
             own.add(recorder)
             recorder = recorder.outer
         self.recordings.intersection_update(own)
-        thread = threading.get_ident()
-        self.collector_pauses = {key: own_thread for key, own_thread in self.collector_pauses.items() if own_thread == thread}
+        self.collector_pauses = _of_this_thread(self.collector_pauses)
+        self.restorations = _of_this_thread(self.restorations)
+
+
+def _of_this_thread(under_way: dict[object, int]) -> dict[object, int]:
+    return {key: thread for key, thread in under_way.items() if thread == threading.get_ident()}
 
 
 process = ProcessState()

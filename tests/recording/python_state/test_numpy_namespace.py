@@ -1,7 +1,10 @@
 """NumPy's namespace during recordings: who sees tracked arrays made by np.array, and that NumPy is left as it was."""
 
+import math
 import pickle
+import sys
 import threading
+import time
 from types import MethodType
 
 import numpy as np
@@ -11,6 +14,8 @@ from numpy import asarray as asarray_by_name
 
 import tapediff as td
 from tapediff.recording.python_state import numpy_namespace as namespace
+from tapediff.recording.python_state.filled_arrays import Fills
+from tapediff.recording.recorder import Recorder
 
 X = np.array([0.5, -1.25, 2.0])
 
@@ -140,3 +145,62 @@ def test_as_an_attribute_of_a_class_it_is_a_method_where_numpys_is_one(name):
     assert seen[0] == made.kept
     is_method = hasattr(type(original), "__get__")
     assert (type(seen[1]) is MethodType) == (type(made().kept) is MethodType) == is_method
+
+
+def test_a_recording_that_begins_while_that_of_another_thread_ends_has_its_names(monkeypatch):
+    """It waits for the other to give NumPy its own functions back; then it puts its own there. Here it is the one that fills arrays."""
+    is_ending, has_ended = threading.Event(), threading.Event()
+    put, restart = namespace.filled_arrays.put, Recorder._restart
+
+    def slow_put(functions):
+        if threading.current_thread() is ends_first and functions is namespace.filled_arrays.ORIGINALS:
+            is_ending.set()
+            time.sleep(0.05)
+        put(functions)
+
+    def end():
+        td.record(np.sum, np.ones(3))
+        has_ended.set()
+
+    def restart_while_the_other_ends(recorder, fills):
+        restart(recorder, fills)
+        if fills is Fills.ALL:
+            ends_first.start()
+            assert is_ending.wait(10)
+
+    def f(x):
+        assert not is_ending.is_set() or has_ended.wait(10)
+        is_positive = np.ones(2, bool)
+        is_positive &= x > 0
+        return np.sum(x**2 * is_positive)
+
+    monkeypatch.setattr(namespace.filled_arrays, "put", slow_put)
+    monkeypatch.setattr(Recorder, "_restart", restart_while_the_other_ends)
+    ends_first = threading.Thread(target=end)
+    np.testing.assert_array_equal(td.gradient(f, np.array([3.0, -4.0])), [6.0, 0.0])
+    ends_first.join()
+    assert is_numpys_own()
+
+
+def test_recordings_in_several_threads_have_their_names_throughout():
+    def f(x):
+        out = np.zeros(2)
+        out[0] = x[0] * 2
+        return np.sum(out) + np.sum(np.array([x[0], x[1]])) + math.sin(x[1]) + np.sum(np.full(2, x[1]))
+
+    point, found, before = np.array([1.0, 2.0]), [], sys.getswitchinterval()
+    expected = [3.0, 3.0 + math.cos(2.0)]
+
+    def work():
+        found.extend(td.gradient(f, point) for _ in range(100))
+
+    try:
+        sys.setswitchinterval(1e-6)
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    np.testing.assert_allclose(found, [expected] * 400, rtol=1e-15)

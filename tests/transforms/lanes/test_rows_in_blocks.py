@@ -300,7 +300,8 @@ def test_guards_come_first():
             x = x * (1.0 + 0.1 * p[1] * z)
         return np.sum(x**2)
 
-    assert turns_of_loops(after) and not blocks_of(after)
+    assert turns_of_loops(after)
+    assert not blocks_of(after)
     guarded = td.GuardedTape(lambda p: before(p) if p[0] > 0.8 else 2.0 * before(p))
     for p in (*POINTS, 0.1 * POINTS[0]):
         expected = before(p) if p[0] > 0.8 else 2.0 * before(p)
