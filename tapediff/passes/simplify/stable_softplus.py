@@ -11,9 +11,12 @@ from ...ir.tape import Tape
 from ...ops.elementwise.arithmetic import ADD
 from ...ops.elementwise.elementary import EXP, LOG, LOG1P, LOGADDEXP, SOFTPLUS
 
+_LOGARITHMS = frozenset((LOG, LOG1P, LOGADDEXP))
+
 
 def stable_softplus(tape: Tape) -> Tape:
-    matches = {n: found for n, i in enumerate(tape.instructions) if (found := _exponent(tape, i)) is not None}
+    candidates = [n for n, i in enumerate(tape.instructions) if i.op in _LOGARITHMS]
+    matches = {n: found for n in candidates if (found := _exponent(tape, tape.instructions[n])) is not None}
     if not matches:
         return tape
     rewriter = Rewriter(tape)
@@ -34,8 +37,6 @@ def _exponent(tape: Tape, instruction: Instruction) -> int | None:
     if instruction.op is LOG1P:
         argument = tape.instructions[instruction.inputs[0]]
         return argument.inputs[0] if argument.op is EXP else None
-    if instruction.op is not LOG:
-        return None
     total = tape.instructions[instruction.inputs[0]]
     if total.op is not ADD:
         return None

@@ -101,7 +101,7 @@ class _Builder:
     """Lays the runs out as words.
 
     Attributes:
-        handlers_of: of both sweeps, by key.
+        handlers_of: of both sweeps, by key, in the order of the first runs.
         counts, true_counts: of operations by run, with and without those that only fill it up.
         place: by operation, where in its run it stands.
         made_at: by run, the slot of its first result.
@@ -111,7 +111,8 @@ class _Builder:
     def __init__(self, tape: Tape, elements: Elements, keys: np.ndarray, wrt: Sequence[int] | None) -> None:
         self.tape, self.elements, self.keys, self.wrt = tape, elements, keys, wrt
         self.runs = grouped(elements, keys.tolist())
-        if _compiling_time(tape, elements) < min(MOST_COMPILED, SHORTEST_RUNS * len(self.runs.keys)):
+        least = min(MOST_COMPILED, SHORTEST_RUNS * len(self.runs.keys))
+        if len(elements.rows) < least and _compiling_time(tape, elements) < least:
             raise Unsuited
         self.words: list[np.ndarray] = []
         self.headers: list[np.ndarray] = []
@@ -119,7 +120,7 @@ class _Builder:
         self.handlers: dict[AnyHandler, int] = {}
         self.handler_of: list[np.ndarray] = []
         self.run_counts: list[np.ndarray] = []
-        self.handlers_of = {key: self._handlers(key) for key in set(self.runs.keys)}
+        self.handlers_of = {key: self._handlers(key) for key in dict.fromkeys(self.runs.keys)}
         self.bases: list[int] = []
         self._number()
 
@@ -127,7 +128,7 @@ class _Builder:
         """Slots: constants, inputs, then the results of the runs, of which each is filled up to whole blocks."""
         elements, of = self.elements, self.runs.of
         results = np.array(elements.results, np.int64)
-        blocks = np.array([self._block(key) for key in self.runs.keys], np.int64)
+        blocks = self._by_run({key: self._block(key) for key in self.handlers_of})
         self.true_counts = np.bincount(of, minlength=len(blocks))
         self.counts = -(-self.true_counts // blocks) * blocks
         # Where in its run an operation stands, and where the results of a run begin.
@@ -135,13 +136,17 @@ class _Builder:
         self.place = np.empty(len(of), np.int64)
         self.place[order] = np.arange(len(of)) - np.repeat(np.cumsum(self.true_counts) - self.true_counts, self.true_counts)
         first = [*elements.constants.values(), *chain.from_iterable(range(n, n + size) for n, size in elements.inputs.values())]
-        makes = np.array([self.handlers_of[key][0].makes_values for key in self.runs.keys], np.int64) * self.counts
+        makes = self._by_run({key: forward.makes_values for key, (forward, _) in self.handlers_of.items()}) * self.counts
         self.made_at = len(first) + np.cumsum(makes) - makes
         self.values = -(-(len(first) + int(makes.sum())) // LANES) * LANES
         self.slot_of = np.zeros(len(elements.kinds), np.int64)
         self.slot_of[first] = np.arange(len(first))
         makers = results >= 0
         self.slot_of[results[makers]] = (self.made_at[of] + self.place)[makers]
+
+    def _by_run(self, by_key: dict[int, int]) -> np.ndarray:
+        """What is known by key, of each run."""
+        return np.array([by_key[key] for key in self.runs.keys], np.int64)
 
     def _block(self, key: int) -> int:
         """How many operations are computed together, in one sweep or the other."""
@@ -226,8 +231,8 @@ class _Builder:
     def _forward(self) -> np.ndarray:
         """The words of the runs; gives where each begins."""
         elements, runs, counts = self.elements, self.runs, self.counts
-        numbers = np.array([self.handler(self.handlers_of[key][0]) for key in runs.keys], np.int64)
-        arities = np.array([self.handlers_of[key][0].arity for key in runs.keys], np.int64)
+        numbers = self._by_run({key: self.handler(forward) for key, (forward, _) in self.handlers_of.items()})
+        arities = self._by_run({key: forward.arity for key, (forward, _) in self.handlers_of.items()})
         lengths = 3 + counts * arities
         starts = np.cumsum(lengths) - lengths
         words = np.full(int(lengths.sum()), self.slot_of[elements.filler], np.int64)
@@ -253,9 +258,8 @@ class _Builder:
         words[:, 2] = self.counts[chosen]
         words[:, 3] = at - (starts[chosen] + 3)
         words[:, 4] = self.made_at[chosen]
-        adjoints = [self.handlers_of[key][1] for key in keys[chosen].tolist()]
-        numbers = [self.handler(adjoint) for adjoint in adjoints if adjoint is not None]
-        self._append(words.ravel(), at - self.length, np.array(numbers, np.int64), self.true_counts[chosen])
+        numbers = self._by_run({key: self.handler(adjoint) if adjoint else -1 for key, (_, adjoint) in self.handlers_of.items()})
+        self._append(words.ravel(), at - self.length, numbers[chosen], self.true_counts[chosen])
 
     def _write(self, storage: int, ids: np.ndarray) -> None:
         """An output of the tape."""
