@@ -249,4 +249,6 @@ def test_every_rule_keeps_a_trap_out():
             with contextlib.suppress(ZeroDivisionError, UnboundLocalError):
                 td.gradient(merged, x)
         met |= {breach.rule for breach in merged._recorder.merging.functions.refused.values()}
+        if met == {*RULES}:
+            break
     assert set(RULES) - met == set()
