@@ -140,9 +140,9 @@ def assert_still_right(compilations, count):
 
 
 def test_processes_share_a_cold_cache_and_a_later_one_compiles_nothing(tmp_path):
-    """Three write the same files at the same time; all give the same bits, and no unfinished file is left. Every kernel, dispatch loop and
-    callee of the fourth is on disk."""
-    found = [results(process) for process in [start(PROGRAM, tmp_path / "cache") for _ in range(3)]]
+    """Two write the same files at the same time; all give the same bits, and no unfinished file is left. Every kernel, dispatch loop and
+    callee of the third is on disk."""
+    found = [results(process) for process in [start(PROGRAM, tmp_path / "cache") for _ in range(2)]]
     assert max(compiled for _, compiled in found) > 5
     assert not list((tmp_path / "cache").glob("*.unfinished"))
     later, compiled_again = results(start(PROGRAM, tmp_path / "cache"))
