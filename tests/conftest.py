@@ -63,8 +63,11 @@ LONG_TABLE, LONGER_TABLE = 16, 64
 # Cases of tests in these files take seconds each, so that it takes half of three and more.
 SLOW = tuple(
     f"tests/{name}.py" for name in (
-        "base/test_fork_locks", "base/test_operating_system", "compiler/bytecode/test_translate", "functions/test_primitive",
-        "numpy_api/test_complex", "numpy_api/test_kinds", "passes/rolling/test_random_loops", "test_implicit", "test_random",
+        "base/test_fork_locks", "base/test_operating_system", "compiler/bytecode/test_translate", "compiler/codegen/test_outlining",
+        "compiler/numba_backend/test_posteriors", "functions/merging/test_tries", "functions/test_primitive", "numpy_api/test_complex",
+        "numpy_api/test_kinds", "passes/loops/test_save_for_backward", "passes/parts/test_lattice_tables", "passes/parts/test_regular_positions",
+        "passes/rolling/test_grids", "passes/rolling/test_repetition", "passes/rolling/test_reroll", "passes/rolling/test_reroll_grids",
+        "passes/rolling/test_shrinking_arrays", "stats/test_special_points", "test_control_fuzz", "test_implicit", "test_ode", "test_random",
         "transforms/lanes/test_exchange_loops", "transforms/lanes/test_wavefronts", "transforms/test_triplets",
     )
 )  # fmt: skip
