@@ -72,7 +72,7 @@ def plot(draws):
     figure, axes = plt.subplots(len(draws), 2, figsize=(10, 1.25 * len(draws)), layout="constrained", sharex="col")
     for (marginal, trace), (name, x) in zip(axes, draws.items()):
         mean, sd = REFERENCE[name]["mean"], REFERENCE[name]["sd"]
-        marginal.hist(x.ravel(), bins=np.linspace(-20, 30, 120), density=True, color="#56B4E9", label="draws")
+        marginal.hist(x.ravel(), bins=np.linspace(-20, 30, 120), density=True, histtype="stepfilled", color="#56B4E9", label="draws")
         marginal.axvspan(mean - sd, mean + sd, color="#D55E00", alpha=0.15, label="reference: mean ± sd")
         marginal.axvline(mean, color="#D55E00")
         marginal.set_ylabel(name)

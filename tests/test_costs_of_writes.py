@@ -179,7 +179,9 @@ def test_a_border_takes_as_many_instructions_around_a_large_array_as_around_a_sm
     for size in (12, 40, 90):
         u = np.sin(np.arange(size * size * 1.0)).reshape(size, size)
         compiled = td.compile(f, u)
-        td.testing.check_gradient(compiled, f, u)
+        np.testing.assert_allclose(td.gradient(compiled, u), td.gradient(td.record(f, u), u), rtol=1e-13, atol=1e-13)  # the same operations
+        if size == 12:
+            td.testing.check_gradient(compiled, f, u)  # by differences in each of the entries
         groups = compiled.kernel((0,)).program.groups
         lengths.add(len(groups) + sum(len(group.body) for group in groups))
     assert max(lengths) <= min(lengths) + 12

@@ -2,9 +2,12 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from itertools import takewhile
 from operator import eq
 from pathlib import Path
+
+import pytest
 
 PACKAGE = Path(__file__).parent.parent / "tapediff"
 
@@ -18,19 +21,29 @@ LAYERS = [
 def imported(file):
     """The modules of the package that a file imports, as tuples of names."""
     package = file.relative_to(PACKAGE).parent.parts
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in statements(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
             module = (*package[: len(package) - node.level + 1], *(node.module or "").split("."))
             for alias in node.names:
-                yield from module_at((*(part for part in module if part), alias.name))
+                if found := module_at((*(part for part in module if part), alias.name)):
+                    yield found
 
 
+def statements(node):
+    """Those in a module, also in functions, classes and branches; expressions, which are nine tenths of it, hold none."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, name, ()):
+            yield inner
+            yield from statements(inner)
+
+
+@cache
 def module_at(name):
     for parts in (name, name[:-1]):
         path = PACKAGE.joinpath(*parts)
         if path.with_suffix(".py").is_file() or ((path / "__init__.py").is_file() and parts):
-            yield parts
-            return
+            return parts
+    return None
 
 
 def name_of(file):
@@ -38,13 +51,16 @@ def name_of(file):
     return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-IMPORTS = {name_of(file): set(imported(file)) for file in PACKAGE.rglob("*.py")}
+@pytest.fixture(scope="module")
+def imports():
+    """What each module of the package imports."""
+    return {name_of(file): set(imported(file)) for file in PACKAGE.rglob("*.py")}
 
 
-def test_folders_import_downward_only():
+def test_folders_import_downward_only(imports):
     upward = [
         f"{'/'.join(module)} imports {'/'.join(other)}"
-        for module, others in IMPORTS.items() if module and module[0] in LAYERS
+        for module, others in imports.items() if module and module[0] in LAYERS
         for other in others if other[0] not in LAYERS[: LAYERS.index(module[0]) + 1]
     ]  # fmt: skip
     assert not upward
@@ -66,14 +82,14 @@ def reachable(graph, start):
     return found
 
 
-def test_no_modules_import_each_other():
-    assert not circles(IMPORTS)
+def test_no_modules_import_each_other(imports):
+    assert not circles(imports)
 
 
-def test_the_files_and_folders_of_each_folder_have_an_order():
+def test_the_files_and_folders_of_each_folder_have_an_order(imports):
     """Also where single files of two folders would not lead back to each other."""
     entries = defaultdict(lambda: defaultdict(set))
-    for module, others in IMPORTS.items():
+    for module, others in imports.items():
         for other in others:
             shared = sum(1 for _ in takewhile(bool, map(eq, module, other)))
             if shared < len(module) and shared < len(other):

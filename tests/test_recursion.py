@@ -17,7 +17,7 @@ step = td.subtape(lambda s: s * 0.9 if s > 0.5 else s * s + 0.3)
 
 def numbers(x):
     s = x[0]
-    for k in np.random.default_rng(0).integers(0, 4, 400):
+    for k in np.random.default_rng(0).integers(0, 4, 180):
         s = s + x[1] if k == 0 else s * x[2] * 0.5 if k == 1 else np.sin(s) if k == 2 else s / 1.01
     return s
 
@@ -56,7 +56,7 @@ def reshaped(x):
 
 def calls(x):
     s = x[0]
-    for _ in range(200):
+    for _ in range(170):
         s = step(s)
     return s * x[1] + x[2]
 
@@ -83,7 +83,7 @@ def joined(x):
 
 
 def results(x):
-    return [x[k % 3] * k for k in range(2000)]
+    return [x[k % 3] * k for k in range(600)]
 
 
 def shallow(call):

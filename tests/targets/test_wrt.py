@@ -1,9 +1,8 @@
 """wrt=, derivatives by a part of an argument: every operator on every target against the part of the whole."""
 
-import time
-
 import numpy as np
 import pytest
+from support.side_by_side import times_as_long
 
 import tapediff as td
 
@@ -142,14 +141,5 @@ def test_a_small_part_of_a_long_vector_takes_a_small_part_of_the_time():
     x = np.random.default_rng(0).normal(size=300_000)
     tape = td.record(lambda x: np.sum(np.exp(-(x**2)) * np.sin(x)), x)
     for target, share in ((tape, 0.1), (td.compile(tape), 0.5)):
-        whole, part = (best_time(call) for call in (lambda t=target: td.gradient(t, x), lambda t=target: td.gradient(t, x, wrt=np.s_[5:15])))
-        assert part < share * whole
-
-
-def best_time(call):
-    times = []
-    for _ in range(5):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
+        whole, part = lambda t=target: td.gradient(t, x), lambda t=target: td.gradient(t, x, wrt=np.s_[5:15])
+        assert times_as_long(part, whole, limit=share) < share

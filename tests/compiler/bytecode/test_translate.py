@@ -248,7 +248,7 @@ def test_paths_of_a_guarded_tape_are_found_from_interpreted_code(interpreted):
 
 @pytest.fixture
 def program(interpreted):
-    f, points = irregular(5000, 3)
+    f, points = irregular(2500, 3)
     compiled = td.compile(f, points[0])
     kernel = compiled.kernel((0,))
     assert groups_of(kernel)
@@ -319,7 +319,7 @@ def test_the_body_of_a_loop_can_be_interpreted(interpreted):
 
 def test_only_long_straight_line_code_is_interpreted(flat_loops, monkeypatch):
     """Up to MOST_COMPILED steps in all it is compiled, beyond that interpreted, and the listing says so. (20 000 take half a minute.)"""
-    monkeypatch.setattr(schedule, "MOST_COMPILED", 3000)
+    monkeypatch.setattr(schedule, "MOST_COMPILED", 1500)
 
     def groups(count):
         f, points = irregular(count, 7, width=60)

@@ -21,8 +21,7 @@ ROOT = Path(__file__).parents[3]
 KEY = bytes(range(32))
 CODE = b"some object code" * 50
 
-# Kernels of every kind: fused loops, routines, SciPy's functions, sub-tapes, loops, straight-line code in chunks and interpreted.
-PROGRAM = """
+START = """
 import sys
 import numpy as np
 import tapediff as td
@@ -32,6 +31,10 @@ from tapediff.compiler.schedule import split_long as schedule
 made = []
 object_code = native.object_code
 native.object_code = lambda *arguments: made.append(1) or object_code(*arguments)
+"""
+
+# Kernels of every kind: fused loops, routines, SciPy's functions, sub-tapes, loops, straight-line code in chunks and interpreted.
+PROGRAM = START + """
 
 @td.subtape
 def huber(r):
@@ -64,6 +67,11 @@ compiled = td.compile(irregular, x)
 assert "interpreted" in compiled.source
 value, gradient = td.value_and_gradient(compiled, x)
 print(value.hex(), [g.hex() for g in gradient.tolist()])
+print(len(made), file=sys.stderr)
+"""
+
+SHORT = START + """
+print(td.gradient(td.compile(lambda x: np.sum(np.cos(x) * x), np.ones(7)), np.arange(7.0)).tolist())
 print(len(made), file=sys.stderr)
 """
 
@@ -131,21 +139,15 @@ def assert_still_right(compilations, count):
 # Hits
 
 
-def test_a_second_process_compiles_nothing(tmp_path):
-    """Every kernel, dispatch loop and callee of the second process is on disk, and gives the same bits."""
-    first, compiled = results(start(PROGRAM, tmp_path / "cache"))
-    second, compiled_again = results(start(PROGRAM, tmp_path / "cache"))
-    assert compiled > 5
-    assert compiled_again == 0
-    assert first == second
-
-
-def test_three_processes_share_a_cold_cache(tmp_path):
-    """They write the same files at the same time; all give the same bits, and no unfinished file is left."""
-    found = [results(process) for process in [start(PROGRAM, tmp_path / "cache") for _ in range(3)]]
-    assert len({printed for printed, _ in found}) == 1
+def test_processes_share_a_cold_cache_and_a_later_one_compiles_nothing(tmp_path):
+    """Two write the same files at the same time; all give the same bits, and no unfinished file is left. Every kernel, dispatch loop and
+    callee of the third is on disk."""
+    found = [results(process) for process in [start(PROGRAM, tmp_path / "cache") for _ in range(2)]]
+    assert max(compiled for _, compiled in found) > 5
     assert not list((tmp_path / "cache").glob("*.unfinished"))
-    assert results(start(PROGRAM, tmp_path / "cache"))[1] == 0
+    later, compiled_again = results(start(PROGRAM, tmp_path / "cache"))
+    assert compiled_again == 0
+    assert {printed for printed, _ in found} == {later}
 
 
 def test_equal_kernels_hit_within_a_process(folder, compilations):
@@ -338,7 +340,7 @@ def test_a_read_only_directory_can_be_read(folder, compilations):
 
 def test_a_process_killed_before_the_rename_leaves_nothing_that_hits(tmp_path, monkeypatch):
     """kill -9 between write and rename: the file has no name that anybody looks for, and is swept up when it is old."""
-    program = PROGRAM.replace("import sys\n", "import sys, os, signal\n").replace(
+    program = SHORT.replace("import sys\n", "import sys, os, signal\n").replace(
         "made = []", "os.rename = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\nmade = []"
     )
     folder = tmp_path / "cache"
@@ -347,15 +349,15 @@ def test_a_process_killed_before_the_rename_leaves_nothing_that_hits(tmp_path, m
     assert killed.returncode == -signal.SIGKILL
     (unfinished,) = folder.iterdir()
     assert unfinished.name.endswith(".unfinished")
-    printed, compiled = results(start(PROGRAM, folder))
-    assert compiled > 5
+    printed, compiled = results(start(SHORT, folder))
+    assert compiled > 0
     assert unfinished.exists()
     old = time.time() - 2 * object_cache.OLDEST_UNFINISHED
     os.utime(unfinished, (old, old))
     monkeypatch.setenv(CACHE_VARIABLE, str(folder))
     object_cache.store(KEY, CODE)
     assert not unfinished.exists()
-    assert results(start(PROGRAM, folder)) == (printed, 0)
+    assert results(start(SHORT, folder)) == (printed, 0)
 
 
 # The bound

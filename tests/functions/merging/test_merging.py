@@ -243,10 +243,12 @@ def calls_what_asks_whether_numbers_are_close(x):
 def test_every_rule_keeps_a_trap_out():
     met = set()
     others = [has_a_long_condition, asks_a_number, calls_what_asks_whether_numbers_are_close, *choice_programs.CHOICES[:1]]
-    for f in [*TRAPS, *others, divides_by_a_number_that_is_zero, unbound_on_one_side]:
+    for f in [*others, divides_by_a_number_that_is_zero, unbound_on_one_side, *TRAPS]:
         merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
-        for x in POINTS:
+        for x in POINTS[:2]:  # what is refused is known at the second path
             with contextlib.suppress(ZeroDivisionError, UnboundLocalError):
                 td.gradient(merged, x)
         met |= {breach.rule for breach in merged._recorder.merging.functions.refused.values()}
+        if met == {*RULES}:
+            break
     assert set(RULES) - met == set()

@@ -26,7 +26,7 @@ def test_first_and_second_derivatives_are_exact_to_what_the_recurrences_lose(nam
     function = getattr(special, name)
     compiled = td.compile(lambda x: np.sum(function(x)), points)
     slopes = td.gradient(compiled, points), td.hvp(compiled, points, np.ones(points.size))
-    with mpmath.workdps(40):
+    with mpmath.workdps(25):
         for order, found in enumerate(slopes, 1):
             expected = np.array([float(mpmath.diff(exact, mpmath.mpf(x), order)) for x in points])
             scale = np.maximum(np.abs(expected), 0.03 * np.abs(function(points)))

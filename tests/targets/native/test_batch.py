@@ -240,8 +240,8 @@ def test_two_threads_share_the_work():
         return 1 - (time.thread_time() - own) / (time.process_time() - whole)
 
     tape.batch(X[:2], threads=2)  # compiles
-    # Two threads that are ready to run get equal shares of one processor, too; with the lock held the other would come too late.
-    assert max(share_of_the_other() for _ in range(5)) > 0.2
+    # Two threads that are ready to run get equal shares of one processor, too; with the lock held the other would come too late, always.
+    assert any(share_of_the_other() > 0.2 for _ in range(20))
 
 
 # Few rows
