@@ -73,11 +73,14 @@ class RefusedByRecording(TapediffError):
 
     With `is_write` it was a write of a tracked value into a plain array, or a read at tracked positions, and might do if that were tracked.
 
+    `called` is the library's function that the user's code has called, if it was one.
+
     If the user's code catches it, the recorded path is not that of the plain function. Not with `is_plain`: plain arrays then raise
     an error of this kind too.
     """
 
     is_write = False
+    called = ""
 
     def __init__(
         self, what: str, *, at: object = None, got: str | None = None, fix: str | None = None, is_plain: bool = False

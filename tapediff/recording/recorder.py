@@ -61,7 +61,7 @@ from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
 from .masks import Mask
-from .python_state import gc_pause
+from .python_state import gc_pause, scipy_functions
 from .python_state import numpy_namespace as namespace
 from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal
 from .python_state.exception_handlers import handler_of
@@ -228,7 +228,21 @@ class Recorder(TapeBuilder):
         Where it writes a tracked value into an array that np.zeros made, it is called once more, with np.zeros and its relatives
         making tracked arrays of floats, and if that does not do, of ints and bools, too. These cost an instruction for each operation,
         and not all that plain integers can do is known of tracked ones, so it is not done where plain arrays do.
+
+        Where a function of SciPy's refuses a tracked value which was imported by its name, it is called once more, too.
         """
+        fills, known = self.fills, len(process.forwarded)
+        while True:
+            try:
+                return self._run_with_fills(body, *args, **named)
+            except RefusedByRecording as error:
+                is_new = self.outer is None and scipy_functions.forward(error.called) and len(process.forwarded) > known
+                if not is_new:
+                    raise
+            known = len(process.forwarded)
+            self._restart(fills)
+
+    def _run_with_fills(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         first, refusal = self.fills, None
         if first:
             try:

@@ -201,6 +201,7 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
         f"a tracked value was converted to {into}, which would drop its gradient",
         at=user_site(2), got=f"{kind_of(value)}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
+    error.called = called or ""
     error.is_write = frame is not None and _is_stored(frame, value.dtype.kind in "ib")
     raise error
 

@@ -1,8 +1,10 @@
 """While something is recorded, plain Python functions of scipy.linalg and scipy.special answer tracked arguments as this package's do.
 
 SciPy's convert their arguments before they compute anything. So the names in its modules stand, during recordings only, for functions that
-look at the arguments first; without a tracked one they are SciPy's own. A name imported before (`from scipy.linalg import solve`) stays
-SciPy's, and the error that it raises names the function of tapediff's.
+look at the arguments first; without a tracked one they are SciPy's own.
+
+A name imported before (`from scipy.linalg import solve`) is that of SciPy's own function. A recording that is refused by one begins anew,
+and from then on the function itself has, during recordings, the code of one that looks at the arguments first.
 """
 
 from __future__ import annotations
@@ -12,12 +14,15 @@ from collections.abc import Callable
 from functools import cache, update_wrapper
 from importlib import import_module
 from operator import itemgetter
+from types import CodeType, FunctionType
+from typing import NamedTuple
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ...numpy_api import alternatives
 from ...numpy_api.creating import holds_tracked
 from .filled_arrays import Replacement
+from .process_state import process
 
 # By name.
 Functions = dict[str, Callable[..., Operand]]
@@ -43,6 +48,25 @@ def put(replaced: bool) -> None:
         if module is not None and names[-1] in vars(module):  # another thread may be importing it
             look_up, own, ours = _functions(short)
             _put(vars(module), look_up, *((own, ours) if replaced else (ours, own)))
+    for key in process.forwarded:
+        function, own_code, ours_code = _forwarded(*key)
+        before, after = (own_code, ours_code) if replaced else (ours_code, own_code)
+        if function.__code__ is before:
+            function.__code__ = after
+
+
+def forward(called: str) -> bool:
+    """Note that recordings meet a function of SciPy's by names from before; whether there is one that can stand for it.
+
+    Args:
+        called: the function with its module.
+    """
+    module, _, name = called.rpartition(".")
+    short = module.removeprefix("scipy.")
+    is_known = name in _NAMES.get(short, ()) and isinstance(_functions(short)[1][name], FunctionType)
+    if is_known:
+        process.forwarded[short, name] = None
+    return is_known
 
 
 def _put(namespace: dict[str, Operand], look_up: Callable[..., Operand], before: Functions, after: Functions) -> None:
@@ -63,16 +87,55 @@ def _functions(short: str) -> tuple[Callable[..., Operand], Functions, Functions
     return itemgetter(*own), own, {name: _replacement(function, short) for name, function in own.items()}
 
 
-def _replacement(original: Callable[..., Operand], short: str) -> Replacement:
-    name = original.__name__
+class _Forwarded(NamedTuple):
+    """A function of SciPy's with its own code, and the code that it has during recordings."""
 
+    function: FunctionType
+    own: CodeType
+    ours: CodeType
+
+
+@cache
+def _forwarded(short: str, name: str) -> _Forwarded:
+    function = _functions(short)[1][name]
+    assert isinstance(function, FunctionType)
+    own = function.__code__
+    copy = FunctionType(own, function.__globals__, name, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return _Forwarded(function, own, _code_that_calls(_looks_first(copy, short, name), own))
+
+
+def _code_that_calls(target: Callable[..., Operand], like: CodeType) -> CodeType:
+    """The code of a function that calls another one with its arguments, to stand where `like` does: it has as many cells."""
+    cells = [f"cell{k}" for k in range(len(like.co_freevars))]
+    lines = [
+        "def outer():", *(f"    {cell} = None" for cell in cells), "    def inner(*args, **named):",
+        f"        ({''.join(f'{cell}, ' for cell in cells)})", f"        target = {_TARGET!r}", "        return target(*args, **named)",
+        "    return inner",
+    ]  # fmt: skip
+    made: dict[str, Callable[[], FunctionType]] = {}
+    exec("\n".join(lines), made)
+    code = made["outer"]().__code__
+    constants = tuple([target if constant == _TARGET else constant for constant in code.co_consts])
+    # Errors and refusals take it for SciPy's.
+    return code.replace(co_consts=constants, co_filename=like.co_filename, co_firstlineno=like.co_firstlineno, co_name=like.co_name)
+
+
+_TARGET = "target of a call"
+
+
+def _looks_first(original: Callable[..., Operand], short: str, name: str) -> Callable[..., Operand]:
     def call(*args: Operand, **named: Operand) -> Operand:
         if current_recorder() is None or not (any(map(holds_tracked, args)) or any(map(holds_tracked, named.values()))):
             return original(*args, **named)
         # Above this folder, and needed by few programs.
         return getattr(import_module(f"{__name__.partition('.')[0]}.{short}"), name)(*args, **named)
 
-    replacement = _Replacement(call)
+    return call
+
+
+def _replacement(original: Callable[..., Operand], short: str) -> Replacement:
+    replacement = _Replacement(_looks_first(original, short, original.__name__))
     update_wrapper(replacement, original)
     replacement.original = original
     return replacement
