@@ -86,6 +86,9 @@ class MergedBody:
     def report(self, callee: RecordedCallee) -> list[str]:
         """What explain() says of the branches of the body."""
         if self.failed or self._why:
+            # Of the turns of a loop that is merged the report of the function says it.
+            if any(function.__code__.co_name.startswith(".") for function in self._own):
+                return []
             return [f"no branches are merged: {self.failed or self._why}"]
         found = callee if callee.is_merged else callee.replacement(is_apart=True)
         lines = [] if found is None else self._functions.report([v.tape for v in found.variants.values()])

@@ -8,6 +8,7 @@ import pytest
 import tapediff as td
 
 from . import counting_programs as programs
+from . import position_programs
 from .long_loops_agree import agree, loops_of, name_of
 
 pytestmark = pytest.mark.usefixtures("short_recordings_are_long")
@@ -37,3 +38,28 @@ def test_all_turns_are_recorded_where_it_has_to_stay_an_int(f):
 def test_others_have_the_same_answers_too(f):
     agree(f, POINTS[:1], td.record(f, POINTS[0]), td.compile(f, POINTS[0]))
     agree(f, POINTS[[0, 1, 2, 0]], td.GuardedTape(f))
+
+
+@pytest.mark.parametrize("f", position_programs.ONE_TURN, ids=name_of)
+def test_one_turn_is_recorded_where_ints_are_positions(f):
+    tape = td.GuardedTape(f)
+    agree(f, POINTS[:4], tape)
+    assert "a loop of which one turn is recorded" in tape.explain()
+    agree(f, POINTS[3::-1], td.GuardedTape(f), td.compile(f, POINTS[0]))
+
+
+@pytest.mark.parametrize("f", position_programs.OTHERS, ids=name_of)
+def test_other_positions_give_the_same_answers(f):
+    agree(f, POINTS[[0, 1, 2, 0]], td.GuardedTape(f))
+
+
+def test_a_position_that_there_is_not_is_pythons_error():
+    f = position_programs.runs_off_the_end
+    tape = td.GuardedTape(f)
+    agree(f, POINTS[:1] * 0.1, tape)
+    for x in (POINTS[0], POINTS[4]):
+        with pytest.raises(IndexError):
+            f(x)
+        with pytest.raises(IndexError):
+            td.gradient(tape, x)
+    agree(f, POINTS[1:2] * 0.1, tape)

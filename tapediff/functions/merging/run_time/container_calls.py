@@ -12,9 +12,10 @@ from ....ops.arrays.indexing import GATHER
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.masks import holds
 from ....recording.recorder import current_recorder
-from ..plain_numbers import note_plain
+from ..plain_numbers import may_be_plain, note_plain
 from ..prepare.containers.records import record_class
 from ..rules import Place, Refusing
+from .carried_lists import array_of, is_number
 
 
 class ContainerCalls(Refusing):
@@ -58,11 +59,18 @@ class ContainerCalls(Refusing):
         index = self._whole(place, index)
         if type(array) is TrackedArray:
             return array[index.astype(np.int64)]
+        if _are_tracked(array):
+            found = array_of(array)[index.astype(np.int64)]
+            return note_plain(found) if any(map(may_be_plain, array)) else found
         values = self._numbers_of(place, array)
         count = len(values)
         if not np.logical_and(index >= -count, index < count):
             raise IndexError(f"index {index._value} is out of bounds")
         return self._gathered(array, values, np.where(index < 0, index + count, index))  # type: ignore[call-overload]  # of tracked values
+
+    def position(self, place: Place, index: Tree) -> Tree:
+        """An index at which a turn writes to an array, as a whole number where it is data."""
+        return self._whole(place, index).astype(np.int64) if type(index) is TrackedArray else index
 
     def gathered(self, place: Place, array: Tree, index: Tree, may_be_row: bool) -> Tree:
         """array[index]: gathered where the array is plain and the index data.
@@ -73,13 +81,16 @@ class ContainerCalls(Refusing):
         found = looked_up(array, index)
         return array[index] if found is None or (found.ndim and not may_be_row) else found
 
-    def entry_across(self, place: Place, index: Tree, array: Tree, other: Tree, axis: int) -> Tree:
-        """The entry of a matrix at two indices, of which the one along `axis` may be data."""
-        if type(index) is not TrackedArray:
-            return array[(other, index) if axis else (index, other)]  # type: ignore[index]  # as the program has it
-        if type(array) not in (TrackedArray, np.ndarray) or array.ndim != 2 or type(other) is not int:
-            raise self._refuse("containers", place, f"it looks up {other!r} in {type(array).__name__}")
-        return self.entry_at(place, index, array[other] if axis else array[:, other])
+    def entry_of_matrix(self, place: Place, index: tuple[Tree, ...], array: Tree) -> Tree:
+        """array[index] of an array with several axes, where some of the indices may be data."""
+        if not any(type(part) is TrackedArray for part in index):
+            return array[index]
+        parts = tuple([self._whole(place, part).astype(np.int64) if type(part) is TrackedArray else part for part in index])
+        is_entry = type(array) in (TrackedArray, np.ndarray) and array.ndim == len(parts) and all(map(_is_whole, parts))
+        found = None if not is_entry else array[parts] if type(array) is TrackedArray else looked_up(array, parts)
+        if found is None:
+            raise self._refuse("containers", place, f"it looks up {parts!r} in {type(array).__name__}")
+        return found
 
     def entry_within(self, place: Place, index: Tree, array: Tree, limit: Tree) -> Tree:
         """array[index], which nobody asks for unless index < limit; it is not below zero."""
@@ -159,6 +170,17 @@ def looked_up(array: Tree, index: Tree) -> Operand:
     return GATHER(array, _positions(parts, array.shape)) if array.size and len(parts) <= array.ndim else None
 
 
+def _are_tracked(array: Tree) -> bool:
+    """Whether an object is a short list or tuple of floats, with tracked ones among them."""
+    if type(array) not in (list, tuple) or not any(type(entry) is TrackedArray for entry in array[:LONGEST_TRACKED]):
+        return False
+    return len(array) <= LONGEST_TRACKED and all(type(entry) is not int and is_number(entry) for entry in array)
+
+
+def _is_whole(part: Tree) -> bool:
+    return type(part) in (int, np.int64, TrackedArray)
+
+
 def _is_position(part: Tree) -> bool:
     """Whether a part of an index is a whole number, which may be data, or a slice."""
     if type(part) is TrackedArray:
@@ -213,6 +235,9 @@ def _one_of(index: TrackedArray, keys: tuple[int, ...]) -> Operand:
 
 # In place of an entry that there is not.
 MISSING_ENTRY = 0.0
+
+# A look-up in a list of tracked numbers copies them all.
+LONGEST_TRACKED = 64
 
 # Of longer lists it takes long to see what they consist of.
 LONGEST_LIST = 1_000

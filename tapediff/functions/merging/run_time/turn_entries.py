@@ -26,6 +26,9 @@ from .loop_run_time import LARGEST_INT
 # What else a turn reads is looked through for the arrays that it writes to, up to so many objects.
 MOST_OBJECTS = 10_000
 
+# Turns that write at positions which are data copy the array.
+LARGEST_AT_POSITIONS = 64
+
 
 class Column(NamedTuple):
     """Entries that turns write.
@@ -167,11 +170,13 @@ class TurnEntries(Refusing):
         if len(set(roots)) < len(roots) or _may_show(others, set(roots)):
             raise self._refuse("writes", place, "it may read what it writes to by another name")
 
-    def state_to_write(self, place: Place, array: Tree) -> Tree:
-        """An array to whose entries turns write, apart from it."""
+    def state_to_write(self, place: Place, array: Tree, at_positions: bool) -> Tree:
+        """An array to whose entries turns write, apart from it. `at_positions`: they write at whole numbers that may be data."""
         require_filled(array)
         if type(array) is not TrackedArray or array.type.dtype != FLOAT64 or not array.type.shape:
             raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
+        if at_positions and array.size > LARGEST_AT_POSITIONS:
+            raise self._refuse("cost", place, f"each turn would copy an array of {array.size} entries")
         return array.copy()
 
     def put_back(

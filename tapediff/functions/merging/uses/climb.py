@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..nodes import extent, walk
+from ..nodes import children, extent, walk
 from ..rules import COMPARISONS
 from ..variables import Names, each_assigned, makes_a_float
 from .flows import FlowGraph
@@ -201,8 +201,7 @@ class Climb:
         is_own = self._ints.reaches(assigned)
         if not is_own(name):
             return False
-        parts = [part.id for part in walk(of_part[0][1]) if isinstance(part, ast.Name) and is_own(part.id)]
-        return is_product or len(parts) + isinstance(statement, ast.AugAssign) > 1
+        return is_product or _terms(of_part[0][1], is_own) + isinstance(statement, ast.AugAssign) > 1
 
     def _goes_on(self, parent: ast.BinOp | ast.UnaryOp | ast.Call, node: ast.AST, may_be_int: bool) -> bool:
         """Note an operation on a value; whether its result may still be a plain number."""
@@ -296,6 +295,19 @@ class Climb:
 
     def _has_a_float(self, node: ast.BinOp) -> bool:
         return any(isinstance(side, ast.Constant) and type(side.value) is float for side in (node.left, self._right[node]))
+
+
+def _terms(node: ast.AST, is_own: Callable[[str], bool]) -> int:
+    """How many times variables may go into the value of an expression: what it is chosen by does not, and one side of it does."""
+    terms: dict[ast.AST, int] = {}
+    for part in reversed(walk(node)):
+        if isinstance(part, ast.Name):
+            terms[part] = is_own(part.id)
+        elif isinstance(part, ast.IfExp):
+            terms[part] = max(terms[part.body], terms[part.orelse])
+        else:
+            terms[part] = 0 if isinstance(part, ast.Compare) else sum([terms[inner] for inner in children(part)])
+    return terms[node]
 
 
 # Expressions whose value may be one of those in them, or holds it.

@@ -45,19 +45,24 @@ class Lookups:
 
     def of_function(self, body: list[ast.stmt]) -> list[ast.stmt]:
         nodes = [n for statement in body for n in walk(statement)]
-        found = [n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name)]
+        found = [n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
         found = [n for n in found if not self._scope.names.isdisjoint(reads(n.slice))]
         if not found:
             return body
-        decided = Decided(body, self._scope.looks_at_data)
+        # Of the turns of a long loop none may have been recorded.
+        loops = [n for n in nodes if isinstance(n, ast.For) and self._scope.is_long(n)]
+        tests = {n.test for loop in loops for n in walk(loop) if isinstance(n, (ast.If, ast.IfExp))}
+        decided = Decided(body, lambda test: test in tests or self._scope.looks_at_data(test))
         found = [n for n in found if not decided.names.isdisjoint(reads(n.slice))]
         if not found:
             return body
         numbers = WholeNumbers(body, self._scope, lambda _: None)
         self._uses, self._numbers = Uses(body, self._scope.resolve, numbers, decided), numbers
         found = [n for n in found if self._scope.may_merge((n.lineno, n.col_offset, ENTRY))]
-        self._across = {n: axis for n in found if (axis := self._decided_axis(n, decided)) is not None}
-        self._found = {n for n in found if numbers.is_whole(n.slice) or n in self._across}
+        for loop in loops:
+            found = self._but_for_arrays_of_turns(loop, found, decided)
+        found = [n for n in found if isinstance(n.ctx, ast.Load)]
+        self._found = {n for n in found if numbers.is_whole(n.slice) or self._is_of_matrix(n, decided)}
         return self._block(body) if self._found else body
 
     def _block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -75,13 +80,29 @@ class Lookups:
             self._before = outer
         return made
 
-    def _decided_axis(self, node: ast.Subscript, decided: Decided) -> int | None:
-        """For the entry of a matrix, which of its two indices data decides; None for others."""
-        if not isinstance(node.slice, ast.Tuple) or len(node.slice.elts) != 2:
-            return None
-        axes = [axis for axis, index in enumerate(node.slice.elts) if not decided.names.isdisjoint(reads(index))]
-        is_whole = len(axes) == 1 and self._numbers.is_whole(node.slice.elts[axes[0]])
-        return axes[0] if is_whole and isinstance(node.slice.elts[1 - axes[0]], (ast.Constant, ast.Name)) else None
+    def _is_of_matrix(self, node: ast.Subscript, decided: Decided) -> bool:
+        """Whether a node is an entry of an array with several axes, of which data decides some of the indices."""
+        if not isinstance(node.slice, ast.Tuple) or any(isinstance(part, ast.Starred) for part in node.slice.elts):
+            return False
+        is_decided = lambda part: not decided.names.isdisjoint(reads(part))  # noqa: E731 -- used in the next line
+        return all(self._numbers.is_whole(p) if is_decided(p) else isinstance(p, (ast.Constant, ast.Name)) for p in node.slice.elts)
+
+    def _but_for_arrays_of_turns(self, loop: ast.For, found: Sequence[ast.Subscript], decided: Decided) -> list[ast.Subscript]:
+        """Let the turns of a long loop, which have their own arrays to write to, do so at whole numbers that are data; gives the others."""
+        within = set[ast.AST](walk(loop))
+        stored = {n.value.id for n in found if n in within and not isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name)}
+        others: list[ast.Subscript] = []
+        for node in found:
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            is_decided = [not decided.names.isdisjoint(reads(part)) for part in parts]
+            are_whole = all(self._numbers.is_whole(part) for part, is_one in zip(parts, is_decided) if is_one)
+            if node not in within or not isinstance(node.value, ast.Name) or node.value.id not in stored or not are_whole:
+                others.append(node)
+                continue
+            at = ast.Tuple([ast.Constant(k) for k in (node.lineno, node.col_offset, ENTRY)], ast.Load())
+            made = [call("position", [at, part], node) if is_one else part for part, is_one in zip(parts, is_decided)]
+            node.slice = near(ast.Tuple([*made], ast.Load()), node) if isinstance(node.slice, ast.Tuple) else made[0]
+        return others
 
     def is_found(self, node: ast.Subscript) -> bool:
         return node in self._found
@@ -89,12 +110,8 @@ class Lookups:
     def looked_up(self, node: ast.Subscript) -> ast.expr:
         """An entry, looked up before the statement that it is in, or where it stands if it surely exists."""
         at = ast.Tuple([ast.Constant(k) for k in (node.lineno, node.col_offset, ENTRY)], ast.Load())
-        if node in self._across and isinstance(node.slice, ast.Tuple):
-            if self._uses.may_not_run(node):
-                return node
-            axis = self._across[node]
-            index, other = node.slice.elts[axis], node.slice.elts[1 - axis]
-            return call("entry_across", [at, index, node.value, other, ast.Constant(axis)], node)
+        if isinstance(node.slice, ast.Tuple):
+            return node if self._uses.may_not_run(node) else call("entry_of_matrix", [at, node.slice, node.value], node)
         bounds = self._numbers.of(node.slice)
         is_positive = bounds is not None and bounds[0] >= 0
         if not self._uses.may_not_run(node) and not self._may_write(self._uses.statement(node)):

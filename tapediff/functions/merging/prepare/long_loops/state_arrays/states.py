@@ -37,6 +37,7 @@ def states_in_place(facts: Known, node: ast.For, may_end_early: bool) -> tuple[l
     bound = bound_otherwise(parts) | surely_assigned(node.target)
     accesses = [part for part in parts if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name)]
     bases = {access.value for access in accesses} | in_place_targets(parts)
+    positions = {access.value.id for access in accesses if isinstance(access.value, ast.Name) and _is_at_position(access)}
     stored = {access.value.id for access in accesses if not isinstance(access.ctx, ast.Load) and isinstance(access.value, ast.Name)}
     moving = {access.value.id for access in accesses if isinstance(access.value, ast.Name) and not counting.isdisjoint(reads(access.slice))}
     # Those that change places with one of them are states as well.
@@ -53,7 +54,8 @@ def states_in_place(facts: Known, node: ast.For, may_end_early: bool) -> tuple[l
     arrays = ast.Tuple([load(name) for name in names], ast.Load())
     before.append(near(ast.copy_location(ast.Expr(call("require_apart", [place(node, LONG), arrays, shown], node)), node), node))
     for name, state in states.items():
-        before.append(assign(state, call("state_to_write", [place(node, LONG), load(name)], node), node))
+        made = call("state_to_write", [place(node, LONG), load(name), ast.Constant(name in positions)], node)
+        before.append(assign(state, made, node))
         node.body.insert(0, assign(state, call("state_of_turn", [load(state)], node), node))
     for exchange in changing_places:
         if exchange.names[0] in states:
@@ -85,6 +87,13 @@ def _handed_over(parts: Sequence[ast.AST]) -> set[ast.AST]:
     for node in calls:
         given.update(node.args, (keyword.value for keyword in node.keywords))
     return given | {part.value for part in parts if isinstance(part, ast.Attribute)}
+
+
+def _is_at_position(access: ast.Subscript) -> bool:
+    """Whether an index is a whole number that may be data."""
+    parts = access.slice.elts if isinstance(access.slice, ast.Tuple) else [access.slice]
+    calls = [part for part in parts if isinstance(part, ast.Call) and is_call_of_run_time(part)]
+    return any(isinstance(part.func, ast.Attribute) and part.func.attr == "position" for part in calls)
 
 
 def _is_within(target: ast.expr, names: set[str]) -> bool:
