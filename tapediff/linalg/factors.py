@@ -30,7 +30,7 @@ def _factored(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """LAPACK's factors in one matrix, its pivots, and the order of the rows."""
     getrf = import_module("scipy.linalg.lapack").dgetrf
     packed, pivots = np.empty(a.shape), np.empty((*a.shape[:-2], min(a.shape[-2:])), np.int64)
-    for index in np.ndindex(a.shape[:-2]):
+    for index in np.ndindex(a.shape[:-2] if a.size else (0,)):  # LAPACK takes no matrices without rows
         packed[index], pivots[index], _ = getrf(a[index])
     return packed, pivots, _order_of(pivots, a.shape[-2])
 

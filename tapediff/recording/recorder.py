@@ -437,6 +437,8 @@ class Recorder(TapeBuilder):
             return ComplexArray(*map(self.tracked_constant, map(np.asarray, taken_apart(array))))
         array = np.array(array, order="C")
         number = self.constant(array.copy())
+        if array.shape == ():
+            self.plain_numbers[number] = False  # NumPy's own
         return TrackedArray(self, number, array[()] if array.shape == () else array, self.instructions[number].type)
 
     def complex_pair(self, re: TrackedArray, im: TrackedArray) -> ComplexArray:

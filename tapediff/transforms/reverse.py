@@ -24,8 +24,9 @@ from ..ops.control.solution import SOLUTION
 from ..ops.declaration.op import declared_op
 from ..ops.elementwise.arithmetic import DIVIDE, MULTIPLY
 from ..ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, LOGICAL_NOT, SELECT
+from ..ops.elementwise.elementary import HYPOT
 from ..passes.activity import active_values
-from ..passes.simplify.smooth_squares import Squares, square_bar_of, square_rules
+from ..passes.simplify.smooth_squares import Squares, square_bar_of
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.recorder import Recorder
 from .cotangents import MAYBE_DISCARDED, NONZERO, NOT_YET_SEEDED, Chosen, Cotangents
@@ -184,7 +185,7 @@ class _Sweep:
             self._choose(instruction, z_bar if isinstance(z_bar, Chosen) else None, z_bar, quality)
             return
         if isinstance(z_bar, Chosen):
-            if isinstance(op, Elementwise) and not self.squares.is_square(instruction):
+            if isinstance(op, Elementwise) and not self.squares.squared_operands(instruction):
                 self._apply_rules_where_chosen(number, instruction, z_bar)
                 return
             z_bar = z_bar.selected()
@@ -199,13 +200,17 @@ class _Sweep:
                 self.cotangents.add(i, cotangent, passed)
             return
         guarded = quality != NONZERO and not multiplies_by_finite(self.tape, instruction)
-        if self.squares.is_square(instruction):
-            i = instruction.inputs[0]
-            square_bar = self._guarded(op, z_bar, square_bar_of(instruction, z_bar, inputs[0]), quality if guarded else NONZERO)
-            self.squares.pending.setdefault(i, []).append((square_bar, quality))
+        squared = self.squares.squared_operands(instruction)
+        for k in squared:
+            i = instruction.inputs[k]
+            if self.active[i]:
+                square_bar = square_bar_of(instruction, z_bar, z, inputs[k])
+                square_bar = self._passed_to(i, op, z_bar, square_bar, quality if guarded else NONZERO)
+                self.squares.pending.setdefault(i, []).append((square_bar, quality))
+        if squared and op is not HYPOT:
             return
-        for i, rule in zip(instruction.inputs, op.vjp):
-            if rule is None or not self.active[i]:
+        for k, (i, rule) in enumerate(zip(instruction.inputs, op.vjp)):
+            if rule is None or not self.active[i] or k in squared:
                 continue
             cotangent = rule(z_bar, z, *inputs, **named)
             if cotangent is not None:
@@ -257,12 +262,11 @@ class _Sweep:
         quality = NONZERO if NONZERO in qualities else max(qualities)
         named = op.named(instruction.params)
         inputs = [self.cotangents.value(i) for i in instruction.inputs]
-        lead = self.squares.leads[number]
-        for k, (i, rule) in enumerate(zip(instruction.inputs, square_rules(instruction, lead))):
+        for i, (rule, of_square) in zip(instruction.inputs, self.squares.rules(number)):
             if rule is None or not self.active[i]:
                 continue
             cotangent = self._passed_to(i, op, square_bar, rule(square_bar, self.cotangents.value(number), *inputs, **named), quality)
-            if k == lead:
+            if of_square:
                 passed = MAYBE_DISCARDED if op.masks else quality
                 self.squares.pending.setdefault(i, []).append((cotangent, passed))
             else:

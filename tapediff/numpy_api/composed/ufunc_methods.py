@@ -61,6 +61,9 @@ def _folded(ufunc: np.ufunc, lines: Operand) -> Operand:
         for k in range(1, lines.shape[0]):
             total = ufunc(total, lines[k])
         return copy(total)
+    if ufunc is np.hypot:  # to a power of two, as joining hypotenuses to the rest would hide that of these only squares are read
+        missing = (1 << (lines.shape[0] - 1).bit_length()) - lines.shape[0]
+        lines = np.concatenate([lines, np.zeros((missing, *lines.shape[1:]), lines.dtype)]) if missing else lines
     while lines.shape[0] > 1:
         half = lines.shape[0] // 2
         pairs = ufunc(lines[:half], lines[half : 2 * half])

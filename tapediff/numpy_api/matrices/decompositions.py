@@ -161,6 +161,8 @@ class EigResult(NamedTuple):
 def eig(a: Operand) -> EigResult:
     """Of matrices with real eigenvalues; that they are real is a guard."""
     a = square(a)
+    if a.size == 0:
+        return EigResult(np.sum(a, axis=-1), a)
     packed = EIG(a)
     if not np.all(packed[..., -1] == 1.0):
         raise UnsupportedFunction("np.linalg.eig of a matrix with complex eigenvalues", got=f"shape {a.shape}",

@@ -92,6 +92,8 @@ def tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Operand:
     a_axes, b_axes = [k % a_ndim for k in a_axes], [k % b_ndim for k in b_axes]
     a_free = [k for k in range(a_ndim) if k not in a_axes]
     b_free = [k for k in range(b_ndim) if k not in b_axes]
+    if not a_free and not b_free:  # of vectors, so that the product of a vector with itself is seen to be one
+        return MATMUL(np.reshape(np.transpose(a, a_axes), (-1,)), np.reshape(np.transpose(b, b_axes), (-1,)))
     inner_size = math.prod(np.shape(a)[k] for k in a_axes)
     rows, columns = [np.shape(a)[k] for k in a_free], [np.shape(b)[k] for k in b_free]
     left = np.reshape(np.transpose(a, a_free + a_axes), (math.prod(rows), inner_size))

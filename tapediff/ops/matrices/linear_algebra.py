@@ -201,9 +201,11 @@ def _lu_factor(x: Operand) -> Operand:
     from scipy.linalg.lapack import get_lapack_funcs
 
     n = x.shape[0]
+    lu = np.zeros((n + 1, n), x.dtype)
+    if n == 0:  # LAPACK takes no matrices without rows
+        return lu
     (getrf,) = get_lapack_funcs(("getrf",), (x,))
     factors, pivots, _ = getrf(np.transpose(x))
-    lu = np.zeros((n + 1, n), x.dtype)
     lu[:n] = factors.T
     lu[n].view(np.int32)[:n] = pivots + 1
     return lu

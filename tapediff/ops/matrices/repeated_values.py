@@ -13,6 +13,8 @@ from .stacks import STACKED, for_each
 
 def rounding_of(values: Operand, like: Operand) -> Operand:
     """Differences of eigenvalues, or singular values, that rounding could have made of none."""
+    if np.size(values) == 0:
+        return np.zeros(like.shape)
     return for_each(4.0 * max(like.shape[-2:]) * np.finfo(like.dtype).eps * np.max(np.absolute(values), axis=-1), like)
 
 
@@ -22,6 +24,8 @@ def slope_of_pair(difference: Operand, gap: Operand, is_repeated: Operand, withi
     Of a repeated value the quotient is a limit that is not known here, the second derivative of a function that is only seen as its
     gradient: NaN, unless the change, up to rounding, does not turn these vectors.
     """
+    if np.size(within) == 0:
+        return within
     size = np.max(np.absolute(within), axis=(-2, -1), keepdims=True)
     is_turned = np.absolute(within) > 4.0 * within.shape[-1] * np.finfo(within.dtype).eps * size
     quotient = within * difference / np.where(is_repeated, 1.0, gap)

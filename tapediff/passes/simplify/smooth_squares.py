@@ -2,7 +2,8 @@
 
 The chain rule through the kink is right to first order only: the derivative of norm(x) at 0, which is 0, times that of the square says
 that the Hessian of norm(x)**2 is 0. So the cotangent of the square is handed, past the op, to what the square is a plain function of.
-Factors and rearrangements between the two are seen through: (norm(x - y) / scale)**4, norm(x, axis=1)[k]**2.
+Factors and rearrangements between the two are seen through: (norm(x - y) / scale)**4, norm(x, axis=1)[k]**2. Also hypot reads no more of
+its operands than their squares: hypot(hypot(x, y), z) is smooth where x and y are 0.
 """
 
 from __future__ import annotations
@@ -12,8 +13,27 @@ from ...ir.tape import Tape
 from ...ops.arrays.indexing import RegionCotangent, assemble
 from ...ops.arrays.shape import broadcast
 from ...ops.declaration.op import Rule, declared_op
-from ...ops.elementwise.arithmetic import DIVIDE, INTEGER_POWER, MULTIPLY, NEGATIVE, SQUARE, integer_power
+from ...ops.elementwise.arithmetic import (
+    ABSOLUTE,
+    COPYSIGN,
+    DIVIDE,
+    INTEGER_POWER,
+    MULTIPLY,
+    NEGATIVE,
+    SQUARE,
+    integer_power,
+)
+from ...ops.elementwise.comparison import EQUAL, SELECT
+from ...ops.elementwise.elementary import HYPOT
 from ...ops.matrices.products import MATMUL
+
+# Of operations whose square is made of those of their operands: from the cotangent of the one to that of the other.
+SQUARES_OF_SQUARES: dict[object, tuple[Rule, ...]] = {
+    ABSOLUTE: (lambda w, z, x: w,),
+    COPYSIGN: (lambda w, z, x, y: w,),
+    HYPOT: (lambda w, z, x, y: w, lambda w, z, x, y: w),
+    MULTIPLY: (lambda w, z, x, y: w * SQUARE(y), lambda w, z, x, y: w * SQUARE(x)),
+}
 
 
 class Squares:
@@ -51,6 +71,21 @@ class Squares:
             return inputs[0] == inputs[1] and (op is MULTIPLY or len(self.tape.instructions[inputs[0]].type.shape) == 1)
         return op is SQUARE or (op is INTEGER_POWER and params[0] > 0 and params[0] % 2 == 0)
 
+    def squared_operands(self, instruction: Instruction) -> tuple[int, ...]:
+        """Positions of the operands of which the instruction reads the squares of such values only."""
+        if self.leads and instruction.op is HYPOT:
+            return tuple(k for k, i in enumerate(instruction.inputs) if i in self.leads)
+        return (0,) if self.is_square(instruction) else ()
+
+    def rules(self, number: int) -> list[tuple[Rule, bool]]:
+        """For each operand of such a value, a rule from the cotangent of the value's square, and whether it gives that of the operand's."""
+        instruction, lead = self.tape.instructions[number], self.leads[number]
+        of_squares = SQUARES_OF_SQUARES.get(instruction.op, ())
+        return [
+            (of_squares[k], True) if k < len(of_squares) and i in self.leads else (rule, k == lead)
+            for k, (i, rule) in enumerate(zip(instruction.inputs, square_rules(instruction, lead)))
+        ]  # fmt: skip
+
     def total(self, number: int) -> tuple[Operand, list[int]]:
         """The cotangent of a value's square, and the qualities of its terms."""
         terms, qualities = zip(*self.pending.pop(number))
@@ -65,8 +100,11 @@ class Squares:
         return total, list(qualities)
 
 
-def square_bar_of(instruction: Instruction, z_bar: Operand, x: Operand) -> Operand:
-    """From the cotangent of an even power of x to that of x**2."""
+def square_bar_of(instruction: Instruction, z_bar: Operand, z: Operand, x: Operand) -> Operand:
+    """From the cotangent of an even power of x, or of a hypot of x and another, to that of x**2."""
+    if instruction.op is HYPOT:
+        at_origin = EQUAL(z, 0.0)
+        return SELECT(at_origin, 0.0, z_bar * (0.5 / SELECT(at_origin, 1.0, z)))
     if instruction.op is MATMUL:
         return broadcast(z_bar, x.shape)
     exponent = instruction.params[0] if instruction.op is INTEGER_POWER else 2

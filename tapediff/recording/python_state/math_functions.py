@@ -111,7 +111,14 @@ def _lgamma(x: Operand) -> Operand:
 def _dist(p: Operand, q: Operand) -> Operand:
     if len(p) != len(q):
         raise ValueError("both points must have the same number of dimensions")
-    return reduce(np.hypot, (a - b for a, b in zip(p, q)), 0.0)
+    return _hypot(*(a - b for a, b in zip(p, q)))
+
+
+def _hypot(*coordinates: Operand) -> Operand:
+    """In pairs: a chain of many would become a loop, whose turns do not see that they read squares only."""
+    if len(coordinates) < 2:
+        return np.abs(coordinates[0]) if coordinates else 0.0
+    return np.hypot(*coordinates) if len(coordinates) == 2 else np.hypot.reduce(np.stack(coordinates))
 
 
 def _is_close(a: Operand, b: Operand, *, rel_tol: Operand = 1e-09, abs_tol: Operand = 0.0) -> bool:
@@ -206,7 +213,7 @@ _ANSWERS: dict[str, Function] = {
     "fabs": np.abs,
     "fmod": _fmod,
     "gamma": _finite(_gamma),
-    "hypot": lambda *coordinates: reduce(np.hypot, coordinates, 0.0),
+    "hypot": _hypot,
     "isclose": _is_close,
     "isfinite": lambda x: bool(np.isfinite(x)),
     "isinf": lambda x: bool(np.isinf(x)),

@@ -196,16 +196,20 @@ def choosing(seed):
 @np.errstate(all="ignore")
 def test_choices_pass_cotangents_on_as_the_reverse_pass_does(seed, any_length):
     """Also NaN, where the derivative of what was chosen is infinite, and exact zeros, where it was not: by the listing, at whole numbers."""
-    rng = np.random.default_rng(seed)
+    rng, suited = np.random.default_rng(seed), 0
     for k in range(8):
         tape = td.record(choosing(8 * seed + k), rng.integers(-1, 3, 5).astype(float))
         program, derivative = swept(prepared(tape), (0,)), gradient_tape(tape, (0,))
+        if program is None:  # the square of a kink of a kink is no operation of byte code
+            continue
+        suited += 1
         for x in rng.integers(-1, 3, (3, 5)).astype(float):
             outputs = [np.zeros(()), np.zeros(5)]
             assert run_listing(program, [x], outputs) is None
             for output, expected in zip(outputs, run(derivative, [x])):
                 # Sums of cotangents are added in another order.
                 np.testing.assert_allclose(output, expected, rtol=1e-13, atol=1e-14)
+    assert suited > 3
 
 
 def test_small_arrays_are_taken_apart(any_length):

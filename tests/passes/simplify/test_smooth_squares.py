@@ -1,5 +1,7 @@
 """Squares of norms and absolute values: smooth where what is squared is not, so all their derivatives are exact at 0."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,21 @@ CASES = {
     "a square root": (lambda x: np.sqrt(np.sum(x * x)) ** 2, lambda x: np.sum(x * x)),
     "a Gaussian": (lambda x: np.exp(-0.5 * (np.linalg.norm(x) / 2.0) ** 2), lambda x: np.exp(-np.sum(x * x) / 8.0)),
     "a kept branch": (lambda x: np.where(x[0] > -1.0, np.linalg.norm(x) ** 2, 0.0), lambda x: np.sum(x * x)),
+    "a hypotenuse of hypotenuses": (
+        lambda x: np.hypot(np.hypot(x[0], x[1]), x[2] + 3.0), lambda x: np.sqrt(x[0] ** 2 + x[1] ** 2 + (x[2] + 3.0) ** 2)),
+    "a hypotenuse of many": (
+        lambda x: math.hypot(*np.tile(x, 10), math.sqrt(40.0)) / math.sqrt(10.0) + math.hypot(x[0]) ** 2 + np.hypot.reduce(np.append(x, 2.0)), lambda x: 2.0 * np.sqrt(np.sum(x * x) + 4.0) + x[0] ** 2),
+    "a distance": (lambda x: math.dist(x, WEIGHTS), lambda x: np.sqrt(np.sum((x - WEIGHTS) ** 2))),
+    "hypotenuses of norms of rows": (
+        lambda x: np.sum(np.hypot(np.exp(x[3]) * row_norms(x)[:, None], [1.0, 2.0])),
+        lambda x: np.sum(np.sqrt(np.exp(2.0 * x[3]) * np.sum((ROWS * x) ** 2, axis=1)[:, None] + [1.0, 4.0]))),
+    "absolute values of absolute values": (
+        lambda x: np.sum(np.abs(np.abs(x)) ** 2) + np.copysign(np.linalg.norm(x), -1.0) ** 2, lambda x: 2.0 * np.sum(x * x)),
+    "an inner product": (
+        lambda x: np.inner(np.abs(x), np.abs(x)) + np.tensordot(np.abs(x), np.abs(x), 1), lambda x: 2.0 * np.sum(x * x)),
+    "products of two": (
+        lambda x: np.sum((np.abs(x[:2]) * np.abs(x[2:])) ** 2) + (np.abs(x[2:]) * np.linalg.norm(x)) @ (np.abs(x[2:]) * np.linalg.norm(x)),
+        lambda x: np.sum(x[:2] ** 2 * x[2:] ** 2) + np.sum(x[2:] ** 2) * np.sum(x * x)),
     "a sub-tape": (through_a_subtape, lambda x: 2.0 * np.sum(x * x)),
 }  # fmt: skip
 

@@ -16,6 +16,15 @@ def entry_of_a_row(x):
     return a @ x @ WEIGHTS
 
 
+def attributes_set(x):
+    a = np.outer(x, x)
+    a.real = a.T * x[0]
+    a[1].real += 1.0
+    a[2].flat = x[:2]
+    a[:2, 1:].T.flat = x[1:]
+    return a @ x @ WEIGHTS
+
+
 def row_by_its_name(x):
     a, k = np.zeros((4, 4)), np.argmax(x)
     row = a[k]
@@ -68,7 +77,7 @@ def copies(x):
     return a @ x @ WEIGHTS
 
 
-ROWS = (entry_of_a_row, row_by_its_name, base_under_a_row, rows_in_place, rows_swapped_by_views, rows_by_methods, copies)
+ROWS = (entry_of_a_row, attributes_set, row_by_its_name, base_under_a_row, rows_in_place, rows_swapped_by_views, rows_by_methods, copies)
 
 
 @pytest.mark.parametrize("f", ROWS, ids=lambda f: f.__name__)

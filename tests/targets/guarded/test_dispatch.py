@@ -261,6 +261,23 @@ def test_hits_on_changing_paths_from_several_threads_are_right():
 # Paths whose result does not depend on the arguments, or has no gradient
 
 
+@pytest.mark.parametrize("merge", [False, None])
+def test_sums_of_no_entries_are_numpys_numbers(merge):
+    """Quotients by them, and of them, are NaN or infinite, as in NumPy; Python's own would raise an error."""
+
+    def f(x):
+        kept = x[x > 0.0]
+        scale = 1.0 / np.prod(kept) if x[0] < 2.0 else 2.0 // np.sum(kept)
+        return np.sum(kept) / len(kept) * x[0] + scale
+
+    safe = td.GuardedTape(f, merge=merge)
+    with np.errstate(all="ignore"):
+        for x in (np.array([1.0, -2.0, 3.0]), np.array([-1.0, -2.0, -3.0]), np.array([3.0, -1.0, 1.0])):
+            value, gradient = td.value_and_gradient(safe, x)
+            np.testing.assert_array_equal(value, f(x))
+            np.testing.assert_array_equal(gradient, td.gradient(f, x))
+
+
 @pytest.mark.parametrize("result", [0, 1, True, 2.5, np.int32(3), np.array(4)], ids=repr)
 @pytest.mark.parametrize("order", [(2.0, -1.0, 2.0, -1.0, 3.0), (-1.0, 2.0, -1.0, 2.0, -2.0)])
 @pytest.mark.parametrize("compile_after", [0, 2])

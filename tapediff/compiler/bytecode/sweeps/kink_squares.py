@@ -13,6 +13,7 @@ from ....ir.instruction import Instruction, Operand
 from ....ir.tape import Tape
 from ....ops.declaration.op import Elementwise, Op, Rule
 from ....ops.elementwise.arithmetic import INTEGER_POWER
+from ....ops.elementwise.elementary import HYPOT
 from ....passes.simplify.smooth_squares import Squares, square_rules
 
 # An operation has at most so many operands.
@@ -42,24 +43,26 @@ def kink_squares(tape: Tape) -> dict[int, KinkSquare | None]:
     return {
         number: _kink_square(tape, squares, instruction)
         for number, instruction in enumerate(tape.instructions)
-        if squares.is_square(instruction)
+        if squares.squared_operands(instruction)
     }
 
 
 def _kink_square(tape: Tape, squares: Squares, square: Instruction) -> KinkSquare | None:
-    if square.op is INTEGER_POWER and square.params[0] != 2:
+    if square.op is HYPOT or (square.op is INTEGER_POWER and square.params[0] != 2):
         return None
     (number, *_), instructions = square.inputs, tape.instructions
     lead, scaled = squares.leads[number], instructions[number]
     if lead < 0:
         sources = scaled.inputs
+        if any(i in squares.leads for i in sources):
+            return None
         return KinkSquare(_squaring(scaled.op), (number, *sources), sources)
     root = scaled.inputs[lead]
     if squares.leads[root] >= 0 or not isinstance(scaled.op, Elementwise):
         return None
     factors, sources = [i for k, i in enumerate(scaled.inputs) if k != lead], instructions[root].inputs
     operands = (number, root, *factors, *sources)
-    if len(operands) > MOST_OPERANDS:
+    if len(operands) > MOST_OPERANDS or any(i in squares.leads for i in (*factors, *sources)):
         return None
     return KinkSquare(_squaring_scaled(scaled.op, lead, instructions[root].op), operands, (*factors, *sources))
 
