@@ -15,6 +15,7 @@ from ...passes.loops.last_iterations.last_values import last_values
 from ...passes.loops.split_carries import split_carries
 from ...passes.loops.split_constants import split_constants
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
+from ...passes.rolling.alike_terms import alike_terms
 from ...passes.rolling.shrinking_arrays import shrinking_arrays
 from ...passes.rolling.states import states
 from ...passes.simplify.dead_code import dead_code
@@ -91,6 +92,8 @@ def _rolled(straight: Tape) -> Tape:
     from ...transforms.lanes.wavefronts import wavefronts
     from .tape_callee import callee_of
 
+    if alike_terms.__name__ not in settings.left_out:
+        straight = alike_terms(straight)
     made = exchange_loops(_with_lengths_alike(straight) or reroll(straight, callee_of), callee_of)
     if wavefronts.__name__ not in settings.left_out:
         # Numbers that cells read of an array are lanes; of an array as a whole there is one for all of them.

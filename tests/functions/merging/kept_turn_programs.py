@@ -251,7 +251,20 @@ def saved_data_too(p):
     return sum(out) + 1.0
 
 
+def saved_k(p):
+    x = p[0]
+    out = np.zeros(N // 10)
+    k = 0
+    for t in range(N):
+        x = 0.9 * x + p[1] * T[t]
+        if t % 10 == 0:
+            out[k] = x
+            k += 1
+    return np.sum(out**2)
+
+
 ONE_TURN = (
+    saved_k,
     saved_data_too,
     saved,
     saved_burn,
@@ -347,18 +360,6 @@ def saved_twice_same(p):
         x = 0.9 * x + p[1] * T[t]
         if t % 10 == 0:
             out[t % 5] = x
-    return np.sum(out**2)
-
-
-def saved_k(p):
-    x = p[0]
-    out = np.zeros(N // 10)
-    k = 0
-    for t in range(N):
-        x = 0.9 * x + p[1] * T[t]
-        if t % 10 == 0:
-            out[k] = x
-            k += 1
     return np.sum(out**2)
 
 
@@ -467,7 +468,6 @@ ALL_TURNS = (
     saved_while_read,
     saved_alias_list,
     saved_twice_same,
-    saved_k,
     saved_tuple,
     saved_const,
     saved_changed,
