@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..base.settings import settings
 from ..ir.tape import Tape
+from .loops.fixed_carries import fixed_carries
 from .loops.hoist_from_loops import hoist_from_loops
 from .loops.last_iterations.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
@@ -14,6 +15,7 @@ from .loops.saved_carries import drop_saved_carries, save_carries
 from .parts.join_parts import join_parts
 from .parts.regular_positions import regular_positions
 from .rolling.growing_arrays import growing_arrays
+from .simplify.added_to_writes import added_to_writes
 from .simplify.common_subexpressions import common_subexpressions
 from .simplify.dead_code import dead_code
 from .simplify.discarded_zeros import discarded_zeros
@@ -69,12 +71,14 @@ PIPELINE = (
     Stage(fold_constants, "constants meet only once broadcasts are out of the way"),
     Stage(sink_broadcasts, "folding leaves fewer operands, all of which may be broadcast now"),
     Stage(common_subexpressions, "values that the rules compute again"),
+    Stage(added_to_writes, "cotangents of what was read and written at the same places, which are known by one number now"),
     Stage(dead_code, "what folding and sinking replaced; before loops compare what they read", preserves=(common_subexpressions,)),
     Stage(join_parts, "cotangents of arrays that are written to and read in parts, once constants are folded"),
     Stage(dead_code, "the arrays whose parts were joined"),
     Stage(save_for_backward, "residuals, where loading is cheaper than computing again"),
     Stage(dead_code, "streams and items that are not read any more"),
     Stage(drop_saved_carries, "only now is known which loops' carries are read"),
+    Stage(fixed_carries, "what depends on constants and streams alone may be hoisted"),
     Stage(hoist_from_loops, "what does not depend on the carries, once residuals have made it a stream"),
     Stage(sink_broadcasts, "hoisted values are broadcast over the iterations"),
     Stage(common_subexpressions, "values hoisted from the loop and from its reverse"),
