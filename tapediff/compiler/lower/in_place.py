@@ -61,25 +61,20 @@ class Places:
 
 
 def carries_in_place(callee: Callee, form: LoopForm) -> tuple[int, ...]:
-    """The carries of a loop that its iterations write in place."""
-    if form.saves_carries or form.variant_given or form.carries == 0 or not _runs_to_its_end(callee):
+    """The carries of a loop that its iterations write in place; other variants of the body, if there will be any, copy them there."""
+    if form.saves_carries or form.carries == 0 or not callee.is_compiled or callee.only_path() is None:
         return ()
     return callee.once(("in place", form.carries), lambda: _found(callee, form.carries))
 
 
 def _found(callee: Callee, carries: int) -> tuple[int, ...]:
-    tape: Tape = callee.only_tape()
+    tape = callee.variant_tape(0)
+    if any(isinstance(i.op, TupleOp) and i.op is not LOOP for i in tape.instructions):
+        return ()
     found = [k for k in range(carries) if tape.instructions[tape.inputs[k]].type.size >= SMALLEST]
-    found = [k for k in found if _Search(tape).places_of(k) is not None] if found else []
+    search = _Search(tape)
+    found = [k for k in found if search.places_of(k) is not None]
     return tuple(found) if found and in_place(tape, found) is not None else ()
-
-
-def _runs_to_its_end(callee: Callee) -> bool:
-    """Whether no iteration is ever begun again by another variant, which would find the array half written."""
-    tape = callee.only_tape() if callee.is_compiled and not callee.may_branch else None
-    if tape is None or any(i.op is GUARD or (isinstance(i.op, TupleOp) and i.op is not LOOP) for i in tape.instructions):
-        return False
-    return all(_runs_to_its_end(i.params[0]) for i in tape.instructions if i.op is LOOP)
 
 
 def in_place(tape: Tape, carries: Sequence[int]) -> tuple[Tape, Places] | None:
@@ -90,13 +85,28 @@ def in_place(tape: Tape, carries: Sequence[int]) -> tuple[Tape, Places] | None:
         if found is None:
             return None
         places.add(found)
-    # Where a routine fails, the array is as it was before the iteration.
-    may_fail = [n for n, i in enumerate(tape.instructions) if isinstance(i.op, Op) and (i.op.raises or i.op.lapack)]
-    orders = [*places.orders, *((n, writer) for n in may_fail for writer in places.writers)]
+    orders = [*places.orders, *_exits_first(tape, places.writers)]
     if all(before < after for before, after in orders):
         return tape, places
-    ordered = _ordered(tape, orders)
+    ordered = _ordered(tape, [*orders, *_behind_guards(tape)])
     return None if ordered is None else in_place(ordered, carries)
+
+
+def _exits_first(tape: Tape, writers: set[int]) -> Iterator[tuple[int, int]]:
+    """Where a guard or a routine fails, another variant begins the iteration again: the array is as it was before."""
+    for number, (op, *_) in enumerate(tape.instructions):
+        if op is GUARD or (isinstance(op, Op) and (op.raises or op.lapack)):
+            yield from ((number, writer) for writer in writers)
+
+
+def _behind_guards(tape: Tape) -> Iterator[tuple[int, int]]:
+    """What was recorded behind a guard stays behind it."""
+    guard = -1
+    for number, (op, *_) in enumerate(tape.instructions):
+        if guard >= 0:
+            yield guard, number
+        if op is GUARD:
+            guard = number
 
 
 def _ordered(tape: Tape, orders: Sequence[tuple[int, int]]) -> Tape | None:
@@ -138,7 +148,9 @@ class _Search:
         """Where the versions of a carry are; None if it is not written in place."""
         tape, places = self.tape, Places()
         given, version = tape.inputs[k], tape.outputs[k]
-        if version == given or self.outputs[version] != 1:
+        if version == given:
+            return places  # where it was, and only read
+        if self.outputs[version] != 1:
             return None
         type_ = self.instructions[given].type
         left = LARGEST_PART * type_.size

@@ -239,7 +239,7 @@ PUT = Op(
     evaluate=_put,
     infer=lambda x, v, positions, distinct: ValueType(x.shape, x.dtype),
     vjp=(
-        lambda z_bar, z, x, v, positions, distinct: PUT(z_bar, np.zeros(positions.shape), positions, distinct=distinct),
+        lambda z_bar, z, x, v, positions, distinct: PUT(z_bar, np.zeros(positions.shape, z_bar.dtype), positions, distinct=distinct),
         _put_values_rule,
         None,
     ),
