@@ -22,7 +22,7 @@ from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTE
 from ...ops.arrays.shape import RESHAPE
 from ...ops.control.callee import Callee
 from ...ops.control.calls import GET, LOOP, LoopForm, TupleOp
-from ...ops.elementwise.arithmetic import ADD
+from ...ops.elementwise.arithmetic import ADD, SUBTRACT
 
 # Smaller arrays are copied as quickly as they are written in place.
 SMALLEST = 64
@@ -40,6 +40,7 @@ class Places:
         terms: of an addition to a version: the values that it adds to a few entries; nothing else reads them.
         added: these, and their sums: nothing computes them.
         readers: the instructions that read entries of a version.
+        first: of each carry, the instruction that writes it first.
         orders: an instruction and one that it must come before.
     """
 
@@ -48,6 +49,7 @@ class Places:
     terms: dict[int, list[int]] = field(default_factory=dict)
     added: set[int] = field(default_factory=set)
     readers: set[int] = field(default_factory=set)
+    first: list[int] = field(default_factory=list)
     orders: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, other: Places) -> None:
@@ -56,6 +58,7 @@ class Places:
         self.terms |= other.terms
         self.added |= other.added
         self.readers |= other.readers
+        self.first += other.first
         self.orders += other.orders
 
 
@@ -85,14 +88,14 @@ def in_place(tape: Tape, carries: Sequence[int]) -> tuple[Tape, Places] | None:
         if found is None:
             return None
         places.add(found)
-    orders = [*places.orders, *_exits_first(tape, places.writers)]
+    orders = [*places.orders, *_exits_first(tape, places.first)]
     if all(before < after for before, after in orders):
         return tape, places
     ordered = _ordered(tape, [*orders, *_behind_guards(tape)])
     return None if ordered is None else in_place(ordered, carries)
 
 
-def _exits_first(tape: Tape, writers: set[int]) -> Iterator[tuple[int, int]]:
+def _exits_first(tape: Tape, writers: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Where a guard or a routine fails, another variant begins the iteration again: the array is as it was before."""
     for number, (op, *_) in enumerate(tape.instructions):
         if op is GUARD or (isinstance(op, Op) and (op.raises or op.lapack)):
@@ -162,6 +165,7 @@ class _Search:
             places.carry[version] = places.carry[writer] = k
             if self.instructions[version].op is not RESHAPE:
                 places.writers.add(writer)
+                places.first = [writer]
             if terms:
                 places.terms[version] = [n for n in terms if self.instructions[n].op is not ADD]
                 places.added.update(terms)
@@ -189,8 +193,8 @@ class _Search:
             is_sole = sum(self.instructions[n].params == params for n in self.users[inputs[0]]) == 1
             if is_sole and params[0] in carries_in_place(callee, form):
                 return loop.inputs[form.leading + params[0]], inputs[0], []
-        if op is ADD and type_.dtype == FLOAT64:
-            for before, added in ((inputs[0], inputs[1]), (inputs[1], inputs[0])):
+        if (op is ADD or op is SUBTRACT) and type_.dtype == FLOAT64:
+            for before, added in (inputs, inputs[::-1]) if op is ADD else (inputs,):
                 terms = self._terms(added, number)
                 if terms is not None and self.instructions[before].type == type_:
                     return before, number, terms

@@ -9,6 +9,7 @@ from dataclasses import replace
 from ...ir.instruction import Instruction
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX, PUT, REPLACE, SCATTER_ADD
+from ...ops.elementwise.arithmetic import SUBTRACT
 from ..loop_ir.program import InPlace, Literal, Step
 from ..loop_ir.views import StridedView, contiguous
 from .arrays import ArrayLowering
@@ -50,18 +51,18 @@ class InPlaceLowering(ArrayLowering):
             for part, region in zip(i.inputs[1:], i.params[0]):
                 self.copy(self.views[part], self.part(target, region))
         for term in terms:
-            self._add_term(self.tape.instructions[term], target)
+            self._add_term(self.tape.instructions[term], target, is_lost=i.op is SUBTRACT)
         self._keep_in_order(first)
         self.views.append(target)
 
-    def _add_term(self, term: Instruction, target: StridedView) -> None:
+    def _add_term(self, term: Instruction, target: StridedView, *, is_lost: bool) -> None:
         if term.op is SCATTER_ADD:
-            self._scatter(term.inputs[1], self.views[term.inputs[0]], target, "add")
+            self._scatter(term.inputs[1], self.views[term.inputs[0]], target, "add", "-r1" if is_lost else "r1")
             return
         for number, region in zip(term.inputs, term.params[0]):
             part = self.part(target, region)
             reads = [(part, part.strides), self.spread(self.views[number], part.shape)]
-            self.step(part.shape, reads, "r0 + r1", part, part.strides)
+            self.step(part.shape, reads, "r0 - r1" if is_lost else "r0 + r1", part, part.strides)
 
     def bring_back(self, carries: Sequence[int]) -> None:
         """Copy what an iteration hands on to where it was handed, once everything else is done."""
