@@ -14,6 +14,7 @@ from .loops.save_for_backward import save_for_backward
 from .loops.saved_carries import drop_saved_carries, save_carries
 from .parts.join_parts import join_parts
 from .parts.regular_positions import regular_positions
+from .rolling.alike_writes import alike_writes
 from .rolling.growing_arrays import growing_arrays
 from .simplify.added_to_writes import added_to_writes
 from .simplify.common_subexpressions import common_subexpressions
@@ -46,6 +47,7 @@ class Stage(NamedTuple):
 # Before Python loops are rolled.
 STRAIGHTEN = (
     Stage(dead_code, "the next passes have less to read"),
+    Stage(alike_writes, "the turns of a loop are alike, though positions repeat in some"),
     Stage(regular_positions, "boxes may be forwarded, and their cotangents are boxes"),
     Stage(forward_writes, "a repeated body is found by its values, not through versions of an array that it fills"),
     Stage(dead_code, "the versions of arrays that nothing reads any more"),

@@ -402,11 +402,11 @@ class Program:
 
 
 def assembled(groups: Iterable[Group]) -> frozenset[int]:
-    """Storages that several steps write: filled first and then added to, so that no reduction initialises them."""
+    """Storages that several steps write, filled first and then added to, or that are written in place: no reduction initialises them."""
     seen: set[int] = set()
     several: set[int] = set()
     for group in groups:
         for item in group.body:
             if isinstance(item, Step):
-                (several if item.write.storage in seen else seen).add(item.write.storage)
+                (several if item.write.storage in seen or isinstance(group, InPlace) else seen).add(item.write.storage)
     return frozenset(several)
