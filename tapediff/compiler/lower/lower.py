@@ -20,8 +20,8 @@ from ..loop_ir.views import StridedView
 from .calls import CallLowering
 from .factors import FactorLowering
 from .in_place import Places, in_place
-from .written_in_place import InPlaceLowering
 from .row_positions import only_positions
+from .written_in_place import InPlaceLowering
 
 # Floats of 32 bits are computed in 64 and rounded after each operation.
 SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_), TUPLE)
