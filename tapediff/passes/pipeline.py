@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..base.settings import settings
 from ..ir.tape import Tape
-from .loops.fixed_carries import fixed_carries
+from .loops.distribution.fixed_carries import fixed_carries
 from .loops.hoist_from_loops import hoist_from_loops
 from .loops.last_iterations.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward

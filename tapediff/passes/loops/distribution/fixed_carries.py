@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...ir.instruction import INPUT, TupleType
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops.control.callee import Callee
-from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ....ir.instruction import INPUT, TupleType
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops.control.callee import Callee
+from ....ops.control.calls import GET, LOOP, LoopForm, loop_items
 
 
 def fixed_carries(tape: Tape) -> Tape:
