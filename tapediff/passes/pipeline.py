@@ -16,6 +16,7 @@ from .parts.join_parts import join_parts
 from .parts.regular_positions import regular_positions
 from .rolling.alike_writes import alike_writes
 from .rolling.growing_arrays import growing_arrays
+from .rolling.reads_by_position import reads_by_position
 from .simplify.added_to_writes import added_to_writes
 from .simplify.common_subexpressions import common_subexpressions
 from .simplify.dead_code import dead_code
@@ -51,6 +52,7 @@ STRAIGHTEN = (
     Stage(regular_positions, "boxes may be forwarded, and their cotangents are boxes"),
     Stage(forward_writes, "a repeated body is found by its values, not through versions of an array that it fills"),
     Stage(dead_code, "the versions of arrays that nothing reads any more"),
+    Stage(reads_by_position, "turns that take other boxes are alike; what is left are arrays whose entries are not known one by one"),
 )
 
 # Before differentiation.

@@ -402,11 +402,12 @@ class Program:
 
 
 def assembled(groups: Iterable[Group]) -> frozenset[int]:
-    """Storages that several steps write, filled first and then added to, or that are written in place: no reduction initialises them."""
+    """Storages that several steps write, filled first and then added to, or added to in place: no reduction initialises them."""
     seen: set[int] = set()
     several: set[int] = set()
     for group in groups:
         for item in group.body:
             if isinstance(item, Step):
-                (several if item.write.storage in seen or isinstance(group, InPlace) else seen).add(item.write.storage)
+                is_added = isinstance(group, InPlace) and item.combine is not None
+                (several if item.write.storage in seen or is_added else seen).add(item.write.storage)
     return frozenset(several)

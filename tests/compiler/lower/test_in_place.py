@@ -86,6 +86,14 @@ def inverses(K, F, x, e):
     K[np.ix_(APART[e], APART[e])] += np.linalg.inv(3.0 * np.eye(4) + 0.1 * x[e] * BLOCK)
 
 
+def boxes_beside(K, F, x, e):
+    i, j = APART[e, :2]
+    K[np.ix_(APART[e], APART[e])] += x[e] * K[j, i] + BLOCK
+    K[i, j] = np.sin(K[j, i]) * x[e]
+    K[i : i + 2, j : j + 2] *= 0.5
+    F[APART[e]] -= np.sum(K[i, 3:8])
+
+
 def loops_inside(K, F, x, e):
     for k in range(18):
         K[np.ix_(APART[e, k % 3 :], APART[e, k % 3 :])] += x[e] * x[k]
@@ -93,7 +101,7 @@ def loops_inside(K, F, x, e):
 
 WRITES = (
     block, broadcast_positions, from_the_end, rows, entries_of_a_vector, entries_set, windows, added_at, added_where_positions_repeat,
-    written_where_positions_repeat, read_and_written, read_elsewhere, scaled, two_arrays, written_twice, inverses, loops_inside,
+    written_where_positions_repeat, read_and_written, read_elsewhere, scaled, two_arrays, written_twice, inverses, boxes_beside, loops_inside,
 )  # fmt: skip
 
 
@@ -267,7 +275,7 @@ def test_a_routine_that_fails_leaves_an_error_as_in_python():
 def random_program(seed):
     """Some of the writes above in one turn, in any order, to a matrix that keeps growing or not."""
     rng = np.random.default_rng(seed)
-    chosen = [WRITES[k] for k in rng.integers(0, len(WRITES) - 2, rng.integers(1, 4))]
+    chosen = [WRITES[k] for k in rng.integers(0, len(WRITES) - 1, rng.integers(1, 4))]
 
     def write(K, F, x, e):
         for each in chosen:
