@@ -43,7 +43,7 @@ class LoopKernel:
     def __init__(self, tape: Tape, layout: ArgumentLayout) -> None:
         start = time.perf_counter()
         self.tape = tape
-        self.program = build_body(tape, varying(tape, layout), layout.carries, layout.threads)
+        self.program = build_body(tape, varying(tape, layout), layout.carries, layout.threads, layout.in_place)
         emitter = LoopEmitter(self.program, "tapediff_loop", layout, tape)
         self.llvm = emitter.text()
         # Native code of other callees that this code calls lives as long as their dispatch tables do.
@@ -101,13 +101,13 @@ def needed_memory(program: Program) -> list[Needed]:
             if not isinstance(group, Invoke):
                 continue
             callee, *form = group.params
-            layout = ArgumentLayout.of(form[0], program.threads) if form else ArgumentLayout.of_call(program.threads)
+            layout = ArgumentLayout.of(form[0], program.threads, group.in_place) if form else ArgumentLayout.of_call(program.threads)
             if any(isinstance(t, DynamicArrayType) for t in group.types[1]):
                 found.append(Needed(None, "the values of a loop", group.site))
             if (callee, layout) not in seen and callee.only_tape() is not None and callee.is_compiled:
                 seen.add((callee, layout))
                 tape = callee.variant_tape(0)
-                inner = build_body(tape, varying(tape, layout), layout.carries, layout.threads)
+                inner = build_body(tape, varying(tape, layout), layout.carries, layout.threads, layout.in_place)
                 found.append(Needed(inner.workspace_bytes, "an iteration of a loop" if form else "a call", group.site))
                 pending.append(inner)
     return found

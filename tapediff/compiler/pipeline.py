@@ -41,9 +41,13 @@ def build_program(tape: Tape, threads: int = 0) -> Program:
     return _planned(lowered, storages, [], split_long(groups), threads, is_body=False)
 
 
-def build_body(tape: Tape, varying: set[int], carries: int, threads: int = 0) -> Program:
-    """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`."""
-    lowered = lower(selects_by_jumps(_finished(tape), carries), threads)
+def build_body(tape: Tape, varying: set[int], carries: int, threads: int = 0, in_place: Sequence[int] = ()) -> Program:
+    """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`.
+
+    Args:
+        in_place: the carries that an iteration reads and writes in the same place.
+    """
+    lowered = lower(selects_by_jumps(_finished(tape), carries), threads, in_place)
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     early, steps = split_invariants(steps, storages, varying)
     before, groups = schedule(early, storages), schedule(steps, storages)

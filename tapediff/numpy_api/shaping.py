@@ -218,7 +218,7 @@ def diag(v: Operand, k: int = 0) -> Operand:
         raise ValueError("Input must be 1- or 2-d.")
     n = v.shape[0] + abs(k)
     positions = np.diagonal(np.arange(n * n).reshape(n, n), k)
-    return reshape(PUT(np.zeros(n * n, v.dtype), v, positions), (n, n))
+    return reshape(PUT(np.zeros(n * n, v.dtype), v, positions, distinct=True), (n, n))
 
 
 def trace(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Operand:

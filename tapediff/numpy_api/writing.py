@@ -16,7 +16,7 @@ from ..base.current_recording import current_recorder
 from ..base.source_location import user_site
 from ..errors import UnsupportedFunction
 from ..ir.instruction import BOOL, FLOAT64, Operand, is_tracked
-from ..ops.arrays.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Regions, replace
+from ..ops.arrays.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Regions, are_distinct, replace
 from ..ops.arrays.shape import broadcast, reshape
 from ..ops.elementwise.comparison import NOT_EQUAL, SELECT
 from .complex_numbers.pair import is_complex
@@ -58,7 +58,7 @@ def assign(array: Operand, index: Operand, value: Operand) -> None:
         if is_tracked(value) and _is_place(value, array, index):
             return
         positions = flat_positions(index, array.shape)
-        new = PUT(array, broadcast(_squeezed(value, positions.shape), positions.shape), positions)
+        new = PUT(array, broadcast(_squeezed(value, positions.shape), positions.shape), positions, distinct=are_distinct(positions))
     array._store(new)
 
 
@@ -269,7 +269,7 @@ def put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | 
     positions = positions_along(arr.shape, in_range(indices, arr.shape[axis], axis), axis)
     values = _of_dtype(values, arr.dtype)
     arr._refresh()
-    return arr._store(PUT(arr, broadcast(values, np.shape(positions)), positions))
+    return arr._store(PUT(arr, broadcast(values, np.shape(positions)), positions, distinct=are_distinct(positions)))
 
 
 def put_flat(a: Operand, positions: Operand, values: Operand) -> None:
@@ -277,7 +277,7 @@ def put_flat(a: Operand, positions: Operand, values: Operand) -> None:
     if not math.prod(positions.shape) or not math.prod(np.shape(values)):
         return
     a._refresh()
-    a._store(PUT(a, _cycled(_of_dtype(values, a.dtype), positions.shape[0]), positions))
+    a._store(PUT(a, _cycled(_of_dtype(values, a.dtype), positions.shape[0]), positions, distinct=are_distinct(positions)))
 
 
 def _cycled(values: Operand, count: int) -> Operand:
@@ -334,7 +334,7 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
         chosen = np.flatnonzero(turns == turn)
         # NumPy casts each of these results without asking, unlike those of out=.
         result = ufunc(GATHER(a, positions[chosen]), *(v[chosen] for v in values))
-        a._store(PUT(a, _of_dtype(result, a.dtype), positions[chosen]))
+        a._store(PUT(a, _of_dtype(result, a.dtype), positions[chosen], distinct=True))
     return None
 
 

@@ -7,13 +7,17 @@ from typing import NamedTuple
 
 from ..base.settings import settings
 from ..ir.tape import Tape
+from .loops.distribution.fixed_carries import fixed_carries
 from .loops.hoist_from_loops import hoist_from_loops
 from .loops.last_iterations.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
 from .loops.saved_carries import drop_saved_carries, save_carries
 from .parts.join_parts import join_parts
 from .parts.regular_positions import regular_positions
+from .rolling.alike_writes import alike_writes
 from .rolling.growing_arrays import growing_arrays
+from .rolling.reads_by_position import reads_by_position
+from .simplify.added_to_writes import added_to_writes
 from .simplify.common_subexpressions import common_subexpressions
 from .simplify.dead_code import dead_code
 from .simplify.discarded_zeros import discarded_zeros
@@ -44,9 +48,11 @@ class Stage(NamedTuple):
 # Before Python loops are rolled.
 STRAIGHTEN = (
     Stage(dead_code, "the next passes have less to read"),
+    Stage(alike_writes, "the turns of a loop are alike, though positions repeat in some"),
     Stage(regular_positions, "boxes may be forwarded, and their cotangents are boxes"),
     Stage(forward_writes, "a repeated body is found by its values, not through versions of an array that it fills"),
     Stage(dead_code, "the versions of arrays that nothing reads any more"),
+    Stage(reads_by_position, "turns that take other boxes are alike; what is left are arrays whose entries are not known one by one"),
 )
 
 # Before differentiation.
@@ -69,12 +75,14 @@ PIPELINE = (
     Stage(fold_constants, "constants meet only once broadcasts are out of the way"),
     Stage(sink_broadcasts, "folding leaves fewer operands, all of which may be broadcast now"),
     Stage(common_subexpressions, "values that the rules compute again"),
+    Stage(added_to_writes, "cotangents of what was read and written at the same places, which are known by one number now"),
     Stage(dead_code, "what folding and sinking replaced; before loops compare what they read", preserves=(common_subexpressions,)),
     Stage(join_parts, "cotangents of arrays that are written to and read in parts, once constants are folded"),
     Stage(dead_code, "the arrays whose parts were joined"),
     Stage(save_for_backward, "residuals, where loading is cheaper than computing again"),
     Stage(dead_code, "streams and items that are not read any more"),
     Stage(drop_saved_carries, "only now is known which loops' carries are read"),
+    Stage(fixed_carries, "what depends on constants and streams alone may be hoisted"),
     Stage(hoist_from_loops, "what does not depend on the carries, once residuals have made it a stream"),
     Stage(sink_broadcasts, "hoisted values are broadcast over the iterations"),
     Stage(common_subexpressions, "values hoisted from the loop and from its reverse"),

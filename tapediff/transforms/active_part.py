@@ -21,7 +21,7 @@ from ..ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, Primi
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
 from ..numpy_api.indexing import is_basic, positions_of, region_of
-from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, SCATTER_ADD, Region, Regions
+from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, SCATTER_ADD, Region, Regions, are_distinct
 from ..ops.arrays.reductions import SUM
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.control.calls import TupleOp
@@ -255,7 +255,7 @@ class _Restricted(Rewriter):
 
     def put(self, array: int, values: int, positions: np.ndarray) -> int:
         at = self.constant(positions, ValueType(positions.shape, INT64))
-        return self.emit(PUT, (array, values, at), (), self.type_of(array), None)
+        return self.emit(PUT, (array, values, at), (are_distinct(positions),), self.type_of(array), None)
 
     def spread(self, number: int, entries: EntrySet) -> int:
         """Zeros, with a copy in its place."""

@@ -302,7 +302,7 @@ def _put(rows: RowMapper, instruction: Instruction, operands: list[int], batched
     if positions is None:
         return None
     whole = [n if b else spread(rows, n, rows.count) for n, b in zip(operands[:2], batched)]
-    return rows.make(PUT, (*whole, positions))
+    return rows.make(PUT, (*whole, positions), instruction.params)
 
 
 def _assembled(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int:

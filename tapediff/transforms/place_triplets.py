@@ -64,7 +64,7 @@ def placed(made: Triplets, terms: Sequence[Term], positions: Sequence[np.ndarray
         return made.make(GATHER, (values, made.constant(order, ValueType(order.shape, INT64))))
     where = made.constant(at, ValueType(at.shape, INT64))
     if (counts <= 1).all():
-        return made.make(PUT, (zeros, values, where))
+        return made.make(PUT, (zeros, values, where), (True,))
     return made.make(SCATTER_ADD, (values, where), (type_.shape,))
 
 

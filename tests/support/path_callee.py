@@ -54,6 +54,10 @@ class PathCallee:
     def only_tape(self):
         """Others may be recorded at any time."""
 
+    def only_path(self):
+        """The variant that there is now, if there is one: others may still be recorded."""
+        return self.tapes[0] if len(self.tapes) == 1 else None
+
     def with_path(self, decided, inputs):
         for number in range(len(self.tapes)):
             met = self.outcomes(number)[: len(decided)]

@@ -22,6 +22,7 @@ from ..loop_ir.program import (
     EmptyReduction,
     Exit,
     Group,
+    InPlace,
     Interpreted,
     Invoke,
     Literal,
@@ -73,6 +74,8 @@ class Emitter(KernelFunction):
                 self._clear(group.body[0])
             case LoopNest() | Scan():
                 Nest(self, group).emit()
+            case InPlace(step):
+                self.group(LoopNest(step.domain, (step,)) if step.domain else Straight((step,)))
             case EmptyReduction(step):
                 self._empty_reduction(step)
             case RowBlocks():

@@ -13,6 +13,7 @@ from ..loop_ir.program import (
     Bands,
     EmptyReduction,
     Group,
+    InPlace,
     Invoke,
     LoopNest,
     Outlined,
@@ -92,7 +93,7 @@ class LoopEmitter(Emitter):
             self._load_word(name, "ptr", word)
             return
         self._load_word(f"{name}_first", "ptr", word)
-        if role == "carry" and k in self.registers:
+        if role == "carry" and (k in self.registers or k in self.layout.in_place):
             self.enter.append(f"{name} = getelementptr i8, ptr {name}_first, i64 0")
             return
         self._address(self.top, name, home, k, role, "%t")
@@ -260,7 +261,7 @@ def _inlined_body(owner: Emitter, item: Invoke, layout: ArgumentLayout, name: st
     tape = callee.variant_tape(0)
     if len(tape.instructions) > MOST_INLINED:
         return None
-    program = build_body(tape, varying(tape, layout), layout.carries, layout.threads)
+    program = build_body(tape, varying(tape, layout), layout.carries, layout.threads, layout.in_place)
     if not all(map(_is_inlined, program.groups)) or program.workspace_bytes > LARGEST_STACK_WORKSPACE:
         return None
     inner = _InlinedEmitter(program, name, layout, tape)
@@ -284,7 +285,7 @@ def _in_registers(program: Program, layout: ArgumentLayout, tape: Tape) -> froze
 
 def _is_inlined(group: Group) -> bool:
     """Whether a group neither fails nor calls anything that asks Python."""
-    plain = isinstance(group, (Straight, LoopNest, Scan, EmptyReduction))
+    plain = isinstance(group, (Straight, LoopNest, Scan, EmptyReduction, InPlace))
     return plain and all(isinstance(item, Step) for item in group.body)
 
 

@@ -20,6 +20,7 @@ from ..loop_ir.program import (
     Bands,
     EmptyReduction,
     Group,
+    InPlace,
     Invoke,
     Item,
     LoopNest,
@@ -65,7 +66,7 @@ def _calls_out(expression: str) -> bool:
 
 
 # Groups that are code of the kernel's own.
-_OWN_CODE = (Straight, LoopNest, Scan, EmptyReduction, RowBlocks, Bands, Outlined)
+_OWN_CODE = (Straight, LoopNest, Scan, EmptyReduction, RowBlocks, Bands, Outlined, InPlace)
 
 
 def is_short(group: Group) -> bool:

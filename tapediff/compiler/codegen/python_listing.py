@@ -24,6 +24,7 @@ from ..loop_ir.program import (
     EmptyReduction,
     Exit,
     Group,
+    InPlace,
     Interpreted,
     Invoke,
     Literal,
@@ -108,6 +109,8 @@ class _Printer:
             case LoopNest() | Scan() | EmptyReduction():
                 before, loops, after = self._nest(group, [f"range({extent})" for extent in group.domain])
                 return [*before, *loops, *after]
+            case InPlace(step):
+                return self._group(LoopNest(step.domain, (step,)) if step.domain else Straight((step,)))
             case RowBlocks():
                 return self._row_blocks(group)
             case Bands():

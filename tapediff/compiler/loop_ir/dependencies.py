@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .program import Access, Exit, Invoke, Item, Literal, RoutineCall, Step, Storage
+from .program import Access, Exit, InPlace, Invoke, Item, Literal, RoutineCall, Step, Storage
 
 
 def read_by(item: Item) -> Iterable[int]:
@@ -13,6 +13,8 @@ def read_by(item: Item) -> Iterable[int]:
         return [r.storage for r in item.reads if isinstance(r, Access)]
     if isinstance(item, Exit):
         return [item.read.storage, item.report[0]]
+    if isinstance(item, InPlace):
+        return read_by(item.step)
     return [storage for storage, _ in item.operands]
 
 
@@ -22,6 +24,8 @@ def written_by(item: Item) -> Iterable[int]:
         return [item.write.storage]
     if isinstance(item, RoutineCall):
         return [item.result]
+    if isinstance(item, InPlace):
+        return written_by(item.step)
     return item.written if isinstance(item, Invoke) else ()
 
 

@@ -5,6 +5,7 @@
               | LoopNest(domain, step*)           one nest of loops; each step at every point of its own domain
               | Scan(step)                        a nest that stores running totals along its last loop
               | EmptyReduction(step)              a reduction over no entries: the neutral element
+              | InPlace(step)                     reads or writes entries of an array that a loop changes where it is
               | RowBlocks((nest | routine)*)      nests over the same rows, one after the other on each block of rows
               | Bands(nest | blocks | routine)    the same in bands of rows, which several threads may run
               | Outlined(straight | nest | scan)  the same, as a function of its own
@@ -15,7 +16,7 @@
     address ::= storage, offset + sum of stride * loop index (+ the value of another read)
 
 Every group has a `body`: its steps, exits and calls in their order. A storage is written once, by one step or by a fill followed
-by steps on parts of it, and read only afterwards.
+by steps on parts of it, and read only afterwards; but for those that a loop changes in place, which are read and written in order.
 """
 
 from __future__ import annotations
@@ -172,6 +173,26 @@ class RoutineCall:
         return (self,)
 
 
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """A step that reads or writes entries of a loop's carry in the one place that it has: it keeps its place among the others.
+
+    Attributes:
+        is_last: it runs after everything else in the iteration.
+    """
+
+    step: Step
+    is_last: bool = False
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return self.step.domain
+
+    @property
+    def body(self) -> tuple[Step]:
+        return (self.step,)
+
+
 ItemType: TypeAlias = ValueType | DynamicArrayType
 
 
@@ -184,8 +205,9 @@ class Invoke:
         operands: storages with their element offsets, as the op expects them.
         items: storages with their element offsets, one for each item of the tuple; those of dynamic arrays hold an address.
         types: of the operands and of the items.
-        slots: where the carries are during a loop: two places, or one for each iteration; -1 for a dynamic array.
+        slots: where the carries are during a loop: two places, one, or one for each iteration; -1 for a dynamic array.
         scratch: room for whether a while loop goes on; -1 for none.
+        in_place: the carries that have one place, which all iterations read and write.
     """
 
     op: Primitive
@@ -196,6 +218,7 @@ class Invoke:
     slots: tuple[int, ...] = ()
     scratch: int = -1
     site: Site | None = None
+    in_place: tuple[int, ...] = ()
 
     @property
     def body(self) -> tuple[Invoke]:
@@ -207,8 +230,14 @@ class Invoke:
         rest = [s for s in (*self.slots, self.scratch) if s >= 0]
         return tuple(dict.fromkeys([*(storage for storage, _ in self.items), *rest]))
 
+    @property
+    def stays(self) -> tuple[int, ...]:
+        """The carries that are in their place when the loop begins."""
+        first = len(self.operands) - len(self.params[0].in_types) if self.in_place else 0
+        return tuple(k for k in self.in_place if self.operands[first + k] == (self.slots[k], 0))
 
-Item: TypeAlias = Step | Exit | RoutineCall | Invoke
+
+Item: TypeAlias = Step | Exit | RoutineCall | Invoke | InPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +371,7 @@ class Interpreted:
     body: tuple[Step | Exit, ...]
 
 
-Group: TypeAlias = Straight | LoopNest | Scan | EmptyReduction | RowBlocks | Bands | Outlined | Interpreted | RoutineCall | Invoke
+Group: TypeAlias = Straight | LoopNest | Scan | EmptyReduction | RowBlocks | Bands | Outlined | Interpreted | RoutineCall | Invoke | InPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,11 +402,12 @@ class Program:
 
 
 def assembled(groups: Iterable[Group]) -> frozenset[int]:
-    """Storages that several steps write: filled first and then added to, so that no reduction initialises them."""
+    """Storages that several steps write, filled first and then added to, or added to in place: no reduction initialises them."""
     seen: set[int] = set()
     several: set[int] = set()
     for group in groups:
         for item in group.body:
             if isinstance(item, Step):
-                (several if item.write.storage in seen else seen).add(item.write.storage)
+                is_added = isinstance(group, InPlace) and item.combine is not None
+                (several if item.write.storage in seen or is_added else seen).add(item.write.storage)
     return frozenset(several)

@@ -231,9 +231,11 @@ class ArrayLowering(StepBuilder):
         self.copy(self.views[i.inputs[0]], target)
         self._scatter(i.inputs[2], self.views[i.inputs[1]], target, None)
 
-    def _scatter(self, indices: int, source: StridedView, target: StridedView, combine: str | None) -> None:
+    def _scatter(
+        self, indices: int, source: StridedView, target: StridedView, combine: str | None, expression: str = "r1"
+    ) -> None:
         places = self.views[indices]
         shape = places.shape
         reads = [self.spread(places, shape), self.spread(source, shape)]
         tail = self.row_tails.get(indices, (0,) * len(shape))
-        self.step(shape, reads, "r1", target, tail, combine, scatters=True)
+        self.step(shape, reads, expression, target, tail, combine, scatters=True)

@@ -10,6 +10,7 @@ from ...ir.instruction import INT_SCALAR, DynamicArrayType, Instruction, ValueTy
 from ...ops.control.calls import LoopForm, loop_items
 from ..loop_ir.program import KINDS, Invoke, ItemType, Literal
 from ..loop_ir.views import StridedView
+from .in_place import Places, carries_in_place
 from .step_builder import CONSTANT_ALIGNMENT, StepBuilder
 
 # Numbers repeated more often than this are written to memory at every run instead.
@@ -21,6 +22,9 @@ NOWHERE = StridedView((), -1, 0, (), Literal(0.0, "f64"))
 
 class CallLowering(StepBuilder):
     """The building blocks that calls, loops and GET name in their declarations."""
+
+    # Of the body of a loop that writes carries in place.
+    places: Places
 
     def get(self, i: Instruction) -> None:
         self.views.append(self.tuples[i.inputs[0]][i.params[0]])
@@ -39,21 +43,36 @@ class CallLowering(StepBuilder):
         types = loop_items(callee, form)
         further = len(types) - (form.carries if form.saves_carries else 0)
         items = [self._result(t) for t in types[form.carries : further]]
+        in_place = carries_in_place(callee, form)
         if form.saves_carries:
             finals, slots, kept = self._kept_carries(callee.in_types[: form.carries], form)
         else:
-            finals, slots = self._alternating_carries(callee.in_types[: form.carries], form)
+            finals, slots = self._alternating_carries(callee.in_types[: form.carries], form, in_place)
             kept = []
+        for k in in_place:
+            carried = i.inputs[form.leading + k]
+            if self.places.carry.get(len(self.views), -1) == self.places.carry.get(carried, -2):
+                # The array of the loop around this one.
+                finals[k] = self.views[carried]
+                slots[k] = finals[k].storage
         scratch = self.storage((), "i1").storage if form.stops else -1
-        self._invoke(i, (*finals, *items, *kept), types, tuple(slots), scratch)
+        self._invoke(i, (*finals, *items, *kept), types, tuple(slots), scratch, in_place)
 
-    def _alternating_carries(self, types: Sequence[ValueType], form: LoopForm) -> tuple[list[StridedView], list[int]]:
-        """Two entries for each carry, which iterations read and write in turn; the result is in one of them."""
-        pairs = [self.storage((2, *t.shape), KINDS[t.dtype.kind]) for t in types]
-        slots = [pair.storage for pair in pairs]
-        if form.length is None:
-            return [self._result(t) for t in types], slots
-        return [_entry(pair, form.length % 2) for pair in pairs], slots
+    def _alternating_carries(
+        self, types: Sequence[ValueType], form: LoopForm, in_place: Sequence[int]
+    ) -> tuple[list[StridedView], list[int]]:
+        """Two entries for each carry, which iterations read and write in turn, or one where they write it in place; the result is in
+        one of them."""
+        finals, slots = list[StridedView](), list[int]()
+        for k, type_ in enumerate(types):
+            if k in in_place:
+                finals.append(self._result(type_))
+                slots.append(finals[-1].storage)
+                continue
+            pair = self.storage((2, *type_.shape), KINDS[type_.dtype.kind])
+            finals.append(self._result(type_) if form.length is None else _entry(pair, form.length % 2))
+            slots.append(pair.storage)
+        return finals, slots
 
     def _kept_carries(self, types: Sequence[ValueType], form: LoopForm) -> tuple[list[StridedView], list[int], list[StridedView]]:
         """One entry for each iteration and one more, so that each writes its carry where the next one reads it."""
@@ -76,13 +95,13 @@ class CallLowering(StepBuilder):
 
     def _invoke(
         self, i: Instruction, items: tuple[StridedView, ...], types: Sequence[ItemType], slots: tuple[int, ...] = (),
-        scratch: int = -1,
+        scratch: int = -1, in_place: tuple[int, ...] = (),
     ) -> None:  # fmt: skip
         operands = tuple(self._operand(k) for k in i.inputs)
         operand_types = tuple(self.tape.instructions[k].type for k in i.inputs)
         pairs = tuple((view.storage, view.offset) for view in items)
         self.steps.append(
-            Invoke(i.op, i.params, operands, pairs, (operand_types, tuple(types)), slots, scratch, self.site)
+            Invoke(i.op, i.params, operands, pairs, (operand_types, tuple(types)), slots, scratch, self.site, in_place)
         )
         self.tuples[len(self.views)] = items
         self.views.append(NOWHERE)

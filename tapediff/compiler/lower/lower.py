@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,12 +13,15 @@ from ...ir.guard_rows import EACH
 from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
-from ..loop_ir.program import KINDS, Access, Exit, Invoke, Item, Literal, RoutineCall, Step, Storage
+from ...ops.control.calls import LOOP
+from ..loop_ir.dependencies import read_by
+from ..loop_ir.program import KINDS, Access, Exit, InPlace, Invoke, Item, Literal, RoutineCall, Step, Storage
 from ..loop_ir.views import StridedView
-from .arrays import ArrayLowering
 from .calls import CallLowering
 from .factors import FactorLowering
+from .in_place import Places, in_place
 from .row_positions import only_positions
+from .written_in_place import InPlaceLowering
 
 # Floats of 32 bits are computed in 64 and rounded after each operation.
 SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_), TUPLE)
@@ -30,7 +34,7 @@ _SAME = {
 }
 
 
-class Lowering(ArrayLowering, FactorLowering, CallLowering):
+class Lowering(InPlaceLowering, FactorLowering, CallLowering):
     """Collects the steps of one tape. `self.views[i]` tells where value i is."""
 
     def guard(self, i: Instruction) -> None:
@@ -95,9 +99,15 @@ class Lowered:
     failures: tuple[str, ...]
 
 
-def lower(tape: Tape, threads: int = 0) -> Lowered:
-    """The loop steps of a tape, in its order, for so many threads; 0 where nobody has asked for any."""
-    low = Lowering(tape, threads)
+def lower(tape: Tape, threads: int = 0, carries: Sequence[int] = ()) -> Lowered:
+    """The loop steps of a tape, in its order, for so many threads; 0 where nobody has asked for any.
+
+    Args:
+        carries: of a loop's body, those that it reads and writes in the same place.
+    """
+    found = in_place(tape, carries)
+    tape, places = (tape, Places()) if found is None else found
+    low = Lowering(tape, threads, places)
     rows = only_positions(tape)
     for number, instruction in enumerate(tape.instructions):
         low.site = instruction.site
@@ -105,7 +115,13 @@ def lower(tape: Tape, threads: int = 0) -> Lowered:
         _require_supported(instruction.type, instruction)
         if number in rows and low.row_positions(number, instruction):
             continue
-        if op is CONSTANT:
+        if number in places.added:
+            low.leave_out()
+        elif number in places.readers and op is not LOOP:
+            low.read_in_place(instruction)
+        elif number in places.writers and op is not LOOP:
+            low.write_in_place(number, instruction)
+        elif op is CONSTANT:
             low.views.append(low.constant(instruction.params[0]))
         elif op is INPUT:
             kind = KINDS[instruction.type.dtype.kind]
@@ -124,13 +140,19 @@ def lower(tape: Tape, threads: int = 0) -> Lowered:
             )
         assert len(low.views) == number + 1, f"{op} must define exactly one view"
     low.site = None
-    _place_outputs(low)
+    _place_outputs(low, set(carries))
+    if found is None:
+        low.bring_back(carries)
     return Lowered(tape, tuple(low.storages), tuple(low.steps), bytes(low.constants), tuple(low.failures))
 
 
-def _place_outputs(low: Lowering) -> None:
-    """Compute each output where the caller wants it, or copy it there if it is a view, an input, or used elsewhere."""
-    read_storages = {r.storage for s in low.steps if isinstance(s, Step) for r in s.reads if isinstance(r, Access)}
+def _place_outputs(low: Lowering, in_place: set[int]) -> None:
+    """Compute each output where the caller wants it, or copy it there if it is a view, an input, or used elsewhere.
+
+    Args:
+        in_place: the outputs that are in their place.
+    """
+    read_storages = {k for s in low.steps if isinstance(s, (Step, InPlace)) for k in read_by(s)}
     read_storages |= {pair[0] for s in low.steps if isinstance(s, RoutineCall) for pair in s.operands}
     read_storages |= {s for e in low.steps if isinstance(e, Exit) for s in (e.read.storage, e.report[0])}
     # A routine that can fail would leave half a result with the caller.
@@ -140,6 +162,8 @@ def _place_outputs(low: Lowering) -> None:
             taken |= {*invoke.written, *(storage for storage, _ in invoke.operands)}
     taken |= read_storages
     for position, number in enumerate(low.tape.outputs):
+        if position in in_place:
+            continue
         view = low.views[number]
         storage = low.storages[view.storage] if view.literal is None else None
         if storage is not None and _fills(view, storage) and storage.number not in taken:

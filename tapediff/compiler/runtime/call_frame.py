@@ -3,7 +3,8 @@
     frame ::= header (pointer, stride in bytes, mask)*       one triple per input of the callee, then one per output
 
 Iteration t finds a value at pointer + (t & mask) * stride. Streams have no mask (-1) and a negative stride when the loop runs
-backwards; carries that nobody keeps alternate between two places (mask 1); constants are always at `pointer`.
+backwards; carries that nobody keeps alternate between two places (mask 1), or are written in their one place (mask 0); constants are
+always at `pointer`.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class ArgumentLayout:
         once: a call, which is a loop of one iteration: everything is a constant.
         backwards, keeps: as for LoopForm: where the values of an iteration are.
         threads: how many may share a loop in it; see pipeline.build_program.
+        in_place: the carries that have one place.
     """
 
     carries: int
@@ -53,10 +55,11 @@ class ArgumentLayout:
     backwards: bool = False
     keeps: bool = False
     threads: int = 0
+    in_place: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, form: LoopForm, threads: int = 0) -> ArgumentLayout:
-        return cls(form.carries, form.streams, form.stops, False, form.backwards, form.saves_carries, threads)
+    def of(cls, form: LoopForm, threads: int = 0, in_place: tuple[int, ...] = ()) -> ArgumentLayout:
+        return cls(form.carries, form.streams, form.stops, False, form.backwards, form.saves_carries, threads, in_place)
 
     @classmethod
     def of_call(cls, threads: int) -> ArgumentLayout:

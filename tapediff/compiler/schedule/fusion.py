@@ -16,6 +16,7 @@ from ..loop_ir.program import (
     EmptyReduction,
     Exit,
     Group,
+    InPlace,
     Invoke,
     Item,
     Literal,
@@ -32,6 +33,7 @@ def schedule(steps: Sequence[Item], storages: Sequence[Storage]) -> list[Group]:
     """The groups of a program, in an order in which they can run. Steps that write outputs come last."""
     scheduler = _Scheduler(storages)
     late = [s for s in steps if _writes_output(s, storages)]
+    late += [s for s in steps if isinstance(s, InPlace) and s.is_last]
     # Additions at computed places join the nest that has what they add, if the array is filled before it.
     scattered = {s.write.storage for s in steps if isinstance(s, Step) and s.write.index_read >= 0 and s.domain != ()}
     fills = [s for s in steps if _fills(s, scattered)] if len(scattered) <= MOST_FILLED_EARLY else []
@@ -63,7 +65,7 @@ def _may_fail(step: Item) -> bool:
 
 
 def _writes_output(step: Item, storages: Sequence[Storage]) -> bool:
-    if isinstance(step, (Exit, Invoke)):
+    if isinstance(step, (Exit, InPlace, Invoke)):
         return False
     target = step.result if isinstance(step, RoutineCall) else step.write.storage
     return storages[target].home == "output"
@@ -96,7 +98,7 @@ class _Nest:
         return LoopNest(self.domain, tuple(self.body))
 
 
-_Growing = _Straight | _Nest | Scan | EmptyReduction | RoutineCall | Invoke
+_Growing = _Straight | _Nest | Scan | EmptyReduction | RoutineCall | Invoke | InPlace
 
 
 @dataclass(slots=True)
@@ -173,6 +175,8 @@ class _Scheduler:
             self._add_invoke(item)
         elif isinstance(item, Exit):
             self._add_exit(item)
+        elif isinstance(item, InPlace):
+            self._wrote(item.step.write.storage, self._append(item), item)
         elif 0 in item.domain:
             self._add_empty(item)
         else:

@@ -269,6 +269,9 @@ class DerivedCallee(Callee):
     def only_tape(self) -> Tape | None:
         return None if self._source.only_tape() is None else self.plain_tape(0, None)
 
+    def only_path(self) -> Tape | None:
+        return None if self._source.only_path() is None else self.plain_tape(0, None)
+
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         # It is the variant that ran, and 0 where there is one only.
         ran = 0 if number is None else number

@@ -6,6 +6,7 @@ index is turned into an integer array of positions in the flattened array.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -206,7 +207,7 @@ SCATTER_ADD = Op(
 )
 
 
-def _put(x: Operand, v: Operand, positions: Operand) -> Operand:
+def _put(x: Operand, v: Operand, positions: Operand, distinct: bool) -> Operand:
     out = np.array(x)
     # The copy of a transposed array is laid out column by column, and its reshape is not a view.
     if out.flags.c_contiguous:
@@ -216,23 +217,33 @@ def _put(x: Operand, v: Operand, positions: Operand) -> Operand:
     return out
 
 
-def _put_values_rule(z_bar: Operand, z: Operand, x: Operand, v: Operand, positions: Operand) -> Operand:
+def _put_values_rule(z_bar: Operand, z: Operand, x: Operand, v: Operand, positions: Operand, distinct: bool) -> Operand:
     """Where positions repeat, only the entry written last received its value and so the cotangent."""
-    order = np.arange(int(np.prod(positions.shape)), dtype=np.float64).reshape(positions.shape)
-    last = GATHER(PUT(np.zeros(x.shape), order, positions), positions)
-    kept, gathered = np.equal(last, order), GATHER(z_bar, positions)
-    return gathered if not is_tracked(kept) and kept.all() else SELECT(kept, gathered, 0.0)
+    gathered = GATHER(z_bar, positions)
+    if distinct:
+        return gathered
+    count = math.prod(positions.shape)
+    if count * count <= x.size:
+        # A few comparisons with each other cost less than an array of which entry was written last.
+        flat = np.reshape(positions, (count,))
+        again = np.where(np.equal(flat[:, None], flat), np.triu(np.ones((count, count)), 1), 0.0)
+        return SELECT(np.equal(np.reshape(np.sum(again, axis=1), positions.shape), 0.0), gathered, 0.0)
+    order = np.arange(count, dtype=np.float64).reshape(positions.shape)
+    last = GATHER(PUT(np.zeros(x.shape), order, positions, distinct=False), positions)
+    return SELECT(np.equal(last, order), gathered, 0.0)
 
 
+# The array x with values at positions; `distinct`: it is known that none of these repeats.
 PUT = Op(
     "put",
     evaluate=_put,
-    infer=lambda x, v, positions: ValueType(x.shape, x.dtype),
+    infer=lambda x, v, positions, distinct: ValueType(x.shape, x.dtype),
     vjp=(
-        lambda z_bar, z, x, v, positions: PUT(z_bar, np.zeros(positions.shape), positions),
+        lambda z_bar, z, x, v, positions, distinct: PUT(z_bar, np.zeros(positions.shape, z_bar.dtype), positions, distinct=distinct),
         _put_values_rule,
         None,
     ),
+    params=("distinct",),
     lower=lambda low, i: low.put(i),
     exact=True,
     positions=(2, 0),
@@ -241,10 +252,27 @@ PUT = Op(
     linear=True,
     masks=True,
     examples=lambda rng: [
-        (PUT, (rng.normal(size=(3, 5)), rng.normal(size=shape), rng.integers(0, 15, shape)))
-        for shape in ((), (1,), (9,), (4, 6), (0,))
+        (lambda x, v, k, d=distinct: PUT(x, v, k, distinct=d), (rng.normal(size=(3, 5)), rng.normal(size=positions.shape), positions))
+        for distinct, positions in (
+            *((False, rng.integers(0, 15, shape)) for shape in ((), (1,), (9,), (4, 6), (0,))),
+            *((True, rng.permutation(15)[:9].reshape(shape)) for shape in ((9,), (3, 3))),
+        )
     ],
 )
+
+
+def put(x: Operand, v: Operand, positions: Operand) -> Operand:
+    """The array x with values at positions; where these repeat the last one stays."""
+    return PUT(x, v, positions, distinct=are_distinct(positions))
+
+
+def are_distinct(positions: Operand) -> bool:
+    """Whether positions are known to be distinct."""
+    size = math.prod(np.shape(positions))
+    if size <= 1 or is_tracked(positions):
+        return size <= 1
+    return len(set(np.ravel(positions).tolist())) == size
+
 
 def _neighbours(z: Operand, x: Operand, axis: int) -> tuple[Operand, Operand, Operand]:
     """Entries next to each other in sorted order."""

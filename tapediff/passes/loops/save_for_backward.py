@@ -145,7 +145,10 @@ def _sources(tape: Tape, loop: int, reader: int) -> Sources:
     callee, form = tape.instructions[loop].params
     reading: LoopForm = tape.instructions[reader].params[1]
     operands = tape.instructions[loop].inputs[form.leading :]
-    given = {operand: k for k, operand in enumerate(operands) if k >= form.carries}
+    # A value that is several streams is each of them once, in their order: the bodies have them in the same one.
+    given: dict[int, list[int]] = {}
+    for k, operand in reversed(list(enumerate(operands))[form.carries :]):
+        given.setdefault(operand, []).append(k)
     constant = form.carries + form.streams
     sources: list[tuple[str, int] | None] = []
     for k, operand in enumerate(tape.instructions[reader].inputs[reading.leading :]):
@@ -155,8 +158,8 @@ def _sources(tape: Tape, loop: int, reader: int) -> Sources:
         found = None
         if k < reading.carries:
             pass
-        elif known is not None and (known < constant) == is_stream:
-            found = ("input", known)
+        elif known is not None and (known[-1] < constant) == is_stream:
+            found = ("input", known.pop() if len(known) > 1 else known[-1])
         elif is_stream and item.op is GET and item.inputs[0] == loop:
             first, place = _first_saved(callee, form), item.params[0]
             if place >= first:

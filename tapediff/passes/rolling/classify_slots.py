@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...ir.instruction import BOOL, GUARD, Instruction
+from ...ops.arrays.indexing import SCATTER_ADD
 from ...ops.control.calls import GET, TupleOp
 from ...ops.elementwise.arithmetic import ADD, SUBTRACT
 from .repetition import Repetition
@@ -151,6 +152,9 @@ class _Planner:
         if any(set(self.consumers[k]) - inside or len(self.consumers[k]) != 1 for k in component):
             return None
         if any(self._is_used_later(k) for k in order[:-1]):
+            return None
+        if any(self.producers[c] >= 0 and self.instructions[self.producers[c]].op is SCATTER_ADD for c, _ in terms):
+            # A loop adds the few entries where they belong; their sum would need the whole array of every iteration.
             return None
         return RunningSum(tuple(order), start, tuple(terms))
 

@@ -365,7 +365,7 @@ class _Forwarder(Rewriter):
             if p.target is None:
                 there, here = (self.constant(k, ValueType(k.shape, INT64)) for k in (p.positions, p.places))
                 values = self.emit(GATHER, (p.source, there), (), ValueType(p.places.shape, type_.dtype), site)
-                result = self.emit(PUT, (result, values, here), (), type_, site)
+                result = self.emit(PUT, (result, values, here), (True,), type_, site)
         return result
 
     def _base(self, flat: np.ndarray, shape: tuple[int, ...]) -> tuple[int | None, np.ndarray]:

@@ -30,7 +30,7 @@ from ...numpy_api.indexing import (
 )
 from ...numpy_api.kinds import is_foreign, kind_of, plain_data, shown
 from ...numpy_api.whole_numbers import WholeNumber
-from ...ops.arrays.indexing import GATHER, INDEX, PUT, Region, replace
+from ...ops.arrays.indexing import GATHER, INDEX, Region, put, replace
 from ...ops.elementwise import comparison
 from ...ops.elementwise.arithmetic import (
     ABSOLUTE,
@@ -331,7 +331,7 @@ def _gather(base: Operand, positions: Operand, index: Operand) -> Operand:
 
 
 def _put(base: Operand, part: Operand, positions: Operand) -> Operand:
-    return PUT(base, part, positions)
+    return put(base, part, positions)
 
 
 def _write_region(base: Operand, part: Operand, region: Region) -> Operand:

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import UnsupportedFunction
 from ...ir.instruction import INT64, Operand, Tree, ValueType
 from ...ir.tape import Tape
-from ...ops.arrays.indexing import GATHER, PUT
+from ...ops.arrays.indexing import GATHER, PUT, are_distinct
 from ...ops.arrays.shape import BROADCAST
 from ...passes.pipeline import run_passes
 from ...passes.simplify.diagonal_products import diagonal_products
@@ -316,5 +316,5 @@ def _sparse_blocks(swept: Sequence[Operand], entries: SweptEntries, outs: Sequen
             at = (entries.rows[chosen] - ends_out[j]) * in_.size + entries.columns[chosen] - ends_in[k]
             values = _entries(swept, entries.sources[chosen])
             zeros = BROADCAST(values._recorder.tracked_constant(np.zeros((), out.dtype)), shape=(out.size * in_.size,))
-            blocks.append(np.reshape(PUT(zeros, values, at.astype(INT64)), (*out.shape, *in_.shape)))
+            blocks.append(np.reshape(PUT(zeros, values, at.astype(INT64), distinct=are_distinct(at)), (*out.shape, *in_.shape)))
     return blocks

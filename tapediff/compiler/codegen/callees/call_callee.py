@@ -17,7 +17,7 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
     All calls and loops of a module that differ only in where their values are share a function: instructions in a kernel's
     own function cost LLVM more the longer it is.
     """
-    key = (item.op, item.params, item.types)
+    key = (item.op, item.params, item.types, item.in_place, item.stays)
     known = owner.invocations.get(key)
     if known is None:
         symbol = f"tapediff_cell_{len(owner.dispatch_tables)}"

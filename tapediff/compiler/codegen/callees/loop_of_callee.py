@@ -83,7 +83,7 @@ class LoopOfCallee(Invocation):
 
     def __init__(self, item: Invoke, symbol: str, threads: int) -> None:
         self.form: LoopForm = item.params[1]
-        super().__init__(item, ArgumentLayout.of(self.form, threads), symbol)
+        super().__init__(item, ArgumentLayout.of(self.form, threads, item.in_place), symbol)
         if threads > 1 and may_be_shared(item.params[0], self.form):
             self.threads = threads
         self.types = item.types[1]
@@ -110,7 +110,7 @@ class LoopOfCallee(Invocation):
         self.set(STOPPED, 0)
         self._point_inputs(room)
         self._point_results(pointers, room)
-        for k in range(form.carries):
+        for k in set(range(form.carries)).difference(self.item.stays):
             target = self.code.emit(f"load ptr, ptr {self.slot(input_word(k))}")
             self._copy(self.operand(form.leading + k), target, value_bytes(self.callee.in_types[k]))
         if form.stops:
@@ -208,6 +208,10 @@ class LoopOfCallee(Invocation):
             self.point(input_word(k), f"%slot{k}", 0, 0)
             self.point(output_word(k, self.inputs), self._moved(f"%slot{k}", (form.length or 0) % 2, size), 0, 0)
             return
+        if k in self.item.in_place:
+            self.point(input_word(k), f"%slot{k}", 0, 0)
+            self.point(output_word(k, self.inputs), f"%slot{k}", 0, 0)
+            return
         base = heap if heap is not None else f"%slot{k}"
         if form.backwards and form.saves_carries:
             base = self._moved(base, length, size)
@@ -297,7 +301,7 @@ class LoopOfCallee(Invocation):
         done = self.get(ITERATION)
         if form.stops:
             self.code.line(f"store i64 {done}, ptr {self.result(self.outputs - 1)}")
-        for k in range(form.carries):
+        for k in set(range(form.carries)).difference(self.item.in_place):
             word = input_word(k)
             at = self.code.emit(f"and i64 {done}, {self.get(word + 2)}")
             offset = self.code.emit(f"mul i64 {at}, {self.get(word + 1)}")

@@ -11,7 +11,7 @@ import numpy as np
 from ....base.current_recording import current_recorder
 from ....errors import RefusedByRecording, TapediffError
 from ....ir.instruction import FLOAT64, INT64, Operand, Tree
-from ....ops.arrays.indexing import GATHER, PUT
+from ....ops.arrays.indexing import GATHER, PUT, are_distinct
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.python_state.filled_arrays import DISPATCHED, Replacement
 from ..rules import Place, Refusing
@@ -59,7 +59,7 @@ class ArrayCopies(Refusing):
             made[index] = value
             return made
         part = np.stack(value) if type(value) is tuple else value
-        return PUT(array, np.broadcast_to(part, positions.shape), positions)
+        return PUT(array, np.broadcast_to(part, positions.shape), positions, distinct=are_distinct(positions))
 
     def entry_of_copy(self, place: Place, index: Tree, array: TrackedArray) -> Operand:
         """array[index], of which whole numbers may be data."""

@@ -1,0 +1,29 @@
+"""Writes to array positions on one line are all of the kind that some of them need: that positions may repeat.
+
+for d in tables:
+    K[d, d] += b        what is known of the positions of one turn would else make it unlike the others
+"""
+
+from __future__ import annotations
+
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.arrays.indexing import PUT
+
+
+def alike_writes(tape: Tape) -> Tape:
+    """The tape with such writes; itself where there are none. Cost: linear in the number of instructions."""
+    if PUT not in tape.ops:
+        return tape
+    writes = [(n, i) for n, i in enumerate(tape.instructions) if i.op is PUT]
+    repeated = {(i.site, i.type) for _, i in writes if not i.params[0]}
+    changed = {n for n, i in writes if i.params[0] and (i.site, i.type) in repeated}
+    if not changed:
+        return tape
+    made = Rewriter(tape)
+    for number, (op, inputs, _, type_, site) in enumerate(tape.instructions):
+        if number in changed:
+            made.number[number] = made.emit(op, tuple([made.number[i] for i in inputs]), (False,), type_, site)
+        else:
+            made.number[number] = made.copy(number)
+    return made.finish()
