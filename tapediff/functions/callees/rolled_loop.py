@@ -14,6 +14,7 @@ from ...passes.loops.last_iterations.last_rows import last_rows
 from ...passes.loops.last_iterations.last_values import last_values
 from ...passes.loops.split_carries import split_carries
 from ...passes.loops.split_constants import split_constants
+from ...passes.parts.regular_positions import regular_positions
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
 from ...passes.rolling.shrinking_arrays import shrinking_arrays
 from ...passes.rolling.states import states
@@ -35,7 +36,7 @@ def rolled(tape: Tape) -> Tape:
         tape = _with_loops_prepared(spliced(tape))
         if independent_iterations.__name__ not in settings.left_out:
             tape = independent_iterations(tape)
-        known = _with_states(tape) or _rolled(_straightened(tape))
+        known = _with_alike_at_once(_with_states(tape) or _rolled(_straightened(tape)))
         whole.derived["rolled"] = known
     return known
 
@@ -98,6 +99,14 @@ def _rolled(straight: Tape) -> Tape:
         tables = wavefronts(split, callee_of)
         made = made if tables is split else tables
     return straight if made is straight else dead_code(made)
+
+
+def _with_alike_at_once(tape: Tape) -> Tape:
+    """The tape with what is alike in it at once, where that makes it much shorter."""
+    from ...passes.rolling.batch_alike import batch_alike
+
+    made = tape if batch_alike.__name__ in settings.left_out else batch_alike(tape)
+    return tape if made is tape else dead_code(regular_positions(made))
 
 
 def _with_lengths_alike(straight: Tape) -> Tape | None:
