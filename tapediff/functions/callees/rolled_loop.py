@@ -27,17 +27,25 @@ LEAST_SHRUNK = 4
 
 
 def rolled(tape: Tape) -> Tape:
-    """The tape with its Python loops as loops."""
+    """The tape with its Python loops as loops, and what else is alike at once."""
     if not settings.roll_loops:
         return tape
+    known = tape.derived.get("rolled")
+    if known is None:
+        known = tape.derived["rolled"] = _with_alike_at_once(rolled_apart(tape))
+        tape.derived.pop("rolled apart", None)
+    return known
+
+
+def rolled_apart(tape: Tape) -> Tape:
+    """The tape with its Python loops as loops, and what is alike elsewhere as it was recorded."""
     whole = tape
-    known = whole.derived.get("rolled")
+    known = whole.derived.get("rolled apart")
     if known is None:
         tape = _with_loops_prepared(spliced(tape))
         if independent_iterations.__name__ not in settings.left_out:
             tape = independent_iterations(tape)
-        known = _with_alike_at_once(_with_states(tape) or _rolled(_straightened(tape)))
-        whole.derived["rolled"] = known
+        known = whole.derived["rolled apart"] = _with_states(tape) or _rolled(_straightened(tape))
     return known
 
 
@@ -133,6 +141,11 @@ def prepared(tape: Tape) -> Tape:
     from .tape_callee import callee_of
 
     return checkpoint_loops(ready, tape.save_limit, callee_of)
+
+
+def prepared_apart(tape: Tape) -> Tape:
+    """The same with what is alike as it was recorded, but for loops."""
+    return run_passes(split_constants(rolled_apart(tape)), REFINE)
 
 
 def prepared_straight(tape: Tape) -> Tape:

@@ -165,7 +165,7 @@ class _Reader:
         entries = [o for o in operands if isinstance(o, Entries)]
         if op is INPUT or number < self.start or not is_array(instruction) or len(entries) < len(operands):
             return self._add(instruction, ALONE, operands, number)
-        if type_.size > LARGEST_VALUE or any(o.type.dtype not in DTYPES for o in (*entries, instruction)):
+        if type_.dtype not in DTYPES or (type_.shape and type_.size > LARGEST_VALUE):
             return self._add(instruction, ALONE, operands, number)
         moved = self._moved(instruction, entries)
         if moved is not None:
@@ -190,9 +190,11 @@ class _Reader:
         makes_array = is_array(instruction)
         size = instruction.type.size if makes_array else 0
         needed = [o.run if isinstance(o, Entries) else self.run_of_other[o] for o in operands]
-        run = 0 if 0 <= old < self.start else self._run(key, needed, size)
+        is_kept = 0 <= old < self.start
+        run = 0 if is_kept else self._run(key, needed, size)
         made = self.runs.made[run]
-        self._count(run, made, needed)
+        if not is_kept:
+            self._count(run, made, needed)
         made.nodes.append(Node(instruction, tuple(operands), self.count, old))
         made.size += size
         if not makes_array:
@@ -235,17 +237,18 @@ class _Reader:
         op, inputs, params, type_, _ = instruction
         if not isinstance(op, Op) or op.raises or op.lapack or op.fails_on_integers:
             return ALONE
-        if not type_.size or not all(o.type.size for o in operands):
+        types = [o.type for o in operands]
+        if any(t.shape and not t.size for t in (type_, *types)) or any(t.dtype not in DTYPES for t in types):
             return ALONE
-        kinds = "".join([o.type.dtype.kind for o in operands]) + type_.dtype.kind
+        kinds = "".join([t.dtype.kind for t in types]) + type_.dtype.kind
         if isinstance(op, Elementwise) or op is CONVERT:
             return (op, kinds, *params)
         if op is SUM and type_.is_float:
             return op, kinds, operands[0].run
-        shapes = tuple([o.type.shape for o in operands])
+        shapes = tuple([t.shape for t in types])
         if op is MATMUL:
             return self._product_key(inputs, shapes, kinds)
-        if op.batching is None or not op.batching.suits(instruction, [o.type for o in operands], [False] * len(operands)):
+        if op.batching is None or not op.batching.suits(instruction, types, [False] * len(types)):
             return ALONE
         return (op, kinds, shapes, *params)
 

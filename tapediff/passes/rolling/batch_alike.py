@@ -11,10 +11,11 @@ operation batching in dynamic computation graphs, NeurIPS.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, GUARD, INT64, Instruction, ValueType
+from ...ir.instruction import CONSTANT, GUARD, INT64, Instruction, ValueType, some_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
@@ -29,6 +30,9 @@ from .vectorize import Batch
 
 # Shorter tapes compile in a quarter of a second.
 FEWEST_INSTRUCTIONS = 400
+
+# So many instructions at the beginning of a long tape tell of most that do not suit.
+FIRST_LOOK = 4000
 
 # Operations on numbers take a thirtieth of the time that a loop of many takes to compile; those on arrays OF_ARRAYS times as long.
 LEAST_SHORTER, OF_ARRAYS = 24, 4
@@ -53,16 +57,18 @@ def batch_alike(tape: Tape) -> Tape:
     start = _behind_guards(tape)
     if count - start < FEWEST_INSTRUCTIONS:
         return tape
-    most = min(MOST_OPERATIONS, _compiling_time(tape) // LEAST_SHORTER)
     try:
-        runs = runs_of(tape, start, most)
+        if count > start + 2 * FIRST_LOOK:
+            beginning = tuple(some_of(tape.instructions, range(start + FIRST_LOOK)))
+            runs_of(replace(tape, instructions=beginning, outputs=()), start, MOST_OPERATIONS)
         once = common_subexpressions(tape)
-        if once is not tape:
-            runs = runs_of(once, _behind_guards(once), most)
+        once = replace(once, instructions=tuple(once.instructions))
+        start = _behind_guards(once)
+        most = min(MOST_OPERATIONS, _compiling_time(once, start) // LEAST_SHORTER)
+        made = _Builder(once, runs_of(once, start, most)).built()
     except Unsuited:
         return tape
-    made = _Builder(once, runs).built()
-    return made if _computations(made) <= most else tape
+    return made if _computations(made) - start <= most else tape
 
 
 def _behind_guards(tape: Tape) -> int:
@@ -77,9 +83,9 @@ def _computations(tape: Tape) -> int:
     return sum(1 for i in tape.instructions if i.op is not CONSTANT)
 
 
-def _compiling_time(tape: Tape) -> int:
-    """That of the tape as it is, in operations on numbers."""
-    return sum(OF_ARRAYS if i.type.shape else 1 for i in tape.instructions if i.op is not CONSTANT)
+def _compiling_time(tape: Tape, start: int) -> int:
+    """That of the tape as it is from an instruction on, in operations on numbers."""
+    return sum(OF_ARRAYS if i.type.shape else 1 for i in tape.instructions[start:] if i.op is not CONSTANT)
 
 
 def _summed(node: Node) -> np.ndarray:
