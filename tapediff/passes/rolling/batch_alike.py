@@ -15,14 +15,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, GUARD, INT64, Instruction, ValueType, some_of
+from ...ir.instruction import CONSTANT, FLOAT64, FLOAT_SCALAR, GUARD, INT64, Instruction, ValueType, some_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, SCATTER_ADD, Region, Regions
 from ...ops.arrays.reductions import SUM
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
-from ...ops.elementwise.arithmetic import CONVERT
+from ...ops.elementwise.arithmetic import CONVERT, MULTIPLY
 from ...ops.matrices.products import MATMUL
 from ..simplify.common_subexpressions import common_subexpressions
 from .alike_entries import ALONE, COLUMNS, ROWS, Entries, Node, Run, Runs, Unsuited, is_array, runs_of
@@ -148,21 +148,26 @@ class _Builder:
         return operands[0].type.shape, -1, 0
 
     def _alone(self, node: Node) -> int:
-        is_total = node.instruction.op is SUM and node.instruction.type.shape == ()
-        operands = [
-            self.rewriter.number[o] if isinstance(o, int)
-            else self._read(self._in_order(o.numbers()) if is_total else o.numbers(), o.type.dtype) for o in node.operands
-        ]  # fmt: skip
+        instruction, operand = node.instruction, node.operands[0] if node.operands else None
+        is_total = instruction.op is SUM and instruction.type == FLOAT_SCALAR
+        if is_total and isinstance(operand, Entries) and len(operand.type.shape) == 1 and operand.ids is not None and node.old < 0:
+            return self._total(operand)
+        operands = [self.rewriter.number[o] if isinstance(o, int) else self._read(o.numbers(), o.type.dtype) for o in node.operands]
         made = self.rewriter.keep(node.instruction, tuple(operands))
         if node.old >= 0:
             self.rewriter.number[node.old] = made
         return made
 
-    def _in_order(self, ids: np.ndarray) -> np.ndarray:
-        """The same entries as they are in a row, so that they need not be gathered."""
-        flat = ids.ravel()
-        at = np.searchsorted(self.firsts, flat, "right") - 1
-        return flat[np.lexsort((self.places[at] + flat - self.firsts[at], self.sources[at]))].reshape(ids.shape)
+    def _total(self, terms: Entries) -> int:
+        """Of terms in the order in which they are, so that they need not be gathered, and of each once."""
+        ids, counts = np.unique(terms.numbers(), return_counts=True)
+        at = np.searchsorted(self.firsts, ids, "right") - 1
+        order = np.lexsort((self.places[at] + ids - self.firsts[at], self.sources[at]))
+        number = self._read(ids[order], terms.type.dtype)
+        if counts.max() > 1:
+            times = counts[order].astype(np.float64)
+            number = self.rewriter.make(MULTIPLY, (number, self.rewriter.constant(times, ValueType(times.shape, FLOAT64))))
+        return self.rewriter.make(SUM, (number,), ((0,),))
 
     def _together(self, run: Run, nodes: Sequence[Node]) -> list[tuple[int, Sequence[Node]]]:
         """All nodes of a run as one operation, or a few; gives values, and the nodes whose entries each has in a row."""

@@ -81,13 +81,22 @@ def whole_numbers_and_masks(p):
     return total
 
 
+def terms_that_are_added_again(p):
+    """Each is in the total as often as it was added."""
+    v, total = np.log(np.abs(X[:40] @ p[:3]) + p[3]), 0.0
+    for k in range(900):
+        total = total + v[k * k % 37] + np.tanh(v[k % 11])
+    return total
+
+
 def a_guard_before(p):
     head = p[0] * 2.0 if p[0] > 0.0 else p[1]
     return head + groups_of_different_lengths(p) * head
 
 
 PROGRAMS = [
-    groups_of_different_lengths, groups_that_are_subtracted, products_of_one_matrix, ties, rankings, whole_numbers_and_masks, a_guard_before,
+    groups_of_different_lengths, groups_that_are_subtracted, products_of_one_matrix, ties, rankings, whole_numbers_and_masks,
+    terms_that_are_added_again, a_guard_before,
 ]  # fmt: skip
 
 
