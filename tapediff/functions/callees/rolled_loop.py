@@ -14,6 +14,7 @@ from ...passes.loops.last_iterations.last_rows import last_rows
 from ...passes.loops.last_iterations.last_values import last_values
 from ...passes.loops.split_carries import split_carries
 from ...passes.loops.split_constants import split_constants
+from ...passes.parts.regular_positions import regular_positions
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
 from ...passes.rolling.alike_terms import alike_terms
 from ...passes.rolling.shrinking_arrays import shrinking_arrays
@@ -27,17 +28,25 @@ LEAST_SHRUNK = 4
 
 
 def rolled(tape: Tape) -> Tape:
-    """The tape with its Python loops as loops."""
+    """The tape with its Python loops as loops, and what else is alike at once."""
     if not settings.roll_loops:
         return tape
+    known = tape.derived.get("rolled")
+    if known is None:
+        known = tape.derived["rolled"] = _with_alike_at_once(rolled_apart(tape))
+        tape.derived.pop("rolled apart", None)
+    return known
+
+
+def rolled_apart(tape: Tape) -> Tape:
+    """The tape with its Python loops as loops, and what is alike elsewhere as it was recorded."""
     whole = tape
-    known = whole.derived.get("rolled")
+    known = whole.derived.get("rolled apart")
     if known is None:
         tape = _with_loops_prepared(spliced(tape))
         if independent_iterations.__name__ not in settings.left_out:
             tape = independent_iterations(tape)
-        known = _with_states(tape) or _rolled(_straightened(tape))
-        whole.derived["rolled"] = known
+        known = whole.derived["rolled apart"] = _with_states(tape) or _rolled(_straightened(tape))
     return known
 
 
@@ -103,6 +112,14 @@ def _rolled(straight: Tape) -> Tape:
     return straight if made is straight else dead_code(made)
 
 
+def _with_alike_at_once(tape: Tape) -> Tape:
+    """The tape with what is alike in it at once, where that makes it much shorter."""
+    from ...passes.rolling.batch_alike import batch_alike
+
+    made = tape if batch_alike.__name__ in settings.left_out else batch_alike(tape)
+    return tape if made is tape else dead_code(regular_positions(made))
+
+
 def _with_lengths_alike(straight: Tape) -> Tape | None:
     """The tape with its loops, where arrays that get shorter at every turn would keep them from being found; None for others."""
     from ...passes.rolling.reroll import reroll
@@ -127,6 +144,11 @@ def prepared(tape: Tape) -> Tape:
     from .tape_callee import callee_of
 
     return checkpoint_loops(ready, tape.save_limit, callee_of)
+
+
+def prepared_apart(tape: Tape) -> Tape:
+    """The same with what is alike as it was recorded, but for loops."""
+    return run_passes(split_constants(rolled_apart(tape)), REFINE)
 
 
 def prepared_straight(tape: Tape) -> Tape:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...functions.callees.rolled_loop import prepared, prepared_straight
+import numpy as np
+
+from ...base.settings import settings
+from ...functions.callees.rolled_loop import prepared, prepared_apart, prepared_straight, rolled_apart
+from ...ir.instruction import CONSTANT, INPUT, Instruction, columns_of
 from ...ir.tape import Tape
 from ...ops.control.calls import LOOP
 from .gradient_tape import READY, require_gradient
@@ -19,6 +24,9 @@ FEWEST_INSTRUCTIONS = 1000
 # Where loops make a tape shorter by less than this, they are chance repetitions of a few turns.
 MOST_ROLLED = 3
 
+# Entries of arrays for each instruction of a tape of numbers.
+MOST_ENTRIES = 0.5
+
 
 def is_long(tape: Tape) -> bool:
     """Whether a tape may have a long program."""
@@ -29,6 +37,21 @@ def _has_short_loops(rolled: Tape, tape: Tape) -> bool:
     """Whether a tape has loops, without which it is not much longer."""
     is_little_shorter = is_long(rolled) and tape.save_limit is None and len(tape.instructions) < MOST_ROLLED * len(rolled.instructions)
     return is_little_shorter and any(i.op is LOOP for i in rolled.instructions)
+
+
+def _is_of_numbers(tape: Tape) -> bool:
+    """Whether the arrays of a tape have few entries beside its numbers, so that byte code does as well as loops over all that is alike."""
+    templates, counts = _kinds(tape)
+    entries = sum(n * i.type.size for i, n in zip(templates, counts) if i.type.shape and i.op is not CONSTANT and i.op is not INPUT)
+    return MOST_ENTRIES * len(tape.instructions) >= entries
+
+
+def _kinds(tape: Tape) -> tuple[Sequence[Instruction], Sequence[int]]:
+    """Instructions of a tape, and how many are like each."""
+    columns = columns_of(tape.instructions)
+    if columns is None:
+        return tape.instructions, [1] * len(tape.instructions)
+    return columns.templates, np.bincount(columns.which, minlength=len(columns.templates)).tolist()
 
 
 def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program] | None:
@@ -42,8 +65,13 @@ def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program
     # Imported when the first long tape is compiled, as all of the compiler.
     from ...compiler.bytecode.sweeps.program import swept
 
-    ready = rolled = prepared(tape)
-    program = swept(ready, wrt) if is_long(ready) else None
+    ready, rolled, program = tape, tape, None
+    if settings.roll_loops and tape.save_limit is None and _is_of_numbers(rolled_apart(tape)):
+        ready = prepared_apart(tape)
+        program = swept(ready, wrt) if is_long(ready) else None
+    if program is None:
+        ready = rolled = prepared(tape)
+        program = swept(ready, wrt) if is_long(ready) else None
     if program is None and _has_short_loops(ready, tape):
         ready = prepared_straight(tape)
         program = swept(ready, wrt)
