@@ -14,7 +14,7 @@ from .loops.save_for_backward import save_for_backward
 from .loops.saved_carries import drop_saved_carries, save_carries
 from .parts.join_parts import join_parts
 from .parts.regular_positions import regular_positions
-from .rolling.alike_writes import alike_writes
+from .rolling.alike.alike_writes import alike_writes
 from .rolling.growing_arrays import growing_arrays
 from .rolling.reads_by_position import reads_by_position
 from .simplify.added_to_writes import added_to_writes

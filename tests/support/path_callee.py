@@ -54,6 +54,10 @@ class PathCallee:
     def only_tape(self):
         """Others may be recorded at any time."""
 
+    def once(self, key, make):
+        """Nothing is kept."""
+        return make()
+
     def only_path(self):
         """The variant that there is now, if there is one: others may still be recorded."""
         return self.tapes[0] if len(self.tapes) == 1 else None

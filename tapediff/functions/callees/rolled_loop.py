@@ -16,7 +16,7 @@ from ...passes.loops.split_carries import split_carries
 from ...passes.loops.split_constants import split_constants
 from ...passes.parts.regular_positions import regular_positions
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
-from ...passes.rolling.alike_terms import alike_terms
+from ...passes.rolling.alike.alike_terms import alike_terms
 from ...passes.rolling.shrinking_arrays import shrinking_arrays
 from ...passes.rolling.states import states
 from ...passes.simplify.dead_code import dead_code
@@ -25,6 +25,10 @@ from .spliced_calls import spliced
 
 # Arrays are kept only where that lets a tape shrink by this factor: elsewhere their entries are better in registers.
 LEAST_SHRUNK = 4
+
+# Tapes of so many instructions beside their loops are looked at once more, and taken in another order where that lets them shrink by this
+# factor.
+LONG, LEAST_FEWER = 300, 2
 
 
 def rolled(tape: Tape) -> Tape:
@@ -101,9 +105,12 @@ def _rolled(straight: Tape) -> Tape:
     from ...transforms.lanes.wavefronts import wavefronts
     from .tape_callee import callee_of
 
-    if alike_terms.__name__ not in settings.left_out:
-        straight = alike_terms(straight)
-    made = exchange_loops(_with_lengths_alike(straight) or reroll(straight, callee_of), callee_of)
+    made = _with_lengths_alike(straight) or reroll(straight, callee_of)
+    if len(made.instructions) >= LONG and alike_terms.__name__ not in settings.left_out:
+        terms = alike_terms(straight)
+        other = straight if terms is straight else reroll(terms, callee_of)
+        made = other if LEAST_FEWER * len(other.instructions) <= len(made.instructions) else made
+    made = exchange_loops(made, callee_of)
     if wavefronts.__name__ not in settings.left_out:
         # Numbers that cells read of an array are lanes; of an array as a whole there is one for all of them.
         split = split_constants(made)
@@ -114,7 +121,7 @@ def _rolled(straight: Tape) -> Tape:
 
 def _with_alike_at_once(tape: Tape) -> Tape:
     """The tape with what is alike in it at once, where that makes it much shorter."""
-    from ...passes.rolling.batch_alike import batch_alike
+    from ...passes.rolling.alike.batch_alike import batch_alike
 
     made = tape if batch_alike.__name__ in settings.left_out else batch_alike(tape)
     return tape if made is tape else dead_code(regular_positions(made))

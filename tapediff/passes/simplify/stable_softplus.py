@@ -11,11 +11,9 @@ from ...ir.tape import Tape
 from ...ops.elementwise.arithmetic import ADD
 from ...ops.elementwise.elementary import EXP, LOG, LOG1P, LOGADDEXP, SOFTPLUS
 
-_LOGARITHMS = frozenset((LOG, LOG1P, LOGADDEXP))
-
 
 def stable_softplus(tape: Tape) -> Tape:
-    candidates = [n for n, i in enumerate(tape.instructions) if i.op in _LOGARITHMS]
+    candidates = [n for n, (op, *_) in enumerate(tape.instructions) if op is LOG or op is LOG1P or op is LOGADDEXP]
     matches = {n: found for n in candidates if (found := _exponent(tape, tape.instructions[n])) is not None}
     if not matches:
         return tape

@@ -16,13 +16,13 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops.arrays.indexing import ASSEMBLE
-from ...ops.arrays.regions import Region
-from ...ops.control.calls import TupleOp
-from ...ops.elementwise.arithmetic import ADD, SUBTRACT
+from ....ir.instruction import CONSTANT, GUARD, INPUT, Instruction
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops.arrays.indexing import ASSEMBLE
+from ....ops.arrays.regions import Region
+from ....ops.control.calls import TupleOp
+from ....ops.elementwise.arithmetic import ADD, SUBTRACT
 
 # Shorter tapes compile quickly in any order, and sums of fewer terms are not looked at.
 SHORTEST_TAPE, FEWEST_TERMS = 300, 16
@@ -37,7 +37,6 @@ FIRST_GROUPS, LONGEST_PERIOD, FEW = 64, 12, 4
 FEWEST_ALIKE = 4
 
 _NOBODY, _SHARED = -1, -2
-_SUMS = frozenset((ADD, SUBTRACT, ASSEMBLE))
 
 
 def alike_terms(tape: Tape) -> Tape:
@@ -71,7 +70,7 @@ def _is_periodic(forms: Sequence[Hashable]) -> bool:
 
 def _longest_sum(instructions: Sequence[Instruction], outputs: Sequence[int]) -> dict[int, tuple[int, ...]] | None:
     """The additions of a long sum, each with the terms that it adds; None if there is none."""
-    numbers = [number for number, instruction in enumerate(instructions) if instruction[0] in _SUMS]
+    numbers = [number for number, (op, *_) in enumerate(instructions) if op is ADD or op is SUBTRACT or op is ASSEMBLE]
     if not numbers:
         return None
     # A partial sum is used once, by the next one.

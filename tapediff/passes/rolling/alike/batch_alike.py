@@ -15,18 +15,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, FLOAT64, FLOAT_SCALAR, GUARD, INT64, Instruction, ValueType, some_of
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops import Elementwise
-from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, SCATTER_ADD, Region, Regions
-from ...ops.arrays.reductions import SUM
-from ...ops.arrays.shape import RESHAPE, TRANSPOSE
-from ...ops.elementwise.arithmetic import CONVERT, MULTIPLY
-from ...ops.matrices.products import MATMUL
-from ..simplify.common_subexpressions import common_subexpressions
+from ....ir.instruction import CONSTANT, FLOAT64, FLOAT_SCALAR, GUARD, INT64, Instruction, ValueType, some_of
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops import Elementwise
+from ....ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, SCATTER_ADD, Region, Regions
+from ....ops.arrays.reductions import SUM
+from ....ops.arrays.shape import RESHAPE, TRANSPOSE
+from ....ops.elementwise.arithmetic import CONVERT, MULTIPLY
+from ....ops.matrices.products import MATMUL
+from ...simplify.common_subexpressions import common_subexpressions
+from ..vectorize import Batch
 from .alike_entries import ALONE, COLUMNS, ROWS, Entries, Node, Run, Runs, Unsuited, is_array, runs_of
-from .vectorize import Batch
 
 # Shorter tapes compile in a quarter of a second.
 FEWEST_INSTRUCTIONS = 400

@@ -12,18 +12,18 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import BOOL, CONSTANT, FLOAT64, GUARD, INPUT, INT64, Instruction, ValueType
-from ...ir.tape import Tape
-from ...ops import Elementwise, Op
-from ...ops.arrays.indexing import ASSEMBLE, INDEX, PUT, REPLACE
-from ...ops.arrays.reductions import SUM
-from ...ops.elementwise.arithmetic import ADD, CONVERT, MULTIPLY, NEGATIVE, SUBTRACT
-from ...ops.matrices.products import MATMUL
-from .vectorize import LARGEST_ARRAY
+from ....ir.instruction import BOOL, CONSTANT, FLOAT64, GUARD, INPUT, INT64, Instruction, Operand, ValueType
+from ....ir.tape import Tape
+from ....ops import Elementwise, Op
+from ....ops.arrays.indexing import ASSEMBLE, INDEX, PUT, REPLACE
+from ....ops.arrays.reductions import SUM
+from ....ops.elementwise.arithmetic import ADD, CONVERT, MULTIPLY, NEGATIVE, SUBTRACT
+from ....ops.matrices.products import MATMUL
+from ..vectorize import LARGEST_ARRAY
 
 # Larger arrays fill the lanes by themselves, and what moves their entries is left to kernels.
 LARGEST_VALUE = 4096
@@ -185,7 +185,7 @@ class _Reader:
         self.sizes[type_.dtype] = before + array.size
         return Entries(-1 - before, type_, -1)
 
-    def _add(self, instruction: Instruction, key: Hashable, operands: Sequence[Entries | int], old: int = -1) -> Any:
+    def _add(self, instruction: Instruction, key: Hashable, operands: Sequence[Entries | int], old: int = -1) -> Operand:
         """A node; gives its entries, or the number of the instruction where it makes no array."""
         makes_array = is_array(instruction)
         size = instruction.type.size if makes_array else 0

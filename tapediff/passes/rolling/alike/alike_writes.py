@@ -6,9 +6,9 @@ for d in tables:
 
 from __future__ import annotations
 
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops.arrays.indexing import PUT
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops.arrays.indexing import PUT
 
 
 def alike_writes(tape: Tape) -> Tape:
