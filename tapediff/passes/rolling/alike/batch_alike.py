@@ -37,6 +37,10 @@ FIRST_LOOK = 4000
 # Operations on numbers take a thirtieth of the time that a loop of many takes to compile; those on arrays OF_ARRAYS times as long.
 LEAST_SHORTER, OF_ARRAYS = 24, 4
 
+# Arrays of more entries on average fill the lanes by themselves, and a call takes twice as long where they are gathered: then only tapes
+# are shortened that take many seconds to compile.
+LARGEST_MEAN, LONG = 48, 30_000
+
 # Sums of rows of so many lengths are one sum for each length.
 MOST_LENGTHS = 8
 
@@ -64,7 +68,10 @@ def batch_alike(tape: Tape) -> Tape:
         once = common_subexpressions(tape)
         once = replace(once, instructions=tuple(once.instructions))
         start = _behind_guards(once)
-        most = min(MOST_OPERATIONS, _compiling_time(once, start) // LEAST_SHORTER)
+        time = _compiling_time(once, start)
+        if time < LONG and _mean_entries(once, start) > LARGEST_MEAN:
+            return tape
+        most = min(MOST_OPERATIONS, time // LEAST_SHORTER)
         made = _Builder(once, runs_of(once, start, most)).built()
     except Unsuited:
         return tape
@@ -86,6 +93,12 @@ def _computations(tape: Tape) -> int:
 def _compiling_time(tape: Tape, start: int) -> int:
     """That of the tape as it is from an instruction on, in operations on numbers."""
     return sum(OF_ARRAYS if i.type.shape else 1 for i in tape.instructions[start:] if i.op is not CONSTANT)
+
+
+def _mean_entries(tape: Tape, start: int) -> float:
+    """How many entries arrays have that are computed from an instruction on."""
+    sizes = [i.type.size for i in tape.instructions[start:] if i.type.shape and i.op is not CONSTANT]
+    return sum(sizes) / max(1, len(sizes))
 
 
 def _summed(node: Node) -> np.ndarray:
