@@ -1,11 +1,10 @@
 """The garbage collector while tapes are recorded and compiled: seldom, and as before afterwards."""
 
 import gc
-import sys
-import threading
 
 import numpy as np
 import pytest
+from support.in_threads import in_threads
 
 import tapediff as td
 from tapediff.recording.python_state import gc_pause
@@ -56,15 +55,6 @@ def test_only_the_outermost_recording_brings_the_threshold_back():
     assert gc.get_threshold() == (700, 10, 10)
 
 
-@pytest.fixture
-def often_switched():
-    """Threads take turns after every few steps."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
 def record():
     td.record(lambda x: np.sum(np.sin(x)), np.ones(3))
 
@@ -78,17 +68,13 @@ def record_and_pause():
 
 
 @pytest.mark.parametrize("steps", [[record], [pause], [record, pause, record_and_pause]])
-def test_what_several_threads_do_leaves_the_threshold_as_it_was(steps, often_switched):
+def test_what_several_threads_do_leaves_the_threshold_as_it_was(steps):
     def work():
         for k in range(600 // len(steps)):
             for step in steps if k % 2 else steps[::-1]:
                 step()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     assert gc.get_threshold() == (700, 10, 10)
     assert gc.isenabled()
 

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import sys
 import threading
 import time
 from types import MethodType
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from numpy import array as array_by_name
 from numpy import asarray as asarray_by_name
+from support.in_threads import in_threads
 
 import tapediff as td
 from tapediff.recording.python_state import numpy_namespace as namespace
@@ -188,19 +188,11 @@ def test_recordings_in_several_threads_have_their_names_throughout():
         out[0] = x[0] * 2
         return np.sum(out) + np.sum(np.array([x[0], x[1]])) + math.sin(x[1]) + np.sum(np.full(2, x[1]))
 
-    point, found, before = np.array([1.0, 2.0]), [], sys.getswitchinterval()
+    point, found = np.array([1.0, 2.0]), []
     expected = [3.0, 3.0 + math.cos(2.0)]
 
     def work():
         found.extend(td.gradient(f, point) for _ in range(100))
 
-    try:
-        sys.setswitchinterval(1e-6)
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
+    in_threads(work)
     np.testing.assert_allclose(found, [expected] * 400, rtol=1e-15)

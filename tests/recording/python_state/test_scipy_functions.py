@@ -1,8 +1,6 @@
 """SciPy's plain Python functions answer tracked arguments during recordings, also by names that were imported before."""
 
 import inspect
-import sys
-import threading
 
 import numpy as np
 import pytest
@@ -10,6 +8,7 @@ import scipy.linalg
 import scipy.special
 from scipy.linalg import block_diag, cho_factor, cho_solve, cholesky, expm, inv, solve, solve_triangular
 from scipy.special import comb, logsumexp, polygamma, softmax
+from support.in_threads import in_threads
 
 import tapediff as td
 from tapediff.recording.python_state import scipy_functions
@@ -99,20 +98,12 @@ def test_functions_that_have_no_other_form_are_refused_once():
 
 
 def test_several_threads_meet_them_at_once():
-    found, before = [], sys.getswitchinterval()
+    found = []
 
     def work():
         for k in range(20):
             found.append(td.gradient(lambda x: logsumexp(x) + np.sum(solve(A, x)), X + k) - (softmax(X + k) + np.sum(np.linalg.inv(A), axis=0)))
 
-    try:
-        sys.setswitchinterval(1e-6)
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
+    in_threads(work)
     assert len(found) == 80
     np.testing.assert_allclose(found, 0.0, atol=1e-12)
