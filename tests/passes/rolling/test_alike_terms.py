@@ -131,15 +131,15 @@ def test_second_derivatives(f):
     np.testing.assert_allclose(td.hvp(td.compile(f, P), P, v), td.hvp(tape, P, v), rtol=1e-10)
 
 
-@pytest.mark.parametrize("f", [*PROGRAMS, looks_at_values], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_only_the_order_of_instructions_changes(f):
-    """The same ones, each behind its operands; guards in their order; and every bit of the value is as before."""
+    """The same ones, each behind its operands; and every bit of the value is as before."""
     tape = td.record(f, P)
     other = alike_terms(tape)
+    assert other is not tape
     other.check()
     names = lambda t: sorted((i.op.name, str(i.type)) for i in t.instructions)
     assert names(other) == names(tape)
-    assert [i.site for i in other.instructions if i.op.name == "guard"] == [i.site for i in tape.instructions if i.op.name == "guard"]
     assert run(other, [P]) == run(tape, [P])
 
 
@@ -165,7 +165,7 @@ def one_kind(p):
     return total
 
 
-@pytest.mark.parametrize("f", [alternating, states_in_a_row, one_kind], ids=lambda f: f.__name__)
-def test_what_is_a_loop_as_it_stands_or_depends_on_the_term_before_is_left_alone(f):
+@pytest.mark.parametrize("f", [alternating, states_in_a_row, one_kind, looks_at_values], ids=lambda f: f.__name__)
+def test_what_is_a_loop_as_it_stands_depends_on_the_term_before_or_has_guards_is_left_alone(f):
     tape = td.record(f, P)
     assert alike_terms(tape) is tape

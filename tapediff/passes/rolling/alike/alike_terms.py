@@ -40,8 +40,11 @@ _NOBODY, _SHARED = -1, -2
 
 
 def alike_terms(tape: Tape) -> Tape:
-    """The tape in another order; itself where its terms are alike as they stand, or few of them are at all."""
-    if len(tape.instructions) < SHORTEST_TAPE:
+    """The tape in another order; itself where its terms are alike as they stand, or few of them are at all.
+
+    Also where it has guards: kernels that share one compute what it looks at alike, and the order depends on what comes behind it.
+    """
+    if len(tape.instructions) < SHORTEST_TAPE or GUARD in tape.ops:
         return tape
     instructions = tuple(tape.instructions)
     sums = _longest_sum(instructions, tape.outputs)
@@ -119,7 +122,7 @@ def _groups(instructions: Sequence[Instruction], sums: dict[int, tuple[int, ...]
         if number in sums:
             continue
         a, b = first[number], last[number]
-        is_fixed = op is INPUT or op is GUARD or (isinstance(op, TupleOp) and not params[0].is_pure)
+        is_fixed = op is INPUT or (isinstance(op, TupleOp) and not params[0].is_pure)
         if b < 0 or is_fixed or b - a >= MOST_TOGETHER:
             last[number] = _SHARED
             for i in inputs:
