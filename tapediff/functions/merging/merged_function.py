@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -81,6 +81,16 @@ class MergedFunctions:
     def note_guards(self, guards: Iterable[Guard]) -> bool:
         """Note where a recording looked at values; whether the forms of functions are others now."""
         is_news = False
+        for lines, code, line in self._news(guards):
+            lines.setdefault(code, set()).add(line)
+            is_news = True
+        return is_news and self._are_others()
+
+    def has_news(self, guards: Iterable[Guard]) -> bool:
+        """Whether a recording looked at values on lines that are not known to."""
+        return next(self._news(guards), None) is not None
+
+    def _news(self, guards: Iterable[Guard]) -> Iterator[tuple[dict[CodeType, set[int]], CodeType, int]]:
         for guard in guards:
             if not isinstance(guard.site, Site) or type(guard.outcome) not in (bool, int):
                 continue
@@ -88,9 +98,7 @@ class MergedFunctions:
             lines = self.lines if type(guard.outcome) is bool else self.look_ups
             if line in lines.get(code, ()) or (lines is self.look_ups and (self._leaves_entries or not reads_entries(code, line))):
                 continue
-            lines.setdefault(code, set()).add(line)
-            is_news = True
-        return is_news and self._are_others()
+            yield lines, code, line
 
     def note_long_loops(self, lines: Sequence[UsersLine]) -> bool:
         """Note the loops around lines that a long recording has come to; whether one of them is made otherwise now."""

@@ -158,12 +158,12 @@ def _sum_of_bools(recorder: Recorder) -> tuple[str, Instruction] | None:
     if not any(template.op.name == "add" and template.type == _BOOL for template in made):
         return None
     for instruction in columns:
-        if instruction.op.name == "add" and instruction.type == _BOOL and all(_may_be_pythons(recorder, k) for k in instruction.inputs):
+        if instruction.op.name == "add" and instruction.type == _BOOL and all(may_be_pythons_bool(recorder, k) for k in instruction.inputs):
             return "numbers", instruction
     return None
 
 
-def _may_be_pythons(recorder: Recorder, number: int) -> bool:
+def may_be_pythons_bool(recorder: Recorder, number: int) -> bool:
     """Whether a bool may be one of Python's, from a comparison of whole numbers."""
     pending = [number]
     while pending:

@@ -34,7 +34,7 @@ from .prepare.loop_exits import tells_of_exits
 from .prepare.source import Definition
 from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
-from .rules import FIRST_PLAIN, LONG, VARYING, Broken, Without
+from .rules import ASK_TYPES, FIRST_PLAIN, LONG, VARYING, Broken, Without
 from .selects import Select
 from .uses.climb import LARGEST_EXPONENT
 from .uses.contexts import flags
@@ -285,32 +285,28 @@ class Helpers(Transformer):
         self._facts = facts
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        # It has to be found in the source where it is called; but nothing else would notice that it asks for a type.
-        return self.generic_visit(node) if any(isinstance(n, ast.Call) and self._asks_type(n) for n in walk(node)) else node
+        return node  # it has to be found in the source where it is called
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if is_call_of_run_time(node):
+        called = _called(node.func, self._facts)
+        if is_call_of_run_time(node) or is_one(called, ASK_TYPES):
             return node
-        if is_one(self._called(node.func), _CALL_BACK):
+        if is_one(called, _CALL_BACK):
             # A variable that is no function stays what it is.
             node.args = [_helper(a) if isinstance(a, ast.Name) else a for a in node.args]
             node.keywords = [ast.keyword(k.arg, _helper(k.value) if isinstance(k.value, ast.Name) else k.value) for k in node.keywords]
-        if self._asks_type(node):
-            node.func = call("asks", [place(node), node.func], node.func)
-        elif not isinstance(node.func, ast.Lambda) and not self._facts.is_library(node.func):
+        if not isinstance(node.func, ast.Lambda) and not self._facts.is_library(node.func):
             node.func = _helper(node.func)
         return node
 
-    def _asks_type(self, node: ast.Call) -> bool:
-        return is_one(self._called(node.func), (type, isinstance))
 
-    def _called(self, function: ast.expr) -> object:
-        """A global or built-in function, or one of a module; None for others."""
-        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-            module = self._facts.resolve(function.value.id)
-            return getattr(module, function.attr, None) if isinstance(module, ModuleType) else None
-        return self._facts.resolve(function.id) if isinstance(function, ast.Name) else None
+def _called(function: ast.expr, facts: Facts) -> object:
+    """A global or built-in function, or one of a module; None for others."""
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        module = facts.resolve(function.value.id)
+        return getattr(module, function.attr, None) if isinstance(module, ModuleType) else None
+    return facts.resolve(function.id) if isinstance(function, ast.Name) else None
 
 
 def _helper(function: ast.expr) -> ast.expr:
@@ -322,7 +318,8 @@ _CALL_BACK: tuple[Callable[..., object], ...] = (map, filter, sorted, functools.
 
 
 class PlainErrors(Transformer):
-    """Checks at run time quotients and powers of what were plain numbers, for which Python has errors, and where these are stored.
+    """Checks at run time quotients and powers of what were plain numbers, for which Python has errors, where these are stored, and what
+    tells them from others.
 
     Args:
         whole: the node of the function.
@@ -356,6 +353,27 @@ class PlainErrors(Transformer):
         if isinstance(node.op, ast.Pow) and self._is_checked(extent(node), self._facts.powers) and not _is_small_power(node.right):
             return call("power", [place(node), node.left, node.right], node)
         return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if is_one(_called(node.func, self._facts), ASK_TYPES):
+            node.func = call("asks", [place(node), node.func], node.func)
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return call("inverted", [place(node), node.operand], node) if isinstance(node.op, ast.Invert) else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if len(node.ops) > 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            return node
+        constants = [side for side in (node.left, *node.comparators) if isinstance(side, ast.Constant) and side.value is not None]
+        if len(constants) != 1:
+            return node
+        (value,) = [side for side in (node.left, *node.comparators) if side is not constants[0]]
+        made = call("is_constant", [place(node), value, constants[0]], node)
+        return made if isinstance(node.ops[0], ast.Is) else near(ast.UnaryOp(ast.Not(), made), node)
 
     def _is_checked(self, of: tuple[int, ...], found: Collection[tuple[int, ...]]) -> bool:
         return self._all or (of in found and not self._is_inner)
@@ -395,6 +413,8 @@ def _asks_identity(node: ast.AST, facts: Facts) -> bool:
         return isinstance(node.func, ast.Name) and facts.resolve(node.func.id) is id
     if not isinstance(node, ast.Compare) or not any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
         return False
+    if len(node.ops) > 1 and any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators)):
+        return True
     return sum(_may_be_a_number(side, facts) for side in (node.left, *node.comparators)) > 1
 
 

@@ -53,6 +53,9 @@ def line_that_needs(kind: type, flags: int) -> int:
     return flags >> (LINES_AT + BITS_OF_LINE * (float, int, bool).index(kind)) & ((1 << BITS_OF_LINE) - 1)
 
 
+# They tell plain numbers from others.
+ASK_TYPES: tuple[Callable[..., object], ...] = (type, isinstance)
+
 # Larger whole numbers than LARGEST_INT are not counted with; and where they are multiplied, than these.
 LARGEST_FACTOR = 1 << 12
 

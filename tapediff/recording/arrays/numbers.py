@@ -15,12 +15,12 @@ from itertools import count
 import numpy as np
 
 from ...base.current_recording import Recording, current_recorder
-from ...ir.instruction import BOOL, BOOL_SCALAR, ENTRY, FLOAT64, FLOAT_SCALAR, ONE, TWO, Operand, ValueType
+from ...ir.instruction import BOOL, BOOL_SCALAR, ENTRY, FLOAT64, FLOAT_SCALAR, INT64, ONE, TWO, Operand, ValueType
 from ...numpy_api.kinds import is_foreign, plain_data
 from ...ops import Op
 from ...ops.arrays.indexing import INDEX
 from ...ops.declaration.op import Elementwise
-from ...ops.elementwise.arithmetic import DIVIDE
+from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY
 from ...ops.elementwise.comparison import MASK_OPS
 from .views import Versioned
 
@@ -92,9 +92,12 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
 
 def _general(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
     """The same of any operands."""
+    is_product = op is MULTIPLY
 
     def forward(self: Versioned, other: Operand) -> Operand:
         kind, recorder = type(other), self._recorder
+        if is_product and kind in _SEQUENCES and _is_whole(self):
+            return other * operator.index(self)
         if issubclass(kind, Versioned):
             return recorder.apply(op, (self, other)) if other._recorder is recorder else op(self, other)
         if kind is float or isinstance(other, _OPERANDS):
@@ -102,6 +105,8 @@ def _general(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
         return recorder.apply(op, (self, plain_data(other))) if is_foreign(other) else NotImplemented
 
     def reflected(self: Versioned, other: Operand) -> Operand:
+        if is_product and type(other) in _SEQUENCES and _is_whole(self):
+            return other * operator.index(self)
         if isinstance(other, _OPERANDS):
             return self._recorder.apply(op, (other, self))
         return self._recorder.apply(op, (plain_data(other), self)) if is_foreign(other) else NotImplemented
@@ -308,6 +313,12 @@ def _flat_position(index: Operand, shape: tuple[int, ...]) -> int:
     return position
 
 
+def _is_whole(number: Versioned) -> bool:
+    """Whether a number is one of int64, by which lists are repeated."""
+    return number.type.dtype == INT64 and not number.type.shape and number._view is None
+
+
+_SEQUENCES = (list, tuple, str, bytes)
 _OPERANDS = (Versioned, int, float, complex, np.ndarray, np.generic, list, tuple)
 _ALL_INTS = {int}
 _INDEX_SHIFT = _shift(INDEX)

@@ -96,12 +96,15 @@ class Merging:
 
     @property
     def longest(self) -> int | None:
-        """Beyond so many instructions the first recording of the plain function is stopped, as it is only asked where there are guards."""
-        is_first = not self.is_on and self.failed is None and not self.functions.has_guards and not self._paths
-        return LONGEST_COMPARED if is_first and self.wanted is not False else None
+        """Beyond so many instructions it is asked whether a recording is stopped: the first plain one, or one of a merged form."""
+        is_first = not self.is_on and not self.functions.has_guards and not self._paths
+        is_asked = self.failed is None and self.wanted is not False
+        return LONGEST_COMPARED if is_asked and (is_first or self.is_on) else None
 
     def stops(self, beginning: Tape) -> bool:
-        """Whether the merged form would be recorded next, so that the rest of a long first recording is of no use."""
+        """Whether another form would be recorded next, so that the rest of a long recording is of no use."""
+        if self.is_on:
+            return self.functions.has_news(beginning.guards)
         if self.wanted:
             return True
         return _is_due_at_once(beginning) and not self._changes_more()
@@ -116,8 +119,14 @@ class Merging:
             return False
         return self.functions.note_long_loops(recorder.users_lines()) and self._merged() is not None
 
-    def take_loops(self) -> None:
-        """Record one turn of these loops from now on; the first answer is compared with the plain function's."""
+    def take_loops(self, beginning: Tape) -> None:
+        """Record one turn of these loops from now on; the first answer is compared with the plain function's.
+
+        Args:
+            beginning: of the recording that has become long. Lines that have looked at values with either outcome do so in most turns.
+        """
+        outcomes = {(guard.site, guard.outcome) for guard in beginning.guards}
+        self.functions.note_guards([guard for guard in beginning.guards if (guard.site, not guard.outcome) in outcomes])
         self.is_on = self._changes()
         if not self.functions.lines:
             self.trials_left = 0

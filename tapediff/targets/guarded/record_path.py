@@ -59,12 +59,13 @@ class _Stopped(Exception):
     """A recording has shown enough of where the function looks at values, or of its loops.
 
     Attributes:
-        tape: its beginning, without outputs; None where it was stopped because of its loops.
+        tape: its beginning, without outputs.
+        is_of_loops: it was stopped because of its loops.
     """
 
     def __init__(self, recorder: Recorder, is_of_loops: bool) -> None:
         super().__init__()
-        self.tape = None if is_of_loops else _beginning(recorder)
+        self.tape, self.is_of_loops = _beginning(recorder), is_of_loops
 
 
 def _beginning(recorder: Recorder) -> Tape:
@@ -139,8 +140,8 @@ class PathRecorder:
         try:
             variant = self._record_form(call, decided, missed, failure.reason)
         except _Stopped as stopped:
-            if stopped.tape is None:
-                self.merging.take_loops()
+            if stopped.is_of_loops:
+                self.merging.take_loops(stopped.tape)
             else:
                 self.merging.note(stopped.tape, call.key, self._policy.max_tapes)
             self._cause = failure.reason

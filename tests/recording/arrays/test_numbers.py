@@ -99,3 +99,19 @@ def test_an_operation_on_arrays_in_a_loop_keeps_no_object():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50 * len(tape)
+
+
+@pytest.mark.parametrize("repeated", [[1.0, 2.0], (0.5, 3.0), "ab", b"ab", []], ids=repr)
+def test_a_whole_number_repeats_lists_and_strings_as_numpys_does(repeated):
+    f = lambda x: x[0] * len(np.argmax(x) * repeated) + len(repeated * np.argmin(x)) * x[1]
+    tape = td.GuardedTape(f)
+    for x in (np.array([1.0, 5.0, 2.0, 7.0]), np.array([9.0, 5.0, 2.0, 7.0]), np.array([1.0, 5.0, -2.0, 2.0])):
+        value, gradient = td.value_and_gradient(tape, x)
+        assert value == f(x)
+        np.testing.assert_array_equal(gradient, [len(repeated) * np.argmax(x), len(repeated) * np.argmin(x), 0.0, 0.0])
+
+
+def test_an_array_of_whole_numbers_still_multiplies_a_list():
+    f = lambda x: np.sum(x * (np.argsort(x) * [1, 2, 3]))
+    x = np.array([2.0, 0.5, 1.0])
+    assert td.compile(f, x)(x) == f(x)

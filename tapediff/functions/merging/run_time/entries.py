@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
+from ....ir.instruction import Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
-from ..plain_numbers import may_be_plain, note_plain
 from ..prepare.long_loops.which_loops import SHORTEST_OF_NEST
-from .carried_lists import array_of, is_number
+from .items import DTYPES, Items, items_of, joined, of_array
 
 # Loops over longer ranges are recorded turn by turn: their entries would take half a gigabyte.
 LONGEST_RANGE = 1 << 26
@@ -80,21 +79,15 @@ def entries_of(values: Tree) -> Entries | None:
 def _of_values(values: Tree) -> Entries | None:
     kind = type(values)
     if kind is range:
-        return None if len(values) > LONGEST_RANGE else _of_array(np.arange(values.start, values.stop, values.step, dtype=np.int64), False)
-    if kind is np.ndarray or kind is TrackedArray:
-        return _of_array(values, False) if values.ndim and values.dtype in _DTYPES else None
-    if kind in (list, tuple) and len(values) >= SHORTEST_OF_NEST:
-        kinds = set(map(type, values))
-        if kinds in ({float}, {int}, {np.float64}):
-            array = np.array(values)
-            return _of_array(array, float in kinds) if array.dtype in _DTYPES else None
-        if TrackedArray in kinds and all(map(is_number, values)):
-            return _of_array(array_of(values), any(map(may_be_plain, values)))
-    return None
-
-
-def _of_array(array: Operand, is_plain: bool) -> Entries:
-    return Entries(len(array), [array], lambda items: note_plain(items[0]) if is_plain else items[0])
+        numbers = None if len(values) > LONGEST_RANGE else np.arange(values.start, values.stop, values.step, dtype=np.int64)
+        found = None if numbers is None else of_array(numbers, False)
+    elif kind is np.ndarray or kind is TrackedArray:
+        found = of_array(values, False) if values.ndim and values.dtype in DTYPES else None
+    elif kind in _COLLECTIONS and len(values) >= SHORTEST_OF_NEST:
+        found = items_of(values if kind in (list, tuple) else [*values])
+    else:
+        found = None
+    return None if found is None else Entries(len(values), *found)
 
 
 def _of_over(values: Over) -> Entries | None:
@@ -112,12 +105,10 @@ def _of_over(values: Over) -> Entries | None:
         start = values.args[1] if len(values.args) > 1 else 0
         if type(start) is not int:
             return None
-        counted = _of_array(np.arange(start, start + found[0].length), False)
-        found = [counted, *found]
+        found = [Entries(found[0].length, *of_array(np.arange(start, start + found[0].length), False)), *found]
     length = min(part.length for part in found)
-    ends = [*np.cumsum([0, *(len(part.arrays) for part in found)])]
-    arrays = [array[:length] for part in found for array in part.arrays]
-    return Entries(length, arrays, lambda items: tuple(part.item(items[a:b]) for part, a, b in zip(found, ends, ends[1:])))
+    whole = joined([Items([array[:length] for array in part.arrays], part.item) for part in found], tuple)
+    return Entries(length, *whole)
 
 
-_DTYPES = (FLOAT64, INT64, BOOL)
+_COLLECTIONS = frozenset((list, tuple, dict, type({}.keys()), type({}.values()), type({}.items())))

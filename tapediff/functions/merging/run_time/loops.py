@@ -252,7 +252,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         states: Sequence[int],
     ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after a loop that is recorded turn by turn."""
-        state, turns = first, 0
+        state, turns, most = first, 0, counted(values).length or MOST_OTHER_TURNS
         rows: list[list[Operand]] = [[] for _ in written]
         for value in values:
             (state, kept), turns = turn(*state, value), turns + 1
@@ -260,8 +260,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             self.check_states(place, state, states, kept)
             for found, row in zip(rows, kept):
                 found.append(row)
-            if turns > MOST_OTHER_TURNS:
-                raise self._refuse("iterables", place, f"it has more than {MOST_OTHER_TURNS} turns over {type(values).__name__}")
+            if turns > most:
+                raise self._refuse("iterables", place, f"it has more than {most} turns over {type(values).__name__}")
         if not turns and any(value is self.nothing for value in first):
             raise self._refuse("bound", place, "the loop has no turns")
         self._write(written, values, rows)

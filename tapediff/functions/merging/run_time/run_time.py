@@ -10,15 +10,16 @@ from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptor
 import numpy as np
 
 from ....errors import UnsupportedFunction
-from ....ir.instruction import Operand, Tree
+from ....ir.instruction import BOOL, INT64, Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.masks import holds
 from ...captured.outside_state import OutsideState
-from ..plain_numbers import checked, is_wide, may_be_plain
+from ..plain_numbers import checked, is_wide, may_be_plain, may_be_pythons_bool
 from ..purity import asks_types, asks_types_later, is_operand, is_pure, is_pure_attribute, is_pure_method, is_users
 from ..regions.region_calls import Region
 from ..regions.region_run_time import RegionCalls
-from ..rules import Place
+from ..rules import ASK_TYPES, Place
+from ..uses.kinds import is_one
 from .array_copies import ArrayCopies
 from .choices import OPERATORS, PLAIN, Choices
 from .container_calls import ContainerCalls, looked_up
@@ -97,6 +98,8 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         own = getattr(owner, "__dict__", {})
         if isinstance(on_class, MemberDescriptorType) or type(on_class).__name__ == "_tuplegetter":
             return getattr(owner, name)
+        if type(on_class) is property and type(on_class.fget) is FunctionType and is_users(on_class.fget):
+            return self._pure_helper(place, on_class.fget)(owner)
         if hasattr(type(on_class), "__set__") or isinstance(on_class, GetSetDescriptorType):
             raise self._refuse("calls", place, f"it calls .{name} of {kind.__name__}")
         if name in own:
@@ -135,7 +138,7 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         """type or isinstance, which tell plain numbers from others."""
 
         def asked(value: Tree, *kinds: Tree) -> Tree:
-            if type(value) is TrackedArray and may_be_plain(value):
+            if _may_be_pythons(value):
                 got = "it asks for the type of what may be a plain number"
                 if self._is_helper:
                     # Another function has chosen it, so that it is of no use that this one stays as it is.
@@ -144,6 +147,18 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
             return function(value, *kinds)
 
         return asked
+
+    def is_constant(self, place: Place, value: Tree, constant: Tree) -> bool:
+        """value is constant, a number or string: of what was a Python int or bool, and is data, nobody knows it."""
+        if _may_be_pythons(value):
+            raise self._refuse("test", place, f"it asks for identity: ... is {constant!r}", is_all=True)
+        return value is constant
+
+    def inverted(self, place: Place, value: Operand) -> Operand:
+        """~value, which of Python's bools is a whole number."""
+        if type(value) is TrackedArray and value.type.dtype == BOOL and _may_be_pythons(value):
+            raise self._refuse("numbers", place, "it computes ~ of what may be a plain bool", is_all=True)
+        return ~value
 
     def helper(self, function: Tree) -> Tree:
         """A function, method or callable object that is called, with its branches merged where it is the user's."""
@@ -177,7 +192,7 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
             return self._pure_helper(place, function)
         if not is_pure(function, count):
             raise self._refuse("calls", place, f"it calls {getattr(function, '__name__', function)!s}")
-        return function
+        return self.asks(place, function) if is_one(function, ASK_TYPES) else function
 
     def pure_method(self, place: Place, owner: Tree, name: str, count: int) -> Tree:
         """owner.name, a function that computes values and nothing else, called with so many positional arguments."""
@@ -197,12 +212,22 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         return made
 
 
+def _may_be_pythons(value: Tree) -> bool:
+    """Whether a value may be a plain number in the function itself, also a whole number or bool that a loop goes over."""
+    if type(value) is not TrackedArray or value.type.shape:
+        return False
+    recorder, number = value._recorder, value._id
+    if may_be_plain(value) or (value.type.dtype == INT64 and number not in recorder.python_ints):
+        return True
+    return value.type.dtype == BOOL and may_be_pythons_bool(recorder, number)
+
+
 def _without_plain_numbers(function: Callable[..., Tree]) -> Callable[..., Tree]:
     """A function or class that is not rewritten, and may ask for the types of what it gets."""
 
     @functools.wraps(function, updated=())
     def unchanged(*args: Tree, **named: Tree) -> Tree:
-        if any(type(value) is TrackedArray and may_be_plain(value) for value in (*args, *named.values())):
+        if any(map(_may_be_pythons, (*args, *named.values()))):
             raise UnsupportedFunction(f"{function.__name__}: it gets what may be a plain number, and may ask for its type")
         return function(*args, **named)
 

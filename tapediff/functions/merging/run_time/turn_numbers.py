@@ -18,7 +18,9 @@ _INT, _BOOL = ValueType((), INT64), ValueType((), BOOL)
 
 
 def largest_in(array: Operand) -> float | None:
-    """How many bits the largest whole number in a plain array has; None of another array."""
+    """How many bits the largest whole number or bool in a plain array has; None of another array."""
+    if type(array) is np.ndarray and array.dtype == BOOL:
+        return 0.0
     is_plain = type(array) is np.ndarray and array.dtype == INT64 and array.size
     return math.log2(max(1, int(array.max()), -int(array.min()))) if is_plain else None
 
