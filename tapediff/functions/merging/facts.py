@@ -19,6 +19,7 @@ from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.other_forms.comprehensions import as_loops
+from .prepare.long_loops.other_forms.first_turns import with_first_turns
 from .prepare.long_loops.other_forms.inner_functions import without_inner_functions
 from .prepare.long_loops.other_forms.made_anew import arrays_made_anew
 from .prepare.long_loops.other_forms.reversed_ranges import without_reversed
@@ -36,7 +37,7 @@ from .prepare.source import Definition
 from .prepare.states.matches import without_matches
 from .prepare.states.none_flags import NoneFlags
 from .prepare.states.static_values import StaticValues
-from .rules import LONG, REGION, Breach, Broken, Place, Resolve, Without
+from .rules import FIRST_TURN, LONG, REGION, Breach, Broken, Place, Resolve, Without
 from .uses.climb import Use
 from .uses.contexts import Contexts
 from .uses.kinds import is_one, is_read
@@ -105,6 +106,8 @@ class Facts:
             self._lines = without_tries(self, self.resolve, statements, self._is_long).union(self._lines)
             without_reversed(self, statements, self._is_long)
             counted_whiles(self, statements, self._is_long)
+            known_before = self.arguments.union(code.co_freevars)
+            with_first_turns(self, statements, self._is_apart, self.is_length, code.co_firstlineno, known_before)
             with_counters(self, statements, self._is_long)
             with_exchanges(self, statements, self._is_long)
             with_kept_turns(self, statements, self._is_long, code.co_firstlineno)
@@ -312,6 +315,13 @@ class Facts:
 
     def _is_long(self, node: Loop) -> bool:
         return node.lineno in self._long_loops and self.may_merge((node.lineno, node.col_offset, LONG))
+
+    def _is_apart(self, node: ast.For) -> bool:
+        """Whether a long loop was refused as it is, and may be one of which the first turn is recorded by itself."""
+        line, column = node.lineno, node.col_offset
+        if line not in self._long_loops or self.may_merge((line, column, LONG)):
+            return False
+        return self.may_merge((line, column, FIRST_TURN)) and self.may_merge((line, column + 1, LONG))
 
     def handed_on(self, node: ast.For) -> tuple[list[str], list[str]]:
         """The variables that a turn hands to the next one or to what follows, and those of them that have no value before it.

@@ -171,7 +171,7 @@ class Rewriter:
             check_statements(node.body, own_arrays(facts, node.body))
             names, new = facts.handed_on(node)
         except Broken as broken:
-            if entries is not None or node in facts.loops.stopped:
+            if entries is not None or node in facts.loops.stopped or broken.breach.rule in ("bound", "jumps"):
                 raise self._without(node, broken) from broken
             facts.breaches.append(broken.breach)
             return None
