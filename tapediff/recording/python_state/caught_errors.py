@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...base.source_location import Site
 from ...errors import RefusedByRecording, UnsupportedFunction
+
+if TYPE_CHECKING:
+    from ..recorder import Recorder
 
 # Raised by operations because of their values: not positive definite, or numpy.errstate(all="raise").
 VALUE_FAILURES = (np.linalg.LinAlgError, ArithmeticError, RuntimeWarning)
@@ -68,3 +71,22 @@ def refusals_forgotten() -> Generator[None]:
     finally:
         for recorder, refusal in before:
             recorder.refusal = refusal
+
+
+Failures: TypeAlias = list[tuple["Recorder", "Failure | None"]]
+
+
+def failures_until_now() -> Failures:
+    """The recordings that run, each with the failure that its code may have caught."""
+    found: Failures = []
+    recorder = current_recorder()
+    while recorder is not None:
+        found.append((recorder, recorder.failure))
+        recorder = recorder.outer
+    return found
+
+
+def forget_failures(since: Failures) -> None:
+    """For code of this package that has caught an exception of its own: no code of the user's sees it."""
+    for recorder, failure in since:
+        recorder.failure = failure
