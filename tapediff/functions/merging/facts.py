@@ -107,6 +107,7 @@ class Facts:
             without_reversed(self, statements, self._is_long)
             counted_whiles(self, statements, self._is_long)
             known_before = self.arguments.union(code.co_freevars)
+            with_counters(self, statements, self._is_apart, FIRST_TURN)
             with_first_turns(self, statements, self._is_apart, self.is_length, code.co_firstlineno, known_before)
             with_counters(self, statements, self._is_long)
             with_exchanges(self, statements, self._is_long)

@@ -87,7 +87,7 @@ class _FirstTurn:
         if len(walk(node)) > MOST_NODES or not self._is_simple(node):
             return [node]
         self._assigned = assigned(node.body)
-        counter = self._counter()
+        counter = self._counter(before)
         if counter is not None and counter.name in self._assigned:
             counter = None
         rest = after_first(node)
@@ -185,7 +185,8 @@ class _FirstTurn:
     def _like(self, values: ast.Call, args: Sequence[ast.expr]) -> ast.expr:
         return near(ast.copy_location(ast.Call(copied(values.func), list(args), []), values), values)
 
-    def _counter(self) -> _Counter | None:
+    def _counter(self, before: Sequence[ast.stmt]) -> _Counter | None:
+        """What counts the turns; `before`: the statements before the loop."""
         facts, target, values = self._facts, self._node.target, self._values
         if facts.is_builtin(values, zip) and isinstance(values, ast.Call) and isinstance(target, ast.Tuple) and target.elts and values.args:
             target, values = target.elts[0], values.args[0]
@@ -202,7 +203,7 @@ class _FirstTurn:
             return None
         if not isinstance(target, ast.Name) or not step:
             return None
-        known = whole_number(first)
+        known = _number_of(first, before)
         return _Counter(target.id, first if known is None else known, step)
 
     # What is known
@@ -285,6 +286,19 @@ class _FirstTurn:
 
 
 _FUNCTIONS = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
+
+
+def _number_of(node: ast.expr, before: Sequence[ast.stmt]) -> int | None:
+    """The whole number that an expression is behind some statements; None if that is not known."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _number_of(node.left, before), _number_of(node.right, before)
+        return None if left is None or right is None else left + right
+    if not isinstance(node, ast.Name):
+        return whole_number(node)
+    last = next((statement for statement in reversed(before) if node.id in assigned([statement])), None)
+    values = each_assigned(last.targets, last.value) if isinstance(last, ast.Assign) else []
+    found = [value for target, value in values if node.id in assigned([target])]
+    return whole_number(found[0]) if len(found) == 1 else None
 
 
 def _is_stored(node: ast.AST) -> bool:
