@@ -8,7 +8,7 @@ rng = np.random.default_rng(20261128)
 TURNS = 300
 Y = rng.normal(size=TURNS)
 VALUES = [float(v) for v in Y]
-PAIRS = [(float(a), float(b)) for a, b in rng.normal(size=(TURNS, 2))]
+Z = rng.normal(size=TURNS)
 
 
 # Variables that the first turn binds.
@@ -19,7 +19,7 @@ def last_shock(p):
     for t in range(TURNS):
         e = Y[t] - 0.1 * p[0]
         if t > 0:
-            h = 0.1 + (0.1 + (p[1] if last < 0 else 0.0)) * last**2 * 0.1 + 0.5 * h  # noqa: F821 -- bound by the turn before
+            h = 0.1 + (0.1 + (p[1] ** 2 if last < 0 else 0.0)) * last**2 * 0.1 + 0.5 * h  # noqa: F821 -- bound by the turn before
         total += -0.5 * e * e / h - 0.5 * np.log(h)
         last = e
     return total
@@ -104,7 +104,7 @@ def downwards(p):
 
 def from_another_number(p, start=3):
     total = 0.0
-    for t in range(start, TURNS, 2):
+    for t in range(start, TURNS):
         y = np.tanh(p[0] * Y[t])
         if t > start:
             total += abs(y - p[1] * before)  # noqa: F821 -- bound by the turn before
@@ -135,7 +135,7 @@ def in_turns_of_another(p):
 
 
 def keeps_the_last(p):
-    for t, (a, b) in enumerate(PAIRS):
+    for t, (a, b) in enumerate(zip(Y, Z)):
         y = np.sin(p[0] * a) + b
         if t:
             y = y + 0.5 * before if y > before else y - 0.1 * p[1] * before  # noqa: F821 -- bound by the turn before
@@ -185,7 +185,7 @@ def none_at_first(p):
 def two_that_are_none(p):
     x = y = None
     total = 0.0
-    for a, b in PAIRS:
+    for a, b in zip(Y, Z):
         u, v = np.sin(p[0] * a), np.cos(p[1] * b)
         if x is not None:
             d = np.sqrt((u - x) ** 2 + (v - y) ** 2 + 1e-3)

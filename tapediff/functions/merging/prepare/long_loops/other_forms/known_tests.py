@@ -53,6 +53,8 @@ class KnownTests:
     def _statement(self, node: ast.stmt, known: Facts) -> list[ast.stmt]:
         if isinstance(node, ast.If):
             return self._branch(node, known)
+        if isinstance(node, _SIMPLE):
+            _Expressions(self, known).visit(node)
         self._forget(assigned([node]), known)
         self._used(node, known)
         if isinstance(node, (ast.For, ast.While)):
@@ -62,8 +64,6 @@ class KnownTests:
                 node.test = _Expressions(self, known).visit(node.test)
             node.body = self.statements(node.body, dict(known)) or [near(ast.Pass(), node)]
             node.orelse = self.statements(node.orelse, dict(known))
-        elif isinstance(node, _SIMPLE):
-            _Expressions(self, known).visit(node)
         if isinstance(node, ast.Assign):
             for target, value in each_assigned(node.targets, node.value):
                 self._note(target, value, known)
