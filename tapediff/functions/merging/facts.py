@@ -19,7 +19,7 @@ from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.other_forms.comprehensions import as_loops
-from .prepare.long_loops.other_forms.first_turns import with_first_turns
+from .prepare.long_loops.other_forms.first_turns import MOST_TURNS, with_first_turns
 from .prepare.long_loops.other_forms.inner_functions import without_inner_functions
 from .prepare.long_loops.other_forms.made_anew import arrays_made_anew
 from .prepare.long_loops.other_forms.reversed_ranges import without_reversed
@@ -106,6 +106,7 @@ class Facts:
             self._lines = without_tries(self, self.resolve, statements, self._is_long).union(self._lines)
             without_reversed(self, statements, self._is_long)
             counted_whiles(self, statements, self._is_long)
+            counted_whiles(self, statements, self._is_apart, FIRST_TURN)
             known_before = self.arguments.union(code.co_freevars)
             with_counters(self, statements, self._is_apart, FIRST_TURN)
             with_first_turns(self, statements, self._is_apart, self.is_length, code.co_firstlineno, known_before)
@@ -317,12 +318,22 @@ class Facts:
     def _is_long(self, node: Loop) -> bool:
         return node.lineno in self._long_loops and self.may_merge((node.lineno, node.col_offset, LONG))
 
-    def _is_apart(self, node: ast.For) -> bool:
-        """Whether a long loop was refused as it is, and may be one of which the first turn is recorded by itself."""
+    def _is_apart(self, node: Loop, turns: int = 0) -> bool:
+        """Whether a long loop was refused as it is, and may be one of which the first turns are recorded by themselves.
+
+        Args:
+            turns: how many of them are apart already.
+        """
         line, column = node.lineno, node.col_offset
-        if line not in self._long_loops or self.may_merge((line, column, LONG)):
+        if line not in self._long_loops:
             return False
-        return self.may_merge((line, column, FIRST_TURN)) and self.may_merge((line, column + 1, LONG))
+        for k in range(turns, MOST_TURNS):
+            if self.may_merge((line, column, LONG)):
+                return k > turns
+            if not self.may_merge((line, column, FIRST_TURN)):
+                return False
+            column += 1
+        return self.may_merge((line, column, LONG))
 
     def handed_on(self, node: ast.For) -> tuple[list[str], list[str]]:
         """The variables that a turn hands to the next one or to what follows, and those of them that have no value before it.

@@ -22,17 +22,17 @@ from ....variables import NONE, Binding, Liveness, Names, assigned, blocks_of, e
 from ...containers.growing_lists import appended_to
 from ...jumps import EXITS, Elsewhere, Lowered, has_jump
 from ..peeled import MOST_NODES, at_line, is_known
-from .known_tests import EMPTY, FILLED, NOT_NONE, Facts, KnownTests, asked_for_none, fact_of, is_none
+from .known_tests import COMPARE, NOT_NONE, Facts, KnownTests, Length, asked_for_none, fact_of, is_none
 from .reversed_ranges import downwards
 
 
 def with_first_turns(
-    facts: Known, body: list[ast.stmt], is_apart: Callable[[ast.For], bool], is_length: Callable[[ast.Call], bool], line: int, arguments: Names
+    facts: Known, body: list[ast.stmt], is_apart: Callable[[ast.For, int], bool], is_length: Callable[[ast.Call], bool], line: int, arguments: Names
 ) -> None:  # fmt: skip
     """Takes the first turns out of long loops, in place.
 
     Args:
-        is_apart: whether a loop is long, and was refused as it is.
+        is_apart: whether a loop is long, and was refused as it is, without so many turns.
         is_length: whether a call is len(variable).
         line: that looks at no data.
         arguments: of the function.
@@ -40,18 +40,30 @@ def with_first_turns(
     blocks = [body]
     for block in blocks:
         blocks += [inner for node in block for inner in blocks_of(node)]
-    if not any(isinstance(node, ast.For) and is_apart(node) for block in blocks for node in block):
+    if not any(isinstance(node, ast.For) and is_apart(node, 0) for block in blocks for node in block):
         return
     bound, after = Binding(body, arguments).before, Liveness(body).after
     # Those inside first.
     for block in reversed(blocks):
         made: list[ast.stmt] = []
         for node in block:
-            if isinstance(node, ast.For) and is_apart(node):
-                made += _FirstTurn(facts, node, is_length, line, bound.get(node) or NONE, after[node]).statements(made)
-            else:
-                made.append(node)
+            made.append(node)
+            before, counter = bound.get(node) or NONE, None
+            for depth in range(MOST_TURNS):
+                loop = made[-1]
+                if not isinstance(loop, ast.For) or not is_apart(loop, depth):
+                    break
+                turn = _FirstTurn(facts, loop, is_length, line, before, after[node], counter)
+                new = turn.statements(made[:-1])
+                made[-1:] = new
+                if len(new) == 1:
+                    break
+                before, counter = Binding(new, before).before[new[-1]] or NONE, turn.following
         block[:] = made
+
+
+# So many turns are taken out, one after the other, each where the loop was refused with it.
+MOST_TURNS = 2
 
 
 def after_first(node: ast.For) -> ast.For:
@@ -73,11 +85,14 @@ class _FirstTurn:
     """One loop."""
 
     def __init__(
-        self, facts: Known, node: ast.For, is_length: Callable[[ast.Call], bool], line: int, bound: Names, after: Names
-    ) -> None:
+        self, facts: Known, node: ast.For, is_length: Callable[[ast.Call], bool], line: int, bound: Names, after: Names,
+        counter: _Counter | None,
+    ) -> None:  # fmt: skip
         self._facts, self._node, self._is_length, self._line, self._bound, self._after = facts, node, is_length, line, bound, after
         self._values = downwards(facts, node.iter) or node.iter
         self._number = facts.number()
+        # What counts the turns, where that is known, here and behind this turn.
+        self._given, self.following = counter, counter
         self._names = 0
         self._before: list[ast.stmt] = []
 
@@ -87,9 +102,11 @@ class _FirstTurn:
         if len(walk(node)) > MOST_NODES or not self._is_simple(node):
             return [node]
         self._assigned = assigned(node.body)
-        counter = self._counter(before)
+        counter = self._given or self._counter(before)
         if counter is not None and counter.name in self._assigned:
             counter = None
+        if counter is not None and isinstance(counter.first, int):
+            self.following = counter._replace(first=counter.first + counter.step)
         rest = after_first(node)
         first, values = self._split(copied(self._values))
         rest.iter = near(values, node)
@@ -216,10 +233,8 @@ class _FirstTurn:
         for statement in reversed(before):
             values = each_assigned(statement.targets, statement.value) if isinstance(statement, ast.Assign) else []
             for target, value in values:
-                if isinstance(target, ast.Name) and target.id in wanted and (fact := fact_of(value)) not in ("", EMPTY):
-                    found[target.id] = fact
-                elif isinstance(target, ast.Name) and target.id in wanted & lists and fact_of(value) == EMPTY:
-                    found[target.id] = EMPTY
+                if isinstance(target, ast.Name) and target.id in wanted and (fact := fact_of(value)) != "":
+                    found[target.id] = NOT_NONE if isinstance(fact, Length) and target.id not in lists else fact
             wanted -= assigned([statement]) | {name for name in lists if name in reads(statement)}
             if not wanted:
                 break
@@ -256,13 +271,14 @@ class _FirstTurn:
                         values.setdefault(name, []).append(value)
         flags = {name for name in values if _is_only_bound_by(rest.body, name, (ast.Assign,))}
         always: Facts = {name: known[name] for name in flags if type(known.get(name)) is bool and _are(values[name], known[name])}
-        always |= {name: FILLED for name in known if known[name] == FILLED}
+        # From turn to turn they only become longer.
+        at_least: Facts = {name: Length(fact.least, False) for name, fact in known.items() if isinstance(fact, Length)}
         there = {name for name in asked_for_none(rest) if name in values and self._facts.is_own(name)}
         there -= {name for name in there if any(map(is_none, values[name]))}
         there = {name for name in there if _is_only_bound_by(rest.body, name, (ast.Assign, ast.AugAssign))}
         of_turn = lambda test: _outcome(test, counter, False, self._assigned)  # noqa: E731 -- its name is its use
         tests = KnownTests(of_turn, self._is_length, always)
-        rest.body = tests.statements(rest.body, always | dict.fromkeys(there, NOT_NONE)) or [near(ast.Pass(), rest)]
+        rest.body = tests.statements(rest.body, always | at_least | dict.fromkeys(there, NOT_NONE)) or [near(ast.Pass(), rest)]
         checks: list[ast.stmt] = []
         for name in sorted(there):
             if known.get(name) != NOT_NONE:
@@ -322,15 +338,18 @@ def _outcome(node: ast.expr, counter: _Counter | None, is_first: bool, bound: Na
     if counter is None:
         return None
     if isinstance(node, ast.Name):
-        is_zero = ast.Constant(0)
-        return _compared("!=", counter, _from_first(is_zero, counter, bound), is_first) if node.id == counter.name else None
-    name = _NAMES.get(type(node.ops[0])) if isinstance(node, ast.Compare) and len(node.ops) == 1 else None
-    if name is None or not isinstance(node, ast.Compare):
+        zero = _from_first(ast.Constant(0), counter, bound)
+        return _compared(ast.NotEq, counter, zero, is_first) if node.id == counter.name else None
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
         return None
-    for side, other, found in ((node.left, node.comparators[0], name), (node.comparators[0], node.left, _MIRRORED[name])):
+    op = type(node.ops[0])
+    for side, other, found in ((node.left, node.comparators[0], op), (node.comparators[0], node.left, _MIRRORED.get(op, op))):
         if isinstance(side, ast.Name) and side.id == counter.name:
             return _compared(found, counter, _from_first(other, counter, bound), is_first)
     return None
+
+
+_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
 def _from_first(node: ast.expr, counter: _Counter, bound: Names) -> int | None:
@@ -342,25 +361,18 @@ def _from_first(node: ast.expr, counter: _Counter, bound: Names) -> int | None:
     return 0 if is_same else None
 
 
-def _compared(name: str, counter: _Counter, other: int | None, is_first: bool) -> bool | None:
+def _compared(op: type[ast.cmpop], counter: _Counter, other: int | None, is_first: bool) -> bool | None:
     """A comparison of the distance from the first number with another one."""
-    if other is None:
+    compare = COMPARE.get(op)
+    if other is None or compare is None:
         return None
-    compare = _COMPARE[name]
     if is_first:
         return compare(0, other)
+    if op in (ast.Eq, ast.NotEq):
+        return None if other % counter.step == 0 and other // counter.step > 0 else op is ast.NotEq
+    # So far away that it stays as it is.
     last = counter.step * (abs(other) + 2)
-    if name in ("==", "!="):
-        return None if other % counter.step == 0 and other // counter.step > 0 else name == "!="
     return compare(counter.step, other) if compare(counter.step, other) == compare(last, other) else None
-
-
-_NAMES: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
-}  # fmt: skip
 
 
 class _Plain(Transformer):

@@ -12,16 +12,39 @@ if k > 0: c()                (of the turn with k = 0)
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
-from ....nodes import ARITHMETIC, Transformer, branch, near, walk
+from ....nodes import ARITHMETIC, Transformer, branch, near, walk, whole_number
 from ....rules import COMPARISONS
-from ....variables import Names, assigned, each_assigned, reads
+from ....variables import Names, assigned, each_assigned
 from ...containers.growing_lists import appended_to
 
-# What is known of a variable: that it is True, False or None; that it is not None; that it is a list which has entries, or has none.
-NOT_NONE, FILLED, EMPTY = "not None", "filled", "empty"
-Fact = bool | str | None
+NOT_NONE = "not None"
+
+
+class Length(NamedTuple):
+    """A list has so many entries, or at least so many."""
+
+    least: int
+    is_exact: bool
+
+    def compared(self, op: ast.cmpop, other: int) -> bool | None:
+        """A comparison of its length with a number; None if it is not known how that comes out."""
+        compare = COMPARE.get(type(op))
+        if compare is None or self.is_exact:
+            return None if compare is None else compare(self.least, other)
+        is_above = self.least > other or (self.least == other and isinstance(op, (ast.GtE, ast.Lt)))
+        return compare(other + 1, other) if is_above else None
+
+
+COMPARE: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+
+# What is known of a variable: that it is True, False or None; that it is not None; that it is a list of some length.
+Fact = bool | str | Length | None
 Facts = dict[str, Fact]
 
 
@@ -56,7 +79,7 @@ class KnownTests:
         if isinstance(node, _SIMPLE):
             _Expressions(self, known).visit(node)
         self._forget(assigned([node]), known)
-        self._used(node, known)
+        self._append(node, known)
         if isinstance(node, (ast.For, ast.While)):
             if isinstance(node, ast.For):
                 node.iter = _Expressions(self, known).visit(node.iter)
@@ -76,10 +99,9 @@ class KnownTests:
             return self.statements(node.body if test else node.orelse, known)
         node.test = test
         self._forget(assigned([test]), known)
-        self._used(test, known)
         other = dict(known)
         body, orelse = self.statements(node.body, known), self.statements(node.orelse, other)
-        for name in [name for name, fact in known.items() if name not in other or other[name] is not fact]:
+        for name in [name for name, fact in known.items() if name not in other or other[name] != fact]:
             del known[name]
         return [branch(test, body, orelse, node)]
 
@@ -87,13 +109,14 @@ class KnownTests:
         for name in names - self._fixed:
             known.pop(name, None)
 
-    def _used(self, node: ast.AST, known: Facts) -> None:
-        """What uses an empty list may put something into it."""
-        for name in [name for name, fact in known.items() if fact == EMPTY and name in reads(node)]:
-            if isinstance(node, ast.Expr) and appended_to(node) == name and name not in reads(node.value.args[0]):  # type: ignore[attr-defined]
-                known[name] = FILLED
-            else:
-                del known[name]
+    def _append(self, node: ast.stmt, known: Facts) -> None:
+        """Note that lists become longer."""
+        name = appended_to(node)
+        fact = known.get(name or "")
+        if isinstance(fact, Length):
+            known[name or ""] = Length(fact.least + 1, fact.is_exact)
+        elif not isinstance(node, ast.Expr):
+            self._forget(frozenset(name for part in walk(node) if (name := appended_to(part)) is not None), known)
 
     def _note(self, target: ast.expr, value: ast.expr, known: Facts) -> None:
         if isinstance(target, ast.Name) and target.id not in self._fixed:
@@ -107,29 +130,29 @@ class KnownTests:
         if found is not None:
             return found
         if isinstance(node, ast.Name):
-            return _TRUTH.get(known.get(node.id, ""))
+            fact = known.get(node.id, "")
+            return fact.compared(ast.Gt(), 0) if isinstance(fact, Length) else _TRUTH.get(fact)
         if isinstance(node, ast.Call):
-            return self._is_filled(node, known)
+            length = self._length(node, known)
+            return None if length is None else length.compared(ast.Gt(), 0)
         if not isinstance(node, ast.Compare) or len(node.ops) != 1:
             return None
         op, left, right = node.ops[0], node.left, node.comparators[0]
         if isinstance(left, ast.Name) and isinstance(op, (ast.Is, ast.IsNot)) and isinstance(right, ast.Constant) and right.value is None:
-            is_none = {NOT_NONE: False, None: True, True: False, False: False}.get(known.get(left.id, ""))
-            return None if is_none is None else is_none == isinstance(op, ast.Is)
-        is_filled = self._is_filled(left, known)
-        if is_filled is None or not isinstance(right, ast.Constant) or type(right.value) is not int or right.value:
-            return None
-        return is_filled if isinstance(op, (ast.Gt, ast.NotEq)) else not is_filled if isinstance(op, ast.Eq) else None
+            fact = known.get(left.id, "")
+            return None if fact == "" else (fact is None) == isinstance(op, ast.Is)
+        length, other = self._length(left, known), whole_number(right)
+        return None if length is None or other is None else length.compared(op, other)
 
-    def _is_filled(self, node: ast.expr, known: Mapping[str, Fact]) -> bool | None:
-        """Whether len(variable) is of a list that has entries; None if that is not known, or it is another expression."""
+    def _length(self, node: ast.expr, known: Mapping[str, Fact]) -> Length | None:
+        """What is known of len(variable); None of another expression."""
         if not isinstance(node, ast.Call) or not self._is_length(node) or not isinstance(node.args[0], ast.Name):
             return None
-        fact = known.get(node.args[0].id, "")
-        return fact == FILLED if fact in (FILLED, EMPTY) else None
+        fact = known.get(node.args[0].id)
+        return fact if isinstance(fact, Length) else None
 
 
-_TRUTH: dict[Fact, bool] = {True: True, False: False, None: False, FILLED: True, EMPTY: False}
+_TRUTH: dict[Fact, bool] = {True: True, False: False, None: False}
 
 # What tests are made of that do nothing else.
 _HARMLESS = (*ARITHMETIC, ast.Compare, *COMPARISONS, ast.BoolOp, ast.And, ast.Or, ast.Not)
@@ -143,7 +166,7 @@ def fact_of(value: ast.expr) -> Fact:
     if isinstance(value, ast.Constant):
         return value.value if type(value.value) in (bool, type(None)) else NOT_NONE
     if isinstance(value, ast.List):
-        return NOT_NONE if value.elts else EMPTY
+        return Length(len(value.elts), True) if not any(isinstance(e, ast.Starred) for e in value.elts) else NOT_NONE
     return NOT_NONE if isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple)) else ""
 
 
