@@ -27,7 +27,19 @@ from .purity import Checked, check_statements
 from .regions.region_calls import Region
 from .regions.regions import REGION
 from .rewrite import SELECT, AsksIdentity, Rewriter
-from .rules import FIRST_TURN, KINDS, LONG, OF_FIRST_TURNS, OF_KINDS, Breach, Broken, Place, Refused, TurnedOutLong, Without
+from .rules import (
+    FIRST_TURN,
+    KINDS,
+    LONG,
+    OF_FIRST_TURNS,
+    OF_KINDS,
+    Breach,
+    Broken,
+    Place,
+    Refused,
+    TurnedOutLong,
+    Without,
+)
 from .run_time.run_time import RunTime, Scan, WhileLoop
 
 # Branches are refused one at a time, each after a recording.

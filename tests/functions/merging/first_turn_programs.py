@@ -1,5 +1,7 @@
 """Programs with long loops whose first turn is another one than the rest: of some one of the others is recorded, of others all are."""
 
+# ruff: noqa: F821, F841 -- variables that one turn binds are read in the next one
+
 from __future__ import annotations
 
 import numpy as np
@@ -19,7 +21,7 @@ def last_shock(p):
     for t in range(TURNS):
         e = Y[t] - 0.1 * p[0]
         if t > 0:
-            h = 0.1 + (0.1 + (p[1] ** 2 if last < 0 else 0.0)) * last**2 * 0.1 + 0.5 * h  # noqa: F821 -- bound by the turn before
+            h = 0.1 + (0.1 + (p[1] ** 2 if last < 0 else 0.0)) * last**2 * 0.1 + 0.5 * h
         total += -0.5 * e * e / h - 0.5 * np.log(h)
         last = e
     return total
@@ -30,7 +32,7 @@ def last_shock_of_entries(p):
     for t in range(TURNS):
         e = Y[t] * p[0]
         if t >= 1:
-            terms.append((e - p[1] * last) ** 2 if e > last else abs(e))  # noqa: F821 -- bound by the turn before
+            terms.append((e - p[1] * last) ** 2 if e > last else abs(e))
         last = e
     return sum(terms)
 
@@ -40,7 +42,7 @@ def enumerated(p):
     for i, v in enumerate(Y):
         y = np.tanh(p[0] * v)
         if i != 0:
-            total += (y - p[1] * before) ** 2 if before > 0 else abs(y)  # noqa: F821 -- bound by the turn before
+            total += (y - p[1] * before) ** 2 if before > 0 else abs(y)
         before = y
     return total
 
@@ -50,7 +52,7 @@ def enumerated_from_one(p):
     for i, v in enumerate(VALUES, 1):
         y = np.tanh(p[0] * v)
         if 1 < i:
-            total += i * (y - p[1] * before) ** 2 if before > 0 else abs(y)  # noqa: F821 -- bound by the turn before
+            total += i * (y - p[1] * before) ** 2 if before > 0 else abs(y)
         before = y
     return total
 
@@ -86,7 +88,7 @@ def entries_of_an_array(p):
         if t == 0:
             h[t] = p[0]
         else:
-            h[t] = 0.5 * p[1] * h[t - 1] + (Y[t] ** 2 if e < 0 else 0.1)  # noqa: F821 -- bound by the turn before
+            h[t] = 0.5 * p[1] * h[t - 1] + (Y[t] ** 2 if e < 0 else 0.1)
         e = Y[t] - 0.1 * h[t]
     return np.sum(np.log(1 + h**2))
 
@@ -107,7 +109,7 @@ def from_another_number(p, start=3):
     for t in range(start, TURNS):
         y = np.tanh(p[0] * Y[t])
         if t > start:
-            total += abs(y - p[1] * before)  # noqa: F821 -- bound by the turn before
+            total += abs(y - p[1] * before)
         before = y
     return total
 
@@ -117,7 +119,7 @@ def counts_by_hand(p):
     for v in VALUES:
         y = np.tanh(p[0] * v)
         if n > 0:
-            total += abs(y - p[1] * before)  # noqa: F821 -- bound by the turn before
+            total += abs(y - p[1] * before)
         before = y
         n += 1
     return total / n
@@ -129,7 +131,7 @@ def in_turns_of_another(p):
         for t in range(TURNS):
             y = np.tanh(p[0] * Y[t] + 0.1 * i)
             if t > 0:
-                total += (y - p[1] * before) ** 2 if y > before else 0.1 * y  # noqa: F821 -- bound by the turn before
+                total += (y - p[1] * before) ** 2 if y > before else 0.1 * y
             before = y
     return total
 
@@ -138,7 +140,7 @@ def keeps_the_last(p):
     for t, (a, b) in enumerate(zip(Y, Z)):
         y = np.sin(p[0] * a) + b
         if t:
-            y = y + 0.5 * before if y > before else y - 0.1 * p[1] * before  # noqa: F821 -- bound by the turn before
+            y = y + 0.5 * before if y > before else y - 0.1 * p[1] * before
         before = y
     return y * t + before
 
@@ -148,7 +150,7 @@ def with_an_else(p):
     for t in range(TURNS):
         y = np.sin(p[0] * Y[t])
         if t > 0:
-            total += abs(y - before)  # noqa: F821 -- bound by the turn before
+            total += abs(y - before)
         before = y
         if total > 60.0 * p[1] + 40.0:
             break
@@ -162,7 +164,7 @@ def returns_within(p):
     for t in range(TURNS):
         y = np.sin(p[0] * Y[t])
         if t > 0:
-            total += abs(y - before)  # noqa: F821 -- bound by the turn before
+            total += abs(y - before)
         before = y
         if total > 120.0:
             return total * p[1]
@@ -263,8 +265,8 @@ def flag_the_other_way(p):
     seen, total = False, 0.0
     for v in Y:
         y = v * p[0]
-        if seen and y > before:  # noqa: F821 -- bound by the turn before
-            total += y - p[1] * before  # noqa: F821 -- bound by the turn before
+        if seen and y > before:
+            total += y - p[1] * before
         before, seen = y, True
     return total
 
@@ -352,7 +354,7 @@ def binds_the_counter(p):
         y = Y[t] * p[0]
         t = t % 3
         if t > 0:
-            total += abs(y - p[1] * before)  # noqa: F821 -- bound by the turn before
+            total += abs(y - p[1] * before)
         before = y
     return total
 
@@ -451,7 +453,7 @@ def breaks_in_the_first_turn(p):
     for t in range(TURNS):
         y = Y[t] + p[0]
         if t > 0:
-            total += abs(y - before)  # noqa: F821 -- bound by the turn before
+            total += abs(y - before)
         before = y
         if y * y > 4.0 + 40.0 * p[1] * p[1]:
             break
@@ -498,7 +500,7 @@ def goes_over_what_it_writes(p):
     total, k = 0.0, 0
     for v in h:
         if k > 0:
-            total += abs(v - p[1] * before)  # noqa: F821 -- bound by the turn before
+            total += abs(v - p[1] * before)
         before = v
         if k + 1 < TURNS:
             h[k + 1] = 0.5 * h[k + 1] + 0.1 * v
@@ -512,7 +514,7 @@ def goes_over_another_name(p):
     total = 0.0
     for t, v in enumerate(g):
         if t > 0:
-            total += abs(v - p[1] * before)  # noqa: F821 -- bound by the turn before
+            total += abs(v - p[1] * before)
         before = v
         h[t] = 0.5 * v
     return total + np.sum(h)
@@ -523,7 +525,7 @@ def from_an_iterator(p):
     for t, v in enumerate(values):
         y = v * p[0]
         if t > 0:
-            total += abs(y - p[1] * before)  # noqa: F821 -- bound by the turn before
+            total += abs(y - p[1] * before)
         before = y
     return total + len(list(values))
 
@@ -533,7 +535,7 @@ def shorter_of_two(p):
     for t, (v, _) in enumerate(zip(Y, VALUES[:1])):
         y = v * p[0]
         if t > 0:
-            total += abs(y - p[1] * before)  # noqa: F821 -- bound by the turn before
+            total += abs(y - p[1] * before)
         before = y
     for v in VALUES:
         total += v * p[0] if v > p[1] else 0.0
@@ -549,7 +551,7 @@ def first_of_all_turns(p):
                 total += 10.0 * p[1]
                 first = False
             else:
-                total += abs(y - before)  # noqa: F821 -- bound by the turn before
+                total += abs(y - before)
             before = y
     return total
 
@@ -559,7 +561,7 @@ def other_tests_of_the_number(p):
     for t in range(TURNS):
         y = Y[t] * p[0]
         if t > 0 and t % 4 != 0 and t < TURNS - 2:
-            total += abs(y - p[1] * last)  # noqa: F821 -- bound by the turn before
+            total += abs(y - p[1] * last)
         last = y
         before = before + y
     return total + before
@@ -569,7 +571,7 @@ def wraps_around(p):
     z, total = p[0] * Y, 0.0
     for k in range(TURNS):
         total += abs(z[k] - p[1] * z[k - 1])
-        if k > 0 and z[k] > last:  # noqa: F821 -- bound by the turn before
+        if k > 0 and z[k] > last:
             total += z[k]
         last = z[k]
     return total
@@ -580,7 +582,7 @@ def _changes_of(values, p):
     for t in range(len(values)):
         y = values[t] * p[0]
         if t > 0:
-            total += abs(y - p[1] * before)  # noqa: F821 -- bound by the turn before
+            total += abs(y - p[1] * before)
         before = y
     return total
 

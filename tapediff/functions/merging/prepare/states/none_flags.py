@@ -103,9 +103,8 @@ class _Flagged:
 
     def _always_found(self, body: Sequence[ast.stmt]) -> Names:
         """The variables to which statements assign nothing that is written as None, or is a variable that may be."""
-        return frozenset(
-            name for name, values in stored(body, self._names).items() if not any(_is_none(value) or self._is_flagged(value) for value in values)
-        )
+        may_be = lambda value: _is_none(value) or self._is_flagged(value)  # noqa: E731 -- used in the next line
+        return frozenset(name for name, values in stored(body, self._names).items() if not any(map(may_be, values)))
 
     def _compound(self, node: ast.stmt, known: Names) -> Names:
         """A `with`, `try`, `match` or function, of which nothing is known but what it cannot change."""

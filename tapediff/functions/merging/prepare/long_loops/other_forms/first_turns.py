@@ -14,20 +14,32 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from ....nodes import Transformer, assign, branch, call, copied, load, near, place, walk, whole_number
 from ....rules import FIRST_TURN, KINDS, Known
-from ....variables import NONE, Binding, Liveness, Names, assigned, blocks_of, each_assigned, read_first, reads, surely_assigned
+from ....variables import (
+    NONE,
+    Binding,
+    Liveness,
+    Names,
+    assigned,
+    blocks_of,
+    each_assigned,
+    read_first,
+    reads,
+    surely_assigned,
+)
 from ...containers.growing_lists import appended_to
 from ...jumps import EXITS, Elsewhere, Lowered, has_jump
 from ..peeled import MOST_NODES, at_line, is_known
-from .known_tests import COMPARE, NOT_NONE, Facts, KnownTests, Length, asked_for_none, fact_of, is_none
+from .first_numbers import Counter, counter_of, outcome
+from .known_tests import NOT_NONE, Facts, KnownTests, Length, asked_for_none, fact_of, is_none
 from .reversed_ranges import downwards
 
 
 def with_first_turns(
-    facts: Known, body: list[ast.stmt], is_apart: Callable[[ast.For, int], bool], is_length: Callable[[ast.Call], bool], line: int, arguments: Names
+    facts: Known, body: list[ast.stmt], is_apart: Callable[[ast.For, int], bool], is_length: Callable[[ast.Call], bool], line: int,
+    arguments: Names,
 ) -> None:  # fmt: skip
     """Takes the first turns out of long loops, in place.
 
@@ -62,6 +74,9 @@ def with_first_turns(
         block[:] = made
 
 
+# Tests in branches of branches are followed so far.
+DEEPEST = 40
+
 # So many turns are taken out, one after the other, each where the loop was refused with it.
 MOST_TURNS = 2
 
@@ -73,20 +88,12 @@ def after_first(node: ast.For) -> ast.For:
     return made
 
 
-class _Counter(NamedTuple):
-    """The variable that counts the turns: where it begins, as a whole number or an expression, and by which steps it goes on."""
-
-    name: str
-    first: int | ast.expr
-    step: int
-
-
 class _FirstTurn:
     """One loop."""
 
     def __init__(
         self, facts: Known, node: ast.For, is_length: Callable[[ast.Call], bool], line: int, bound: Names, after: Names,
-        counter: _Counter | None,
+        counter: Counter | None,
     ) -> None:  # fmt: skip
         self._facts, self._node, self._is_length, self._line, self._bound, self._after = facts, node, is_length, line, bound, after
         self._values = downwards(facts, node.iter) or node.iter
@@ -99,10 +106,10 @@ class _FirstTurn:
     def statements(self, before: Sequence[ast.stmt]) -> list[ast.stmt]:
         """The first turn and the loop; the loop alone where nothing asks for that. `before`: the statements before it."""
         facts, node = self._facts, self._node
-        if len(walk(node)) > MOST_NODES or not self._is_simple(node):
+        if len(walk(node)) > MOST_NODES or _is_deep(node) or not self._is_simple(node):
             return [node]
         self._assigned = assigned(node.body)
-        counter = self._given or self._counter(before)
+        counter = self._given or counter_of(facts, node.target, self._values, before)
         if counter is not None and counter.name in self._assigned:
             counter = None
         if counter is not None and isinstance(counter.first, int):
@@ -117,7 +124,7 @@ class _FirstTurn:
         except Elsewhere:
             return [node]
         known = self._known_before(before)
-        tests = KnownTests(lambda test: _outcome(test, counter, True, self._assigned), self._is_length)
+        tests = KnownTests(lambda test: outcome(test, counter, True, self._assigned), self._is_length)
         first_body = tests.statements(first_body, known)
         count = tests.count
         rest_count, checks = self._rest(rest, counter, known)
@@ -146,7 +153,7 @@ class _FirstTurn:
     def _may_change_kinds(self) -> bool:
         return self._facts.may_merge((self._node.lineno, self._node.col_offset, KINDS))
 
-    def _without_jumps(self, body: list[ast.stmt], counter: _Counter | None) -> tuple[list[ast.stmt], str]:
+    def _without_jumps(self, body: list[ast.stmt], counter: Counter | None) -> tuple[list[ast.stmt], str]:
         """The statements of a turn without `break` and `continue`, and the variable that tells whether it has left the loop."""
         if not has_jump(body, EXITS):
             return body, ""
@@ -202,27 +209,6 @@ class _FirstTurn:
     def _like(self, values: ast.Call, args: Sequence[ast.expr]) -> ast.expr:
         return near(ast.copy_location(ast.Call(copied(values.func), list(args), []), values), values)
 
-    def _counter(self, before: Sequence[ast.stmt]) -> _Counter | None:
-        """What counts the turns; `before`: the statements before the loop."""
-        facts, target, values = self._facts, self._node.target, self._values
-        if facts.is_builtin(values, zip) and isinstance(values, ast.Call) and isinstance(target, ast.Tuple) and target.elts and values.args:
-            target, values = target.elts[0], values.args[0]
-        if not isinstance(values, ast.Call) or values.keywords:
-            return None
-        first: ast.expr = ast.Constant(0)
-        step: int | None = 1
-        if facts.is_builtin(values, enumerate) and isinstance(target, ast.Tuple) and target.elts:
-            target, first = target.elts[0], values.args[1] if len(values.args) == 2 else first
-        elif facts.is_builtin(values, range) and values.args:
-            first = values.args[0] if len(values.args) > 1 else first
-            step = whole_number(values.args[2]) if len(values.args) == 3 else 1
-        else:
-            return None
-        if not isinstance(target, ast.Name) or not step:
-            return None
-        known = _number_of(first, before)
-        return _Counter(target.id, first if known is None else known, step)
-
     # What is known
 
     def _known_before(self, before: Sequence[ast.stmt]) -> Facts:
@@ -257,7 +243,7 @@ class _FirstTurn:
                 fine.add(part.operand)
         return all(part in fine for part in parts if isinstance(part, ast.Name) and part.id == name)
 
-    def _rest(self, rest: ast.For, counter: _Counter | None, known: Facts) -> tuple[int, list[ast.stmt]]:
+    def _rest(self, rest: ast.For, counter: Counter | None, known: Facts) -> tuple[int, list[ast.stmt]]:
         """Leave out of the other turns what is known there, with the statements before them that check it; how many tests that were.
 
         Args:
@@ -276,7 +262,7 @@ class _FirstTurn:
         there = {name for name in asked_for_none(rest) if name in values and self._facts.is_own(name)}
         there -= {name for name in there if any(map(is_none, values[name]))}
         there = {name for name in there if _is_only_bound_by(rest.body, name, (ast.Assign, ast.AugAssign))}
-        of_turn = lambda test: _outcome(test, counter, False, self._assigned)  # noqa: E731 -- its name is its use
+        of_turn = lambda test: outcome(test, counter, False, self._assigned)  # noqa: E731 -- its name is its use
         tests = KnownTests(of_turn, self._is_length, always)
         rest.body = tests.statements(rest.body, always | at_least | dict.fromkeys(there, NOT_NONE)) or [near(ast.Pass(), rest)]
         checks: list[ast.stmt] = []
@@ -304,17 +290,12 @@ class _FirstTurn:
 _FUNCTIONS = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
 
-def _number_of(node: ast.expr, before: Sequence[ast.stmt]) -> int | None:
-    """The whole number that an expression is behind some statements; None if that is not known."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _number_of(node.left, before), _number_of(node.right, before)
-        return None if left is None or right is None else left + right
-    if not isinstance(node, ast.Name):
-        return whole_number(node)
-    last = next((statement for statement in reversed(before) if node.id in assigned([statement])), None)
-    values = each_assigned(last.targets, last.value) if isinstance(last, ast.Assign) else []
-    found = [value for target, value in values if node.id in assigned([target])]
-    return whole_number(found[0]) if len(found) == 1 else None
+def _is_deep(node: ast.For) -> bool:
+    """Whether its branches are nested so deeply that they are not followed."""
+    level: list[ast.stmt] = [node]
+    for _ in range(DEEPEST):
+        level = [inner for statement in level for block in blocks_of(statement) for inner in block]
+    return bool(level)
 
 
 def _is_stored(node: ast.AST) -> bool:
@@ -331,48 +312,6 @@ def _is_only_bound_by(body: Sequence[ast.stmt], name: str, kinds: tuple[type[ast
     targets = [target for a in parts if isinstance(a, kinds) for target in getattr(a, "targets", None) or [a.target]]  # type: ignore[attr-defined]
     plain = {part for target in targets for part in walk(target)}
     return all(part in plain for part in parts if isinstance(part, ast.Name) and part.id == name and not isinstance(part.ctx, ast.Load))
-
-
-def _outcome(node: ast.expr, counter: _Counter | None, is_first: bool, bound: Names) -> bool | None:
-    """How a test of the number of the turn comes out, in the first turn or in all others; None if that is not known."""
-    if counter is None:
-        return None
-    if isinstance(node, ast.Name):
-        zero = _from_first(ast.Constant(0), counter, bound)
-        return _compared(ast.NotEq, counter, zero, is_first) if node.id == counter.name else None
-    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
-        return None
-    op = type(node.ops[0])
-    for side, other, found in ((node.left, node.comparators[0], op), (node.comparators[0], node.left, _MIRRORED.get(op, op))):
-        if isinstance(side, ast.Name) and side.id == counter.name:
-            return _compared(found, counter, _from_first(other, counter, bound), is_first)
-    return None
-
-
-_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
-
-
-def _from_first(node: ast.expr, counter: _Counter, bound: Names) -> int | None:
-    """How far a number is from that of the first turn."""
-    known = whole_number(node)
-    if isinstance(counter.first, int):
-        return None if known is None else known - counter.first
-    is_same = is_known(node, bound | {counter.name}) and ast.dump(node) == ast.dump(counter.first)
-    return 0 if is_same else None
-
-
-def _compared(op: type[ast.cmpop], counter: _Counter, other: int | None, is_first: bool) -> bool | None:
-    """A comparison of the distance from the first number with another one."""
-    compare = COMPARE.get(op)
-    if other is None or compare is None:
-        return None
-    if is_first:
-        return compare(0, other)
-    if op in (ast.Eq, ast.NotEq):
-        return None if other % counter.step == 0 and other // counter.step > 0 else op is ast.NotEq
-    # So far away that it stays as it is.
-    last = counter.step * (abs(other) + 2)
-    return compare(counter.step, other) if compare(counter.step, other) == compare(last, other) else None
 
 
 class _Plain(Transformer):

@@ -164,7 +164,7 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 def fact_of(value: ast.expr) -> Fact:
     """What is known of a variable that gets the value of an expression; "" if nothing is."""
     if isinstance(value, ast.Constant):
-        return value.value if type(value.value) in (bool, type(None)) else NOT_NONE
+        return value.value if value.value is None or isinstance(value.value, bool) else NOT_NONE
     if isinstance(value, ast.List):
         return Length(len(value.elts), True) if not any(isinstance(e, ast.Starred) for e in value.elts) else NOT_NONE
     return NOT_NONE if isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple)) else ""
