@@ -171,6 +171,34 @@ def returns_within(p):
     return total
 
 
+def two_turns_back(p):
+    total = 0.0
+    for t in range(TURNS):
+        if t == 0:
+            m = 0.1 * p[0]
+        elif t == 1:
+            m = p[0] * one_back
+        else:
+            m = 0.5 * p[0] * one_back + 0.3 * p[1] * two_back
+        e = 0.5 * Y[t] - m
+        total += e**2 if e > 0 else 0.5 * e**2
+        if t > 0:
+            two_back = one_back
+        one_back = np.tanh(Y[t] + m)
+    return total
+
+
+def counted_by_a_while(p):
+    t, total = 0, 0.0
+    while t < TURNS:
+        y = np.tanh(p[0] * Y[t])
+        if t > 0:
+            total += (y - p[1] * before) ** 2 if y > before else 0.1 * y
+        before = y
+        t += 1
+    return total
+
+
 # What is None at first.
 
 
@@ -292,6 +320,16 @@ def list_by_its_length(p):
     return sum(out)
 
 
+def list_of_two(p):
+    seen, total = [], 0.0
+    for v in Y:
+        seen.append(np.sin(p[0] * v))
+        if len(seen) > 1:
+            d = seen[-1] - seen[-2]
+            total += p[1] * d * d if d > 0 else abs(d)
+    return total
+
+
 # Other kinds in the first turn.
 
 
@@ -339,8 +377,8 @@ def differences_of_a_list(p):
 
 ONE_TURN = (
     last_shock, last_shock_of_entries, enumerated, enumerated_from_one, bound_by_one_side, left_early, entries_of_an_array, downwards,
-    from_another_number, counts_by_hand, in_turns_of_another, keeps_the_last, with_an_else, returns_within, none_at_first, two_that_are_none,
-    filter_that_starts_itself, sum_that_is_none, points_of_a_path, largest_drop, flag, flag_the_other_way, empty_list, list_by_its_length,
+    from_another_number, counts_by_hand, in_turns_of_another, keeps_the_last, with_an_else, returns_within, two_turns_back, counted_by_a_while, none_at_first, two_that_are_none,
+    filter_that_starts_itself, sum_that_is_none, points_of_a_path, largest_drop, flag, flag_the_other_way, empty_list, list_by_its_length, list_of_two,
     int_to_array, float_to_array, differences, differences_of_a_list,
 )  # fmt: skip
 
@@ -458,6 +496,43 @@ def breaks_in_the_first_turn(p):
         if y * y > 4.0 + 40.0 * p[1] * p[1]:
             break
     return total + before
+
+
+def longer_in_some_turns(p):
+    seen, total = [], 0.0
+    for v in Y:
+        if v * p[0] > 0.5:
+            seen.append(v * p[0])
+        total += p[1] * len(seen) if len(seen) > 1 else v * p[0]
+        if not seen:
+            total += 0.1 * p[0]
+    return total
+
+
+def counts_from_elsewhere(p):
+    total, t = 0.0, 0
+    if p[0] > 0.5:
+        t = 1
+    for v in Y:
+        y = v * p[0]
+        if t > 0:
+            total += p[1] * y
+        t += 1
+    return total
+
+
+def one_of_three(p):
+    total = 0.0
+    for t in range(TURNS):
+        y = np.sin(Y[t] * p[0])
+        if t > 2:
+            total += abs(y - far)
+        if t > 1:
+            far = later
+        if t > 0:
+            later = last
+        last = y
+    return total * p[1]
 
 
 def pops(p):
@@ -597,7 +672,7 @@ def loops_of_many_lengths(p):
 
 OTHERS = (
     binds_the_counter, sets_the_flag_again, skips_before_the_flag, none_again, none_of_a_call, none_among_values, first_of_data,
-    bound_where_data_says, breaks_in_the_first_turn, pops, pops_by_another_name, filled_before, goes_over_what_it_writes,
+    bound_where_data_says, breaks_in_the_first_turn, longer_in_some_turns, counts_from_elsewhere, one_of_three, pops, pops_by_another_name, filled_before, goes_over_what_it_writes,
     goes_over_another_name, from_an_iterator, shorter_of_two, first_of_all_turns, other_tests_of_the_number, wraps_around,
     loops_without_turns, loops_of_many_lengths,
 )  # fmt: skip
