@@ -37,7 +37,7 @@ from .prepare.source import Definition
 from .prepare.states.matches import without_matches
 from .prepare.states.none_flags import NoneFlags
 from .prepare.states.static_values import StaticValues
-from .rules import FIRST_TURN, LONG, REGION, Breach, Broken, Place, Resolve, Without
+from .rules import FIRST_TURN, LONG, REGION, WHOLE_LOOP, Breach, Broken, Place, Resolve, Without
 from .uses.climb import Use
 from .uses.contexts import Contexts
 from .uses.kinds import is_one, is_read
@@ -316,7 +316,9 @@ class Facts:
         return self._is_long(node)
 
     def _is_long(self, node: Loop) -> bool:
-        return node.lineno in self._long_loops and self.may_merge((node.lineno, node.col_offset, LONG))
+        if node.lineno not in self._long_loops or not self.may_merge((node.lineno, node.col_offset, LONG)):
+            return False
+        return not self._is_apart(node)
 
     def _is_apart(self, node: Loop, turns: int = 0) -> bool:
         """Whether a long loop was refused as it is, and may be one of which the first turns are recorded by themselves.
@@ -328,12 +330,15 @@ class Facts:
         if line not in self._long_loops:
             return False
         for k in range(turns, MOST_TURNS):
-            if self.may_merge((line, column, LONG)):
+            if self._is_whole(line, column):
                 return k > turns
             if not self.may_merge((line, column, FIRST_TURN)):
                 return False
             column += 1
-        return self.may_merge((line, column, LONG))
+        return self._is_whole(line, column)
+
+    def _is_whole(self, line: int, column: int) -> bool:
+        return self.may_merge((line, column, LONG)) and self.may_merge((line, column, WHOLE_LOOP))
 
     def handed_on(self, node: ast.For) -> tuple[list[str], list[str]]:
         """The variables that a turn hands to the next one or to what follows, and those of them that have no value before it.

@@ -33,6 +33,7 @@ from .rules import (
     LONG,
     OF_FIRST_TURNS,
     OF_KINDS,
+    WHOLE_LOOP,
     Breach,
     Broken,
     Place,
@@ -195,7 +196,7 @@ class MergedFunctions:
     def _note_refused(self, code: CodeType, place: Place | None, breach: Breach) -> None:
         """Note why a branch or loop stays one, and whether a loop may do without its first turn."""
         self.refused[code, place] = breach
-        if place is not None and place[2:] == (LONG,):
+        if place is not None and place[2:] in ((LONG,), (WHOLE_LOOP,)):
             for form, rules in ((FIRST_TURN, OF_FIRST_TURNS), (KINDS, OF_KINDS)):
                 if breach.rule not in rules:
                     self.refused.setdefault((code, (*place[:2], form)), breach)
@@ -230,7 +231,9 @@ class MergedFunctions:
         """The breaches of branches that are not merged: of several forms that of the one which says most."""
         merged = {(code, line) for code, sites in self.sites.items() for line, _ in sites}
         found: dict[tuple[CodeType, int], Breach] = {}
-        for (code, _), breach in self.refused.items():
+        for (code, place), breach in self.refused.items():
+            if place is not None and place[2:] in ((FIRST_TURN,), (KINDS,)):
+                continue  # without its first turn it was refused as well
             known = found.get((code, breach.line))
             if (code, breach.line) not in merged and (known is None or (breach.needed and not known.needed)):
                 found[code, breach.line] = breach

@@ -38,6 +38,9 @@ FIRST = 14
 # prepare/long_loops/other_forms/first_turns.py.
 FIRST_TURN, KINDS = 15, 16
 
+# That of a long loop with its first turn, where without it more may be possible.
+WHOLE_LOOP = 17
+
 # The rules for which a long loop may be refused that its other turns may keep, without the first one; and of these that on kinds.
 OF_FIRST_TURNS = frozenset("bound numbers beside writes jumps scalars containers test calls outcomes".split())
 OF_KINDS = frozenset("numbers beside scalars".split())

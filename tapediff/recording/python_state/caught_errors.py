@@ -6,18 +6,15 @@ when they are raised; whoever catches them, the recording ends with one of the e
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...base.source_location import Site
 from ...errors import RefusedByRecording, UnsupportedFunction
-
-if TYPE_CHECKING:
-    from ..recorder import Recorder
 
 # Raised by operations because of their values: not positive definite, or numpy.errstate(all="raise").
 VALUE_FAILURES = (np.linalg.LinAlgError, ArithmeticError, RuntimeWarning)
@@ -73,20 +70,19 @@ def refusals_forgotten() -> Generator[None]:
             recorder.refusal = refusal
 
 
-Failures: TypeAlias = list[tuple["Recorder", "Failure | None"]]
+def forgets_failures() -> Callable[[], None]:
+    """A function that forgets the failures noted from now on.
 
-
-def failures_until_now() -> Failures:
-    """The recordings that run, each with the failure that its code may have caught."""
-    found: Failures = []
+    For code of this package that catches an exception of its own, of which no code of the user's sees anything.
+    """
+    before = []
     recorder = current_recorder()
     while recorder is not None:
-        found.append((recorder, recorder.failure))
+        before.append((recorder, recorder.failure))
         recorder = recorder.outer
-    return found
 
+    def forget() -> None:
+        for recorder, failure in before:
+            recorder.failure = failure
 
-def forget_failures(since: Failures) -> None:
-    """For code of this package that has caught an exception of its own: no code of the user's sees it."""
-    for recorder, failure in since:
-        recorder.failure = failure
+    return forget

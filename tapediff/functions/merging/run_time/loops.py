@@ -12,7 +12,7 @@ from ....ops.control.calls import CALL, GET, LOOP
 from ....recording.aliases import ALWAYS
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.call_arrays import watch_results
-from ....recording.python_state.caught_errors import failures_until_now, forget_failures
+from ....recording.python_state.caught_errors import forgets_failures
 from ....recording.python_state.object_snapshot import LARGEST_COMPARED
 from ....recording.recorder import Recorder
 from ...captured.freeze import Frozen, freeze
@@ -221,14 +221,14 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             after[:] = [now or later for now, later in zip(are_plain, after or [False] * count_given)]
             return found, kept
 
-        failures = failures_until_now()
+        forget = forgets_failures()
         while True:
             try:
                 found, rows = self._scan(step, start, entries.arrays, entries.length)
                 is_recorded = True
                 break
             except _OtherArrays as other:
-                forget_failures(failures)
+                forget()
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
         self._write(written, values, rows)
         counting.note_results(start, found)
@@ -277,12 +277,12 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         self, place: Place, check: Callable[[Tree], Operand], step: Callable[[Tree], Tree], start: tuple[Tree, ...]
     ) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
         """The variables after a loop, and before it."""
-        failures = failures_until_now()
+        forget = forgets_failures()
         while True:
             try:
                 return self._while_loop(check, step, start), start
             except _OtherArrays as other:
-                forget_failures(failures)
+                forget()
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
             except Exception as error:
                 if not self._is_body or isinstance(error, Refused):

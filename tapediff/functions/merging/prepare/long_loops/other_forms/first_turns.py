@@ -16,7 +16,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ....nodes import Transformer, assign, branch, call, copied, load, near, place, walk, whole_number
-from ....rules import FIRST_TURN, KINDS, Known
+from ....rules import FIRST_TURN, KINDS, Breach, Known, Without
 from ....variables import (
     NONE,
     Binding,
@@ -69,7 +69,9 @@ def with_first_turns(
                 new = turn.statements(made[:-1])
                 made[-1:] = new
                 if len(new) == 1:
-                    break
+                    # It is one of the other loops again.
+                    got = Breach("bound", loop.lineno, "nothing asks for its first turn")
+                    raise Without((loop.lineno, loop.col_offset, FIRST_TURN), got)
                 before, counter = Binding(new, before).before[new[-1]] or NONE, turn.following
         block[:] = made
 
