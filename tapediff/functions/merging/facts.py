@@ -13,13 +13,13 @@ from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
+from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
 from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
 from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.other_forms.comprehensions import as_loops
-from .prepare.long_loops.other_forms.first_turns import MOST_TURNS, with_first_turns
 from .prepare.long_loops.other_forms.inner_functions import without_inner_functions
 from .prepare.long_loops.other_forms.made_anew import arrays_made_anew
 from .prepare.long_loops.other_forms.reversed_ranges import without_reversed

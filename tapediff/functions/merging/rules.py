@@ -35,7 +35,7 @@ KEPT = 13
 FIRST = 14
 
 # That of a long loop with its first turn before it, and of one for which only the kinds of its variables ask for that; see
-# prepare/long_loops/other_forms/first_turns.py.
+# prepare/first_turns/first_turns.py.
 FIRST_TURN, KINDS = 15, 16
 
 # That of a long loop with its first turn, where without it more may be possible.

@@ -15,9 +15,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ....nodes import Transformer, assign, branch, call, copied, load, near, place, walk, whole_number
-from ....rules import FIRST_TURN, KINDS, Breach, Known, Without
-from ....variables import (
+from ...nodes import Transformer, assign, branch, call, copied, load, near, place, walk, whole_number
+from ...rules import FIRST_TURN, KINDS, Breach, Known, Without
+from ...variables import (
     NONE,
     Binding,
     Liveness,
@@ -29,12 +29,12 @@ from ....variables import (
     reads,
     surely_assigned,
 )
-from ...containers.growing_lists import appended_to
-from ...jumps import EXITS, Elsewhere, Lowered, has_jump
-from ..peeled import MOST_NODES, at_line, is_known
+from ..containers.growing_lists import appended_to
+from ..jumps import EXITS, Elsewhere, Lowered, has_jump
+from ..long_loops.other_forms.reversed_ranges import downwards
+from ..long_loops.peeled import MOST_NODES, at_line, is_known
 from .first_numbers import Counter, counter_of, outcome
 from .known_tests import NOT_NONE, Facts, KnownTests, Length, asked_for_none, fact_of, is_none
-from .reversed_ranges import downwards
 
 
 def with_first_turns(

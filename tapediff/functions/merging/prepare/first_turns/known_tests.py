@@ -16,10 +16,10 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from ....nodes import ARITHMETIC, Transformer, branch, near, walk, whole_number
-from ....rules import COMPARISONS
-from ....variables import Names, assigned, each_assigned
-from ...containers.growing_lists import appended_to
+from ...nodes import ARITHMETIC, Transformer, branch, near, walk, whole_number
+from ...rules import COMPARISONS
+from ...variables import Names, assigned, each_assigned
+from ..containers.growing_lists import appended_to
 
 NOT_NONE = "not None"
 

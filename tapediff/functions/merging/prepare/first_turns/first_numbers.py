@@ -6,10 +6,10 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ....nodes import whole_number
-from ....rules import Known
-from ....variables import Names, assigned, each_assigned
-from ..peeled import is_known
+from ...nodes import whole_number
+from ...rules import Known
+from ...variables import Names, assigned, each_assigned
+from ..long_loops.peeled import is_known
 from .known_tests import COMPARE
 
 
