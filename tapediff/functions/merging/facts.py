@@ -13,6 +13,7 @@ from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
+from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
 from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
 from .prepare.long_loops.counters import with_counters
 from .prepare.long_loops.entries_by_turn import TurnEntries, entries_by_turn
@@ -36,7 +37,7 @@ from .prepare.source import Definition
 from .prepare.states.matches import without_matches
 from .prepare.states.none_flags import NoneFlags
 from .prepare.states.static_values import StaticValues
-from .rules import LONG, REGION, Breach, Broken, Place, Resolve, Without
+from .rules import FIRST_TURN, LONG, REGION, WHOLE_LOOP, Breach, Broken, Place, Resolve, Without
 from .uses.climb import Use
 from .uses.contexts import Contexts
 from .uses.kinds import is_one, is_read
@@ -105,6 +106,10 @@ class Facts:
             self._lines = without_tries(self, self.resolve, statements, self._is_long).union(self._lines)
             without_reversed(self, statements, self._is_long)
             counted_whiles(self, statements, self._is_long)
+            counted_whiles(self, statements, self._is_apart, FIRST_TURN)
+            known_before = self.arguments.union(code.co_freevars)
+            with_counters(self, statements, self._is_apart, FIRST_TURN)
+            with_first_turns(self, statements, self._is_apart, self.is_length, code.co_firstlineno, known_before)
             with_counters(self, statements, self._is_long)
             with_exchanges(self, statements, self._is_long)
             with_kept_turns(self, statements, self._is_long, code.co_firstlineno)
@@ -311,7 +316,29 @@ class Facts:
         return self._is_long(node)
 
     def _is_long(self, node: Loop) -> bool:
-        return node.lineno in self._long_loops and self.may_merge((node.lineno, node.col_offset, LONG))
+        if node.lineno not in self._long_loops or not self.may_merge((node.lineno, node.col_offset, LONG)):
+            return False
+        return not self._is_apart(node)
+
+    def _is_apart(self, node: Loop, turns: int = 0) -> bool:
+        """Whether a long loop was refused as it is, and may be one of which the first turns are recorded by themselves.
+
+        Args:
+            turns: how many of them are apart already.
+        """
+        line, column = node.lineno, node.col_offset
+        if line not in self._long_loops:
+            return False
+        for k in range(turns, MOST_TURNS):
+            if self._is_whole(line, column):
+                return k > turns
+            if not self.may_merge((line, column, FIRST_TURN)):
+                return False
+            column += 1
+        return self._is_whole(line, column)
+
+    def _is_whole(self, line: int, column: int) -> bool:
+        return self.may_merge((line, column, LONG)) and self.may_merge((line, column, WHOLE_LOOP))
 
     def handed_on(self, node: ast.For) -> tuple[list[str], list[str]]:
         """The variables that a turn hands to the next one or to what follows, and those of them that have no value before it.

@@ -20,14 +20,27 @@ from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.arrays.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
-from .prepare.long_loops.which_loops import COUNTED_BY_DATA, Loop, lines_of_tests, loops_around
+from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, Loop, lines_of_tests, loops_around
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
 from .regions.region_calls import Region
 from .regions.regions import REGION
 from .rewrite import SELECT, AsksIdentity, Rewriter
-from .rules import LONG, Breach, Broken, Place, Refused, TurnedOutLong, Without
+from .rules import (
+    FIRST_TURN,
+    KINDS,
+    LONG,
+    OF_FIRST_TURNS,
+    OF_KINDS,
+    WHOLE_LOOP,
+    Breach,
+    Broken,
+    Place,
+    Refused,
+    TurnedOutLong,
+    Without,
+)
 from .run_time.run_time import RunTime, Scan, WhileLoop
 
 # Branches are refused one at a time, each after a recording.
@@ -131,6 +144,8 @@ class MergedFunctions:
         if any(form == COUNTED_BY_DATA for sites in self.sites.values() for form in sites.values()):
             return True
         known = {(code, place[0]) for code, place in self.refused if place is not None and place[2:] == (LONG,)}
+        # Without its first turn it may be one of which one turn is recorded.
+        known -= {(code, line) for code, sites in self.sites.items() for (line, _), form in sites.items() if form == LONG_LOOP}
         return any((code, line) not in known for code, lines in self.long_loops.items() for line in lines)
 
     @property
@@ -180,11 +195,19 @@ class MergedFunctions:
                 return True
         key = code, None if refused.is_all else refused.place
         is_news = key not in self.refused
-        self.refused[key] = refused.breach
+        self._note_refused(*key, refused.breach)
         if refused.is_all or self._heads.get(code) == refused.place:
             self._checked |= {key: None for key in self._checked if key[0] == code}
         self._forget()
         return is_news
+
+    def _note_refused(self, code: CodeType, place: Place | None, breach: Breach) -> None:
+        """Note why a branch or loop stays one, and whether a loop may do without its first turn."""
+        self.refused[code, place] = breach
+        if place is not None and place[2:] in ((LONG,), (WHOLE_LOOP,)):
+            for form, rules in ((FIRST_TURN, OF_FIRST_TURNS), (KINDS, OF_KINDS)):
+                if breach.rule not in rules:
+                    self.refused.setdefault((code, (*place[:2], form)), breach)
 
     def _forget(self) -> None:
         """Rewrite functions again; those that do more than compute values still do."""
@@ -216,7 +239,9 @@ class MergedFunctions:
         """The breaches of branches that are not merged: of several forms that of the one which says most."""
         merged = {(code, line) for code, sites in self.sites.items() for line, _ in sites}
         found: dict[tuple[CodeType, int], Breach] = {}
-        for (code, _), breach in self.refused.items():
+        for (code, place), breach in self.refused.items():
+            if place is not None and place[2:] in ((FIRST_TURN,), (KINDS,)):
+                continue  # without its first turn it was refused as well
             known = found.get((code, breach.line))
             if (code, breach.line) not in merged and (known is None or (breach.needed and not known.needed)):
                 found[code, breach.line] = breach
@@ -299,7 +324,7 @@ class MergedFunctions:
             else:
                 definition.body, definition.decorator_list, definition.returns = checked.statements(definition.body), [], None
         except Without as without:
-            self.refused[code, without.place] = without.breach
+            self._note_refused(code, without.place, without.breach)
             return self._checked_code(function)
         except (NoSource, Broken, RecursionError):
             return None
@@ -370,7 +395,7 @@ class MergedFunctions:
             self.refused[code, None] = broken.breach
             return None
         except Without as without:
-            self.refused[code, without.place] = without.breach
+            self._note_refused(code, without.place, without.breach)
             return self._rewritten(function, is_helper)
         except RecursionError:
             self.refused[code, None] = Breach("cost", code.co_firstlineno, "it is nested too deeply")

@@ -34,7 +34,7 @@ from .prepare.loop_exits import tells_of_exits
 from .prepare.source import Definition
 from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
-from .rules import ASK_TYPES, FIRST_PLAIN, LONG, VARYING, Broken, Without
+from .rules import ASK_TYPES, FIRST_PLAIN, FIRST_TURN, LONG, VARYING, WHOLE_LOOP, Broken, Without
 from .selects import Select
 from .uses.climb import LARGEST_EXPONENT
 from .uses.contexts import flags
@@ -171,6 +171,9 @@ class Rewriter:
             check_statements(node.body, own_arrays(facts, node.body))
             names, new = facts.handed_on(node)
         except Broken as broken:
+            where = node.lineno, node.col_offset
+            if broken.breach.rule in ("bound", "jumps") and facts.may_merge((*where, WHOLE_LOOP)) and facts.may_merge((*where, FIRST_TURN)):
+                raise Without((*where, WHOLE_LOOP), broken.breach) from broken
             if entries is not None or node in facts.loops.stopped:
                 raise self._without(node, broken) from broken
             facts.breaches.append(broken.breach)

@@ -34,6 +34,17 @@ KEPT = 13
 # That of a test which the first turn passes; see prepare/long_loops/peeled.py.
 FIRST = 14
 
+# That of a long loop with its first turn before it, and of one for which only the kinds of its variables ask for that; see
+# prepare/first_turns/first_turns.py.
+FIRST_TURN, KINDS = 15, 16
+
+# That of a long loop with its first turn, where without it more may be possible.
+WHOLE_LOOP = 17
+
+# The rules for which a long loop may be refused that its other turns may keep, without the first one; and of these that on kinds.
+OF_FIRST_TURNS = frozenset("bound numbers beside writes jumps scalars containers test calls outcomes".split())
+OF_KINDS = frozenset("numbers beside scalars".split())
+
 # What may be chosen between or become data, by the bits of the flags of a value; arrays that vary in a loop are data.
 FLOATS, INTS, BOOLS, INTS_BESIDE_FLOATS, SMALL, VARYING = 1, 2, 4, 8, 16, 32
 

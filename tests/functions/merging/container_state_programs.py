@@ -155,7 +155,18 @@ def int_count(p):
     return s["x"] / s["n"]
 
 
+def after_dict(p):
+    s = {"x": p[0], "v": 0.0}
+    for _ in range(N):
+        s["x"] = s["x"] + 0.1 * s["v"]
+        s["v"] = s["v"] - 0.1 * p[1] * s["x"]
+    out = {"y": s["x"]}
+    s["x"] = 2.0
+    return out["y"] * s["x"]
+
+
 ONE_TURN = (
+    after_dict,
     int_count,
     basic,
     with_branch,
@@ -295,16 +306,6 @@ def update(p):
     return s["x"]
 
 
-def after_dict(p):
-    s = {"x": p[0], "v": 0.0}
-    for _ in range(N):
-        s["x"] = s["x"] + 0.1 * s["v"]
-        s["v"] = s["v"] - 0.1 * p[1] * s["x"]
-    out = {"y": s["x"]}
-    s["x"] = 2.0
-    return out["y"] * s["x"]
-
-
 def counts_what_is_assigned(p):
     s = Watched(p[0])
     for t in range(N):
@@ -327,6 +328,5 @@ ALL_TURNS = (
     closure,
     argument,
     update,
-    after_dict,
     counts_what_is_assigned,
 )

@@ -263,7 +263,30 @@ def saved_k(p):
     return np.sum(out**2)
 
 
+def read_before(p):
+    tot = 0.0
+    for t in range(N):
+        if t > 0:
+            tot += s * p[1]  # noqa: F821 -- the first turn binds it
+        if t == 0:
+            s = p[0]
+        s = 0.9 * s + T[t] * p[1]
+    return tot
+
+
+def binds_array_mod(p):
+    tot = 0.0
+    for t in range(N):
+        if t % 20 == 0:
+            s = p[0] * np.ones(3)
+        s = 0.9 * s + T[t] * p[1]
+        tot += np.sum(s**2)
+    return tot
+
+
 ONE_TURN = (
+    read_before,
+    binds_array_mod,
     saved_k,
     saved_data_too,
     saved,
@@ -440,27 +463,6 @@ def later(p):
     return tot
 
 
-def read_before(p):
-    tot = 0.0
-    for t in range(N):
-        if t > 0:
-            tot += s * p[1]  # noqa: F821 -- the first turn binds it
-        if t == 0:
-            s = p[0]
-        s = 0.9 * s + T[t] * p[1]
-    return tot
-
-
-def binds_array_mod(p):
-    tot = 0.0
-    for t in range(N):
-        if t % 20 == 0:
-            s = p[0] * np.ones(3)
-        s = 0.9 * s + T[t] * p[1]
-        tot += np.sum(s**2)
-    return tot
-
-
 ALL_TURNS = (
     saved_else,
     saved_state_alias,
@@ -475,6 +477,4 @@ ALL_TURNS = (
     saved_last_changed,
     saved_dict_shows,
     later,
-    read_before,
-    binds_array_mod,
 )

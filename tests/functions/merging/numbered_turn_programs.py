@@ -153,6 +153,7 @@ def binds_in_the_first_turn(p):
 
 
 ONE_TURN = (
+    appends_what_the_first_turn_makes,
     the_first_turn_is_another, the_first_turn_writes_another_entry, the_last_turn_is_another, both_ends_are_others, three_parts,
     from_a_turn_on_where_data_says_so, backwards, a_while_asks, an_inner_loop_asks, every_third_turn,
     up_to_a_number_that_moves, in_four_places, binds_in_the_first_turn,
@@ -160,6 +161,3 @@ ONE_TURN = (
 
 
 # All turns are recorded.
-
-
-ALL_TURNS = (appends_what_the_first_turn_makes,)

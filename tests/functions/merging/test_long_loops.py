@@ -81,7 +81,7 @@ def test_guarded_tapes_record_a_while_that_mostly_ends_early_as_one_that_data_en
     assert "a loop with a number of turns that each call decides" in guarded.explain()
 
 
-@pytest.mark.parametrize("f", programs.ALL_TURNS + whiles.ALL_TURNS + windows.ALL_TURNS + numbered.ALL_TURNS + branches.ALL_TURNS, ids=name_of)
+@pytest.mark.parametrize("f", programs.ALL_TURNS + whiles.ALL_TURNS + windows.ALL_TURNS + branches.ALL_TURNS, ids=name_of)
 def test_all_turns_are_recorded_where_one_is_not_enough(f):
     x = POINTS[0]
     tape = td.record(f, x)

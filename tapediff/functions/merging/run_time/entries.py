@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -17,13 +18,18 @@ LONGEST_RANGE = 1 << 26
 
 
 class Over:
-    """What zip, enumerate or reversed goes over."""
+    """What zip, enumerate or reversed goes over, or `after_first`."""
 
     def __init__(self, function: Callable[..., Iterable[Tree]], args: Sequence[Tree]) -> None:
         self.function, self.args = function, args
 
     def __iter__(self) -> Iterator[Tree]:
         return iter(self.function(*self.args))
+
+
+def after_first(values: Iterable[Tree]) -> Iterator[Tree]:
+    """All values but the first one."""
+    return islice(values, 1, None)
 
 
 class Entries(NamedTuple):
@@ -60,6 +66,9 @@ def counted(values: Tree) -> Count:
         return Count(values.start, values.step, len(values))
     if type(values) is not Over:
         return Count(None, 1, len(values) if hasattr(values, "__len__") else 0)
+    if values.function is after_first:
+        first, step, length = counted(values.args[0])
+        return Count(None if first is None else first + step, step, max(length - 1, 0))
     if not values.args or values.function not in (zip, enumerate, reversed):
         return Count(None, 1, 0)
     if values.function is enumerate:
@@ -106,6 +115,9 @@ def _of_over(values: Over) -> Entries | None:
         if type(start) is not int:
             return None
         found = [Entries(found[0].length, *of_array(np.arange(start, start + found[0].length), False)), *found]
+    if values.function is after_first:
+        (whole,) = found
+        return whole._replace(length=whole.length - 1, arrays=[array[1:] for array in whole.arrays])
     length = min(part.length for part in found)
     whole = joined([Items([array[:length] for array in part.arrays], part.item) for part in found], tuple)
     return Entries(length, *whole)

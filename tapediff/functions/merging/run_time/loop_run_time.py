@@ -15,13 +15,15 @@ from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import is_wide, may_be_plain
 from ..rules import Place, Refusing
 from .array_copies import require_filled
-from .entries import LONGEST_RANGE, counted
+from .entries import LONGEST_RANGE, Over, after_first, counted
 
 # A loop that goes on after its end takes the time of all its turns at every call.
 MOST_TURNS = 1_000
 
 # Going over these changes nothing, and ends.
 _VALUES = frozenset((list, tuple, range, dict, str, np.ndarray, TrackedArray, type({}.items()), type({}.keys()), type({}.values())))
+
+_SEQUENCES = frozenset((list, tuple, range, np.ndarray, TrackedArray))
 
 _NUMBERS = frozenset((TrackedArray, float, int, bool, np.float64, np.int64, np.bool_))
 _NUMBER = ValueType((), FLOAT64)
@@ -113,6 +115,24 @@ class LoopRunTime(Refusing):
         """Refuse a test that the first turn does not pass."""
         if found != [True] or type(found[0]) not in (bool, np.bool_):
             raise self._refuse("bound", place, "its first turn does not bind a variable")
+
+    def range_after_first(self, place: Place, values: range) -> tuple[int, int, int, int]:
+        """The first number of a range, and where the rest begins, where it ends, and by which steps it goes on."""
+        if not values:
+            raise self._refuse("bound", place, "the loop has no turns")
+        return values.start, values.start + values.step, values.stop, values.step
+
+    def values_after_first(self, place: Place, values: Tree) -> tuple[Tree, Over]:
+        """The first of some values, and what a loop over the rest goes over."""
+        if type(values) not in _SEQUENCES or not len(values):
+            raise self._refuse("bound", place, f"the loop goes over {type(values).__name__}, or has no turns")
+        return values[0], Over(after_first, (values,))
+
+    def there(self, place: Place, value: Tree) -> Tree:
+        """A value that is not None."""
+        if value is None:
+            raise self._refuse("outcomes", place, "a variable is None after a turn")
+        return value
 
     @staticmethod
     def is_so(known: bool | None, now: Operand) -> Operand:

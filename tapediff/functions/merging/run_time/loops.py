@@ -12,6 +12,7 @@ from ....ops.control.calls import CALL, GET, LOOP
 from ....recording.aliases import ALWAYS
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.call_arrays import watch_results
+from ....recording.python_state.caught_errors import forgets_failures
 from ....recording.python_state.object_snapshot import LARGEST_COMPARED
 from ....recording.recorder import Recorder
 from ...captured.freeze import Frozen, freeze
@@ -211,18 +212,23 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             arrays = {k: np.ones(value.shape, value.dtype) for k in unbound for value in [as_array(found[k])] if _differ(value, carry[k])}
             if arrays:
                 raise _OtherArrays(arrays)
+            others = [as_array(value) for k, value in enumerate(found) if as_array(value).shape != carry[k].shape]
+            if others:
+                raise self._refuse("numbers", place, f"a variable is of shape {others[0].shape} after a turn, and of another one before it")
             are_plain = [lists.may_be_plain(value) for value in after_turn]
             if any(is_plain and not was and k not in unbound for k, (is_plain, was) in enumerate(zip(are_plain, were))):
                 raise self._refuse("numbers", place, "a turn gives a plain number where there was none before")
             after[:] = [now or later for now, later in zip(are_plain, after or [False] * count_given)]
             return found, kept
 
+        forget = forgets_failures()
         while True:
             try:
                 found, rows = self._scan(step, start, entries.arrays, entries.length)
                 is_recorded = True
                 break
             except _OtherArrays as other:
+                forget()
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
         self._write(written, values, rows)
         counting.note_results(start, found)
@@ -271,10 +277,12 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         self, place: Place, check: Callable[[Tree], Operand], step: Callable[[Tree], Tree], start: tuple[Tree, ...]
     ) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
         """The variables after a loop, and before it."""
+        forget = forgets_failures()
         while True:
             try:
                 return self._while_loop(check, step, start), start
             except _OtherArrays as other:
+                forget()
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
             except Exception as error:
                 if not self._is_body or isinstance(error, Refused):

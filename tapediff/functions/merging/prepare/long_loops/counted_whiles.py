@@ -47,9 +47,9 @@ class Count(NamedTuple):
     is_within: bool = False
 
 
-def counted_whiles(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.While], bool]) -> None:
-    """Replaces `while` loops that are long and count their turns, in place."""
-    replace_each(body, lambda node: _as_for(facts, node) if isinstance(node, ast.While) and is_long(node) else [node])
+def counted_whiles(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.While], bool], form: int = LONG) -> None:
+    """Replaces `while` loops that are long and count their turns, in place. `form`: which is refused where one counts otherwise."""
+    replace_each(body, lambda node: _as_for(facts, node, form) if isinstance(node, ast.While) and is_long(node) else [node])
 
 
 def counted(node: ast.While) -> Count | None:
@@ -116,13 +116,13 @@ def surely_counted(facts: Known, node: ast.While) -> Count | None:
     return found if facts.is_builtin(_range(found, 0, node), range) else None
 
 
-def _as_for(facts: Known, node: ast.While) -> list[ast.stmt]:
+def _as_for(facts: Known, node: ast.While, form: int) -> list[ast.stmt]:
     """The statements that take the place of a loop; the loop if it does not count its turns."""
     found = surely_counted(facts, node)
     if found is None:
         return [node]
     if found.step is None:
-        return _by_steps(facts, node, found)
+        return _by_steps(facts, node, found, form)
     values = _range(found, 0, node)
     if found.at == 0:
         return [_loop(node, found, _range(found, found.step, node), node.body[1:], node.orelse)]
@@ -139,14 +139,14 @@ def _as_for(facts: Known, node: ast.While) -> list[ast.stmt]:
     return [before, _loop(node, found, values, node.body[:-1], []), after, *node.orelse]
 
 
-def _by_steps(facts: Known, node: ast.While, count: Count) -> list[ast.stmt]:
+def _by_steps(facts: Known, node: ast.While, count: Count, form: int) -> list[ast.stmt]:
     """The same of a loop that adds what may be no whole number: its values are computed one by one, as Python does."""
     jumps, number = own_jumps(node.body), facts.number()
     if any(isinstance(jump, ast.Continue) for jump in jumps) and count.at:
         return [node]
     values, end = f".steps{number}", f"{END}{number}"
     is_within = ast.Constant(count.is_within)
-    computed = call("steps_to", [place(node, LONG), load(count.name), copied(count.end), copied(count.by), is_within], node)
+    computed = call("steps_to", [place(node, form), load(count.name), copied(count.end), copied(count.by), is_within], node)
     before = near(ast.Assign([ast.Tuple([ast.Name(values, ast.Store()), ast.Name(end, ast.Store())], ast.Store())], computed), node)
     after = assign(count.name, load(end), node)
     body = node.body[:-1] if count.at == len(node.body) - 1 else node.body

@@ -20,9 +20,9 @@ from .counted_whiles import END, added, own_jumps
 from .which_loops import gone_over
 
 
-def with_counters(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.For], bool]) -> None:
-    """Lets long loops go over what their turns count, in place."""
-    replace_each(body, lambda node: _with_counters(facts, node) if isinstance(node, ast.For) and is_long(node) else [node])
+def with_counters(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.For], bool], form: int = LONG) -> None:
+    """Lets long loops go over what their turns count, in place. `form`: which is refused where one counts otherwise."""
+    replace_each(body, lambda node: _with_counters(facts, node, form) if isinstance(node, ast.For) and is_long(node) else [node])
 
 
 def _counters(facts: Known, node: ast.For) -> dict[str, tuple[int, int]]:
@@ -41,7 +41,7 @@ def _counters(facts: Known, node: ast.For) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _with_counters(facts: Known, node: ast.For) -> list[ast.stmt]:
+def _with_counters(facts: Known, node: ast.For, form: int) -> list[ast.stmt]:
     """The loop, over its values and those of its counters, and the statements around it."""
     found = _counters(facts, node)
     if not found:
@@ -56,7 +56,7 @@ def _with_counters(facts: Known, node: ast.For) -> list[ast.stmt]:
     left_out: set[int] = set()
     for name, (step, at) in found.items():
         end = f"{END}{number}.{name}"
-        before.append(assign(end, call("end_of_count", [place(node, LONG), copied(over), load(name), ast.Constant(step)], node), node))
+        before.append(assign(end, call("end_of_count", [place(node, form), copied(over), load(name), ast.Constant(step)], node), node))
         bounds: list[ast.expr] = [load(name), load(end)]
         if places.issuperset(range(at)):
             bounds = [ast.BinOp(bound, ast.Add(), ast.Constant(step)) for bound in bounds]

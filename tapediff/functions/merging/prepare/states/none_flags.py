@@ -92,7 +92,7 @@ class _Flagged:
     def _loop(self, node: ast.For | ast.While, known: Names) -> Names:
         if isinstance(node, ast.For):
             node.iter, node.target = self._expression(node.iter, known), self._expression(node.target, NONE)
-        known = known - assigned(node.body)
+        known = known - (assigned(node.body) - (known & self._always_found(node.body)))
         true, false = self._facts(node.test) if isinstance(node, ast.While) else (NONE, NONE)
         if isinstance(node, ast.While):
             node.test = self._expression(node.test, known)
@@ -100,6 +100,11 @@ class _Flagged:
         node.body, _ = self.block(node.body, known | true)
         node.orelse, after = self.block(node.orelse, known | false)
         return known & after if leaves and after is not None else known if leaves or after is None else after
+
+    def _always_found(self, body: Sequence[ast.stmt]) -> Names:
+        """The variables to which statements assign nothing that is written as None, or is a variable that may be."""
+        may_be = lambda value: _is_none(value) or self._is_flagged(value)  # noqa: E731 -- used in the next line
+        return frozenset(name for name, values in stored(body, self._names).items() if not any(map(may_be, values)))
 
     def _compound(self, node: ast.stmt, known: Names) -> Names:
         """A `with`, `try`, `match` or function, of which nothing is known but what it cannot change."""

@@ -20,13 +20,13 @@ def without_reversed(facts: Known, body: list[ast.stmt], is_long: Callable[[ast.
 
     def replaced(node: ast.stmt) -> list[ast.stmt]:
         if isinstance(node, ast.For) and is_long(node):
-            node.iter = _downwards(facts, node.iter) or node.iter
+            node.iter = downwards(facts, node.iter) or node.iter
         return [node]
 
     replace_each(body, replaced)
 
 
-def _downwards(facts: Known, over: ast.expr) -> ast.expr | None:
+def downwards(facts: Known, over: ast.expr) -> ast.expr | None:
     """A range that counts down, for a range that is reversed; None for anything else."""
     if not facts.is_builtin(over, reversed) or not isinstance(over, ast.Call) or over.keywords or len(over.args) != 1:
         return None
