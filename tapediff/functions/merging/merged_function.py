@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -20,7 +21,7 @@ from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.arrays.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
-from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, Loop, lines_of_tests, loops_around
+from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, Loop, lines_of_tests, loops_around, turns_around
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
@@ -124,6 +125,10 @@ class MergedFunctions:
         if is_news:
             self._forget()
         return is_news
+
+    def turns_around(self, lines: Sequence[UsersLine]) -> int:
+        """How many turns the loops around the lines that a recording has come to have together, as far as that is known."""
+        return math.prod([turns_around(self._origins.get(made, made), line, names) for made, line, names, _ in lines])
 
     def _note_long(self, code: CodeType, loops: Sequence[Loop]) -> bool:
         """Note loops of a function as long ones; whether one of them was not known as such."""

@@ -51,6 +51,8 @@ LONGEST_PATH = 1_000
 PATHS_AGAIN = 16
 # So many calls after a change the plain function is run beside its tape: up to the tenth one, if each call before has recorded a path.
 TRIALS = 7
+# Fewer where the plain function takes long: each of these seconds is as good as a call more.
+SECONDS_OF_TRIAL = 0.2
 # Gradients of longer tapes take too long with NumPy.
 LONGEST_COMPARED = 5_000
 # Two forms of a gradient add in other orders.
@@ -101,13 +103,22 @@ class Merging:
         is_asked = self.failed is None and self.wanted is not False
         return LONGEST_COMPARED if is_asked and (is_first or self.is_on) else None
 
-    def stops(self, beginning: Tape) -> bool:
-        """Whether another form would be recorded next, so that the rest of a long recording is of no use."""
+    def stops(self, beginning: Tape, recorder: Recorder) -> bool:
+        """Whether another form would be recorded next, so that the rest of a long recording is of no use.
+
+        Where it comes from loops that will make it much longer, these are noted.
+        """
         if self.is_on:
             return self.functions.has_news(beginning.guards)
         if self.wanted:
             return True
-        return _is_due_at_once(beginning) and not self._changes_more()
+        if not _is_due_at_once(beginning) or self._changes_more():
+            return False
+        if recorder.look is not None:
+            lines, (_, count) = recorder.users_lines(), Counter(guard.site for guard in beginning.guards).most_common(1)[0]
+            if len(beginning) * self.functions.turns_around(lines) > recorder.next_look * count:
+                self.functions.note_long_loops(lines)
+        return True
 
     def _changes_more(self) -> bool:
         """Whether the function changes more than its results."""
@@ -130,6 +141,10 @@ class Merging:
         self.is_on = self._changes()
         if not self.functions.lines:
             self.trials_left = 0
+
+    def note_trial(self, seconds: float) -> None:
+        """Note that a call was compared with the plain function, which has taken so many seconds for it."""
+        self.trials_left = max(self.trials_left - 1 - int(seconds / SECONDS_OF_TRIAL), 0)
 
     @property
     def is_plain(self) -> bool:

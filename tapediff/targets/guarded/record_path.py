@@ -192,20 +192,25 @@ class PathRecorder:
 
     # The first answers of a merged form
 
-    def plain_result(self, call: KeyedCall) -> tuple[Tree] | None:
-        """What the plain function gives, in a tuple, while answers are compared with it. Raises its errors."""
+    def plain_result(self, call: KeyedCall) -> tuple[Tree, float] | None:
+        """What the plain function gives, and in how many seconds, while answers are compared with it. Raises its errors."""
         if not self.merging.trials_left:
             return None
-        function = np.errstate(all="ignore")(call.bound.function)
-        return (function(*[np.array(value, order="C")[()] for value in call.bound.inputs]),)
+        function, started = np.errstate(all="ignore")(call.bound.function), time.perf_counter()
+        result = function(*[np.array(value, order="C")[()] for value in call.bound.inputs])
+        return result, time.perf_counter() - started
 
     @holding("_lock")
-    def agrees(self, call: KeyedCall, variant: Variant, answer: Answer, result: Tree) -> bool:
-        """Compare an answer of a merged form with the plain function's; where they differ, the call is to be made again, by paths."""
+    def agrees(self, call: KeyedCall, variant: Variant, answer: Answer, result: Tree, seconds: float) -> bool:
+        """Compare an answer of a merged form with the plain function's; where they differ, the call is to be made again, by paths.
+
+        Args:
+            result: of the plain function, in so many seconds.
+        """
         merging = self.merging
         if not merging.trials_left or variant.form != merging.version:
             return True
-        merging.trials_left -= 1
+        merging.note_trial(seconds)
         try:
             if isinstance(answer, Evaluation) or not is_surely_fresh(variant.tape, answer[0], result):
                 merging.check(variant.tape, call, None)
@@ -320,7 +325,7 @@ class PathRecorder:
             self._function.name, prescribed=decided, along=along, longest=self.merging.longest, fills=fills
         )
         recorder.merges = self._policy.merge
-        recorder.stops = lambda: self.merging.stops(_beginning(recorder))
+        recorder.stops = lambda: self.merging.stops(_beginning(recorder), recorder)
         if current_recorder() is None:
             recorder.look, recorder.next_look = self.merging.wants_loops, LONG
         if not call.takes_ints:

@@ -21,6 +21,9 @@ from ..rules import INTS, INTS_BESIDE_FLOATS, Place, Refusing, is_small
 # Larger whole numbers are not all float64.
 LARGEST_WHOLE = 2.0**53
 
+# A turn may add so much, whatever the recorded ones do: numbers of states, steps of counters.
+FEWEST_ADDED = 16.0
+
 
 class Size(NamedTuple):
     """A whole number, or what may be one, is at most `times` the largest one before the turn, `plus` another number.
@@ -170,10 +173,10 @@ class Counting(Refusing):
         self._place, self._flags, self._turns, self._first = place, flags, turns, first
         self._ints = [k for k, value in enumerate(first) if type(value) is int and not by_data[k]]
         is_data = [type(v) is TrackedArray and v.type == _FLOAT and may_be_plain(v) for v in first]
-        # Those that may be whole numbers in some turn, and how much one turn adds to the largest of them.
+        # Those that may be whole numbers in some turn, and how much one turn adds to the largest of them, as other paths may add more.
         self._whole = {*self._ints, *(k for k, is_one in enumerate(is_data) if is_one)}
         self._numbers = [k for k, is_one in enumerate(is_data) if is_one]
-        self._added = 0.0
+        self._added = FEWEST_ADDED
         # Loops around this one may count with them.
         self._counts_outside = any(type(v) is TrackedArray and v._recorder.bits for v in first)
         self._is_checked = self._is_noted = False

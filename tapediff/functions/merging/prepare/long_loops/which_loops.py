@@ -73,6 +73,21 @@ def _long_loops(outermost: Loop, names: Mapping[str, Tree]) -> list[Loop]:
     return [loop for loop, count in turns.items() if _is_long(count, nest[loop])]
 
 
+def turns_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> int:
+    """How many turns the loops of a function around one of its lines have together; those of which it is not known count as one."""
+    try:
+        node: ast.AST | None = definition_of(code)
+    except NoSource:
+        return 1
+    found = 1
+    while node is not None:
+        inner = [part for part in children(node) if getattr(part, "lineno", line) <= line <= (getattr(part, "end_lineno", None) or line)]
+        node = next((part for part in inner if isinstance(part, ast.stmt)), None)
+        if isinstance(node, (ast.For, ast.While)):
+            found *= _turns_of(node, names) or 1
+    return found
+
+
 def _is_long(turns: int | None, of_nest: int) -> bool:
     return turns is None or turns >= SHORTEST or (turns >= SHORTEST_OF_NEST and of_nest >= LONG_NEST)
 
