@@ -133,20 +133,17 @@ class FinishedColumns(ColumnInstructions):
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        self._made: tuple[Instruction, ...] = ()
+        self._made: tuple[Instruction, ...] | None = None
         self._asked = 0
 
     def _all(self) -> tuple[Instruction, ...]:
-        columns = self.columns
-        if columns is not None:
-            numbers = (column.tolist() for column in columns[1:])
-            self._made = tuple(_all_made(columns.templates, *numbers))
-            self.columns = None
+        if self._made is None:
+            numbers = (column.tolist() for column in self.columns[1:])
+            self._made = tuple(_all_made(self.columns.templates, *numbers))
         return self._made
 
     def __len__(self) -> int:
-        columns = self.columns
-        return len(self._made) if columns is None else columns.which.size
+        return self.columns.which.size
 
     @overload
     def __getitem__(self, number: int) -> Instruction: ...
@@ -155,17 +152,23 @@ class FinishedColumns(ColumnInstructions):
     def __getitem__(self, number: slice) -> tuple[Instruction, ...]: ...
 
     def __getitem__(self, number: int | slice) -> Instruction | tuple[Instruction, ...]:
-        columns = self.columns
-        if columns is None or isinstance(number, slice):
+        if self._made is not None or isinstance(number, slice):
             return self._all()[number]
         self._asked += 1
-        if SHARE_ASKED_FOR * self._asked > columns.which.size:
+        if SHARE_ASKED_FOR * self._asked > self.columns.which.size:
             return self._all()[number]
-        return self._one(columns, number)
+        return self._one(self.columns, number)
 
     def some(self, numbers: Sequence[int]) -> list[Instruction]:
-        columns = self.columns
-        return [self._made[k] for k in numbers] if columns is None else [self._one(columns, k) for k in numbers]
+        made = self._made
+        if made is None and SHARE_ASKED_FOR * len(numbers) <= self.columns.which.size:
+            return [self._one(self.columns, k) for k in numbers]
+        made = self._all()
+        return [made[k] for k in numbers]
+
+    def like(self, columns: Columns) -> Sequence[Instruction]:
+        made = FinishedColumns(columns)
+        return made._all() if columns.which.size < SHORTEST_KEPT else made
 
     def _one(self, columns: Columns, number: int) -> Instruction:
         which = columns.which[number]

@@ -10,6 +10,7 @@ from itertools import chain
 
 import numpy as np
 
+from ...ir.columns import on_numbers, own_with_operands, with_only
 from ...ir.instruction import GUARD, INPUT, NUMBER, OWN, TWO, Columns, Instruction, columns_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
@@ -18,14 +19,20 @@ from ...ops.control.calls import CALL
 
 def dead_code(tape: Tape) -> Tape:
     columns = columns_of(tape.instructions)
-    if columns is not None and _all_used(columns, tape.outputs):
-        return tape
-    needed = _needed(tape) if columns is None else _needed_of(columns, tape.outputs)
+    if columns is not None:
+        return tape if _all_used(columns, tape.outputs) else _of_columns(tape, columns)
+    needed = _needed(tape)
     if all(needed):
         return tape
     rewriter = Rewriter(tape)
     rewriter.copy_all(needed)
     return rewriter.finish()
+
+
+def _of_columns(tape: Tape, columns: Columns) -> Tape:
+    """The same, without making the instructions."""
+    needed = _needed_of(columns, tape.outputs)
+    return tape if needed.all() else with_only(tape, needed, np.cumsum(needed) - 1)
 
 
 def _needed(tape: Tape) -> list[bool]:
@@ -42,27 +49,28 @@ def _needed(tape: Tape) -> list[bool]:
     return needed
 
 
-def _needed_of(columns: Columns, outputs: Sequence[int]) -> list[bool]:
+def _needed_of(columns: Columns, outputs: Sequence[int]) -> np.ndarray:
     """The same, without making the instructions."""
-    templates, takes, which, first, second = columns
-    always = [_is_always_needed(i) for i in templates]
-    kinds, firsts, seconds = takes.tolist(), first.tolist(), second.tolist()
-    needed = [False] * which.size
+    templates, _, which, *_ = columns
+    count = which.size
+    first, second = on_numbers(columns)
+    own = own_with_operands(columns)
+    # Behind all values are one for operands that are not there, and lists of operands.
+    first[first < 0], second[second < 0] = count, count
+    first[own] = count + 1 + np.arange(len(own))
+    operands = [templates[k].inputs for k in which[own].tolist()]
+    always = np.fromiter(map(_is_always_needed, templates), np.uint8, len(templates))
+    needed = bytearray(always[which].tobytes() + b"\0")
     for output in outputs:
-        needed[output] = True
-    for number, template in zip(range(which.size - 1, -1, -1), reversed(which.tolist())):
-        if not (needed[number] or always[template]):
-            continue
-        needed[number] = True
-        kind = kinds[template]
-        if kind == OWN:
-            for i in templates[template].inputs:
-                needed[i] = True
-        elif kind != NUMBER:
-            needed[firsts[number]] = True
-            if kind == TWO:
-                needed[seconds[number]] = True
-    return needed
+        needed[output] = 1
+    for number, i, j in zip(range(count - 1, -1, -1), first[::-1].tolist(), second[::-1].tolist()):
+        if needed[number]:
+            if i <= count:
+                needed[i] = needed[j] = 1
+            else:
+                for k in operands[i - count - 1]:
+                    needed[k] = 1
+    return np.frombuffer(needed, bool, count)
 
 
 def _is_always_needed(instruction: Instruction) -> bool:
