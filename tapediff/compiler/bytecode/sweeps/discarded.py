@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ....ir.instruction import INPUT, Instruction
+import numpy as np
+
+from ....ir.columns import first_two
+from ....ir.instruction import INPUT, Instruction, columns_of
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import INDEX
 from ....ops.arrays.regions import Region, cover
@@ -43,13 +46,21 @@ class Chosen(NamedTuple):
 
 def adjoint_modes(tape: Tape, sources: set[int], squares: Mapping[int, KinkSquare | None]) -> bytearray:
     """By instruction: what its adjoint does."""
-    instructions = tape.instructions
-    used = {instruction[0] for instruction in instructions}
-    # Entries of the inputs are parts of what needs no cotangent but their own.
-    reads_parts = INDEX in used and any(i[0] is INDEX and instructions[i[1][0]][0] is not INPUT for i in instructions)
-    if not reads_parts and not any(isinstance(op, Op) and op.masks and op is not INDEX for op in used):
-        return bytearray(len(instructions))
+    if not any(isinstance(op, Op) and op.masks and op is not INDEX for op in tape.ops) and not _reads_parts(tape):
+        return bytearray(len(tape.instructions))
     return _Modes(tape, sources, squares).found()
+
+
+def _reads_parts(tape: Tape) -> bool:
+    """Whether entries are read of anything but inputs, which need no cotangent but their own."""
+    if INDEX not in tape.ops:
+        return False
+    columns = columns_of(tape.instructions)
+    if columns is None:
+        instructions = tape.instructions
+        return any(i[0] is INDEX and instructions[i[1][0]][0] is not INPUT for i in instructions)
+    is_index, is_input = (np.array([i.op is op for i in columns.templates], bool)[columns.which] for op in (INDEX, INPUT))
+    return not bool(is_input[first_two(columns)[0][is_index]].all())
 
 
 class _Modes:
