@@ -98,26 +98,37 @@ def with_only(tape: Tape, kept: np.ndarray, number: np.ndarray) -> Tape:
 
 def _selected(columns: Columns, kept: np.ndarray, number: np.ndarray) -> Columns:
     templates, takes, which, first, second = columns
-    which = which[kept]
+    made = with_used_templates(Columns(templates, takes, which[kept], first[kept], second[kept]))
+    renumber(made, np.ones(made.which.size, bool), number)
+    return made
+
+
+def with_used_templates(columns: Columns) -> Columns:
+    """The same without templates of no instruction."""
+    templates, takes, which, first, second = columns
     counts = np.bincount(which, minlength=len(templates))
     used = np.flatnonzero(counts)
     renumbered = np.cumsum(counts > 0, dtype=np.int32) - 1
-    first, second, kinds = first[kept], second[kept], takes[which]
-    is_made, is_two = (kinds != OWN) & (kinds != NUMBER), kinds == TWO
+    return Columns([templates[k] for k in used.tolist()], takes[used], renumbered[which], first, second)
+
+
+def renumber(columns: Columns, chosen: np.ndarray, number: np.ndarray) -> None:
+    """Gives the operands of the chosen instructions their new numbers, in place."""
+    templates, takes, which, first, second = columns
+    kinds = takes[which]
+    is_made, is_two = chosen & (kinds != OWN) & (kinds != NUMBER), chosen & (kinds == TWO)
     first[is_made] = number[first[is_made]]
     second[is_two] = number[second[is_two]]
-    chosen = [templates[k] for k in used.tolist()]
-    return Columns(_on_new_operands(chosen, number), takes[used], renumbered[which], first, second)
+    _renumber_own(templates, which[chosen & (kinds == OWN)].tolist(), number)
 
 
-def _on_new_operands(templates: list[Instruction], number: np.ndarray) -> list[Instruction]:
-    """The templates with the new numbers of the operands that some have."""
-    sizes = [len(i[1]) for i in templates]
-    operands = number[np.fromiter(chain.from_iterable(i[1] for i in templates), np.int64, sum(sizes))].tolist()
+def _renumber_own(templates: list[Instruction], chosen: Sequence[int], number: np.ndarray) -> None:
+    chosen = list(dict.fromkeys(chosen))
+    sizes = [len(templates[k][1]) for k in chosen]
+    operands = number[np.fromiter(chain.from_iterable(templates[k][1] for k in chosen), np.int64, sum(sizes))].tolist()
     at = 0
-    for k, size in enumerate(sizes):
+    for k, size in zip(chosen, sizes):
         if size:
             op, _, params, type_, site = templates[k]
             templates[k] = _new_tuple(Instruction, (op, tuple(operands[at : at + size]), params, type_, site))
             at += size
-    return templates

@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
+from typing import cast
 
 import numpy as np
 
 from ..base.source_location import Site
-from .instruction import CONSTANT, INPUT, AnyType, Instruction, Operand, Params, Primitive, ValueType, some_of
+from .columns import renumber, with_used_templates
+from .instruction import (
+    CONSTANT,
+    INPUT,
+    AnyType,
+    ColumnInstructions,
+    Instruction,
+    Operand,
+    Params,
+    Primitive,
+    ValueType,
+    some_of,
+)
 from .tape import Tape
 
 # Calling the class costs three times as much, and every pass makes most instructions again.
@@ -26,6 +39,10 @@ class Rewriter:
         self.tape = tape
         self.instructions: list[Instruction] = []
         self.number: list[int] = [-1] * len(tape.instructions)
+
+    def type_of(self, number: int) -> AnyType:
+        """The type of a new value."""
+        return self.instructions[number].type
 
     def emit(
         self, op: Primitive, inputs: tuple[int, ...], params: Params, type_: AnyType, site: Site | None
@@ -94,3 +111,54 @@ class Rewriter:
             inputs=tuple(self.number[i] for i in self.tape.inputs),
             outputs=tuple(self.number[i] for i in self.tape.outputs),
         )
+
+
+class ColumnRewriter(Rewriter):
+    """The same for a tape that is kept as arrays, as the new one will be. What is only copied is made in no other form.
+
+    Until the end, instructions that were copied have the old numbers of their operands.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__(tape)
+        old = tape.instructions
+        assert isinstance(old, ColumnInstructions)
+        self._before, self._growing = old, old.growing()
+        # It has what of a list is used.
+        self.instructions = cast("list[Instruction]", self._growing)
+        self._copied: list[tuple[int, int]] = []
+
+    def type_of(self, number: int) -> AnyType:
+        return self._growing.type_of(number)
+
+    def copy(self, old: int) -> int:
+        return self.copy_those(np.array([old]))
+
+    def copy_those(self, old: np.ndarray) -> int:
+        """Emit old instructions one behind the other; gives the number of the first."""
+        columns, begin = self._before.columns, len(self._growing)
+        self._growing.extend(columns.which[old], columns.first[old], columns.second[old])
+        end = len(self._growing)
+        self._copied.append((begin, end))
+        numbers = self.number
+        for number, made in zip(old.tolist(), range(begin, end)):
+            numbers[number] = made
+        return begin
+
+    def final_numbers(self) -> np.ndarray:
+        """By old value, the number of the new one."""
+        return np.array(self.number, np.int64)
+
+    def finish(self) -> Tape:
+        columns = self._growing.columns
+        is_copied = np.zeros(columns.which.size + 1, np.int64)
+        for begin, end in self._copied:
+            is_copied[begin] += 1
+            is_copied[end] -= 1
+        columns = with_used_templates(columns)
+        renumber(columns, np.cumsum(is_copied)[:-1] > 0, self.final_numbers())
+        tape, number = self.tape, self.number
+        return replace(
+            tape, instructions=self._before.like(columns), inputs=tuple([number[i] for i in tape.inputs]),
+            outputs=tuple([number[i] for i in tape.outputs]),
+        )  # fmt: skip

@@ -91,6 +91,12 @@ class GrowingColumns:
         self.which.append(template)
         return len(self.which) - 1
 
+    def extend(self, which: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
+        """Instructions by known templates."""
+        self.which.frombytes(np.asarray(which, np.int32).tobytes())
+        self.first.frombytes(np.asarray(first, np.int32).tobytes())
+        self.second.frombytes(np.asarray(second, np.int64).tobytes())
+
     def __len__(self) -> int:
         return len(self.which)
 
@@ -105,7 +111,7 @@ class GrowingColumns:
         self.takes.append(OWN)
 
     def __iter__(self) -> Iterator[Instruction]:
-        return iter(_all_made(self.templates, self.takes, self.which, self.first, self.second))
+        return iter(_all_made(self.templates, self.takes, self.which, self.which, self.first, self.second))
 
     def __reversed__(self) -> Iterator[Instruction]:
         return (self[number] for number in range(len(self) - 1, -1, -1))
@@ -118,12 +124,15 @@ class GrowingColumns:
         """The instructions so far, for good."""
         if not len(self.which) == len(self.first) == len(self.second):
             raise UnsupportedFunction("the function was interrupted while an operation was recorded, and went on", fix="record it again")
-        if len(self) < SHORTEST_KEPT:
-            return tuple(self)
+        return tuple(self) if len(self) < SHORTEST_KEPT else FinishedColumns(self.columns)
+
+    @property
+    def columns(self) -> Columns:
+        """The arrays so far."""
         which, first = np.array(self.which, np.int32), np.array(self.first, np.int32)
         # Of the flat positions of an array's entries there may be more than of instructions.
         second = np.array(self.second, np.int64)
-        return FinishedColumns(Columns(list(self.templates), np.array(self.takes, np.int8), which, first, second))
+        return Columns(list(self.templates), np.array(self.takes, np.int8), which, first, second)
 
 
 class FinishedColumns(ColumnInstructions):
@@ -138,8 +147,9 @@ class FinishedColumns(ColumnInstructions):
 
     def _all(self) -> tuple[Instruction, ...]:
         if self._made is None:
-            numbers = (column.tolist() for column in self.columns[1:])
-            self._made = tuple(_all_made(self.columns.templates, *numbers))
+            templates, *columns = self.columns
+            takes, which, first, second = (column.tolist() for column in columns)
+            self._made = tuple(_all_made(templates, takes, which, which, first, second))
         return self._made
 
     def __len__(self) -> int:
@@ -161,14 +171,20 @@ class FinishedColumns(ColumnInstructions):
 
     def some(self, numbers: Sequence[int]) -> list[Instruction]:
         made = self._made
-        if made is None and SHARE_ASKED_FOR * len(numbers) <= self.columns.which.size:
-            return [self._one(self.columns, k) for k in numbers]
-        made = self._all()
-        return [made[k] for k in numbers]
+        if made is not None:
+            return [made[k] for k in numbers]
+        templates, takes, which, first, second = self.columns
+        chosen = np.array(numbers, np.int64)
+        return _all_made(templates, takes.tolist(), which, *(column[chosen].tolist() for column in (which, first, second)))
 
     def like(self, columns: Columns) -> Sequence[Instruction]:
         made = FinishedColumns(columns)
         return made._all() if columns.which.size < SHORTEST_KEPT else made
+
+    def growing(self) -> GrowingColumns:
+        made = GrowingColumns()
+        made.templates, made.takes = list(self.columns.templates), self.columns.takes.tolist()
+        return made
 
     def _one(self, columns: Columns, number: int) -> Instruction:
         which = columns.which[number]
@@ -203,9 +219,15 @@ def _made(template: Instruction, takes: int, first: int, second: int, instructio
 
 
 def _all_made(
-    templates: Sequence[Instruction], takes: Sequence[int], which: Sequence[int], first: Sequence[int], second: Sequence[int]
-) -> list[Instruction]:
-    """All instructions; reads of one entry share their region."""
+    templates: Sequence[Instruction], takes: Sequence[int], template_of: Sequence[int] | np.ndarray, which: Sequence[int],
+    first: Sequence[int], second: Sequence[int],
+) -> list[Instruction]:  # fmt: skip
+    """Some of the instructions, or all; reads of one entry share their region.
+
+    Args:
+        template_of: by value, the number of its template.
+        which, first, second: the columns of those that are made.
+    """
     made: list[Instruction] = []
     append, regions = made.append, dict[tuple[tuple[int, ...], int], tuple[Region]]()
     for template, a, b in zip(which, first, second):
@@ -222,7 +244,7 @@ def _all_made(
         elif kind == NUMBER:
             append(_new_tuple(Instruction, (op, (), (_number(b),), type_, site)))
         else:
-            key = (made[a].type.shape, b)
+            key = (templates[template_of[a]].type.shape, b)
             region = regions.get(key)
             if region is None:
                 region = regions[key] = (entry_region(*key),)
