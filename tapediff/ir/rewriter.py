@@ -132,10 +132,19 @@ class ColumnRewriter(Rewriter):
         return self._growing.type_of(number)
 
     def copy(self, old: int) -> int:
-        return self.copy_those(np.array([old]))
+        return self.copy_stretch(old, old + 1)
+
+    def copy_stretch(self, start: int, stop: int) -> int:
+        """Emit some old instructions one behind the other; gives the number of the first."""
+        columns, begin = self._before.columns, len(self._growing)
+        self._growing.extend(columns.which[start:stop], columns.first[start:stop], columns.second[start:stop])
+        end = begin + stop - start
+        self._copied.append((begin, end))
+        self.number[start:stop] = range(begin, end)
+        return begin
 
     def copy_those(self, old: np.ndarray) -> int:
-        """Emit old instructions one behind the other; gives the number of the first."""
+        """The same for old instructions that stand apart."""
         columns, begin = self._before.columns, len(self._growing)
         self._growing.extend(columns.which[old], columns.first[old], columns.second[old])
         end = len(self._growing)

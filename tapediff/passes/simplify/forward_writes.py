@@ -91,10 +91,10 @@ class _ColumnForwarder(Forwarder, ColumnRewriter):
         begin = 0
         for number, instruction in zip(numbers, instructions):
             if begin < number:
-                self.copy_those(np.arange(begin, number))
+                self.copy_stretch(begin, number)
             self.add(number, instruction)
             begin = number + 1
-        self.copy_those(np.arange(begin, count))
+        self.copy_stretch(begin, count)
         return self.finish()
 
 

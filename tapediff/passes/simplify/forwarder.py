@@ -172,9 +172,15 @@ class Forwarder(Rewriter):
         if self.last_reader[number] < 0:
             return
         written = np.full(shape, -1, np.int64)
+        numbers, versions, entries = self.number, self.versions, 0
         for i, region in zip(instruction.inputs, regions):
-            written[region.slices] = self._entries_of(i).written.reshape(region.counts)
-        if (written < 0).any():
+            if not region[3] and i not in versions:
+                written[region[0]] = numbers[i] << SHIFT
+                entries += 1
+            else:
+                written[region.slices] = self._entries_of(i).written.reshape(region.counts)
+        # Parts do not overlap, so that as many single entries are the whole of an array.
+        if entries < written.size and (written < 0).any():
             zeros = self.constant(np.zeros(shape, instruction.type.dtype), instruction.type)
             written = np.where(written < 0, own_entries(zeros, shape), written)
         self.versions[number] = _Entries(written, None, self.number[number] if self.needed[number] else None)
