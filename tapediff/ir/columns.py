@@ -40,6 +40,15 @@ def first_two(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
+def operands_in(columns: Columns, number: int) -> tuple[int, ...]:
+    """The operands of one instruction that are in columns."""
+    takes = columns.takes[columns.which[number]]
+    if takes == OWN or takes == NUMBER:
+        return ()
+    first = int(columns.first[number])
+    return (first, int(columns.second[number])) if takes == TWO else (first,)
+
+
 class Operands(NamedTuple):
     """The operands of all instructions, in a row.
 

@@ -16,11 +16,13 @@ from .instruction import (
     INPUT,
     AnyType,
     ColumnInstructions,
+    GrowingInstructions,
     Instruction,
     Operand,
     Params,
     Primitive,
     ValueType,
+    columns_of,
     some_of,
 )
 from .tape import Tape
@@ -39,10 +41,6 @@ class Rewriter:
         self.tape = tape
         self.instructions: list[Instruction] = []
         self.number: list[int] = [-1] * len(tape.instructions)
-
-    def type_of(self, number: int) -> AnyType:
-        """The type of a new value."""
-        return self.instructions[number].type
 
     def emit(
         self, op: Primitive, inputs: tuple[int, ...], params: Params, type_: AnyType, site: Site | None
@@ -114,44 +112,46 @@ class Rewriter:
 
 
 class ColumnRewriter(Rewriter):
-    """The same for a tape that is kept as arrays, as the new one will be. What is only copied is made in no other form.
+    """The same, for a tape that is kept as arrays, as the new one will be then. What is only copied is made in no other form.
 
-    Until the end, instructions that were copied have the old numbers of their operands.
+    Attributes:
+        columns: of the old tape; None where it is not kept so, and all is as in a Rewriter.
     """
 
     def __init__(self, tape: Tape) -> None:
         super().__init__(tape)
         old = tape.instructions
-        assert isinstance(old, ColumnInstructions)
-        self._before, self._growing = old, old.growing()
-        # It has what of a list is used.
-        self.instructions = cast("list[Instruction]", self._growing)
+        self.columns = columns_of(old)
+        if isinstance(old, ColumnInstructions):
+            self._growing = old.growing()
+            # It has what of a list is used.
+            self.instructions = cast("list[Instruction]", _Appended(self._growing))
+        # By new numbers, stretches that were copied: until the end they have the old numbers of their operands.
         self._copied: list[tuple[int, int]] = []
 
-    def type_of(self, number: int) -> AnyType:
-        return self._growing.type_of(number)
-
     def copy(self, old: int) -> int:
-        return self.copy_stretch(old, old + 1)
+        return super().copy(old) if self.columns is None else self.copy_stretch(old, old + 1)
 
     def copy_stretch(self, start: int, stop: int) -> int:
         """Emit some old instructions one behind the other; gives the number of the first."""
-        columns, begin = self._before.columns, len(self._growing)
-        self._growing.extend(columns.which[start:stop], columns.first[start:stop], columns.second[start:stop])
-        end = begin + stop - start
-        self._copied.append((begin, end))
-        self.number[start:stop] = range(begin, end)
+        columns = self.columns
+        assert columns is not None
+        begin = self._extend(columns.which[start:stop], columns.first[start:stop], columns.second[start:stop])
+        self.number[start:stop] = range(begin, begin + stop - start)
         return begin
 
-    def copy_those(self, old: np.ndarray) -> int:
+    def copy_those(self, old: np.ndarray) -> None:
         """The same for old instructions that stand apart."""
-        columns, begin = self._before.columns, len(self._growing)
-        self._growing.extend(columns.which[old], columns.first[old], columns.second[old])
-        end = len(self._growing)
-        self._copied.append((begin, end))
-        numbers = self.number
-        for number, made in zip(old.tolist(), range(begin, end)):
+        columns, numbers = self.columns, self.number
+        assert columns is not None
+        begin = self._extend(columns.which[old], columns.first[old], columns.second[old])
+        for made, number in enumerate(old.tolist(), begin):
             numbers[number] = made
+
+    def _extend(self, which: np.ndarray, first: np.ndarray, second: np.ndarray) -> int:
+        begin = len(self._growing)
+        self._growing.extend(which, first, second)
+        self._copied.append((begin, begin + which.size))
         return begin
 
     def final_numbers(self) -> np.ndarray:
@@ -159,6 +159,9 @@ class ColumnRewriter(Rewriter):
         return np.array(self.number, np.int64)
 
     def finish(self) -> Tape:
+        old, tape, number = self.tape.instructions, self.tape, self.number
+        if not isinstance(old, ColumnInstructions):
+            return super().finish()
         columns = self._growing.columns
         is_copied = np.zeros(columns.which.size + 1, np.int64)
         for begin, end in self._copied:
@@ -166,8 +169,20 @@ class ColumnRewriter(Rewriter):
             is_copied[end] -= 1
         columns = with_used_templates(columns)
         renumber(columns, np.cumsum(is_copied)[:-1] > 0, self.final_numbers())
-        tape, number = self.tape, self.number
         return replace(
-            tape, instructions=self._before.like(columns), inputs=tuple([number[i] for i in tape.inputs]),
+            tape, instructions=old.like(columns), inputs=tuple([number[i] for i in tape.inputs]),
             outputs=tuple([number[i] for i in tape.outputs]),
         )  # fmt: skip
+
+
+class _Appended:
+    """The instructions of a new tape, by number. Of what was copied there is what its template says, and no operands."""
+
+    def __init__(self, growing: GrowingInstructions) -> None:
+        self.growing, self.append = growing, growing.append
+
+    def __len__(self) -> int:
+        return len(self.growing)
+
+    def __getitem__(self, number: int) -> Instruction:
+        return self.growing.template_of(number)

@@ -120,6 +120,11 @@ class GrowingColumns:
         """The type of a value."""
         return self.templates[self.which[number]].type
 
+    def template_of(self, number: int) -> Instruction:
+        """An instruction without the numbers that are in columns; the value of a constant is told."""
+        template = self.which[number]
+        return self[number] if self.takes[template] == NUMBER else self.templates[template]
+
     def finished(self) -> Sequence[Instruction]:
         """The instructions so far, for good."""
         if not len(self.which) == len(self.first) == len(self.second):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, INT64, AnyType, Instruction, ValueType
+from ...ir.instruction import CONSTANT, INT64, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, Region, Regions
@@ -65,7 +65,7 @@ class Forwarder(Rewriter):
         self.old: Mapping[int, Instruction] | Sequence[Instruction] = self._instructions()
         self.kept = frozenset(kept)
         self.versions: dict[int, _Entries] = {}
-        self.shapes = _Shapes(self.type_of)
+        self.shapes = _Shapes(self.instructions)
         # Which old values are needed as arrays, and the last instruction that needs only to know their entries.
         self.needed = [False] * len(tape.instructions)
         self.last_reader = [-1] * len(tape.instructions)
@@ -264,7 +264,7 @@ class Forwarder(Rewriter):
 
     def _entry(self, entry: int, type_: ValueType, site: Site | None) -> int:
         source, position = entry >> SHIFT, entry & POSITION
-        shape = self.type_of(source).shape
+        shape = self.instructions[source].type.shape
         if math.prod(shape) == 1:
             return self._in_shape(source, (), site)
         return self.emit(INDEX, (source,), (entry_region(position, shape),), type_, site)
@@ -273,13 +273,13 @@ class Forwarder(Rewriter):
         self, box: np.ndarray, shape: tuple[int, ...], site: Site | None, whole_only: bool = False
     ) -> int | None:
         source = single_source(box)
-        if source is None or (whole_only and box.size != self.type_of(source).size):
+        if source is None or (whole_only and box.size != self.instructions[source].type.size):
             return None
         return self._piece(source, box & POSITION, shape, site)
 
     def _piece(self, source: int, positions: np.ndarray, shape: tuple[int, ...], site: Site | None) -> int | None:
         """The entries of a value at positions that are a box of it."""
-        type_ = self.type_of(source)
+        type_ = self.instructions[source].type
         if positions.size == type_.size and np.array_equal(positions.reshape(-1), np.arange(type_.size)):
             return self._in_shape(source, shape, site)
         found = region_in(positions, type_.shape)
@@ -294,7 +294,7 @@ class Forwarder(Rewriter):
         return self._in_shape(self.emit(TRANSPOSE, (box,), (axes,), turned, site), shape, site)
 
     def _in_shape(self, number: int, shape: tuple[int, ...], site: Site | None) -> int:
-        type_ = self.type_of(number)
+        type_ = self.instructions[number].type
         if type_.shape == shape:
             return number
         return self.emit(RESHAPE, (number,), (shape,), ValueType(shape, type_.dtype), site)
@@ -358,11 +358,11 @@ def _box(entries: np.ndarray, region: Region) -> np.ndarray:
 class _Shapes:
     """The shapes of the new tape's values by number."""
 
-    def __init__(self, type_of: Callable[[int], AnyType]) -> None:
-        self.type_of = type_of
+    def __init__(self, instructions: list[Instruction]) -> None:
+        self.instructions = instructions
 
     def __getitem__(self, number: int) -> tuple[int, ...]:
-        return self.type_of(number).shape
+        return self.instructions[number].type.shape
 
 
 def _all_of(shape: tuple[int, ...]) -> Region:
