@@ -130,7 +130,14 @@ class ColumnRewriter(Rewriter):
         self._copied: list[tuple[int, int]] = []
 
     def copy(self, old: int) -> int:
-        return super().copy(old) if self.columns is None else self.copy_stretch(old, old + 1)
+        columns = self.columns
+        if columns is None:
+            return super().copy(old)
+        made = len(self._growing)
+        self._growing.append_like(int(columns.which[old]), int(columns.first[old]), int(columns.second[old]))
+        self._copied.append((made, made + 1))
+        self.number[old] = made
+        return made
 
     def copy_stretch(self, start: int, stop: int) -> int:
         """Emit some old instructions one behind the other; gives the number of the first."""

@@ -91,6 +91,12 @@ class GrowingColumns:
         self.which.append(template)
         return len(self.which) - 1
 
+    def append_like(self, which: int, first: int, second: int) -> None:
+        """An instruction by a known template."""
+        self.which.append(which)
+        self.first.append(first)
+        self.second.append(second)
+
     def extend(self, which: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
         """Instructions by known templates."""
         self.which.frombytes(np.asarray(which, np.int32).tobytes())

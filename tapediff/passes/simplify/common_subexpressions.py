@@ -97,35 +97,54 @@ class _Keys(NamedTuple):
 MOST_KEYS = 1 << 62
 
 
+# What is alike only as its operands turned out to be is found in so many rounds; beyond, instruction by instruction.
+MOST_ROUNDS = 8
+
+
 def _of_columns(tape: Tape, keys: _Keys) -> Tape:
     """The tape without making its instructions."""
+    earlier = _in_rounds(keys)
+    if earlier is None:
+        earlier = _in_order(keys)
+    kept = earlier == np.arange(earlier.size)
+    return tape if kept.all() else with_only(tape, kept, (np.cumsum(kept) - 1)[earlier])
+
+
+def _in_rounds(keys: _Keys) -> np.ndarray | None:
+    """By instruction, the first one that is like it; None where that takes more rounds."""
     fixed, first, second, scale, many = keys
     size = fixed.size
+    if many:
+        return None
     place = np.arange(1, size + 2)
     place[size] = 0
-    found = fixed + scale * place[first] + place[second]
-    start = min(_first_repeated(found), min(many, default=size))
-    if start == size:
-        return tape
-    # Up to there all are known by themselves.
-    known: dict[Hashable, int] = dict(zip(found[:start].tolist(), range(1, start + 1)))
-    places, alike = place.tolist(), known.setdefault
-    for number, key, i, j in zip(range(start, size), fixed[start:].tolist(), first[start:].tolist(), second[start:].tolist()):
+    for _ in range(MOST_ROUNDS):
+        found = fixed + scale * place[first] + place[second]
+        order = np.argsort(found, kind="stable")
+        ordered = found[order]
+        begins = np.ones(size, bool)
+        begins[1:] = ordered[1:] != ordered[:-1]
+        earlier = np.empty(size, np.int64)
+        earlier[order] = order[begins][np.cumsum(begins) - 1]
+        if np.array_equal(earlier + 1, place[:size]):
+            return earlier
+        place[:size] = earlier + 1
+    return None
+
+
+def _in_order(keys: _Keys) -> np.ndarray:
+    """The same, one instruction after the other."""
+    fixed, first, second, scale, many = keys
+    # One more than the value that each is known by, and 0 for no operand.
+    places = [*range(1, fixed.size + 1), 0]
+    known: dict[Hashable, int] = {}
+    alike = known.setdefault
+    for number, key, i, j in zip(range(fixed.size), fixed.tolist(), first.tolist(), second.tolist()):
         if many and number in many:
             places[number] = alike((key, *[places[k] for k in many[number]]), number + 1)
         else:
             places[number] = alike(key + scale * places[i] + places[j], number + 1)
-    earlier = np.array(places[:size], np.int64) - 1
-    kept = earlier == np.arange(size)
-    return tape if kept.all() else with_only(tape, kept, (np.cumsum(kept) - 1)[earlier])
-
-
-def _first_repeated(keys: np.ndarray) -> int:
-    """The first place that has the same key as an earlier one."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    again = order[1:][ordered[1:] == ordered[:-1]]
-    return int(again.min(initial=keys.size))
+    return np.array(places[:-1], np.int64) - 1
 
 
 def _keys_of(tape: Tape, columns: Columns) -> _Keys | None:

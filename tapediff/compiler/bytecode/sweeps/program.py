@@ -111,7 +111,7 @@ class _Builder:
     def __init__(self, tape: Tape, elements: Elements, keys: np.ndarray, wrt: Sequence[int] | None) -> None:
         self.tape, self.elements, self.keys, self.wrt = tape, elements, keys, wrt
         self.runs = grouped(elements, keys)
-        least = min(MOST_COMPILED, SHORTEST_RUNS * len(self.runs.keys))
+        least = min(MOST_COMPILED, SHORTEST_RUNS * len(self.runs.which))
         if len(elements.makers) < least and _compiling_time(tape, elements) < least:
             raise Unsuited
         self.words: list[np.ndarray] = []
@@ -120,7 +120,7 @@ class _Builder:
         self.handlers: dict[AnyHandler, int] = {}
         self.handler_of: list[np.ndarray] = []
         self.run_counts: list[np.ndarray] = []
-        self.handlers_of = {key: self._handlers(key) for key in dict.fromkeys(self.runs.keys)}
+        self.handlers_of = {key: self._handlers(key) for key in self.runs.keys}
         self.bases: list[int] = []
         self._number()
 
@@ -146,7 +146,7 @@ class _Builder:
 
     def _by_run(self, by_key: dict[int, int]) -> np.ndarray:
         """What is known by key, of each run."""
-        return np.array([by_key[key] for key in self.runs.keys], np.int64)
+        return np.array([by_key[key] for key in self.runs.keys], np.int64)[self.runs.which]
 
     def _block(self, key: int) -> int:
         """How many operations are computed together, in one sweep or the other."""
@@ -170,7 +170,7 @@ class _Builder:
         self._append(np.array([0, 0, count, *words], np.int64), np.zeros(1, np.int64), np.array([self.handler(handler)]), np.array([count]))
 
     def _append(self, words: np.ndarray, headers: np.ndarray, handlers: np.ndarray, counts: np.ndarray) -> None:
-        self.words.append(words)
+        self.words.append(words.astype(np.uint32))
         self.headers.append(headers + self.length)
         self.handler_of.append(handlers)
         self.run_counts.append(counts)
@@ -203,7 +203,7 @@ class _Builder:
             self.add(CopyOut(), size, [self.base(len(tape.inputs) + len(tape.outputs) + k), self.values + int(self.slot_of[first])])
         self.add(End(), 0, [])
         group = Sweeps(
-            self._exits(), np.concatenate(self.words).astype(np.uint32), np.concatenate(self.headers), tuple(self.handlers),
+            self._exits(), np.concatenate(self.words), np.concatenate(self.headers), tuple(self.handlers),
             np.concatenate(self.handler_of), np.concatenate(self.run_counts), self.values * (2 if wrt else 1), tuple(self.bases),
             len(elements.makers) * (3 if wrt else 1), {k: kind for k, (kind, *_) in enumerate(elements.constants) if kind != "f64"},
         )  # fmt: skip
@@ -250,7 +250,7 @@ class _Builder:
 
     def _backward(self, starts: np.ndarray) -> None:
         """The adjoints of the runs that have one, from the last to the first."""
-        keys = np.array(self.runs.keys, np.int64)
+        keys = np.array(self.runs.keys, np.int64)[self.runs.which]
         chosen = np.flatnonzero(keys % ADJOINTS)[::-1]
         words = np.zeros((len(chosen), ADJOINT_WORDS), np.int64)
         at = self.length + ADJOINT_WORDS * np.arange(len(chosen))

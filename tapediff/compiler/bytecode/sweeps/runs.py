@@ -142,11 +142,13 @@ class Runs:
 
     Attributes:
         of: by operation, the number of its run.
-        keys: by run, the key of its operations.
+        keys: of all runs, each once, in the order of their first runs.
+        which: by run, the place of its key in `keys`.
     """
 
     of: np.ndarray
     keys: list[int]
+    which: np.ndarray
 
 
 def _together(form: Form) -> tuple[int, ...]:
@@ -198,4 +200,7 @@ def grouped(elements: Elements, keys: np.ndarray) -> Runs:
             run_of[result] = run
         else:
             last_guard = run
-    return Runs(np.array(of, np.int64), different[runs].tolist())
+    used = list(dict.fromkeys(runs))
+    places = np.zeros(len(different), np.int64)
+    places[used] = np.arange(len(used))
+    return Runs(np.array(of, np.int64), different[used].tolist(), places[runs])
