@@ -205,23 +205,6 @@ class Columns(NamedTuple):
 OWN, ONE, TWO, ENTRY, ORDINAL, NUMBER = range(6)
 
 
-class GrowingInstructions(Protocol):
-    """Instructions that are appended to arrays."""
-
-    @property
-    def columns(self) -> Columns: ...
-
-    def append(self, instruction: Instruction) -> None: ...
-
-    def append_like(self, which: int, first: int, second: int) -> None: ...
-
-    def extend(self, which: np.ndarray, first: np.ndarray, second: np.ndarray) -> None: ...
-
-    def __len__(self) -> int: ...
-
-    def template_of(self, number: int) -> Instruction: ...
-
-
 class ColumnInstructions(Sequence[Instruction]):
     """The instructions of a long tape, kept as arrays. All are made once most of them are asked for one by one.
 
@@ -237,10 +220,6 @@ class ColumnInstructions(Sequence[Instruction]):
 
     def like(self, columns: Columns) -> Sequence[Instruction]:
         """Other instructions, kept in the same way."""
-        raise NotImplementedError
-
-    def growing(self) -> GrowingInstructions:
-        """None yet, of the templates that there are."""
         raise NotImplementedError
 
 

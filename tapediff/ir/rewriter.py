@@ -14,9 +14,11 @@ from .columns import renumber, with_used_templates
 from .instruction import (
     CONSTANT,
     INPUT,
+    NUMBER,
+    OWN,
     AnyType,
     ColumnInstructions,
-    GrowingInstructions,
+    Columns,
     Instruction,
     Operand,
     Params,
@@ -120,46 +122,33 @@ class ColumnRewriter(Rewriter):
 
     def __init__(self, tape: Tape) -> None:
         super().__init__(tape)
-        old = tape.instructions
-        self.columns = columns_of(old)
-        if isinstance(old, ColumnInstructions):
-            self._growing = old.growing()
+        self.columns = columns_of(tape.instructions)
+        # By new number, the old number of what was copied, or -1 minus the place of another one among those.
+        self._copied_from: list[int] = []
+        self._others: list[Instruction] = []
+        if self.columns is not None:
             # It has what of a list is used.
-            self.instructions = cast("list[Instruction]", _Appended(self._growing))
-        # By new numbers, stretches that were copied: until the end they have the old numbers of their operands.
-        self._copied: list[tuple[int, int]] = []
+            self.instructions = cast("list[Instruction]", _Appended(tape, self.columns, self._copied_from, self._others))
 
     def copy(self, old: int) -> int:
-        columns = self.columns
-        if columns is None:
+        if self.columns is None:
             return super().copy(old)
-        made = len(self._growing)
-        self._growing.append_like(int(columns.which[old]), int(columns.first[old]), int(columns.second[old]))
-        self._copied.append((made, made + 1))
-        self.number[old] = made
+        made = self.number[old] = len(self._copied_from)
+        self._copied_from.append(old)
         return made
 
-    def copy_stretch(self, start: int, stop: int) -> int:
-        """Emit some old instructions one behind the other; gives the number of the first."""
-        columns = self.columns
-        assert columns is not None
-        begin = self._extend(columns.which[start:stop], columns.first[start:stop], columns.second[start:stop])
+    def copy_stretch(self, start: int, stop: int) -> None:
+        """Emit some old instructions one behind the other."""
+        begin = len(self._copied_from)
+        self._copied_from += range(start, stop)
         self.number[start:stop] = range(begin, begin + stop - start)
-        return begin
 
-    def copy_those(self, old: np.ndarray) -> None:
+    def copy_those(self, old: Sequence[int]) -> None:
         """The same for old instructions that stand apart."""
-        columns, numbers = self.columns, self.number
-        assert columns is not None
-        begin = self._extend(columns.which[old], columns.first[old], columns.second[old])
-        for made, number in enumerate(old.tolist(), begin):
+        numbers = self.number
+        for made, number in enumerate(old, len(self._copied_from)):
             numbers[number] = made
-
-    def _extend(self, which: np.ndarray, first: np.ndarray, second: np.ndarray) -> int:
-        begin = len(self._growing)
-        self._growing.extend(which, first, second)
-        self._copied.append((begin, begin + which.size))
-        return begin
+        self._copied_from += old
 
     def final_numbers(self) -> np.ndarray:
         """By old value, the number of the new one."""
@@ -169,27 +158,43 @@ class ColumnRewriter(Rewriter):
         old, tape, number = self.tape.instructions, self.tape, self.number
         if not isinstance(old, ColumnInstructions):
             return super().finish()
-        columns = self._growing.columns
-        is_copied = np.zeros(columns.which.size + 1, np.int64)
-        for begin, end in self._copied:
-            is_copied[begin] += 1
-            is_copied[end] -= 1
-        columns = with_used_templates(columns)
-        renumber(columns, np.cumsum(is_copied)[:-1] > 0, self.final_numbers())
         return replace(
-            tape, instructions=old.like(columns), inputs=tuple([number[i] for i in tape.inputs]),
+            tape, instructions=old.like(self._finished(old.columns)), inputs=tuple([number[i] for i in tape.inputs]),
             outputs=tuple([number[i] for i in tape.outputs]),
         )  # fmt: skip
+
+    def _finished(self, columns: Columns) -> Columns:
+        templates, takes, which, first, second = columns
+        origins = np.array(self._copied_from, np.int64)
+        is_copied, others = origins >= 0, np.full(len(self._others), OWN, np.int8)
+        source = np.where(is_copied, origins, 0)
+        made = Columns(
+            [*templates, *self._others], np.concatenate([takes, others]),
+            np.where(is_copied, which[source], len(templates) - 1 - origins).astype(np.int32),
+            np.where(is_copied, first[source], -1).astype(np.int32), np.where(is_copied, second[source], -1),
+        )  # fmt: skip
+        made = with_used_templates(made)
+        renumber(made, is_copied, self.final_numbers())
+        return made
 
 
 class _Appended:
     """The instructions of a new tape, by number. Of what was copied there is what its template says, and no operands."""
 
-    def __init__(self, growing: GrowingInstructions) -> None:
-        self.growing, self.append = growing, growing.append
+    def __init__(self, tape: Tape, columns: Columns, origins: list[int], others: list[Instruction]) -> None:
+        self.tape, self.templates, self.takes, self.which = tape, columns.templates, columns.takes, columns.which
+        self.origins, self.others = origins, others
+
+    def append(self, instruction: Instruction) -> None:
+        self.others.append(instruction)
+        self.origins.append(-len(self.others))
 
     def __len__(self) -> int:
-        return len(self.growing)
+        return len(self.origins)
 
     def __getitem__(self, number: int) -> Instruction:
-        return self.growing.template_of(number)
+        origin = self.origins[number]
+        if origin < 0:
+            return self.others[-1 - origin]
+        template = self.which[origin]
+        return some_of(self.tape.instructions, [origin])[0] if self.takes[template] == NUMBER else self.templates[template]

@@ -91,18 +91,6 @@ class GrowingColumns:
         self.which.append(template)
         return len(self.which) - 1
 
-    def append_like(self, which: int, first: int, second: int) -> None:
-        """An instruction by a known template."""
-        self.which.append(which)
-        self.first.append(first)
-        self.second.append(second)
-
-    def extend(self, which: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
-        """Instructions by known templates."""
-        self.which.frombytes(np.asarray(which, np.int32).tobytes())
-        self.first.frombytes(np.asarray(first, np.int32).tobytes())
-        self.second.frombytes(np.asarray(second, np.int64).tobytes())
-
     def __len__(self) -> int:
         return len(self.which)
 
@@ -126,24 +114,16 @@ class GrowingColumns:
         """The type of a value."""
         return self.templates[self.which[number]].type
 
-    def template_of(self, number: int) -> Instruction:
-        """An instruction without the numbers that are in columns; the value of a constant is told."""
-        template = self.which[number]
-        return self[number] if self.takes[template] == NUMBER else self.templates[template]
-
     def finished(self) -> Sequence[Instruction]:
         """The instructions so far, for good."""
         if not len(self.which) == len(self.first) == len(self.second):
             raise UnsupportedFunction("the function was interrupted while an operation was recorded, and went on", fix="record it again")
-        return tuple(self) if len(self) < SHORTEST_KEPT else FinishedColumns(self.columns)
-
-    @property
-    def columns(self) -> Columns:
-        """The arrays so far."""
+        if len(self) < SHORTEST_KEPT:
+            return tuple(self)
         which, first = np.array(self.which, np.int32), np.array(self.first, np.int32)
         # Of the flat positions of an array's entries there may be more than of instructions.
         second = np.array(self.second, np.int64)
-        return Columns(list(self.templates), np.array(self.takes, np.int8), which, first, second)
+        return FinishedColumns(Columns(list(self.templates), np.array(self.takes, np.int8), which, first, second))
 
 
 class FinishedColumns(ColumnInstructions):
@@ -191,11 +171,6 @@ class FinishedColumns(ColumnInstructions):
     def like(self, columns: Columns) -> Sequence[Instruction]:
         made = FinishedColumns(columns)
         return made._all() if columns.which.size < SHORTEST_KEPT else made
-
-    def growing(self) -> GrowingColumns:
-        made = GrowingColumns()
-        made.templates, made.takes = list(self.columns.templates), self.columns.takes.tolist()
-        return made
 
     def _one(self, columns: Columns, number: int) -> Instruction:
         which = columns.which[number]

@@ -152,8 +152,9 @@ class ArrayBuilder(ColumnRewriter):
     def _copy_between(self, start: int, stop: int) -> None:
         sequence, number = self.sequence, self.number
         members = sequence.members[start:stop]
+        numbers = members.tolist()
         if self.columns is None or members.size < FEW_MEMBERS:
-            for old in members.tolist():
+            for old in numbers:
                 number[old] = self.copy(old)
             return
         operands = sequence.same[sequence.operands[sequence.first[start] : sequence.first[stop]]]
@@ -166,10 +167,10 @@ class ArrayBuilder(ColumnRewriter):
         done = 0
         for place, old in zip(members_of[missing].tolist(), operands[missing].tolist()):
             if done < place:
-                self.copy_those(members[done:place])
+                self.copy_those(numbers[done:place])
                 done = place
             self.value(old)
-        self.copy_those(members[done:])
+        self.copy_those(numbers[done:])
 
     def settle(self, old: Ints, array: int) -> None:
         """Old values are the entries of a new array."""

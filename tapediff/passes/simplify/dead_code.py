@@ -6,21 +6,23 @@ A call that may take another path is a guard, too: what its results look like is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
 
-from ...ir.columns import on_numbers, own_with_operands, with_only
-from ...ir.instruction import GUARD, INPUT, NUMBER, OWN, TWO, Columns, Instruction, columns_of
+from ...ir.columns import on_numbers, operands_of, own_with_operands, with_only
+from ...ir.instruction import GUARD, INPUT, Columns, Instruction, columns_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL
+
+# All is supposed to be needed at first; then only what that reads, so many times. Beyond, instruction by instruction.
+MOST_ROUNDS = 6
 
 
 def dead_code(tape: Tape) -> Tape:
     columns = columns_of(tape.instructions)
     if columns is not None:
-        return tape if _all_used(columns, tape.outputs) else _of_columns(tape, columns)
+        return _of_columns(tape, columns)
     needed = _needed(tape)
     if all(needed):
         return tape
@@ -31,7 +33,9 @@ def dead_code(tape: Tape) -> Tape:
 
 def _of_columns(tape: Tape, columns: Columns) -> Tape:
     """The same, without making the instructions."""
-    needed = _needed_of(columns, tape.outputs)
+    needed = _in_rounds(columns, tape.outputs)
+    if needed is None:
+        needed = _needed_of(columns, tape.outputs)
     return tape if needed.all() else with_only(tape, needed, np.cumsum(needed) - 1)
 
 
@@ -47,6 +51,21 @@ def _needed(tape: Tape) -> list[bool]:
             for i in instruction.inputs:
                 needed[i] = True
     return needed
+
+
+def _in_rounds(columns: Columns, outputs: Sequence[int]) -> np.ndarray | None:
+    """The same, where what only reads of each other is no longer than the rounds; None elsewhere."""
+    of, _, counts = operands_of(columns)
+    always = np.array([_is_always_needed(i) for i in columns.templates], bool)[columns.which]
+    always[list(outputs)] = True
+    needed = np.ones(always.size, bool)
+    for _ in range(MOST_ROUNDS):
+        again = always.copy()
+        again[of[np.repeat(needed, counts)]] = True
+        if np.array_equal(again, needed):
+            return needed
+        needed = again
+    return None
 
 
 def _needed_of(columns: Columns, outputs: Sequence[int]) -> np.ndarray:
@@ -76,15 +95,3 @@ def _needed_of(columns: Columns, outputs: Sequence[int]) -> np.ndarray:
 def _is_always_needed(instruction: Instruction) -> bool:
     op, _, params, *_ = instruction
     return op is GUARD or op is INPUT or (op is CALL and params[0].may_branch)
-
-
-def _all_used(columns: Columns, outputs: Sequence[int]) -> bool:
-    """Whether every value is an output, or the operand of a later one: then all are needed."""
-    templates, takes, which, first, second = columns
-    used = np.array([i.op is GUARD or i.op is INPUT for i in templates], bool)[which]
-    kinds = takes[which]
-    used[first[(kinds != OWN) & (kinds != NUMBER)]] = True
-    used[second[kinds == TWO]] = True
-    used[list(chain.from_iterable(i.inputs for i in templates))] = True
-    used[list(outputs)] = True
-    return bool(used.all())
