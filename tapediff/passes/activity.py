@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..ir.columns import first_two
 from ..ir.instruction import CONSTANT, GUARD, INPUT, Columns, Instruction, columns_of
 from ..ir.tape import Tape
 from ..ops.control.calls import TupleOp
 from ..ops.declaration.op import Op
+from .columns import first_two
 
 
 def active_values(tape: Tape, sources: set[int]) -> list[bool]:

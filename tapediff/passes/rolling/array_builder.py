@@ -8,7 +8,6 @@ from collections.abc import Hashable
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.columns import operands_in
 from ...ir.instruction import (
     CONSTANT,
     INPUT,
@@ -21,10 +20,11 @@ from ...ir.instruction import (
     ValueType,
     numbers_of,
 )
-from ...ir.rewriter import ColumnRewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
 from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ..column_rewriter import ColumnRewriter
+from ..columns import operands_in
 from ..simplify.array_entries import POSITION, SHIFT, own_entries, region_in, split
 from .grids import Block, grid_of, window_in
 from .tape_arrays import Ints, TapeArrays

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.columns import as_columns, first_two
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
+from ..columns import as_columns, first_two
 
 # Parts that are larger than this share of an array do not count: such an array is not read cell by cell.
 SMALLEST_SHARE = 4

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.columns import as_columns, operands_of
 from ...ir.guard_rows import EACH
 from ...ir.instruction import (
     CONSTANT,
@@ -27,6 +26,7 @@ from ...ir.instruction import (
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX, Region
 from ...ops.control.calls import TupleOp
+from ..columns import as_columns, operands_of
 
 # A body is repeated at least so often. Instructions that are repeated less often are in no body.
 FEWEST_ITERATIONS = 8

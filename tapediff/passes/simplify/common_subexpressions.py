@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.columns import first_two, own_with_operands, with_only
 from ...ir.instruction import (
     CONSTANT,
     ENTRY,
@@ -28,6 +27,7 @@ from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX, Region
 from ...ops.control.calls import TupleOp
+from ..columns import first_two, own_with_operands, with_only
 
 # Comparing larger constants by content costs more than a second copy.
 LARGEST_COMPARED = 4096

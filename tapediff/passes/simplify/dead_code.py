@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...ir.columns import on_numbers, operands_of, own_with_operands, with_only
 from ...ir.instruction import GUARD, INPUT, Columns, Instruction, columns_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL
+from ..columns import on_numbers, operands_of, own_with_operands, with_only
 
 # All is supposed to be needed at first; then only what that reads, so many times. Beyond, instruction by instruction.
 MOST_ROUNDS = 6

@@ -12,14 +12,31 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ...ir.columns import as_columns, first_two, operands_of
-from ...ir.instruction import Columns, Instruction, columns_of, some_of
-from ...ir.rewriter import ColumnRewriter
+from ...base.source_location import Site
+from ...ir.instruction import CONSTANT, INT64, Columns, Instruction, ValueType, columns_of, some_of
+from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE, Region
-from .forwarder import FORWARDED, Forwarder
+from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, Region, Regions
+from ...ops.arrays.shape import RESHAPE, TRANSPOSE
+from ..column_rewriter import ColumnRewriter
+from ..columns import as_columns, first_two, operands_of
+from .array_entries import (
+    MOST_STRETCHES,
+    POSITION,
+    SHIFT,
+    Piece,
+    entry_region,
+    own_entries,
+    region_in,
+    single_source,
+    sources_of,
+    split,
+)  # fmt: skip
 
-_MADE = frozenset((REPLACE, ASSEMBLE))
+RESHAPED = (RESHAPE, TRANSPOSE)
+WRITTEN = frozenset((REPLACE, ASSEMBLE))
+FORWARDED = frozenset((INDEX, *WRITTEN, *RESHAPED))
+
 
 # Smaller parts of arrays are made of their entries.
 SMALLEST_SHIFTED = 32
@@ -29,7 +46,7 @@ def forward_writes(tape: Tape, kept: Collection[int] = ()) -> Tape:
     """The tape without versions of arrays that are only read in parts; `kept` are versions that are made all the same, and read from."""
     if not {REPLACE, ASSEMBLE} & tape.ops:
         return tape
-    forwarder = Forwarder if columns_of(tape.instructions) is None else _ColumnForwarder
+    forwarder = _Forwarder if columns_of(tape.instructions) is None else _ColumnForwarder
     return forwarder(tape, _read_in_shifts(tape).union(kept)).run()
 
 
@@ -68,7 +85,328 @@ def _lies_across(read: Region, written: Region) -> bool:
     return not is_inside
 
 
-class _ColumnForwarder(Forwarder, ColumnRewriter):
+class _Entries:
+    """A version of an array.
+
+    Attributes:
+        written: its entries, each in the value that was written there.
+        home: its entries in arrays that were put together since, where these hold many of them; None where that is `written`.
+        made: the value that equals all of it, if there is one.
+    """
+
+    __slots__ = ("home", "made", "written")
+
+    def __init__(self, written: np.ndarray, home: np.ndarray | None = None, made: int | None = None) -> None:
+        self.written, self.home, self.made = written, home, made
+
+    def copy(self) -> _Entries:
+        return _Entries(self.written.copy(), None if self.home is None else self.home.copy(), self.made)
+
+    def at_home(self) -> np.ndarray | None:
+        """The entries in larger arrays, if they are known there."""
+        return self.home if self.made is None else own_entries(self.made, self.written.shape)
+
+    def part(self, region: Region) -> _Entries:
+        home = self.at_home()
+        return _Entries(_box(self.written, region), None if home is None else _box(home, region))
+
+
+class _Forwarder(Rewriter):
+    """Rebuilds a tape. `versions[i]` holds the entries of old value i, if it was made by writes."""
+
+    def __init__(self, tape: Tape, kept: Collection[int]) -> None:
+        super().__init__(tape)
+        # By number; where the tape is kept as arrays, only op, type and, of what has another form, parameters.
+        self.old: Mapping[int, Instruction] | Sequence[Instruction] = self._instructions()
+        self.kept = frozenset(kept)
+        self.versions: dict[int, _Entries] = {}
+        self.shapes = _Shapes(self.instructions)
+        # Which old values are needed as arrays, and the last instruction that needs only to know their entries.
+        self.needed = [False] * len(tape.instructions)
+        self.last_reader = [-1] * len(tape.instructions)
+        self.parts: dict[int, set[tuple[object, ...]]] = {}
+        for wanted in (*tape.outputs, *kept):
+            self.needed[wanted] = True
+
+    def _instructions(self) -> Mapping[int, Instruction] | Sequence[Instruction]:
+        return tuple(self.tape.instructions)
+
+    def run(self) -> Tape:
+        instructions, needed = self.tape.instructions, self.needed
+        for number in range(len(instructions) - 1, -1, -1):
+            instruction = self.old[number]
+            if instruction[0] in FORWARDED:
+                self._plan(number, instruction)
+            else:
+                for i in instruction[1]:
+                    needed[i] = True
+        for number, instruction in enumerate(instructions):
+            self.add(number, instruction)
+        return self.finish()
+
+    def _plan(self, number: int, instruction: Instruction) -> None:
+        op = instruction.op
+        forwarded = self._is_forwarded(instruction)
+        whole = not forwarded or (self.needed[number] and op is not REPLACE and not self._is_read(instruction))
+        for i in instruction.inputs:
+            if whole:
+                self.needed[i] = True
+            if forwarded and self.last_reader[i] < 0:
+                self.last_reader[i] = number
+
+    def _is_read(self, instruction: Instruction) -> bool:
+        """Whether a read may leave its array unmade: not if it takes several entries, but no part, of one that is joined anyway."""
+        op, inputs, params, type_, _ = instruction
+        if op is not INDEX:
+            return False
+        joined = self.old[inputs[0]]
+        if joined.op is not ASSEMBLE or type_.size == 1:
+            return True
+        parts = self.parts.get(inputs[0])
+        if parts is None:
+            parts = self.parts[inputs[0]] = {region[:3] for region in joined.params[0]}
+        return params[0][:3] in parts
+
+    def _is_forwarded(self, instruction: Instruction) -> bool:
+        op, inputs, params, type_, _ = instruction
+        if op not in FORWARDED or (op is ASSEMBLE and not params[2]) or type_.size == 0:
+            return False
+        dtype, old = type_.dtype, self.old
+        for i in inputs:
+            other = old[i][3].dtype
+            if other is not dtype and other != dtype:
+                return False
+        return True
+
+    def add(self, number: int, instruction: Instruction) -> None:
+        op = instruction[0]
+        if op not in FORWARDED or not self._is_forwarded(instruction):
+            numbers = self.number
+            numbers[number] = self.keep(instruction, tuple([numbers[i] for i in instruction[1]]))
+            return
+        if op is REPLACE:
+            self._write(number, instruction)
+        elif op is ASSEMBLE:
+            self._assembled(number, instruction)
+        elif instruction.inputs[0] not in self.versions:
+            self.number[number] = self.copy(number)
+        elif op is INDEX:
+            self._read(number, instruction)
+        else:
+            self._reshaped(number, instruction)
+        if number in self.kept:
+            self.versions.pop(number, None)
+        for i in instruction.inputs:
+            if self.last_reader[i] == number:
+                self.versions.pop(i, None)
+
+    # Instructions of the new tape
+
+    def _read(self, number: int, instruction: Instruction) -> None:
+        entries, region = self.versions[instruction.inputs[0]], instruction.params[0]
+        if self.needed[number]:
+            self.number[number] = self.part(entries, region, instruction.type, instruction.site)
+        if self.last_reader[number] >= 0:
+            self.versions[number] = entries.part(region)
+            self.versions[number].made = self.number[number] if self.needed[number] else None
+
+    def _reshaped(self, number: int, instruction: Instruction) -> None:
+        if self.needed[number]:
+            self.number[number] = self.copy(number)
+        if self.last_reader[number] >= 0:
+            entries = self._taken(instruction.inputs[0], number)
+            home = entries.at_home()
+            written = np.asarray(instruction.op.evaluate(entries.written, *instruction.params))
+            home = None if home is None else np.asarray(instruction.op.evaluate(home, *instruction.params))
+            self.versions[number] = _Entries(written, home, self.number[number] if self.needed[number] else None)
+
+    def _assembled(self, number: int, instruction: Instruction) -> None:
+        regions, shape, _ = instruction.params
+        if self.needed[number]:
+            self.number[number] = self.copy(number)
+        if self.last_reader[number] < 0:
+            return
+        written = np.full(shape, -1, np.int64)
+        numbers, versions, entries = self.number, self.versions, 0
+        for i, region in zip(instruction.inputs, regions):
+            if not region[3] and i not in versions:
+                written[region[0]] = numbers[i] << SHIFT
+                entries += 1
+            else:
+                written[region.slices] = self._entries_of(i).written.reshape(region.counts)
+        # Parts do not overlap, so that as many single entries are the whole of an array.
+        if entries < written.size and (written < 0).any():
+            zeros = self.constant(np.zeros(shape, instruction.type.dtype), instruction.type)
+            written = np.where(written < 0, own_entries(zeros, shape), written)
+        self.versions[number] = _Entries(written, None, self.number[number] if self.needed[number] else None)
+
+    def _write(self, number: int, instruction: Instruction) -> None:
+        base, *values = instruction.inputs
+        site, needed = instruction.site, self.needed[number]
+        # An array that exists, changed once: as it was written.
+        made = self._written_once(number, instruction) if needed and self._exist(instruction.inputs) else None
+        if made is None or self.last_reader[number] >= 0:
+            entries = self._taken(base, number, values)
+            home = entries.at_home() if made is None else None
+            for i, region in zip(values, instruction.params[0]):
+                if region.shape == () and home is None and i not in self.versions:
+                    entries.written[region.starts] = self.number[i] << SHIFT
+                    continue
+                value = self._entries_of(i)
+                value_home = value.at_home()
+                if made is None and value_home is not None and home is None:
+                    home = entries.written.copy()
+                if made is None and home is not None:
+                    home[region.slices] = (value.written if value_home is None else value_home).reshape(region.counts)
+                entries.written[region.slices] = value.written.reshape(region.counts)
+            entries.home, entries.made = home, made
+            if needed and made is None:
+                made = entries.made = self.part(entries, _all_of(instruction.type.shape), instruction.type, site)
+                entries.home = None
+            if self.last_reader[number] >= 0:
+                self.versions[number] = entries
+        if made is not None:
+            self.number[number] = made
+
+    def _written_once(self, number: int, instruction: Instruction) -> int:
+        regions, shape = instruction.params[0], instruction.type.shape
+        if len(regions) == 1 and regions[0].counts == shape and set(regions[0].steps) <= {1}:
+            return self._in_shape(self.number[instruction.inputs[1]], shape, instruction.site)
+        return self.copy(number)
+
+    # The entries of old values
+
+    def _exist(self, numbers: tuple[int, ...]) -> bool:
+        return all(self.number[i] >= 0 for i in numbers)
+
+    def _entries_of(self, old: int) -> _Entries:
+        known = self.versions.get(old)
+        if known is None:
+            known = _Entries(own_entries(self.number[old], self.old[old].type.shape))
+        return known
+
+    def _taken(self, old: int, reader: int, also_read: list[int] | tuple[()] = ()) -> _Entries:
+        """The entries of a value for `reader` to change: its own if it is the last one to ask for them."""
+        entries = self._entries_of(old)
+        return entries.copy() if old in self.versions and (self.last_reader[old] > reader or old in also_read) else entries
+
+    # Values from entries
+
+    def part(self, entries: _Entries, region: Region, type_: ValueType, site: Site | None) -> int:
+        """The value of a region of a version, from as few values as can be."""
+        if region.shape == ():
+            return self._entry(int(entries.written[region.starts]), type_, site)
+        box = entries.written[region.slices]
+        # A piece of another value is no better than a piece of this array, if it exists: their cotangents would be collected apart.
+        whole_only = entries.made is not None and box.size > 1
+        number = self._from_one(box, type_.shape, site, whole_only)
+        if number is not None:
+            return number
+        if entries.made is not None:
+            return self.emit(INDEX, (entries.made,), (region,), type_, site)
+        if entries.home is not None:
+            box_at_home = entries.home[region.slices]
+            number = self._from_one(box_at_home, type_.shape, site)
+            if number is not None:
+                return number
+            if sources_of(box_at_home).size < sources_of(box).size:
+                box = box_at_home
+        number = self._together(box.reshape(type_.shape), type_, site)
+        if entries.home is None:
+            entries.home = entries.written.copy()
+        entries.home[region.slices] = own_entries(number, region.counts)
+        return number
+
+    def _entry(self, entry: int, type_: ValueType, site: Site | None) -> int:
+        source, position = entry >> SHIFT, entry & POSITION
+        shape = self.instructions[source].type.shape
+        if math.prod(shape) == 1:
+            return self._in_shape(source, (), site)
+        return self.emit(INDEX, (source,), (entry_region(position, shape),), type_, site)
+
+    def _from_one(
+        self, box: np.ndarray, shape: tuple[int, ...], site: Site | None, whole_only: bool = False
+    ) -> int | None:
+        source = single_source(box)
+        if source is None or (whole_only and box.size != self.instructions[source].type.size):
+            return None
+        return self._piece(source, box & POSITION, shape, site)
+
+    def _piece(self, source: int, positions: np.ndarray, shape: tuple[int, ...], site: Site | None) -> int | None:
+        """The entries of a value at positions that are a box of it."""
+        type_ = self.instructions[source].type
+        if positions.size == type_.size and np.array_equal(positions.reshape(-1), np.arange(type_.size)):
+            return self._in_shape(source, shape, site)
+        found = region_in(positions, type_.shape)
+        if found is None:
+            return None
+        region, order = found
+        if list(order) == sorted(order):
+            return self.emit(INDEX, (source,), (region._replace(shape=shape),), ValueType(shape, type_.dtype), site)
+        box = self.emit(INDEX, (source,), (region,), ValueType(region.shape, type_.dtype), site)
+        axes = tuple(order.index(k) for k in range(len(order)))
+        turned = ValueType(tuple(region.shape[k] for k in axes), type_.dtype)
+        return self._in_shape(self.emit(TRANSPOSE, (box,), (axes,), turned, site), shape, site)
+
+    def _in_shape(self, number: int, shape: tuple[int, ...], site: Site | None) -> int:
+        type_ = self.instructions[number].type
+        if type_.shape == shape:
+            return number
+        return self.emit(RESHAPE, (number,), (shape,), ValueType(shape, type_.dtype), site)
+
+    def _together(self, entries: np.ndarray, type_: ValueType, site: Site | None) -> int:
+        """A new array of entries from several values."""
+        shape, flat = type_.shape, entries.reshape(-1)
+        base, kept = self._base(flat, shape)
+        if base is None:
+            pieces = split(np.arange(flat.size), flat, shape, self.shapes)
+        else:
+            places = np.flatnonzero(~kept)
+            pieces = split(places, flat[places], shape, self.shapes)
+            if self._is_zero(base):
+                base = None if pieces else base
+            elif len(pieces) > 1 or 2 * places.size > flat.size:
+                # The rest of the array that was written into is a part like the others, if it is simple enough.
+                rest = np.flatnonzero(kept)
+                stretches = split(rest, flat[rest], shape, self.shapes)
+                if len(stretches) <= MOST_STRETCHES and all(p.target is not None for p in stretches):
+                    base, pieces = None, pieces + stretches
+        return self._joined(base, pieces, type_, site)
+
+    def _joined(self, base: int | None, pieces: list[Piece], type_: ValueType, site: Site | None) -> int:
+        boxes = [p for p in pieces if p.target is not None]
+        boxes.sort(key=lambda p: p.positions.ndim)  # single entries first, all in a row
+        regions = Regions(p.target for p in boxes if p.target is not None)
+        parts = [self._piece(p.source, p.positions, r.shape, site) for p, r in zip(boxes, regions)]
+        assert None not in parts, "split() makes boxes of boxes"
+        if base is None and not parts:
+            base = self.constant(np.zeros(type_.shape, type_.dtype), type_)
+        if base is None:
+            result = self.emit(ASSEMBLE, tuple(parts), (regions, type_.shape, True), type_, site)  # type: ignore[arg-type]
+        else:
+            result = base if not parts else self.emit(REPLACE, (base, *parts), (regions,), type_, site)  # type: ignore[arg-type]
+        for p in pieces:
+            if p.target is None:
+                there, here = (self.constant(k, ValueType(k.shape, INT64)) for k in (p.positions, p.places))
+                values = self.emit(GATHER, (p.source, there), (), ValueType(p.places.shape, type_.dtype), site)
+                result = self.emit(PUT, (result, values, here), (True,), type_, site)
+        return result
+
+    def _base(self, flat: np.ndarray, shape: tuple[int, ...]) -> tuple[int | None, np.ndarray]:
+        """The value of this shape that most of the entries are in at their own positions, and which these are."""
+        in_place = (flat & POSITION) == np.arange(flat.size)
+        sources, counts = np.unique(flat[in_place] >> SHIFT, return_counts=True)
+        for k in np.argsort(-counts, kind="stable"):
+            if self.shapes[int(sources[k])] == shape:
+                return int(sources[k]), in_place & (flat >> SHIFT == sources[k])
+        return None, in_place
+
+    def _is_zero(self, number: int) -> bool:
+        op, _, params, *_ = self.instructions[number]
+        return op is CONSTANT and not np.any(np.frombuffer(params[0].tobytes(), np.uint8))
+
+
+class _ColumnForwarder(_Forwarder, ColumnRewriter):
     """The same for a tape that is kept as arrays: only what is written, and reads of such values, is looked at one by one."""
 
     def _instructions(self) -> Mapping[int, Instruction] | Sequence[Instruction]:
@@ -77,7 +415,7 @@ class _ColumnForwarder(Forwarder, ColumnRewriter):
     def run(self) -> Tape:
         columns, count = as_columns(self.tape.instructions), len(self.tape.instructions)
         first, _ = first_two(columns)
-        is_forwarded, is_made = (np.array([i.op in ops for i in columns.templates], bool)[columns.which] for ops in (FORWARDED, _MADE))
+        is_forwarded, is_made = (np.array([i.op in ops for i in columns.templates], bool)[columns.which] for ops in (FORWARDED, WRITTEN))
         of, _, counts = operands_of(columns)
         # Readers of a value come behind it, so that the order does not matter.
         needed = np.array(self.needed, bool)
@@ -112,3 +450,21 @@ class _Templates(Mapping[int, Instruction]):
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(len(self.which)))
+
+
+def _box(entries: np.ndarray, region: Region) -> np.ndarray:
+    return np.array(entries[region.slices]).reshape(region.shape)
+
+
+class _Shapes:
+    """The shapes of the new tape's values by number."""
+
+    def __init__(self, instructions: list[Instruction]) -> None:
+        self.instructions = instructions
+
+    def __getitem__(self, number: int) -> tuple[int, ...]:
+        return self.instructions[number].type.shape
+
+
+def _all_of(shape: tuple[int, ...]) -> Region:
+    return Region((0,) * len(shape), (1,) * len(shape), shape, shape)

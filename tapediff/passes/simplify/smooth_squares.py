@@ -12,7 +12,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...ir.columns import first_two
 from ...ir.instruction import CONSTANT, INPUT, Columns, Instruction, Operand, columns_of, some_of
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import RegionCotangent, assemble
@@ -31,6 +30,7 @@ from ...ops.elementwise.arithmetic import (
 from ...ops.elementwise.comparison import EQUAL, SELECT
 from ...ops.elementwise.elementary import HYPOT
 from ...ops.matrices.products import MATMUL
+from ..columns import first_two
 
 # Of operations whose square is made of those of their operands: from the cotangent of the one to that of the other.
 SQUARES_OF_SQUARES: dict[object, tuple[Rule, ...]] = {

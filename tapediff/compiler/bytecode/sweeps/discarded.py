@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ir.columns import as_columns, first_two
 from ....ir.instruction import INPUT, Instruction, columns_of
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import INDEX
@@ -20,6 +19,7 @@ from ....ops.arrays.regions import Region, cover
 from ....ops.declaration.op import Elementwise, Op, Rule, declared_op
 from ....ops.elementwise.comparison import SELECT
 from ....passes.activity import active_values
+from ....passes.columns import as_columns, first_two
 from ....transforms.reverse import multiplies_by_finite
 from .kink_squares import KinkSquare
 

@@ -11,12 +11,12 @@ from struct import Struct
 
 import numpy as np
 
-from ....ir.columns import as_columns
 from ....ir.instruction import CONSTANT, ENTRY, GUARD, INPUT, NUMBER, ORDINAL, OWN, TWO, Instruction, Operand, ValueType
 from ....ir.tape import Tape
 from ....ops import Elementwise, Op
 from ....ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE
 from ....ops.elementwise.arithmetic import CONVERT
+from ....passes.columns import as_columns
 from .all_at_once import plain_of
 from .small_arrays import TAKEN_APART, square
 from .tables import KINDS, Elements, Table, Unsuited

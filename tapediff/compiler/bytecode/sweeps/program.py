@@ -16,11 +16,11 @@ from typing import TypeAlias
 import numpy as np
 
 from ....errors import UnsupportedFunction
-from ....ir.columns import as_columns
 from ....ir.instruction import GUARD, ValueType, some_of
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import GATHER
 from ....ops.declaration.op import Op
+from ....passes.columns import as_columns
 from ...loop_ir.collapse_loops import LANES
 from ...loop_ir.program import Access, Exit, Interpreted, Program, Storage
 from ..handlers import Check, Constants, End, Handler, Store, addresses_of

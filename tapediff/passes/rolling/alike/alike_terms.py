@@ -16,7 +16,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from ....ir.columns import Operands, as_columns, operands_of
 from ....ir.instruction import CONSTANT, GUARD, INPUT, Columns, Instruction, Primitive
 from ....ir.rewriter import Rewriter
 from ....ir.tape import Tape
@@ -24,6 +23,7 @@ from ....ops.arrays.indexing import ASSEMBLE
 from ....ops.arrays.regions import Region
 from ....ops.control.calls import TupleOp
 from ....ops.elementwise.arithmetic import ADD, SUBTRACT
+from ...columns import Operands, as_columns, operands_of
 
 # Shorter tapes compile quickly in any order, and sums of fewer terms are not looked at.
 SHORTEST_TAPE, FEWEST_TERMS = 300, 16

@@ -13,10 +13,10 @@ from tapediff.compiler.bytecode.sweeps.elements import elements_of
 from tapediff.compiler.bytecode.sweeps.runs import KEYS, grouped, keys_of
 from tapediff.functions.callees.rolled_loop import prepared_apart, prepared_straight, rolled_apart
 from tapediff.functions.callees.tape_callee import callee_of
-from tapediff.ir.columns import as_columns, first_two, operands_of
 from tapediff.ir.instruction import ColumnInstructions, Instruction, columns_of
 from tapediff.ir.tape import Tape
 from tapediff.passes.activity import active_values
+from tapediff.passes.columns import as_columns, first_two, operands_of
 from tapediff.passes.rolling.alike.alike_terms import alike_terms
 from tapediff.passes.rolling.reroll import reroll
 from tapediff.passes.rolling.states import states

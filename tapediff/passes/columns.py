@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .instruction import NUMBER, OWN, TWO, ColumnInstructions, Columns, Instruction, columns_of
-from .tape import Tape
+from ..ir.instruction import NUMBER, OWN, TWO, ColumnInstructions, Columns, Instruction, columns_of
+from ..ir.tape import Tape
 
-# See rewriter.py.
+# See ir/rewriter.py.
 _new_tuple = tuple.__new__
 
 
