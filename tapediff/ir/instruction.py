@@ -206,16 +206,20 @@ OWN, ONE, TWO, ENTRY, ORDINAL, NUMBER = range(6)
 
 
 class ColumnInstructions(Sequence[Instruction]):
-    """The instructions of a long tape, kept as arrays until most of them are asked for one by one.
+    """The instructions of a long tape, kept as arrays. All are made once most of them are asked for one by one.
 
     Attributes:
-        columns: the arrays; None once all instructions have been made.
+        columns: the arrays.
     """
 
-    columns: Columns | None
+    columns: Columns
 
     def some(self, numbers: Sequence[int]) -> list[Instruction]:
         """A few of the instructions."""
+        raise NotImplementedError
+
+    def like(self, columns: Columns) -> Sequence[Instruction]:
+        """Other instructions, kept in the same way."""
         raise NotImplementedError
 
 

@@ -94,11 +94,18 @@ class Tape:
 
     def all_of(self, op: Primitive) -> list[Instruction]:
         """The instructions of one op, in order."""
+        return [i for _, i in self.numbered(op)]
+
+    def numbered(self, *ops: Primitive) -> list[tuple[int, Instruction]]:
+        """The instructions of some ops, in order, with the numbers of their values; no others are made."""
+        if self.ops.isdisjoint(ops):
+            return []
         columns = columns_of(self.instructions)
         if columns is None:
-            return [i for i in self.instructions if i.op is op]
-        is_wanted = np.array([template.op is op for template in columns.templates], bool)
-        return some_of(self.instructions, np.flatnonzero(is_wanted[columns.which]).tolist())
+            return [(n, i) for n, i in enumerate(self.instructions) if i.op in ops]
+        is_wanted = np.array([template.op in ops for template in columns.templates], bool)
+        numbers = np.flatnonzero(is_wanted[columns.which]).tolist()
+        return list(zip(numbers, some_of(self.instructions, numbers)))
 
     @property
     def turns(self) -> dict[int, tuple[int, int]]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from ..ir.instruction import CONSTANT, GUARD, INPUT
+from ..ir.instruction import CONSTANT, GUARD, INPUT, Columns, Instruction, columns_of
 from ..ir.tape import Tape
 from ..ops.control.calls import TupleOp
 from ..ops.declaration.op import Op
+from .columns import first_two
 
 
 def active_values(tape: Tape, sources: set[int]) -> list[bool]:
     """Which values depend differentiably on the sources."""
+    columns = columns_of(tape.instructions)
+    if columns is not None:
+        return _of_columns(columns, sources)
     active: list[bool] = []
     for number, (op, inputs, _, type_, _) in enumerate(tape.instructions):
         if op is INPUT or op is CONSTANT or op is GUARD:
@@ -23,3 +27,39 @@ def active_values(tape: Tape, sources: set[int]) -> list[bool]:
         else:
             active.append(any(active[i] and rule is not None for i, rule in zip(inputs, op.vjp)))
     return active
+
+
+# Whether it depends on the first operand, on the second; if it has others, these are looked at one by one. Negative: it has none.
+_FIRST, _SECOND, _MORE, _GIVEN = 1, 2, 4, -1
+
+
+def _of_columns(columns: Columns, sources: set[int]) -> list[bool]:
+    """The same, without making the instructions."""
+    templates, ways = columns.templates, [_way(template) for template in columns.templates]
+    first, second = first_two(columns)
+    # One more for operands that are not there.
+    active = [False] * (first.size + 1)
+    for number, template, i, j in zip(range(first.size), columns.which.tolist(), first.tolist(), second.tolist()):
+        way = ways[template]
+        if way == _GIVEN:
+            active[number] = number in sources
+        elif way & _MORE:
+            op, inputs, *_ = templates[template]
+            rules = op.vjp if isinstance(op, Op) and not callable(op.vjp) else inputs
+            active[number] = any(active[i] and rule is not None for i, rule in zip(inputs, rules))
+        elif way:
+            active[number] = (way & _FIRST > 0 and active[i]) or (way & _SECOND > 0 and active[j])
+    return active[:-1]
+
+
+def _way(template: Instruction) -> int:
+    op, inputs, _, type_, _ = template
+    if op is INPUT or op is CONSTANT or op is GUARD:
+        return _GIVEN
+    if not isinstance(op, TupleOp) and (not type_.is_float or not isinstance(op, Op)):
+        return 0
+    if len(inputs) > 2:
+        return _MORE
+    if isinstance(op, TupleOp) or callable(op.vjp):
+        return _FIRST | _SECOND
+    return sum(1 << k for k, rule in enumerate(op.vjp[:2]) if rule is not None)

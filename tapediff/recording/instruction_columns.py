@@ -105,7 +105,7 @@ class GrowingColumns:
         self.takes.append(OWN)
 
     def __iter__(self) -> Iterator[Instruction]:
-        return iter(_all_made(self.templates, self.takes, self.which, self.first, self.second))
+        return iter(_all_made(self.templates, self.takes, self.which, self.which, self.first, self.second))
 
     def __reversed__(self) -> Iterator[Instruction]:
         return (self[number] for number in range(len(self) - 1, -1, -1))
@@ -133,20 +133,18 @@ class FinishedColumns(ColumnInstructions):
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        self._made: tuple[Instruction, ...] = ()
+        self._made: tuple[Instruction, ...] | None = None
         self._asked = 0
 
     def _all(self) -> tuple[Instruction, ...]:
-        columns = self.columns
-        if columns is not None:
-            numbers = (column.tolist() for column in columns[1:])
-            self._made = tuple(_all_made(columns.templates, *numbers))
-            self.columns = None
+        if self._made is None:
+            templates, *columns = self.columns
+            takes, which, first, second = (column.tolist() for column in columns)
+            self._made = tuple(_all_made(templates, takes, which, which, first, second))
         return self._made
 
     def __len__(self) -> int:
-        columns = self.columns
-        return len(self._made) if columns is None else columns.which.size
+        return self.columns.which.size
 
     @overload
     def __getitem__(self, number: int) -> Instruction: ...
@@ -155,17 +153,24 @@ class FinishedColumns(ColumnInstructions):
     def __getitem__(self, number: slice) -> tuple[Instruction, ...]: ...
 
     def __getitem__(self, number: int | slice) -> Instruction | tuple[Instruction, ...]:
-        columns = self.columns
-        if columns is None or isinstance(number, slice):
+        if self._made is not None or isinstance(number, slice):
             return self._all()[number]
         self._asked += 1
-        if SHARE_ASKED_FOR * self._asked > columns.which.size:
+        if SHARE_ASKED_FOR * self._asked > self.columns.which.size:
             return self._all()[number]
-        return self._one(columns, number)
+        return self._one(self.columns, number)
 
     def some(self, numbers: Sequence[int]) -> list[Instruction]:
-        columns = self.columns
-        return [self._made[k] for k in numbers] if columns is None else [self._one(columns, k) for k in numbers]
+        made = self._made
+        if made is not None:
+            return [made[k] for k in numbers]
+        templates, takes, which, first, second = self.columns
+        chosen = np.array(numbers, np.int64)
+        return _all_made(templates, takes.tolist(), which, *(column[chosen].tolist() for column in (which, first, second)))
+
+    def like(self, columns: Columns) -> Sequence[Instruction]:
+        made = FinishedColumns(columns)
+        return made._all() if columns.which.size < SHORTEST_KEPT else made
 
     def _one(self, columns: Columns, number: int) -> Instruction:
         which = columns.which[number]
@@ -200,9 +205,15 @@ def _made(template: Instruction, takes: int, first: int, second: int, instructio
 
 
 def _all_made(
-    templates: Sequence[Instruction], takes: Sequence[int], which: Sequence[int], first: Sequence[int], second: Sequence[int]
-) -> list[Instruction]:
-    """All instructions; reads of one entry share their region."""
+    templates: Sequence[Instruction], takes: Sequence[int], template_of: Sequence[int] | np.ndarray, which: Sequence[int],
+    first: Sequence[int], second: Sequence[int],
+) -> list[Instruction]:  # fmt: skip
+    """Some of the instructions, or all; reads of one entry share their region.
+
+    Args:
+        template_of: by value, the number of its template.
+        which, first, second: the columns of those that are made.
+    """
     made: list[Instruction] = []
     append, regions = made.append, dict[tuple[tuple[int, ...], int], tuple[Region]]()
     for template, a, b in zip(which, first, second):
@@ -219,7 +230,7 @@ def _all_made(
         elif kind == NUMBER:
             append(_new_tuple(Instruction, (op, (), (_number(b),), type_, site)))
         else:
-            key = (made[a].type.shape, b)
+            key = (templates[template_of[a]].type.shape, b)
             region = regions.get(key)
             if region is None:
                 region = regions[key] = (entry_region(*key),)

@@ -60,7 +60,7 @@ def checkpoint_loops(tape: Tape, limit: float, make_callee: MakeCallee) -> Tape:
 
     Loops in the bodies of others are divided as well. Sums over iterations are then added up block by block.
     """
-    wanted = {n: found for n, i in enumerate(tape.instructions) if i.op is LOOP and (found := _planned(i, limit, make_callee))}
+    wanted = {n: found for n, i in tape.numbered(LOOP) if (found := _planned(i, limit, make_callee))}
     for op, inputs, params, *_ in tape.instructions:
         if op is GET and inputs[0] in wanted and params[0] >= _results(*tape.instructions[inputs[0]].params):
             del wanted[inputs[0]]  # its carries are read already: the tape is a derivative

@@ -74,7 +74,7 @@ def counted_loops(tape: Tape) -> Tape:
     """The tape with such loops; itself if there are none."""
     if LOOP not in tape.ops:
         return tape
-    plans = {n: p for n, i in enumerate(tape.instructions) if i.op is LOOP and (p := _plan(tape, i)) is not None}
+    plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(tape, i)) is not None}
     if not plans:
         return tape
     rewriter = Rewriter(tape)

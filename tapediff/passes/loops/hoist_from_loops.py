@@ -47,7 +47,7 @@ class Plan:
 
 
 def hoist_from_loops(tape: Tape) -> Tape:
-    plans = {n: p for n, i in enumerate(tape.instructions) if i.op is LOOP and (p := _plan(*i.params)) is not None}
+    plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(*i.params)) is not None}
     if not plans:
         return tape
     rewriter = Rewriter(tape)

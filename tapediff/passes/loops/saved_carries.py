@@ -11,12 +11,12 @@ from ...ops.control.calls import GET, LOOP, loop_items
 
 def save_carries(tape: Tape) -> Tape:
     """Before differentiation: every loop returns the carries of all its iterations, behind its other results."""
-    return _with_loops(tape, {n for n, i in enumerate(tape.instructions) if i.op is LOOP}, saves_carries=True)
+    return _with_loops(tape, {n for n, _ in tape.numbered(LOOP)}, saves_carries=True)
 
 
 def drop_saved_carries(tape: Tape) -> Tape:
     """After differentiation: loops whose carries nobody reads do not store them."""
-    unread = {n for n, i in enumerate(tape.instructions) if i.op is LOOP and i.params[1].saves_carries}
+    unread = {n for n, i in tape.numbered(LOOP) if i.params[1].saves_carries}
     for instruction in tape.instructions:
         if instruction.op is GET and instruction.inputs[0] in unread:
             callee, form = tape.instructions[instruction.inputs[0]].params

@@ -53,7 +53,7 @@ def split_carries(tape: Tape) -> Tape:
     """
     if LOOP not in tape.ops:
         return tape
-    plans = {n: plan for n, i in enumerate(tape.instructions) if i.op is LOOP and (plan := _plan(*i.params)) is not None}
+    plans = {n: plan for n, i in tape.numbered(LOOP) if (plan := _plan(*i.params)) is not None}
     if not plans:
         return tape
     made = Rewriter(tape)

@@ -22,7 +22,7 @@ MOST_NUMBERS = 8
 
 def split_constants(tape: Tape) -> Tape:
     """The tape with such loops; the tape itself where there are none."""
-    wanted = {n: made for n, i in enumerate(tape.instructions) if i.op is LOOP and (made := _split(*i.params)) is not None}
+    wanted = {n: made for n, i in tape.numbered(LOOP) if (made := _split(*i.params)) is not None}
     if not wanted:
         return tape
     rewriter = Rewriter(tape)

@@ -20,7 +20,7 @@ MOST_DIMENSIONS = 3
 
 
 def join_parts(tape: Tape) -> Tape:
-    if not any(i.op is ASSEMBLE for i in tape.instructions):
+    if ASSEMBLE not in tape.ops:
         return tape
     uses = np.bincount(np.array([k for i in tape.instructions for k in i.inputs] + list(tape.outputs), np.int64))
     found = {n: pair for n, i in enumerate(tape.instructions) if i.op is ADD and (pair := _parts(tape, i, uses)) is not None}

@@ -8,11 +8,23 @@ from collections.abc import Hashable
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, Params, Primitive, ValueType, numbers_of
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import (
+    CONSTANT,
+    INPUT,
+    INT64,
+    OWN,
+    Instruction,
+    Operand,
+    Params,
+    Primitive,
+    ValueType,
+    numbers_of,
+)
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
 from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ..column_rewriter import ColumnRewriter
+from ..columns import operands_in
 from ..simplify.array_entries import POSITION, SHIFT, own_entries, region_in, split
 from .grids import Block, grid_of, window_in
 from .tape_arrays import Ints, TapeArrays
@@ -20,8 +32,11 @@ from .tape_arrays import Ints, TapeArrays
 # Arrays that are put together of fewer parts are left as they are.
 MANY_PARTS = 8
 
+# So many instructions are copied one by one.
+FEW_MEMBERS = 16
 
-class ArrayBuilder(Rewriter):
+
+class ArrayBuilder(ColumnRewriter):
     """Rebuilds a tape; values are emitted when they are first needed.
 
     Attributes:
@@ -65,18 +80,33 @@ class ArrayBuilder(Rewriter):
         reads: list[int] = []
         while self.number[old] < 0 and 0 <= sequence.source[old] < len(tape.instructions):
             reads.append(old)
-            old = int(sequence.same[tape.instructions[old].inputs[0]])
+            old = int(sequence.same[self._read_of(old)])
         made = int(self.number[old])
         if made < 0:
             made = self.number[old] = self._made_now(old)
         for read in reversed(reads):
+            if self.columns is not None:
+                made = super().copy(read)
+                continue
             op, _, params, type_, site = tape.instructions[read]
             made = self.number[read] = self.emit(op, (made,), params, type_, site)
         return made
 
+    def _read_of(self, read: int) -> int:
+        """The array of which an old read reads."""
+        columns = self.columns
+        if columns is not None and columns.takes[columns.which[read]] != OWN:
+            return int(columns.first[read])
+        return self.old(read).inputs[0]
+
+    def old(self, number: int) -> Instruction:
+        """An old instruction; of a tape that is kept as arrays, perhaps without what its template does not tell."""
+        columns = self.columns
+        return self.tape.instructions[number] if columns is None else columns.templates[columns.which[number]]
+
     def _made_now(self, old: int) -> int:
         """A value that is the entry of a new array, or a constant."""
-        op, inputs, params, type_, site = self.tape.instructions[old]
+        op, inputs, params, type_, site = self.old(old)
         source = int(self.sequence.source[old])
         if source >= len(self.tape.instructions):
             outer, self.site = self.site, site
@@ -84,11 +114,10 @@ class ArrayBuilder(Rewriter):
             self.site = outer
             return made
         assert op is CONSTANT, "a value is used that nothing has made"
-        return self.emit(op, inputs, params, type_, site)
+        return super().copy(old) if self.columns is not None else self.emit(op, inputs, params, type_, site)
 
     def copy(self, old: int) -> int:
-        instruction = self.tape.instructions[old]
-        op, inputs, params, type_, site = instruction
+        op, inputs, params, type_, site = self.old(old)
         if op is INPUT or op is CONSTANT:
             return super().copy(old)
         is_joined = op is REPLACE or (op is ASSEMBLE and params[2])
@@ -99,7 +128,49 @@ class ArrayBuilder(Rewriter):
             made = self._joined_again(base, parts, params[0], type_)
             if made is not None:
                 return made
-        return self.emit(op, tuple([self.value(i) for i in inputs]), params, type_, site)
+        if self.columns is None:
+            return self.emit(op, tuple([self.value(i) for i in inputs]), params, type_, site)
+        for i in inputs or operands_in(self.columns, old):
+            self.value(i)
+        return super().copy(old)
+
+    def final_numbers(self) -> np.ndarray:
+        return super().final_numbers()[self.sequence.same]
+
+    def copy_members(self, start: int, stop: int) -> None:
+        """Copy a stretch of the sequence."""
+        sequence = self.sequence
+        # Arrays of many parts may be joined again.
+        parts = np.diff(sequence.first[start : stop + 1])
+        for place in (start + np.flatnonzero(parts > MANY_PARTS)).tolist():
+            self._copy_between(start, place)
+            old = int(sequence.members[place])
+            self.number[old] = self.copy(old)
+            start = place + 1
+        self._copy_between(start, stop)
+
+    def _copy_between(self, start: int, stop: int) -> None:
+        sequence, number = self.sequence, self.number
+        members = sequence.members[start:stop]
+        numbers = members.tolist()
+        if self.columns is None or members.size < FEW_MEMBERS:
+            for old in numbers:
+                number[old] = self.copy(old)
+            return
+        operands = sequence.same[sequence.operands[sequence.first[start] : sequence.first[stop]]]
+        members_of = np.repeat(np.arange(members.size), np.diff(sequence.first[start : stop + 1]))
+        # What is made when it is first needed, by the place where it is.
+        position = sequence.position[operands]
+        outside = np.flatnonzero((position < start) | (position >= stop))
+        different, first = np.unique(operands[outside], return_index=True)
+        missing = outside[np.sort(first[[number[old] < 0 for old in different.tolist()]])]
+        done = 0
+        for place, old in zip(members_of[missing].tolist(), operands[missing].tolist()):
+            if done < place:
+                self.copy_those(numbers[done:place])
+                done = place
+            self.value(old)
+        self.copy_those(numbers[done:])
 
     def settle(self, old: Ints, array: int) -> None:
         """Old values are the entries of a new array."""

@@ -19,7 +19,7 @@ FEWEST_PARTS = 4
 
 
 def growing_arrays(tape: Tape) -> Tape:
-    if len([i for i in tape.instructions if i.op is ASSEMBLE and len(i.inputs) > FEWEST_PARTS]) < 2:
+    if len([i for i in tape.all_of(ASSEMBLE) if len(i.inputs) > FEWEST_PARTS]) < 2:
         return tape
     rewriter = Rewriter(tape)
     # The last array whose last part is a value, by this value's number.

@@ -72,8 +72,7 @@ class Roller(ArrayBuilder):
 
     def straight(self, start: int, stop: int) -> None:
         """Copy a stretch of the sequence."""
-        for old in self.sequence.members[start:stop].tolist():
-            self.number[old] = self.copy(old)
+        self.copy_members(start, stop)
 
     def roll(self, found: Repetition) -> int:
         """Roll a repetition; gives the place behind it."""
@@ -114,7 +113,7 @@ class _Rolling:
         self.sequence = builder.sequence
         self.plan = plan
         numbers = self.sequence.members[found.start : found.start + found.period].tolist()
-        self.instructions: list[Instruction] = [builder.tape.instructions[n] for n in numbers]
+        self.instructions: list[Instruction] = some_of(builder.tape.instructions, numbers)
         self.fixed: dict[int, int] = {}
         self.arrays: dict[int, int] = {}
         self.loop: LoopBody | None = None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
+from ..columns import as_columns, first_two
 
 # Parts that are larger than this share of an array do not count: such an array is not read cell by cell.
 SMALLEST_SHARE = 4
@@ -20,19 +23,17 @@ def states(tape: Tape) -> list[int]:
     """
     if not {REPLACE, ASSEMBLE} & tape.ops:
         return []
-    instructions = tape.instructions
-    count = len(instructions)
-    sizes = [type_.size if op is INDEX or op is REPLACE or op is ASSEMBLE else 0 for op, _, _, type_, _ in instructions]
+    columns = as_columns(tape.instructions)
+    which, count = columns.which, columns.which.size
+    sizes = np.array([i.type.size if i.op in (INDEX, REPLACE, ASSEMBLE) else 0 for i in columns.templates], np.int64)[which]
+    is_read = np.array([i.op is INDEX for i in columns.templates], bool)[which]
+    sources, _ = first_two(columns)
     # What a part of a part is a part of.
-    whole = list(range(count))
-    reads, entries = [0] * count, [0] * count
-    for number, instruction in enumerate(instructions):
-        if instruction.op is not INDEX:
-            continue
-        source, size = whole[instruction.inputs[0]], sizes[number]
-        if SMALLEST_SHARE * size <= sizes[source]:
-            reads[source] += 1
-            entries[source] += size
-        if size > 1:
-            whole[number] = source
-    return [k for k in range(count) if reads[k] >= MANY_READS and 2 * entries[k] >= sizes[k] and instructions[k].op is not INDEX]
+    whole = np.arange(count)
+    for number in np.flatnonzero(is_read & (sizes > 1)).tolist():
+        whole[number] = whole[sources[number]]
+    read, sources = sizes[is_read], whole[sources[is_read]]
+    are_parts = SMALLEST_SHARE * read <= sizes[sources]
+    reads = np.bincount(sources[are_parts], minlength=count)
+    entries = np.bincount(sources[are_parts], read[are_parts], count)
+    return np.flatnonzero((reads >= MANY_READS) & (2 * entries >= sizes) & ~is_read).tolist()

@@ -7,8 +7,7 @@ outside of all bodies do not belong to it: these are operands, wherever they hap
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from itertools import chain
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -19,20 +18,15 @@ from ...ir.instruction import (
     ENTRY,
     GUARD,
     INPUT,
-    NUMBER,
-    OWN,
     TUPLE,
-    TWO,
     AnyType,
-    Columns,
-    Instruction,
     Params,
     Primitive,
-    columns_of,
 )
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX, Region
 from ...ops.control.calls import TupleOp
+from ..columns import as_columns, operands_of
 
 # A body is repeated at least so often. Instructions that are repeated less often are in no body.
 FEWEST_ITERATIONS = 8
@@ -76,7 +70,7 @@ class TapeArrays:
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
-        self.columns = columns_of(tape.instructions) or _as_columns(tape.instructions)
+        self.columns = as_columns(tape.instructions)
         count = self.columns.which.size
         self._inputs()
         self.boxes: list[np.ndarray] = []
@@ -213,19 +207,8 @@ class TapeArrays:
 
     def _inputs(self) -> None:
         """The operands of all values: `operands`, those of one value behind those of the one before; `counts`, how many each has."""
-        templates, takes, which, first, second = self.columns
-        given = [template.inputs for template in templates]
-        taken = np.fromiter(map(len, given), np.int64, len(given)) if given else np.zeros(0, np.int64)
-        taken = np.where((takes == OWN) | (takes == NUMBER), taken, np.where(takes == TWO, 2, 1))[which]
-        kind, begins = takes[which], np.cumsum(taken) - taken
-        operands = np.empty(int(taken.sum()), np.int64)
-        is_made, is_own = (kind != OWN) & (kind != NUMBER), (kind == OWN) & (taken > 0)
-        operands[begins[is_made]] = first[is_made]
-        operands[begins[kind == TWO] + 1] = second[kind == TWO]
-        own = np.flatnonzero(is_own)
-        places = np.repeat(begins[own] - (np.cumsum(taken[own]) - taken[own]), taken[own]) + np.arange(int(taken[own].sum()))
-        operands[places] = np.fromiter(chain.from_iterable(given[k] for k in which[own].tolist()), np.int64, places.size)
-        self.first_input = np.full(which.size, -1, np.int64)
+        operands, begins, taken = operands_of(self.columns)
+        self.first_input = np.full(taken.size, -1, np.int64)
         self.first_input[taken > 0] = operands[begins[taken > 0]]
         self._operands, self._begins, self._taken = operands, begins, taken
 
@@ -248,12 +231,6 @@ class TapeArrays:
         # Where a read of a part will stand is not settled.
         self.last_use[self.source[leaves]] = len(members)
         self.last_use[list(self.tape.outputs)] = len(members)
-
-
-def _as_columns(instructions: Sequence[Instruction]) -> Columns:
-    """Instructions that are not kept as columns, each as its own template."""
-    none = np.full(len(instructions), -1, np.int32)
-    return Columns(list(instructions), np.full(none.size, OWN, np.int8), np.arange(none.size, dtype=np.int32), none, none)
 
 
 def _is_single(op: Primitive, params: Params, type_: AnyType) -> bool:

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import NamedTuple
 
-from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Params, Primitive
+import numpy as np
+
+from ...ir.instruction import (
+    CONSTANT,
+    ENTRY,
+    FLOAT_SCALAR,
+    GUARD,
+    INPUT,
+    NUMBER,
+    ORDINAL,
+    OWN,
+    AnyType,
+    Columns,
+    Instruction,
+    Params,
+    Primitive,
+    columns_of,
+)
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
+from ...ops.arrays.indexing import INDEX, Region
 from ...ops.control.calls import TupleOp
+from ..columns import first_two, own_with_operands, with_only
 
 # Comparing larger constants by content costs more than a second copy.
 LARGEST_COMPARED = 4096
@@ -17,6 +37,12 @@ _new_tuple = tuple.__new__
 
 
 def common_subexpressions(tape: Tape) -> Tape:
+    columns = columns_of(tape.instructions)
+    keys = None if columns is None else _keys_of(tape, columns)
+    return _one_by_one(tape) if keys is None else _of_columns(tape, keys)
+
+
+def _one_by_one(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
     known: dict[Hashable, int] = {}
     numbers, made, count = rewriter.number, rewriter.instructions, 0
@@ -47,3 +73,127 @@ def _key(op: Primitive, operands: tuple[int, ...], params: Params) -> Hashable:
         array = params[0]
         return (array.shape, array.dtype.char, array.tobytes() if array.size <= LARGEST_COMPARED else id(array))
     return (op, operands, params)
+
+
+class _Keys(NamedTuple):
+    """Of a tape that is kept as arrays: numbers that are equal for instructions that are alike, `fixed + scale * a + b`, where a and b
+    are each one more than an operand, or 0.
+
+    Attributes:
+        fixed: by instruction, what does not depend on operands.
+        first, second: by instruction, the operands; one behind all values where there is none.
+        scale: more than the largest b.
+        many: by instruction with more operands, these.
+    """
+
+    fixed: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    scale: int
+    many: dict[int, tuple[int, ...]]
+
+
+# How many keys there may be.
+MOST_KEYS = 1 << 62
+
+
+# What is alike only as its operands turned out to be is found in so many rounds; beyond, instruction by instruction.
+MOST_ROUNDS = 8
+
+
+def _of_columns(tape: Tape, keys: _Keys) -> Tape:
+    """The tape without making its instructions."""
+    earlier = _in_rounds(keys)
+    if earlier is None:
+        earlier = _in_order(keys)
+    kept = earlier == np.arange(earlier.size)
+    return tape if kept.all() else with_only(tape, kept, (np.cumsum(kept) - 1)[earlier])
+
+
+def _in_rounds(keys: _Keys) -> np.ndarray | None:
+    """By instruction, the first one that is like it; None where that takes more rounds."""
+    fixed, first, second, scale, many = keys
+    size = fixed.size
+    if many:
+        return None
+    place = np.arange(1, size + 2)
+    place[size] = 0
+    for _ in range(MOST_ROUNDS):
+        found = fixed + scale * place[first] + place[second]
+        order = np.argsort(found, kind="stable")
+        ordered = found[order]
+        begins = np.ones(size, bool)
+        begins[1:] = ordered[1:] != ordered[:-1]
+        earlier = np.empty(size, np.int64)
+        earlier[order] = order[begins][np.cumsum(begins) - 1]
+        if np.array_equal(earlier + 1, place[:size]):
+            return earlier
+        place[:size] = earlier + 1
+    return None
+
+
+def _in_order(keys: _Keys) -> np.ndarray:
+    """The same, one instruction after the other."""
+    fixed, first, second, scale, many = keys
+    # One more than the value that each is known by, and 0 for no operand.
+    places = [*range(1, fixed.size + 1), 0]
+    known: dict[Hashable, int] = {}
+    alike = known.setdefault
+    for number, key, i, j in zip(range(fixed.size), fixed.tolist(), first.tolist(), second.tolist()):
+        if many and number in many:
+            places[number] = alike((key, *[places[k] for k in many[number]]), number + 1)
+        else:
+            places[number] = alike(key + scale * places[i] + places[j], number + 1)
+    return np.array(places[:-1], np.int64) - 1
+
+
+def _keys_of(tape: Tape, columns: Columns) -> _Keys | None:
+    """None where there would be too many different ones."""
+    templates, takes, which, _, second = columns
+    size, kinds = which.size, takes[which]
+    classes: dict[Hashable, int] = {}
+    # By template: what it is, and which constant or entry of an array.
+    class_of, extra_of = np.empty(len(templates), np.int64), np.zeros(len(templates), np.int64)
+    for k, (template, kind) in enumerate(zip(templates, takes.tolist())):
+        what, extra_of[k] = _what(template, kind, columns)
+        class_of[k] = classes.setdefault(what or ("only", k), len(classes))
+    extra = np.where((kinds == NUMBER) | (kinds == ENTRY) | (kinds == ORDINAL), second, extra_of[which])
+    is_number = class_of[which] == classes.get(_FLOAT, -1)
+    extra[is_number] = np.unique(extra[is_number], return_inverse=True)[1]
+    i, j = first_two(columns)
+    own = ((number, templates[which[number]].inputs) for number in own_with_operands(columns))
+    many = {number: operands for number, operands in own if len(operands) > 2}
+    i[list(many)] = j[list(many)] = -1
+    scale = max(size, int(extra.max(initial=0))) + 1
+    if len(classes) * (size + 1) * scale >= MOST_KEYS:
+        return None
+    return _Keys(class_of[which] * ((size + 1) * scale) + extra, np.where(i < 0, size, i), np.where(j < 0, size, j), scale, many)
+
+
+_FLOAT, _ENTRY = ("float",), ("entry",)
+
+
+def _what(template: Instruction, takes: int, columns: Columns) -> tuple[Hashable, int]:
+    """What is equal for templates that are alike but for operands; None for one that nothing is like."""
+    op, operands, params, type_, _ = template
+    if takes == NUMBER or takes == ENTRY:
+        return (_FLOAT if takes == NUMBER else _ENTRY), 0
+    if op is CONSTANT and type_ == FLOAT_SCALAR:
+        return _FLOAT, int(params[0].view(np.int64))
+    if op is INDEX and takes == OWN:
+        position = _entry(params[0], columns.templates[columns.which[operands[0]]].type)
+        if position >= 0:
+            return _ENTRY, position
+    return _key(op, (), params) if op is not GUARD or takes == OWN else (op, params), 0
+
+
+def _entry(region: Region, type_: AnyType) -> int:
+    """The flat position of the one entry that a region is; -1 for others."""
+    starts, steps, counts, shape = region
+    ones = (1,) * len(starts)
+    if shape or steps != ones or counts != ones:
+        return -1
+    position = 0
+    for start, extent in zip(starts, type_.shape):
+        position = position * extent + start
+    return position

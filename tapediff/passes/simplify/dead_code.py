@@ -6,26 +6,37 @@ A call that may take another path is a guard, too: what its results look like is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
 
-from ...ir.instruction import GUARD, INPUT, NUMBER, OWN, TWO, Columns, Instruction, columns_of
+from ...ir.instruction import GUARD, INPUT, Columns, Instruction, columns_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL
+from ..columns import on_numbers, operands_of, own_with_operands, with_only
+
+# All is supposed to be needed at first; then only what that reads, so many times. Beyond, instruction by instruction.
+MOST_ROUNDS = 6
 
 
 def dead_code(tape: Tape) -> Tape:
     columns = columns_of(tape.instructions)
-    if columns is not None and _all_used(columns, tape.outputs):
-        return tape
-    needed = _needed(tape) if columns is None else _needed_of(columns, tape.outputs)
+    if columns is not None:
+        return _of_columns(tape, columns)
+    needed = _needed(tape)
     if all(needed):
         return tape
     rewriter = Rewriter(tape)
     rewriter.copy_all(needed)
     return rewriter.finish()
+
+
+def _of_columns(tape: Tape, columns: Columns) -> Tape:
+    """The same, without making the instructions."""
+    needed = _in_rounds(columns, tape.outputs)
+    if needed is None:
+        needed = _needed_of(columns, tape.outputs)
+    return tape if needed.all() else with_only(tape, needed, np.cumsum(needed) - 1)
 
 
 def _needed(tape: Tape) -> list[bool]:
@@ -42,41 +53,45 @@ def _needed(tape: Tape) -> list[bool]:
     return needed
 
 
-def _needed_of(columns: Columns, outputs: Sequence[int]) -> list[bool]:
+def _in_rounds(columns: Columns, outputs: Sequence[int]) -> np.ndarray | None:
+    """The same, where what only reads of each other is no longer than the rounds; None elsewhere."""
+    of, _, counts = operands_of(columns)
+    always = np.array([_is_always_needed(i) for i in columns.templates], bool)[columns.which]
+    always[list(outputs)] = True
+    needed = np.ones(always.size, bool)
+    for _ in range(MOST_ROUNDS):
+        again = always.copy()
+        again[of[np.repeat(needed, counts)]] = True
+        if np.array_equal(again, needed):
+            return needed
+        needed = again
+    return None
+
+
+def _needed_of(columns: Columns, outputs: Sequence[int]) -> np.ndarray:
     """The same, without making the instructions."""
-    templates, takes, which, first, second = columns
-    always = [_is_always_needed(i) for i in templates]
-    kinds, firsts, seconds = takes.tolist(), first.tolist(), second.tolist()
-    needed = [False] * which.size
+    templates, _, which, *_ = columns
+    count = which.size
+    first, second = on_numbers(columns)
+    own = own_with_operands(columns)
+    # Behind all values are one for operands that are not there, and lists of operands.
+    first[first < 0], second[second < 0] = count, count
+    first[own] = count + 1 + np.arange(len(own))
+    operands = [templates[k].inputs for k in which[own].tolist()]
+    always = np.fromiter(map(_is_always_needed, templates), np.uint8, len(templates))
+    needed = bytearray(always[which].tobytes() + b"\0")
     for output in outputs:
-        needed[output] = True
-    for number, template in zip(range(which.size - 1, -1, -1), reversed(which.tolist())):
-        if not (needed[number] or always[template]):
-            continue
-        needed[number] = True
-        kind = kinds[template]
-        if kind == OWN:
-            for i in templates[template].inputs:
-                needed[i] = True
-        elif kind != NUMBER:
-            needed[firsts[number]] = True
-            if kind == TWO:
-                needed[seconds[number]] = True
-    return needed
+        needed[output] = 1
+    for number, i, j in zip(range(count - 1, -1, -1), first[::-1].tolist(), second[::-1].tolist()):
+        if needed[number]:
+            if i <= count:
+                needed[i] = needed[j] = 1
+            else:
+                for k in operands[i - count - 1]:
+                    needed[k] = 1
+    return np.frombuffer(needed, bool, count)
 
 
 def _is_always_needed(instruction: Instruction) -> bool:
     op, _, params, *_ = instruction
     return op is GUARD or op is INPUT or (op is CALL and params[0].may_branch)
-
-
-def _all_used(columns: Columns, outputs: Sequence[int]) -> bool:
-    """Whether every value is an output, or the operand of a later one: then all are needed."""
-    templates, takes, which, first, second = columns
-    used = np.array([i.op is GUARD or i.op is INPUT for i in templates], bool)[which]
-    kinds = takes[which]
-    used[first[(kinds != OWN) & (kinds != NUMBER)]] = True
-    used[second[kinds == TWO]] = True
-    used[list(chain.from_iterable(i.inputs for i in templates))] = True
-    used[list(outputs)] = True
-    return bool(used.all())

@@ -19,7 +19,7 @@ IDENTITY, DIAGONAL, OTHER = range(3)
 
 
 def diagonal_products(tape: Tape) -> Tape:
-    if not any(i.op is MATMUL for i in tape.instructions):
+    if MATMUL not in tape.ops:
         return tape
     kinds = _kinds(tape)
     rewriter = Rewriter(tape)

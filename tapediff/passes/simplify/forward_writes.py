@@ -8,16 +8,18 @@ together from these values. A loop that fills n entries so costs n, not n copies
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, INT64, Instruction, ValueType
+from ...ir.instruction import CONSTANT, INT64, Columns, Instruction, ValueType, columns_of, some_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, Region, Regions
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
+from ..column_rewriter import ColumnRewriter
+from ..columns import as_columns, first_two, operands_of
 from .array_entries import (
     MOST_STRETCHES,
     POSITION,
@@ -32,7 +34,8 @@ from .array_entries import (
 )  # fmt: skip
 
 RESHAPED = (RESHAPE, TRANSPOSE)
-FORWARDED = frozenset((INDEX, REPLACE, ASSEMBLE, *RESHAPED))
+WRITTEN = frozenset((REPLACE, ASSEMBLE))
+FORWARDED = frozenset((INDEX, *WRITTEN, *RESHAPED))
 
 
 # Smaller parts of arrays are made of their entries.
@@ -43,19 +46,17 @@ def forward_writes(tape: Tape, kept: Collection[int] = ()) -> Tape:
     """The tape without versions of arrays that are only read in parts; `kept` are versions that are made all the same, and read from."""
     if not {REPLACE, ASSEMBLE} & tape.ops:
         return tape
-    forwarder = _Forwarder(tape, _read_in_shifts(tape).union(kept))
-    for number, instruction in enumerate(tape.instructions):
-        forwarder.add(number, instruction)
-    return forwarder.finish()
+    forwarder = _Forwarder if columns_of(tape.instructions) is None else _ColumnForwarder
+    return forwarder(tape, _read_in_shifts(tape).union(kept)).run()
 
 
 def _read_in_shifts(tape: Tape) -> set[int]:
     """The versions of arrays of which a large box was written, and several large parts are read that lie across it, such as the
     neighbours in a stencil: an array for each of them would be several times the work of one for all."""
     across: dict[int, set[Hashable]] = {}
-    for op, inputs, params, type_, _ in tape.instructions:
-        if op is not INDEX or type_.size < SMALLEST_SHIFTED:
-            continue
+    if REPLACE not in tape.ops:
+        return set()
+    for _, inputs, params, type_, _ in _large_reads(tape):
         version = tape.instructions[inputs[0]]
         if version.op is not REPLACE or len(version.params[0]) > 1 or 4 * type_.size < version.type.size:
             continue
@@ -63,6 +64,14 @@ def _read_in_shifts(tape: Tape) -> set[int]:
         if 2 * math.prod(written.counts) >= version.type.size and _lies_across(params[0], written):
             across.setdefault(inputs[0], set()).add(params[0][:3])
     return {version for version, regions in across.items() if len(regions) > 1}
+
+
+def _large_reads(tape: Tape) -> list[Instruction]:
+    columns = columns_of(tape.instructions)
+    if columns is None:
+        return [i for i in tape.instructions if i.op is INDEX and i.type.size >= SMALLEST_SHIFTED]
+    are_large = np.array([i.op is INDEX and i.type.size >= SMALLEST_SHIFTED for i in columns.templates], bool)
+    return some_of(tape.instructions, np.flatnonzero(are_large[columns.which]).tolist())
 
 
 def _lies_across(read: Region, written: Region) -> bool:
@@ -107,7 +116,8 @@ class _Forwarder(Rewriter):
 
     def __init__(self, tape: Tape, kept: Collection[int]) -> None:
         super().__init__(tape)
-        self.old = tuple(tape.instructions)
+        # By number; where the tape is kept as arrays, only op, type and, of what has another form, parameters.
+        self.old: Mapping[int, Instruction] | Sequence[Instruction] = self._instructions()
         self.kept = frozenset(kept)
         self.versions: dict[int, _Entries] = {}
         self.shapes = _Shapes(self.instructions)
@@ -117,14 +127,22 @@ class _Forwarder(Rewriter):
         self.parts: dict[int, set[tuple[object, ...]]] = {}
         for wanted in (*tape.outputs, *kept):
             self.needed[wanted] = True
-        needed = self.needed
-        for number in range(len(self.old) - 1, -1, -1):
+
+    def _instructions(self) -> Mapping[int, Instruction] | Sequence[Instruction]:
+        return tuple(self.tape.instructions)
+
+    def run(self) -> Tape:
+        instructions, needed = self.tape.instructions, self.needed
+        for number in range(len(instructions) - 1, -1, -1):
             instruction = self.old[number]
             if instruction[0] in FORWARDED:
                 self._plan(number, instruction)
             else:
                 for i in instruction[1]:
                     needed[i] = True
+        for number, instruction in enumerate(instructions):
+            self.add(number, instruction)
+        return self.finish()
 
     def _plan(self, number: int, instruction: Instruction) -> None:
         op = instruction.op
@@ -209,9 +227,15 @@ class _Forwarder(Rewriter):
         if self.last_reader[number] < 0:
             return
         written = np.full(shape, -1, np.int64)
+        numbers, versions, entries = self.number, self.versions, 0
         for i, region in zip(instruction.inputs, regions):
-            written[region.slices] = self._entries_of(i).written.reshape(region.counts)
-        if (written < 0).any():
+            if not region[3] and i not in versions:
+                written[region[0]] = numbers[i] << SHIFT
+                entries += 1
+            else:
+                written[region.slices] = self._entries_of(i).written.reshape(region.counts)
+        # Parts do not overlap, so that as many single entries are the whole of an array.
+        if entries < written.size and (written < 0).any():
             zeros = self.constant(np.zeros(shape, instruction.type.dtype), instruction.type)
             written = np.where(written < 0, own_entries(zeros, shape), written)
         self.versions[number] = _Entries(written, None, self.number[number] if self.needed[number] else None)
@@ -380,6 +404,52 @@ class _Forwarder(Rewriter):
     def _is_zero(self, number: int) -> bool:
         op, _, params, *_ = self.instructions[number]
         return op is CONSTANT and not np.any(np.frombuffer(params[0].tobytes(), np.uint8))
+
+
+class _ColumnForwarder(_Forwarder, ColumnRewriter):
+    """The same for a tape that is kept as arrays: only what is written, and reads of such values, is looked at one by one."""
+
+    def _instructions(self) -> Mapping[int, Instruction] | Sequence[Instruction]:
+        return _Templates(as_columns(self.tape.instructions))
+
+    def run(self) -> Tape:
+        columns, count = as_columns(self.tape.instructions), len(self.tape.instructions)
+        first, _ = first_two(columns)
+        is_forwarded, is_made = (np.array([i.op in ops for i in columns.templates], bool)[columns.which] for ops in (FORWARDED, WRITTEN))
+        of, _, counts = operands_of(columns)
+        # Readers of a value come behind it, so that the order does not matter.
+        needed = np.array(self.needed, bool)
+        needed[of[np.repeat(~is_forwarded, counts)]] = True
+        self.needed = needed.tolist()
+        # What reads values that are no versions is as before.
+        numbers = np.flatnonzero(is_made | (is_forwarded & is_forwarded[first])).tolist()
+        instructions = some_of(self.tape.instructions, numbers)
+        for number, instruction in zip(reversed(numbers), reversed(instructions)):
+            self._plan(number, instruction)
+        begin = 0
+        for number, instruction in zip(numbers, instructions):
+            if begin < number:
+                self.copy_stretch(begin, number)
+            self.add(number, instruction)
+            begin = number + 1
+        self.copy_stretch(begin, count)
+        return self.finish()
+
+
+class _Templates(Mapping[int, Instruction]):
+    """What the instructions of a tape that is kept as arrays are made of."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.templates, self.which = columns.templates, columns.which.tolist()
+
+    def __getitem__(self, number: int) -> Instruction:
+        return self.templates[self.which[number]]
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.which)))
 
 
 def _box(entries: np.ndarray, region: Region) -> np.ndarray:

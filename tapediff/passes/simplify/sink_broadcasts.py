@@ -18,7 +18,7 @@ from .axis_groups import axis_groups
 
 
 def sink_broadcasts(tape: Tape) -> Tape:
-    if not any(i.op is BROADCAST or i.op is RESHAPE for i in tape.instructions):
+    if tape.ops.isdisjoint((BROADCAST, RESHAPE)):
         return tape
     rewriter = Rewriter(tape)
     for number, instruction in enumerate(tape.instructions):

@@ -8,7 +8,11 @@ its operands than their squares: hypot(hypot(x, y), z) is smooth where x and y a
 
 from __future__ import annotations
 
-from ...ir.instruction import Instruction, Operand
+from collections.abc import Iterable
+
+import numpy as np
+
+from ...ir.instruction import CONSTANT, INPUT, Columns, Instruction, Operand, columns_of, some_of
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import RegionCotangent, assemble
 from ...ops.arrays.shape import broadcast
@@ -26,6 +30,7 @@ from ...ops.elementwise.arithmetic import (
 from ...ops.elementwise.comparison import EQUAL, SELECT
 from ...ops.elementwise.elementary import HYPOT
 from ...ops.matrices.products import MATMUL
+from ..columns import first_two
 
 # Of operations whose square is made of those of their operands: from the cotangent of the one to that of the other.
 SQUARES_OF_SQUARES: dict[object, tuple[Rule, ...]] = {
@@ -34,6 +39,11 @@ SQUARES_OF_SQUARES: dict[object, tuple[Rule, ...]] = {
     HYPOT: (lambda w, z, x, y: w, lambda w, z, x, y: w),
     MULTIPLY: (lambda w, z, x, y: w * SQUARE(y), lambda w, z, x, y: w * SQUARE(x)),
 }
+
+# Powers of their first operand, where the exponent is even, or both operands are one.
+_EVEN = (MULTIPLY, MATMUL, SQUARE, INTEGER_POWER)
+
+_OTHER, _SQUARED, _PRODUCT, _PASSED = range(4)
 
 
 class Squares:
@@ -48,11 +58,46 @@ class Squares:
         self.tape = tape
         self.pending: dict[int, list[tuple[Operand, int]]] = {}
         self.leads: dict[int, int] = {}
+        columns = columns_of(tape.instructions)
+        if columns is not None:
+            self._look_through_columns(columns)
+            return
         for number, instruction in enumerate(tape.instructions):
             if instruction.op.squared is not None:
                 self.leads[number] = -1
             elif self.leads:
                 self._look_through(number, instruction)
+
+    def _look_through_columns(self, columns: Columns) -> None:
+        """The same, without making the instructions."""
+        ops = [i.op for i in columns.templates]
+        roles = np.array([_SQUARED if op.squared is not None else _PRODUCT if op is MULTIPLY else
+                          _PASSED if op is NEGATIVE or op is DIVIDE or op.moves else _OTHER for op in ops], np.int8)  # fmt: skip
+        first, second = first_two(columns)
+        roles = roles[columns.which]
+        is_given = np.array([op is INPUT or op is CONSTANT for op in ops], bool)[columns.which]
+        looks = (roles == _PASSED) & ~is_given[first] | (roles == _PRODUCT) & (first != second) & ~(is_given[first] & is_given[second])
+        numbers, leads = np.flatnonzero(looks | (roles == _SQUARED)), self.leads
+        for number, role, i, j in zip(*(each.tolist() for each in (numbers, roles[numbers], first[numbers], second[numbers]))):
+            if role == _SQUARED:
+                leads[number] = -1
+            elif i in leads:
+                leads[number] = 0
+            elif role == _PRODUCT and j in leads:
+                leads[number] = 1
+
+    def candidates(self) -> Iterable[tuple[int, Instruction]]:
+        """Instructions that may read such squares, with their numbers."""
+        columns = columns_of(self.tape.instructions)
+        if columns is None:
+            return enumerate(self.tape.instructions)
+        first, _ = first_two(columns)
+        is_hypot = np.array([i.op is HYPOT for i in columns.templates], bool)[columns.which]
+        is_lead = np.zeros(first.size + 1, bool)
+        is_lead[list(self.leads)] = True
+        is_even = np.array([i.op in _EVEN for i in columns.templates], bool)[columns.which]
+        numbers = np.flatnonzero(is_hypot | (is_even & is_lead[first])).tolist()
+        return zip(numbers, some_of(self.tape.instructions, numbers))
 
     def _look_through(self, number: int, instruction: Instruction) -> None:
         op, inputs, *_ = instruction

@@ -13,8 +13,7 @@ from ...ops.elementwise.elementary import EXP, LOG, LOG1P, LOGADDEXP, SOFTPLUS
 
 
 def stable_softplus(tape: Tape) -> Tape:
-    candidates = [n for n, (op, *_) in enumerate(tape.instructions) if op is LOG or op is LOG1P or op is LOGADDEXP]
-    matches = {n: found for n in candidates if (found := _exponent(tape, tape.instructions[n])) is not None}
+    matches = {n: found for n, i in tape.numbered(LOG, LOG1P, LOGADDEXP) if (found := _exponent(tape, i)) is not None}
     if not matches:
         return tape
     rewriter = Rewriter(tape)

@@ -21,7 +21,7 @@ VECTOR = 8
 
 
 def sum_before_reshape(tape: Tape) -> Tape:
-    if not any(i.op is SUM for i in tape.instructions):
+    if SUM not in tape.ops:
         return tape
     rewriter = Rewriter(tape)
     for number, instruction in enumerate(tape.instructions):

@@ -36,7 +36,7 @@ def is_long(tape: Tape) -> bool:
 def _has_short_loops(rolled: Tape, tape: Tape) -> bool:
     """Whether a tape has loops, without which it is not much longer."""
     is_little_shorter = is_long(rolled) and tape.save_limit is None and len(tape.instructions) < MOST_ROLLED * len(rolled.instructions)
-    return is_little_shorter and any(i.op is LOOP for i in rolled.instructions)
+    return is_little_shorter and LOOP in rolled.ops
 
 
 def _is_of_numbers(tape: Tape) -> bool:

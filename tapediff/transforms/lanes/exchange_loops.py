@@ -49,7 +49,7 @@ def exchange_loops(tape: Tape, loop_callee: LoopCallee) -> Tape:
     Cost: linear in the number of instructions, of the tape and of the bodies of such loops.
     """
     tape = _carries_apart(tape, loop_callee)
-    wanted = {n: body for n, i in enumerate(tape.instructions) if i.op is LOOP and (body := _body(i)) is not None}
+    wanted = {n: body for n, i in tape.numbered(LOOP) if (body := _body(i)) is not None}
     if not wanted:
         return tape
     made = Rewriter(tape)
@@ -133,7 +133,7 @@ def _may_exchange(body: Tape, count: int) -> bool:
 
 def _carries_apart(tape: Tape, loop_callee: LoopCallee) -> Tape:
     """The tape with two loops in place of one around loops which do not depend on its carries: all that does not, and the rest."""
-    halves = {n: made for n, i in enumerate(tape.instructions) if i.op is LOOP and (made := _halves(i, loop_callee)) is not None}
+    halves = {n: made for n, i in tape.numbered(LOOP) if (made := _halves(i, loop_callee)) is not None}
     if not halves:
         return tape
     made = Rewriter(tape)

@@ -47,7 +47,7 @@ def wavefronts(tape: Tape, loop_callee: LoopCallee) -> Tape:
 
     Cost: linear in the number of instructions, of the tape and of the bodies of its loops.
     """
-    found = {n: made for n, i in enumerate(tape.instructions) if i.op is LOOP and (made := _replacement(i, loop_callee)) is not None}
+    found = {n: made for n, i in tape.numbered(LOOP) if (made := _replacement(i, loop_callee)) is not None}
     if not found:
         return tape
     made = Rewriter(tape)

@@ -7,16 +7,19 @@ it is what sums of it alone are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ....ir.instruction import INPUT, Instruction
+import numpy as np
+
+from ....ir.instruction import INPUT, Instruction, columns_of
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import INDEX
 from ....ops.arrays.regions import Region, cover
-from ....ops.declaration.op import Elementwise, Op
+from ....ops.declaration.op import Elementwise, Op, Rule, declared_op
 from ....ops.elementwise.comparison import SELECT
 from ....passes.activity import active_values
+from ....passes.columns import as_columns, first_two
 from ....transforms.reverse import multiplies_by_finite
 from .kink_squares import KinkSquare
 
@@ -43,13 +46,40 @@ class Chosen(NamedTuple):
 
 def adjoint_modes(tape: Tape, sources: set[int], squares: Mapping[int, KinkSquare | None]) -> bytearray:
     """By instruction: what its adjoint does."""
-    instructions = tape.instructions
-    used = {instruction[0] for instruction in instructions}
-    # Entries of the inputs are parts of what needs no cotangent but their own.
-    reads_parts = INDEX in used and any(i[0] is INDEX and instructions[i[1][0]][0] is not INPUT for i in instructions)
-    if not reads_parts and not any(isinstance(op, Op) and op.masks and op is not INDEX for op in used):
-        return bytearray(len(instructions))
+    if not any(isinstance(op, Op) and op.masks and op is not INDEX for op in tape.ops) and not _reads_parts(tape):
+        return bytearray(len(tape.instructions))
     return _Modes(tape, sources, squares).found()
+
+
+def _reads_parts(tape: Tape) -> bool:
+    """Whether entries are read of anything but inputs, which need no cotangent but their own."""
+    if INDEX not in tape.ops:
+        return False
+    columns = columns_of(tape.instructions)
+    if columns is None:
+        instructions = tape.instructions
+        return any(i[0] is INDEX and instructions[i[1][0]][0] is not INPUT for i in instructions)
+    is_index, is_input = (np.array([i.op is op for i in columns.templates], bool)[columns.which] for op in (INDEX, INPUT))
+    return not bool(is_input[first_two(columns)[0][is_index]].all())
+
+
+# Looked at one by one. Else bits say which of the first two operands get a cotangent; 4, that there may be others. 0: there is none.
+_SINGLY = 8
+
+
+def _way(template: Instruction) -> int:
+    """How a cotangent is handed on by instructions that are alike."""
+    op = template.op
+    if op is INPUT or not isinstance(op, Op):
+        return 0
+    if op.masks or callable(op.vjp):
+        return _SINGLY
+    return sum(1 << k for k, rule in enumerate(op.vjp[:2]) if rule is not None) | (4 if len(op.vjp) > 2 else 0)
+
+
+def _rules(template: Instruction) -> Sequence[Rule]:
+    vjp = declared_op(template).vjp
+    return () if callable(vjp) else vjp
 
 
 class _Modes:
@@ -69,22 +99,34 @@ class _Modes:
         self.parts: dict[int, list[Region]] = {}
         self.modes = bytearray(len(tape.instructions))
         self.masks = len(tape.instructions)
+        # By value, whether it is in one of the tables.
+        self.is_noted = bytearray(len(tape.instructions))
+        for number in squares:
+            self.is_noted[number] = 1
 
     def found(self) -> bytearray:
-        active, quality, others = self.active, self.quality, (self.chosen, self.parts, self.squares)
-        instructions = self.tape.instructions
-        for number in range(len(instructions) - 1, -1, -1):
-            instruction = instructions[number]
-            op, inputs, *_ = instruction
-            if not active[number] or op is INPUT or not isinstance(op, Op):
+        # One more for operands that are not there.
+        active, quality, is_noted = [*self.active, False], self.quality, self.is_noted
+        columns = as_columns(self.tape.instructions)
+        templates, which = columns.templates, columns.which.tolist()
+        first, second = (each.tolist() for each in first_two(columns))
+        ways = [_way(template) for template in templates]
+        for number in range(len(which) - 1, -1, -1):
+            way = ways[which[number]]
+            if not way or not active[number]:
                 continue
-            if quality[number] != NONZERO or op.masks or callable(op.vjp) or any(number in each for each in others):
-                self._visit(number, instruction)
+            if way == _SINGLY or quality[number] != NONZERO or is_noted[number]:
+                self._visit(number, self.tape.instructions[number])
                 continue
             # Most are used by what discards nothing, and neither do they.
-            for i, rule in zip(inputs, op.vjp):
-                if rule is not None and active[i]:
-                    quality[i] = NONZERO
+            if way & 1 and active[first[number]]:
+                quality[first[number]] = NONZERO
+            if way & 2 and active[second[number]]:
+                quality[second[number]] = NONZERO
+            if way & 4:
+                for i, rule in zip(templates[which[number]].inputs[2:], _rules(templates[which[number]])[2:]):
+                    if rule is not None and active[i]:
+                        quality[i] = NONZERO
         return self.modes
 
     def _visit(self, number: int, instruction: Instruction) -> None:
@@ -111,6 +153,7 @@ class _Modes:
                 self.quality[i] = max(self.quality[i], passed)
             elif self.tape.instructions[i].op is not INPUT:
                 self.parts.setdefault(i, []).append(instruction.params[0])
+                self.is_noted[i] = 1
                 if passed == MAYBE_DISCARDED:
                     self.quality[i] = max(self.quality[i], passed)
 
@@ -157,6 +200,7 @@ class _Modes:
     def _add(self, operand: int, chosen: Chosen, instruction: Instruction) -> None:
         if self.tape.instructions[operand].type.shape == instruction.type.shape:
             self.chosen.setdefault(operand, []).append(chosen)
+            self.is_noted[operand] = 1
         else:
             self.quality[operand] = max(self.quality[operand], MAYBE_DISCARDED)
 

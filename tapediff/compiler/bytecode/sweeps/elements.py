@@ -6,25 +6,57 @@ no operation at run time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from struct import Struct
+
 import numpy as np
 
-from ....ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Operand, ValueType
+from ....ir.instruction import CONSTANT, ENTRY, GUARD, INPUT, NUMBER, ORDINAL, OWN, TWO, Instruction, Operand, ValueType
 from ....ir.tape import Tape
 from ....ops import Elementwise, Op
 from ....ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE
 from ....ops.elementwise.arithmetic import CONVERT
+from ....passes.columns import as_columns
+from .all_at_once import plain_of
 from .small_arrays import TAKEN_APART, square
 from .tables import KINDS, Elements, Table, Unsuited
+
+_as_bytes = Struct("=q").pack
 
 
 def elements_of(tape: Tape) -> Elements:
     """The operations of a tape. Raises Unsuited."""
-    table = Table(tape)
-    known, elements = table.known, table.elements
-    ids, scalar, kinds = elements.ids, table.scalar, elements.kinds
-    form_of, rows, results, makers = elements.form_of, elements.rows, elements.results, elements.makers
-    squares = elements.squares
-    for number, (op, inputs, params, _, _) in enumerate(tape.instructions):
+    columns = as_columns(tape.instructions)
+    table = Table(tape, columns)
+    for number, instruction in tape.numbered(INPUT):
+        _input(table, number, instruction)
+    plain = plain_of(table)
+    _one_by_one(table, np.flatnonzero(plain.is_left).tolist())
+    return plain.with_others(table)
+
+
+def _one_by_one(table: Table, numbers: Sequence[int]) -> None:
+    """The instructions that are not done all at once."""
+    templates, takes, which, first, second = table.columns
+    ids, scalar, known, squares = table.ids, table.scalar, table.known, table.squares
+    form_of, rows, results, makers = table.form_of, table.rows, table.results, table.makers
+    of, kinds = which[numbers], takes[which[numbers]]
+    for number, template, kind, one, other in zip(numbers, *(c.tolist() for c in (of, kinds, first[numbers], second[numbers]))):
+        instruction = templates[template]
+        if kind == NUMBER:
+            ids[number] = table.constant_of("f64", _as_bytes(other))
+            continue
+        if kind == ENTRY:
+            ids[number] = int(table.array(one).item(other))
+            continue
+        op, inputs, params, type_, site = instruction
+        if kind != OWN:
+            if kind == ORDINAL:
+                instruction = Instruction(op, (one,), (*params, other), type_, site)
+            else:
+                instruction = Instruction(op, (one, other)[: 1 + (kind == TWO)], params, type_, site)
+            _other(table, number, instruction)
+            continue
         # Nearly all operations are on few numbers, by a form that was met before.
         if len(inputs) == 2:
             i, j = inputs
@@ -40,60 +72,52 @@ def elements_of(tape: Tape) -> Elements:
         else:
             found = row = None
         if found is None or row is None or number in squares:
-            _other(table, number)
+            _other(table, number, instruction)
             continue
-        form, kind = found
-        form_of.append(form)
+        form_of.append(found)
         rows.append(row)
         makers.append(number)
-        results.append(len(kinds))
-        ids.append(len(kinds))
-        scalar.append(kind)
-        kinds.append(kind)
-    return elements
+        results.append(number)
 
 
-def _other(table: Table, number: int) -> None:
+def _other(table: Table, number: int, instruction: Instruction) -> None:
     """An instruction that is no operation on numbers of a form met before."""
-    instruction = table.tape.instructions[number]
     op, _, params, type_, _ = instruction
     if op is GUARD:
-        _guard(table, instruction)
+        _guard(table, number, instruction)
         return
     if type(type_) is not ValueType or type_.dtype not in KINDS:
         raise Unsuited
     kind = KINDS[type_.dtype]
-    if op is INPUT:
-        _input(table, params[0], type_, kind)
-        return
     if type_.size > table.most:
         raise Unsuited
-    if number in table.elements.squares:
-        table.define(table.plain(square(table, number, instruction), type_), kind)
+    if number in table.squares:
+        table.define(number, table.plain(square(table, number, instruction), type_), kind)
     elif op is CONSTANT:
-        table.define(table.constants(params[0]), kind)
-    elif op is GATHER and table.tape.instructions[instruction.inputs[1]].op is not CONSTANT:
-        table.define(table.plain(TAKEN_APART[op](table, number, instruction), type_), kind)
+        table.define(number, table.array_of_constants(params[0]), kind)
+    elif op is GATHER and table.template(instruction.inputs[1]).op is not CONSTANT:
+        table.define(number, table.plain(TAKEN_APART[op](table, number, instruction), type_), kind)
     elif op.moves or op is REPLACE or op is ASSEMBLE or op is PUT:
-        table.define(_moved(table, instruction), kind)
+        table.define(number, _moved(table, instruction), kind)
     elif isinstance(op, Elementwise) or op is CONVERT:
         if kind != "f64" and isinstance(op, Op) and op.fails_on_integers:
             raise Unsuited
         _elementwise(table, number, instruction)
     elif op in TAKEN_APART:
-        table.define(table.plain(TAKEN_APART[op](table, number, instruction), type_), kind)
+        table.define(number, table.plain(TAKEN_APART[op](table, number, instruction), type_), kind)
     else:
         raise Unsuited
 
 
-def _input(table: Table, position: int, type_: ValueType, kind: str) -> None:
-    if kind == "i1":
+def _input(table: Table, number: int, instruction: Instruction) -> None:
+    _, _, (position,), type_, _ = instruction
+    kind = KINDS.get(type_.dtype)
+    if kind is None or kind == "i1":
         raise Unsuited
-    kinds = table.elements.kinds
-    first, size = len(kinds), type_.size
-    table.elements.inputs[position] = (first, size)
-    kinds += [kind] * size
-    table.define(first if type_.shape == () else np.arange(first, first + size).reshape(type_.shape), kind)
+    first, size = len(table.kinds), type_.size
+    table.inputs[position] = (first, size)
+    table.kinds += [kind] * size
+    table.define(number, first if type_.shape == () else np.arange(first, first + size).reshape(type_.shape), kind)
 
 
 def _moved(table: Table, instruction: Instruction) -> Operand:
@@ -105,7 +129,7 @@ def _moved(table: Table, instruction: Instruction) -> Operand:
     arrays = [table.array(i) for i in inputs]
     if isinstance(op, Op) and op.positions is not None:
         at = op.positions[0]
-        source = table.tape.instructions[inputs[at]]
+        source = table.template(inputs[at])
         if source.op is not CONSTANT:
             raise Unsuited
         arrays[at] = source.params[0]
@@ -120,27 +144,26 @@ def _moved(table: Table, instruction: Instruction) -> Operand:
 
 def _elementwise(table: Table, number: int, instruction: Instruction) -> None:
     op, inputs, params, type_, _ = instruction
-    instructions = table.tape.instructions
-    kinds = tuple([KINDS[instructions[i].type.dtype] for i in inputs])
+    kinds = tuple([table.kind_of(i) for i in inputs])
     form = table.form(op, params, kinds, KINDS[type_.dtype])
     ids = table.operations(number, form, [table.array(i) for i in inputs])
     if type_.shape == () and len(inputs) < 4:
-        table.known[op, params, *kinds] = form, KINDS[type_.dtype]
-    table.define(table.plain(ids, type_), KINDS[type_.dtype])
+        table.known[op, params, *kinds] = form
+    table.define(number, table.plain(ids, type_), KINDS[type_.dtype])
 
 
-def _guard(table: Table, instruction: Instruction) -> None:
+def _guard(table: Table, number: int, instruction: Instruction) -> None:
     kind, outcome, ordinal = instruction.params[:3]
-    looked_at = table.elements.ids[instruction.inputs[0]]
+    looked_at = table.ids[instruction.inputs[0]]
     if kind not in ("bool", "int") or not isinstance(looked_at, int):
         raise Unsuited
-    elements, of_value = table.elements, table.elements.kinds[looked_at]
+    of_value = table.kinds[looked_at]
     expected = table.constant(float(outcome), of_value) if kind == "int" and of_value == "f64" else (
         table.constant(int(outcome), of_value) if kind == "int" else table.constant(bool(outcome), "i1"))  # fmt: skip
     form = table.form(GUARD, (kind, outcome != outcome), (of_value,), "")
-    elements.ordinals[len(elements.rows)] = ordinal
-    elements.form_of.append(form)
-    elements.rows.append((looked_at, expected))
-    elements.makers.append(len(elements.ids))
-    elements.results.append(-1)
-    table.define(None, "")
+    table.ordinals[len(table.rows)] = ordinal
+    table.form_of.append(form)
+    table.rows.append((looked_at, expected))
+    table.makers.append(number)
+    table.results.append(-1)
+    table.define(number, None, "")

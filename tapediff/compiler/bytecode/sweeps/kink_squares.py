@@ -37,14 +37,10 @@ class KinkSquare:
 
 def kink_squares(tape: Tape) -> dict[int, KinkSquare | None]:
     """By number of the instruction; None where there is no such operation."""
-    if all(op.squared is None for op in {instruction[0] for instruction in tape.instructions}):
+    if all(op.squared is None for op in tape.ops):
         return {}
     squares = Squares(tape)
-    return {
-        number: _kink_square(tape, squares, instruction)
-        for number, instruction in enumerate(tape.instructions)
-        if squares.squared_operands(instruction)
-    }
+    return {n: _kink_square(tape, squares, i) for n, i in squares.candidates() if squares.squared_operands(i)}
 
 
 def _kink_square(tape: Tape, squares: Squares, square: Instruction) -> KinkSquare | None:

@@ -9,17 +9,18 @@ adjoint of its operation: it adds to the cotangents of the operands. `runs.py` f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
 
 from ....errors import UnsupportedFunction
-from ....ir.instruction import GUARD, ValueType
+from ....ir.instruction import GUARD, ValueType, some_of
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import GATHER
 from ....ops.declaration.op import Op
+from ....passes.columns import as_columns
 from ...loop_ir.collapse_loops import LANES
 from ...loop_ir.program import Access, Exit, Interpreted, Program, Storage
 from ..handlers import Check, Constants, End, Handler, Store, addresses_of
@@ -80,8 +81,6 @@ class Sweeps(Interpreted):
 def swept(tape: Tape, wrt: Sequence[int] | None) -> Program | None:
     """The program of a tape that is ready to be differentiated: its outputs, then the gradient of the first one with respect to the
     inputs `wrt`; None where the tape has something that sweeps do not have."""
-    # Columns make an instruction each time that they are asked for one.
-    tape = replace(tape, instructions=tuple(tape.instructions))
     try:
         elements = elements_of(tape)
         keys = keys_of(tape, elements, wrt)
@@ -93,8 +92,9 @@ def swept(tape: Tape, wrt: Sequence[int] | None) -> Program | None:
 
 def _compiling_time(tape: Tape, elements: Elements) -> int:
     """That of the tape by LLVM, in operations on numbers."""
-    arrays = sum(1 for i in tape.instructions if isinstance(i.op, Op) and not i.op.moves and isinstance(i.type, ValueType) and i.type.shape)
-    return len(elements.rows) + (OF_ARRAYS - 1) * arrays
+    columns = as_columns(tape.instructions)
+    is_array = [isinstance(i.op, Op) and not i.op.moves and isinstance(i.type, ValueType) and bool(i.type.shape) for i in columns.templates]
+    return len(elements.makers) + (OF_ARRAYS - 1) * int(np.count_nonzero(np.array(is_array, bool)[columns.which]))
 
 
 class _Builder:
@@ -110,9 +110,9 @@ class _Builder:
 
     def __init__(self, tape: Tape, elements: Elements, keys: np.ndarray, wrt: Sequence[int] | None) -> None:
         self.tape, self.elements, self.keys, self.wrt = tape, elements, keys, wrt
-        self.runs = grouped(elements, keys.tolist())
-        least = min(MOST_COMPILED, SHORTEST_RUNS * len(self.runs.keys))
-        if len(elements.rows) < least and _compiling_time(tape, elements) < least:
+        self.runs = grouped(elements, keys)
+        least = min(MOST_COMPILED, SHORTEST_RUNS * len(self.runs.which))
+        if len(elements.makers) < least and _compiling_time(tape, elements) < least:
             raise Unsuited
         self.words: list[np.ndarray] = []
         self.headers: list[np.ndarray] = []
@@ -120,14 +120,14 @@ class _Builder:
         self.handlers: dict[AnyHandler, int] = {}
         self.handler_of: list[np.ndarray] = []
         self.run_counts: list[np.ndarray] = []
-        self.handlers_of = {key: self._handlers(key) for key in dict.fromkeys(self.runs.keys)}
+        self.handlers_of = {key: self._handlers(key) for key in self.runs.keys}
         self.bases: list[int] = []
         self._number()
 
     def _number(self) -> None:
         """Slots: constants, inputs, then the results of the runs, of which each is filled up to whole blocks."""
         elements, of = self.elements, self.runs.of
-        results = np.array(elements.results, np.int64)
+        results = elements.results
         blocks = self._by_run({key: self._block(key) for key in self.handlers_of})
         self.true_counts = np.bincount(of, minlength=len(blocks))
         self.counts = -(-self.true_counts // blocks) * blocks
@@ -146,7 +146,7 @@ class _Builder:
 
     def _by_run(self, by_key: dict[int, int]) -> np.ndarray:
         """What is known by key, of each run."""
-        return np.array([by_key[key] for key in self.runs.keys], np.int64)
+        return np.array([by_key[key] for key in self.runs.keys], np.int64)[self.runs.which]
 
     def _block(self, key: int) -> int:
         """How many operations are computed together, in one sweep or the other."""
@@ -170,7 +170,7 @@ class _Builder:
         self._append(np.array([0, 0, count, *words], np.int64), np.zeros(1, np.int64), np.array([self.handler(handler)]), np.array([count]))
 
     def _append(self, words: np.ndarray, headers: np.ndarray, handlers: np.ndarray, counts: np.ndarray) -> None:
-        self.words.append(words)
+        self.words.append(words.astype(np.uint32))
         self.headers.append(headers + self.length)
         self.handler_of.append(handlers)
         self.run_counts.append(counts)
@@ -203,9 +203,9 @@ class _Builder:
             self.add(CopyOut(), size, [self.base(len(tape.inputs) + len(tape.outputs) + k), self.values + int(self.slot_of[first])])
         self.add(End(), 0, [])
         group = Sweeps(
-            self._exits(), np.concatenate(self.words).astype(np.uint32), np.concatenate(self.headers), tuple(self.handlers),
+            self._exits(), np.concatenate(self.words), np.concatenate(self.headers), tuple(self.handlers),
             np.concatenate(self.handler_of), np.concatenate(self.run_counts), self.values * (2 if wrt else 1), tuple(self.bases),
-            len(elements.rows) * (3 if wrt else 1), {k: kind for k, (kind, *_) in enumerate(elements.constants) if kind != "f64"},
+            len(elements.makers) * (3 if wrt else 1), {k: kind for k, (kind, *_) in enumerate(elements.constants) if kind != "f64"},
         )  # fmt: skip
         outputs = len(tape.outputs) + len(wrt or ())
         return Program(tape.name, storages, [group], b"", len(tape.inputs), outputs, (), 8 * group.slots)
@@ -222,8 +222,9 @@ class _Builder:
     def _exits(self) -> tuple[Exit, ...]:
         elements, last = self.elements, len(self.tape.inputs) + len(self.tape.outputs) + len(self.wrt or ())
         found = []
-        for k, ordinal in elements.ordinals.items():
-            op, _, params, _, site = self.tape.instructions[elements.makers[k]]
+        guards = some_of(self.tape.instructions, elements.makers[list(elements.ordinals)].tolist()) if elements.ordinals else []
+        for ordinal, guard in zip(elements.ordinals.values(), guards):
+            op, _, params, _, site = guard
             assert op is GUARD
             found.append(Exit(ordinal, params[0], Access(last, 0, ()), float(params[1]), (last, 1), site))
         return tuple(found)
@@ -238,10 +239,8 @@ class _Builder:
         words = np.full(int(lengths.sum()), self.slot_of[elements.filler], np.int64)
         words[starts + 2] = counts
         at = starts[runs.of] + 3 + self.place * arities[runs.of]
-        sizes = np.fromiter(map(len, elements.rows), np.int64, len(elements.rows))
-        operands = self.slot_of[np.fromiter(chain.from_iterable(elements.rows), np.int64, int(sizes.sum()))]
-        ends = np.cumsum(sizes)
-        within = np.arange(len(operands)) - np.repeat(ends - sizes, sizes)
+        sizes, operands = elements.counts, self.slot_of[elements.operands]
+        within = np.arange(len(operands)) - np.repeat(elements.begins, sizes)
         words[np.repeat(at, sizes) + within] = operands
         for k, ordinal in elements.ordinals.items():
             words[at[k] + 2] = ordinal
@@ -251,7 +250,7 @@ class _Builder:
 
     def _backward(self, starts: np.ndarray) -> None:
         """The adjoints of the runs that have one, from the last to the first."""
-        keys = np.array(self.runs.keys, np.int64)
+        keys = np.array(self.runs.keys, np.int64)[self.runs.which]
         chosen = np.flatnonzero(keys % ADJOINTS)[::-1]
         words = np.zeros((len(chosen), ADJOINT_WORDS), np.int64)
         at = self.length + ADJOINT_WORDS * np.arange(len(chosen))

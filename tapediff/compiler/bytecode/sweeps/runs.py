@@ -7,7 +7,7 @@ What is not active, or does not reach the result, has no adjoint.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,51 +28,103 @@ KEYS = MODES * ADJOINTS
 
 def keys_of(tape: Tape, elements: Elements, wrt: Sequence[int] | None) -> np.ndarray:
     """By operation: its form, and what its adjoint is."""
-    forms = np.array(elements.form_of, np.int64) * KEYS
+    forms = elements.form_of * KEYS
     if not wrt:
         return forms
     if tape.output_types[0].shape != ():
         raise Unsuited
     modes = np.frombuffer(adjoint_modes(tape, {tape.inputs[k] for k in wrt}, elements.squares), np.uint8).astype(np.int64)
-    wanted = np.array(_wanted(tape, elements, wrt), np.int64)
-    return forms + wanted + ADJOINTS * modes[np.array(elements.makers, np.int64)] * (wanted > 0)
+    wanted = _wanted(tape, elements, wrt)
+    return forms + wanted + ADJOINTS * modes[elements.makers] * (wanted > 0)
 
 
-def _wanted(tape: Tape, elements: Elements, wrt: Sequence[int]) -> list[int]:
+def _wanted(tape: Tape, elements: Elements, wrt: Sequence[int]) -> np.ndarray:
     """By operation, the operands to whose cotangents it adds, as bits."""
-    rule_bits = [_rule_bits(form) for form in elements.forms]
-    together = [_together(form) for form in elements.forms]
-    active = bytearray(len(elements.kinds))
+    if not len(elements.makers):
+        return np.zeros(0, np.int64)
+    sources = np.zeros(len(elements.kinds) + 1, bool)
     for k in wrt:
         first, size = elements.inputs[k]
-        active[first : first + size] = b"\1" * size
+        sources[first : first + size] = True
+    output = elements.ids[tape.outputs[0]]
+    assert isinstance(output, int)
+    return _reaching(elements, _active(elements, sources), output)
+
+
+# What holds of nearly all values is supposed to hold of all, and taken back from some; then from what needs these, so many times.
+MOST_ROUNDS = 8
+
+
+def _active(elements: Elements, sources: np.ndarray) -> np.ndarray:
+    """By operation, the operands that depend on the sources and have a derivative, as bits."""
+    rules = np.array([_rule_bits(form) for form in elements.forms], np.int64)[elements.form_of]
+    together = [(form, all_) for form, each in enumerate(elements.forms) for all_ in _together(each)]
+    operands, begins, results = elements.operands, elements.begins, elements.results
+    place = np.arange(len(operands)) - np.repeat(begins, elements.counts)
+    active = sources.copy()
+    active[results] = rules > 0
+    active[-1] = False
+    for _ in range(MOST_ROUNDS):
+        bits = np.bitwise_or.reduceat(active[operands].astype(np.int64) << place, begins) & rules
+        is_settled = bool((active[results] == (bits > 0))[results >= 0].all())
+        active[results] = bits > 0
+        active[-1] = False
+        if is_settled:
+            break
+    else:
+        bits = _active_one_by_one(elements, sources, rules)
+    for form, all_of_them in together:
+        bits[(elements.form_of == form) & (bits & all_of_them > 0)] |= all_of_them
+    return bits
+
+
+def _active_one_by_one(elements: Elements, sources: np.ndarray, rules: np.ndarray) -> np.ndarray:
+    active, of = bytearray(sources.tobytes()), elements.operands.tolist()
     wanted: list[int] = []
-    for form, row, result in zip(elements.form_of, elements.rows, elements.results):
-        bits = active[row[0]]
-        if len(row) > 1:
-            bits |= active[row[1]] << 1
-            for k in range(2, len(row)):
-                bits |= active[row[k]] << k
-        bits &= rule_bits[form]
+    for rule, begin, count, result in zip(*(each.tolist() for each in (rules, elements.begins, elements.counts, elements.results))):
+        bits = 0
+        for k in range(count):
+            bits |= active[of[begin + k]] << k
+        bits &= rule
         if bits:
-            for all_of_them in together[form]:
-                if bits & all_of_them:
-                    bits |= all_of_them
             active[result] = 1
         wanted.append(bits)
-    reached = bytearray(len(elements.kinds))
-    reached[elements.ids[tape.outputs[0]]] = 1
+    return np.array(wanted, np.int64)
+
+
+def _reaching(elements: Elements, bits: np.ndarray, output: int) -> np.ndarray:
+    """The same of operations on which the output depends; 0 of others."""
+    operands, results = elements.operands, elements.results
+    place = np.arange(len(operands)) - np.repeat(elements.begins, elements.counts)
+    adds = np.repeat(bits, elements.counts) >> place & 1 > 0
+    reached = np.ones(len(elements.kinds) + 1, bool)
+    for _ in range(MOST_ROUNDS):
+        again = np.zeros_like(reached)
+        again[operands[adds & np.repeat(reached[results], elements.counts)]] = True
+        again[output] = True
+        if (again == reached)[results].all():
+            return np.where(reached[results], bits, 0)
+        reached = again
+    return _reaching_one_by_one(elements, bits, output)
+
+
+def _reaching_one_by_one(elements: Elements, bits: np.ndarray, output: int) -> np.ndarray:
+    reached = bytearray(len(elements.kinds) + 1)
+    reached[output] = 1
+    wanted, of = bits.tolist(), elements.operands.tolist()
+    begins, results = elements.begins.tolist(), elements.results.tolist()
     for k in range(len(wanted) - 1, -1, -1):
-        bits = wanted[k]
-        if bits:
-            if not reached[elements.results[k]]:
-                wanted[k] = 0
-                continue
-            for operand in elements.rows[k]:
-                if bits & 1:
-                    reached[operand] = 1
-                bits >>= 1
-    return wanted
+        each = wanted[k]
+        if each and not reached[results[k]]:
+            wanted[k] = 0
+        elif each:
+            begin = begins[k]
+            while each:
+                if each & 1:
+                    reached[of[begin]] = 1
+                begin += 1
+                each >>= 1
+    return np.array(wanted, np.int64)
 
 
 def _rule_bits(form: Form) -> int:
@@ -90,11 +142,13 @@ class Runs:
 
     Attributes:
         of: by operation, the number of its run.
-        keys: by run, the key of its operations.
+        keys: of all runs, each once, in the order of their first runs.
+        which: by run, the place of its key in `keys`.
     """
 
     of: np.ndarray
     keys: list[int]
+    which: np.ndarray
 
 
 def _together(form: Form) -> tuple[int, ...]:
@@ -108,36 +162,45 @@ def _together(form: Form) -> tuple[int, ...]:
     return ((1 << count) - 1,)
 
 
-def grouped(elements: Elements, keys: Sequence[int]) -> Runs:
+def grouped(elements: Elements, keys: np.ndarray) -> Runs:
     """Every operation in the first run of its key behind those that make its operands; guards in their order, and look-ups behind them."""
-    lookups = {key for key in set(keys) if elements.forms[key // KEYS].op is GATHER}
-    run_of, runs, of = [-1] * len(elements.kinds), list[int](), list[int]()
-    runs_of: dict[int, list[int]] = {}
+    different, which = np.unique(keys, return_inverse=True)
+    is_lookup = [elements.forms[key // KEYS].op is GATHER for key in different.tolist()]
+    # Behind all elements is one for operands that are not there.
+    nothing = len(elements.kinds)
+    operands, begins, counts = elements.operands, elements.begins, elements.counts
+    first = operands[begins] if len(counts) else operands
+    second = np.where(counts == 2, operands[np.where(counts == 2, begins + 1, 0)], nothing) if len(counts) else operands
+    second[(counts > 2) | (elements.results < 0) | np.array(is_lookup, bool)[which]] = -1
+    run_of, runs, of = [-1] * (nothing + 1), list[int](), list[int]()
+    runs_of = [list[int]() for _ in is_lookup]
     last_guard = 0
-    for key, row, result in zip(keys, elements.rows, elements.results):
-        earliest = run_of[row[0]]
-        if len(row) > 1:
-            other = run_of[row[1]]
-            earliest = other if other > earliest else earliest
-            if len(row) > 2:
-                earliest = max([earliest, *[run_of[operand] for operand in row[2:]]])
-        earliest += 1
-        if result < 0:
-            earliest = max(earliest, last_guard)
-        elif key in lookups:
-            earliest = max(earliest, last_guard + 1)
-        numbers = runs_of.get(key)
-        if numbers is None:
-            numbers = runs_of[key] = []
-        if numbers and numbers[-1] >= earliest:
-            number = numbers[bisect_left(numbers, earliest)]
+    for number, key, i, j, result in zip(range(len(counts)), *(each.tolist() for each in (which, first, second, elements.results))):
+        before = run_of[i]
+        if j >= 0:
+            other = run_of[j]
+            if other > before:
+                before = other
         else:
-            number = len(runs)
-            numbers.append(number)
+            begin = int(begins[number])
+            before = max([run_of[operand] for operand in operands[begin : begin + int(counts[number])].tolist()])
+            if result < 0:
+                before = max(before, last_guard - 1)
+            elif is_lookup[key]:
+                before = max(before, last_guard)
+        numbers = runs_of[key]
+        if numbers and numbers[-1] > before:
+            run = numbers[bisect_right(numbers, before)]
+        else:
+            run = len(runs)
+            numbers.append(run)
             runs.append(key)
-        of.append(number)
+        of.append(run)
         if result >= 0:
-            run_of[result] = number
+            run_of[result] = run
         else:
-            last_guard = number
-    return Runs(np.array(of, np.int64), runs)
+            last_guard = run
+    used = list(dict.fromkeys(runs))
+    places = np.zeros(len(different), np.int64)
+    places[used] = np.arange(len(used))
+    return Runs(np.array(of, np.int64), different[used].tolist(), places[runs])

@@ -18,7 +18,7 @@ from .tables import OPERANDS, Table, Unsuited
 
 def square(table: Table, number: int, instruction: Instruction) -> np.ndarray:
     """Of a value with a kink."""
-    found = table.elements.squares[number]
+    found = table.squares[number]
     if found is None:
         raise Unsuited
     form = table.form(found.op, (), ("f64",) * len(found.operands), "f64")
@@ -90,11 +90,11 @@ def _cumulated(table: Table, number: int, instruction: Instruction) -> np.ndarra
 def _looked_up(table: Table, number: int, instruction: Instruction) -> np.ndarray:
     """Entries at computed positions, of arrays whose elements stand one behind the other."""
     source, positions = instruction.inputs
-    kind, is_constant = table.kind_of(source), table.tape.instructions[source].op is CONSTANT
+    kind, is_constant = table.kind_of(source), table.template(source).op is CONSTANT
     ids = table.in_order(source) if is_constant else table.array(source).ravel()
     if kind == "i1" or not len(ids) or (ids != np.arange(ids[0], ids[0] + len(ids))).any():
         raise Unsuited
-    if not is_constant and not any(first <= ids[0] and ids[-1] < first + size for first, size in table.elements.inputs.values()):
+    if not is_constant and not any(first <= ids[0] and ids[-1] < first + size for first, size in table.inputs.values()):
         raise Unsuited
     return table.operations(number, table.form(GATHER, (), (kind, "i64"), kind), [ids[0], table.array(positions)])
 

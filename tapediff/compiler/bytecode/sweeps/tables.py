@@ -5,12 +5,23 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Params, Primitive, ValueType
+from ....ir.instruction import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    AnyType,
+    Columns,
+    Instruction,
+    Operand,
+    Params,
+    Primitive,
+    ValueType,
+)
 from ....ir.tape import Tape
 from .kink_squares import KinkSquare, kink_squares
 
@@ -40,13 +51,15 @@ class Unsuited(Exception):
     """A tape has something that the tables do not."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Elements:
-    """The operations of a tape on numbers.
+    """The operations of a tape on numbers. The element that an instruction makes, if it is one operation, has the number of that one.
 
     Attributes:
         forms: of operations; `form_of[k]` is the number of operation k's.
-        rows: its operands, numbers of elements. A guard's: the element that it looks at, and a constant, its outcome.
+        operands: numbers of elements, those of one operation behind those of the one before. A guard's: the element that it looks at,
+            and a constant, its outcome.
+        counts: how many each operation has; `begins`, where they begin.
         results: the element that it makes; -1 for guards.
         makers: the instruction that it is a part of.
         ids: by value of the tape, its element, or an array of them; None for guards.
@@ -58,56 +71,75 @@ class Elements:
         squares: of values with a kink, by instruction.
     """
 
-    forms: list[Form] = field(default_factory=list)
-    form_of: list[int] = field(default_factory=list)
-    rows: list[tuple[int, ...]] = field(default_factory=list)
-    results: list[int] = field(default_factory=list)
-    makers: list[int] = field(default_factory=list)
-    ids: list[Operand] = field(default_factory=list)
-    constants: dict[tuple[str, bytes, *tuple[int, ...]], int] = field(default_factory=dict)
-    inputs: dict[int, tuple[int, int]] = field(default_factory=dict)
-    ordinals: dict[int, int] = field(default_factory=dict)
-    kinds: list[str] = field(default_factory=list)
-    filler: int = -1
-    squares: dict[int, KinkSquare | None] = field(default_factory=dict)
+    forms: list[Form]
+    form_of: np.ndarray
+    operands: np.ndarray
+    counts: np.ndarray
+    begins: np.ndarray
+    results: np.ndarray
+    makers: np.ndarray
+    ids: list[Operand]
+    constants: dict[tuple[str, bytes, *tuple[int, ...]], int]
+    inputs: dict[int, tuple[int, int]]
+    ordinals: dict[int, int]
+    kinds: list[str]
+    filler: int
+    squares: dict[int, KinkSquare | None]
 
 
 class Table:
-    """The growing tables.
+    """The growing tables: of all operations but those that are found all at once.
 
     Attributes:
-        most: operations that it may have.
-        known: the number of the form, and the kind of its result, by op, parameters and kinds of its operands.
+        columns: the tape as arrays.
+        most: operations that there may be.
+        before: by instruction, how many operations found all at once stand before it; none if it is empty.
+        known: the number of the form by op, parameters and kinds of its operands.
         scalar: by value, the kind of a number; "" for arrays.
         in_orders: of constant arrays that are looked up, by value, their elements.
+        rows: by operation, its operands. The others are as of Elements.
     """
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
-        self.elements = Elements()
-        self.known: dict[Hashable, tuple[int, str]] = {}
-        self.scalar: list[str] = []
+    def __init__(self, tape: Tape, columns: Columns) -> None:
+        self.tape, self.columns = tape, columns
+        self.before = np.zeros(0, np.int64)
+        self.known: dict[Hashable, int] = {}
+        kind_of = [kind_of_number(i.type) for i in columns.templates]
+        self.scalar = [kind_of[k] for k in columns.which.tolist()]
         self.form_numbers: dict[Form, int] = {}
         self.in_orders: dict[int, np.ndarray] = {}
-        count = len(tape.instructions)
+        count = len(self.scalar)
         self.most = count * (MOST_OPERATIONS if count < LONG else MOST_IF_LONG)
-        self.elements.filler = self.constant(1.0, "f64")
-        self.elements.squares = kink_squares(tape)
+        self.forms: list[Form] = []
+        self.form_of: list[int] = []
+        self.rows: list[tuple[int, ...]] = []
+        self.results: list[int] = []
+        self.makers: list[int] = []
+        self.ids: list[Operand] = list(range(count))
+        self.constants: dict[tuple[str, bytes, *tuple[int, ...]], int] = {}
+        self.inputs: dict[int, tuple[int, int]] = {}
+        self.ordinals: dict[int, int] = {}
+        self.kinds = list(self.scalar)
+        self.filler = self.constant(1.0, "f64")
+        self.squares = kink_squares(tape)
 
-    def define(self, ids: Operand, kind: str) -> None:
-        self.elements.ids.append(ids)
-        self.scalar.append(kind if isinstance(ids, int) else "")
+    def define(self, number: int, ids: Operand, kind: str) -> None:
+        self.ids[number] = ids
+        self.scalar[number] = kind if isinstance(ids, int) else ""
 
     def constant(self, value: float, kind: str, *place: int) -> int:
         """The element of a number; another one for each place in a table."""
         bits = struct.pack("=d", value) if kind == "f64" else struct.pack("=q", int(value))
-        known = self.elements.constants.get((kind, bits, *place))
+        return self.constant_of(kind, bits, *place)
+
+    def constant_of(self, kind: str, bits: bytes, *place: int) -> int:
+        known = self.constants.get((kind, bits, *place))
         if known is None:
-            known = self.elements.constants[kind, bits, *place] = len(self.elements.kinds)
-            self.elements.kinds.append(kind)
+            known = self.constants[kind, bits, *place] = len(self.kinds)
+            self.kinds.append(kind)
         return known
 
-    def constants(self, array: np.ndarray) -> Operand:
+    def array_of_constants(self, array: np.ndarray) -> Operand:
         kind = KINDS[array.dtype]
         if array.shape == ():
             return self.constant(array.item(), kind)
@@ -122,10 +154,13 @@ class Table:
         return self.in_orders[value]
 
     def kind_of(self, value: int) -> str:
-        return KINDS[self.tape.instructions[value].type.dtype]
+        return KINDS[self.template(value).type.dtype]
+
+    def template(self, value: int) -> Instruction:
+        return self.columns.templates[self.columns.which[value]]
 
     def array(self, value: int) -> np.ndarray:
-        return np.asarray(self.elements.ids[value])
+        return np.asarray(self.ids[value])
 
     def plain(self, ids: np.ndarray, type_: ValueType) -> Operand:
         return int(ids) if type_.shape == () else ids
@@ -136,25 +171,29 @@ class Table:
         form = Form(op, params, kinds, kind)
         number = self.form_numbers.get(form)
         if number is None:
-            number = self.form_numbers[form] = len(self.elements.forms)
-            self.elements.forms.append(form)
+            number = self.form_numbers[form] = len(self.forms)
+            self.forms.append(form)
         return number
 
     def operations(self, maker: int, form: int, operands: Sequence[np.ndarray]) -> np.ndarray:
         """An operation for every entry of the operands, which are broadcast; gives the elements of the results."""
-        elements = self.elements
         shape = operands[0].shape
         if any(each.shape != shape for each in operands):
             shape = np.broadcast_shapes(*[each.shape for each in operands])
-        count, first = math.prod(shape), len(elements.kinds)
-        if len(elements.rows) + count > self.most:
+        count, first = math.prod(shape), len(self.kinds)
+        others = int(self.before[maker]) if self.before.size else 0
+        if others + len(self.rows) + count > self.most:
             raise Unsuited
-        elements.form_of += [form] * count
-        elements.rows += zip(*[_spread(each, shape, count) for each in operands])
-        elements.makers += [maker] * count
-        elements.results += range(first, first + count)
-        elements.kinds += [elements.forms[form].kind] * count
+        self.form_of += [form] * count
+        self.rows += zip(*[_spread(each, shape, count) for each in operands])
+        self.makers += [maker] * count
+        self.results += range(first, first + count)
+        self.kinds += [self.forms[form].kind] * count
         return np.arange(first, first + count).reshape(shape)
+
+
+def kind_of_number(type_: AnyType) -> str:
+    return KINDS.get(type_.dtype, "") if type(type_) is ValueType and type_.shape == () else ""
 
 
 def _spread(ids: np.ndarray, shape: tuple[int, ...], count: int) -> list[int]:

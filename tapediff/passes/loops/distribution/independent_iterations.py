@@ -80,7 +80,7 @@ def independent_iterations(tape: Tape) -> Tape:
     """
     if LOOP not in tape.ops:
         return tape
-    plans = {n: p for n, i in enumerate(tape.instructions) if i.op is LOOP and (p := _plan(*i.params)) is not None}
+    plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(*i.params)) is not None}
     if not plans:
         return tape
     rewriter, items = Rewriter(tape), dict[int, dict[int, int]]()

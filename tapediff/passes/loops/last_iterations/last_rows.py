@@ -26,7 +26,7 @@ def last_rows(tape: Tape) -> Tape:
     """The tape with such reads; itself if there are none. Cost: linear in the number of instructions, and of those of the loops' bodies."""
     if LOOP not in tape.ops:
         return tape
-    found = {n: carry for n, i in enumerate(tape.instructions) if i.op is INDEX and (carry := _carry(tape, i)) is not None}
+    found = {n: carry for n, i in tape.numbered(INDEX) if (carry := _carry(tape, i)) is not None}
     if not found:
         return tape
     kept = _kept(tape, found)

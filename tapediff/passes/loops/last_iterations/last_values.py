@@ -50,7 +50,7 @@ def last_values(tape: Tape) -> Tape:
     """The tape with such loops of one variant; itself if there are none."""
     if LOOP not in tape.ops:
         return tape
-    asked = {(i.inputs[0], i.params[0]) for i in tape.instructions if i.op is GET}
+    asked = {(i.inputs[0], i.params[0]) for i in tape.all_of(GET)}
     plans: dict[int, Plan] = {}
     for number, instruction in enumerate(tape.instructions):
         plan = _plan(*instruction.params) if instruction.op is LOOP else None

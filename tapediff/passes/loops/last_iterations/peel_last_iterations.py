@@ -42,7 +42,7 @@ def peel_last_iterations(tape: Tape) -> Tape:
 
 
 def _chosen(tape: Tape) -> set[int]:
-    loops = [n for n, i in enumerate(tape.instructions) if i.op is LOOP and _may_be_peeled(*i.params)]
+    loops = [n for n, i in tape.numbered(LOOP) if _may_be_peeled(*i.params)]
     if not loops:
         return set()
     active = active_values(tape, {tape.inputs[k] for k in tape.active_inputs})

@@ -12,17 +12,18 @@ the order of instructions changes: values are the same to the bit.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 
-from ....ir.instruction import CONSTANT, GUARD, INPUT, Instruction
+from ....ir.instruction import CONSTANT, GUARD, INPUT, Columns, Instruction, Primitive
 from ....ir.rewriter import Rewriter
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import ASSEMBLE
 from ....ops.arrays.regions import Region
 from ....ops.control.calls import TupleOp
 from ....ops.elementwise.arithmetic import ADD, SUBTRACT
+from ...columns import Operands, as_columns, operands_of
 
 # Shorter tapes compile quickly in any order, and sums of fewer terms are not looked at.
 SHORTEST_TAPE, FEWEST_TERMS = 300, 16
@@ -46,11 +47,13 @@ def alike_terms(tape: Tape) -> Tape:
     """
     if len(tape.instructions) < SHORTEST_TAPE or GUARD in tape.ops:
         return tape
-    instructions = tuple(tape.instructions)
-    sums = _longest_sum(instructions, tape.outputs)
-    if sums is None:
+    columns = as_columns(tape.instructions)
+    operands = operands_of(columns)
+    sums = _longest_sum(columns, operands, tape.outputs)
+    groups = None if sums is None else _groups(columns, operands, sums)
+    if sums is None or groups is None:
         return tape
-    groups = _groups(instructions, sums)
+    instructions = tuple(tape.instructions)
     if _is_periodic([_form(instructions, group) for group in groups[:FIRST_GROUPS]]):
         return tape
     kinds: dict[Hashable, list[list[int]]] = {}
@@ -71,42 +74,51 @@ def _is_periodic(forms: Sequence[Hashable]) -> bool:
     return any(forms[FEW + period :] == forms[FEW:-period] for period in range(1, LONGEST_PERIOD + 1))
 
 
-def _longest_sum(instructions: Sequence[Instruction], outputs: Sequence[int]) -> dict[int, tuple[int, ...]] | None:
+def _longest_sum(columns: Columns, operands: Operands, outputs: Sequence[int]) -> dict[int, tuple[int, ...]] | None:
     """The additions of a long sum, each with the terms that it adds; None if there is none."""
-    numbers = [number for number, (op, *_) in enumerate(instructions) if op is ADD or op is SUBTRACT or op is ASSEMBLE]
-    if not numbers:
+    is_sum, is_difference, is_array = (_has_op(columns, op) for op in (ADD, SUBTRACT, ASSEMBLE))
+    numbers = np.flatnonzero(is_sum | is_difference | is_array)
+    if not numbers.size:
         return None
+    of, first, counts = operands
     # A partial sum is used once, by the next one.
-    uses = np.bincount([*chain.from_iterable([i[1] for i in instructions]), *outputs], minlength=len(instructions)).tolist()
-    length, before = dict[int, int](), dict[int, int]()
-    longest = -1
-    for number in numbers:
-        op, inputs, *_ = instructions[number]
-        if op is ASSEMBLE:
-            length[number] = len(inputs)
-        else:
-            length[number] = 1
-            for i in inputs if op is ADD else inputs[:1]:
-                if length.get(i, 0) >= length[number] and uses[i] == 1 and instructions[i].op is not ASSEMBLE:
-                    length[number], before[number] = length[i] + 1, i
-        # The last of several: sums within terms come before the sum of these.
-        if longest < 0 or length[number] >= length[longest]:
-            longest = number
-    if length[longest] < FEWEST_TERMS:
+    uses = np.bincount(np.append(of, np.array(outputs, np.int64)), minlength=first.size)
+    is_partial = (is_sum | is_difference) & (uses == 1)
+    length, before = np.where(is_array, counts, 1), dict[int, int]()
+    summed, differences = np.flatnonzero(is_sum), np.flatnonzero(is_difference)
+    one, other = np.full(first.size, -1), np.full(first.size, -1)
+    one[summed], other[summed], one[differences] = of[first[summed]], of[first[summed] + 1], of[first[differences]]
+    goes_on = (one >= 0) & (is_partial[one] | ((other >= 0) & is_partial[other]))
+    lengths = length.tolist()
+    for number in np.flatnonzero(goes_on).tolist():
+        for i in (int(one[number]), int(other[number])):
+            if i >= 0 and is_partial[i] and lengths[i] >= lengths[number]:
+                lengths[number], before[number] = lengths[i] + 1, i
+    # The last of several: sums within terms come before the sum of these.
+    found = np.array(lengths)[numbers]
+    longest = int(numbers[found.size - 1 - int(found[::-1].argmax())])
+    if lengths[longest] < FEWEST_TERMS:
         return None
-    if instructions[longest].op is ASSEMBLE:
-        return {longest: instructions[longest].inputs}
-    found, number = dict[int, tuple[int, ...]](), longest
+    terms = lambda number: of[first[number] : first[number] + counts[number]].tolist()  # noqa: E731 -- its name is its use
+    if is_array[longest]:
+        return {longest: tuple(terms(longest))}
+    partial, number = dict[int, tuple[int, ...]](), longest
     while number >= 0:
         earlier = before.get(number, -1)
-        found[number] = tuple([i for i in instructions[number].inputs if i != earlier])
+        partial[number] = tuple([i for i in terms(number) if i != earlier])
         number = earlier
-    return dict(reversed(found.items()))
+    return dict(reversed(partial.items()))
 
 
-def _groups(instructions: Sequence[Instruction], sums: dict[int, tuple[int, ...]]) -> list[list[int]]:
-    """The instructions that only one term needs, or a few that follow one another, in the order of these."""
-    count = len(instructions)
+def _has_op(columns: Columns, op: Primitive) -> np.ndarray:
+    """By instruction."""
+    return np.fromiter((i.op is op for i in columns.templates), bool, len(columns.templates))[columns.which]
+
+
+def _groups(columns: Columns, operands: Operands, sums: dict[int, tuple[int, ...]]) -> list[list[int]] | None:
+    """The instructions that only one term needs, or a few that follow one another, in the order of these; None if these are less than
+    half of all."""
+    count = columns.which.size
     # Of each value the first and the last term that needs it; _SHARED where something else does.
     first, last = [count] * count, [_NOBODY] * count
     terms = 0
@@ -117,20 +129,28 @@ def _groups(instructions: Sequence[Instruction], sums: dict[int, tuple[int, ...]
             else:
                 first[i], last[i] = min(first[i], terms), max(last[i], terms)
             terms += 1
+    fixed = [i.op is INPUT or (isinstance(i.op, TupleOp) and not i.params[0].is_pure) for i in columns.templates]
+    is_fixed = np.array(fixed, bool)[columns.which].tolist()
+    of, begins, counts = (each.tolist() for each in operands)
+    shared = 0
     for number in range(count - 1, -1, -1):
-        op, inputs, params, *_ = instructions[number]
         if number in sums:
             continue
-        a, b = first[number], last[number]
-        is_fixed = op is INPUT or (isinstance(op, TupleOp) and not params[0].is_pure)
-        if b < 0 or is_fixed or b - a >= MOST_TOGETHER:
+        a, b, begin = first[number], last[number], begins[number]
+        if b < 0 or is_fixed[number] or b - a >= MOST_TOGETHER:
+            shared += 1
+            if 2 * shared > count:
+                return None
             last[number] = _SHARED
-            for i in inputs:
+            for i in of[begin : begin + counts[number]]:
                 last[i] = _SHARED
             continue
-        for i in inputs:
+        for i in of[begin : begin + counts[number]]:
             if last[i] != _SHARED:
-                first[i], last[i] = min(first[i], a), max(last[i], b)
+                if a < first[i]:
+                    first[i] = a
+                if b > last[i]:
+                    last[i] = b
     return _apart(count, terms, first, last, sums)
 
 

@@ -15,7 +15,7 @@ def alike_writes(tape: Tape) -> Tape:
     """The tape with such writes; itself where there are none. Cost: linear in the number of instructions."""
     if PUT not in tape.ops:
         return tape
-    writes = [(n, i) for n, i in enumerate(tape.instructions) if i.op is PUT]
+    writes = tape.numbered(PUT)
     repeated = {(i.site, i.type) for _, i in writes if not i.params[0]}
     changed = {n for n, i in writes if i.params[0] and (i.site, i.type) in repeated}
     if not changed:
