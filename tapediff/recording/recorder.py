@@ -282,11 +282,11 @@ class Recorder(TapeBuilder):
 
     def _restart(self, fills: Fills) -> None:
         """Forget what was recorded."""
-        look, next_look = self.look, self.next_look
+        look, next_look, stops = self.look, self.next_look, self.stops
         self.__init__(
             self.name, concrete=self.concrete, prescribed=self.prescribed, along=self.along, longest=self.longest, fills=fills
         )
-        self.look, self.next_look = look, next_look
+        self.look, self.next_look, self.stops = look, next_look, stops
 
     def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         # An interrupt may come before any line, also within __exit__, and when a `with` of several lines is left.
