@@ -65,7 +65,7 @@ class Sub(tuple):
     [(1, 2), (3,)], [(1, 2.0), (3.0, 2)], [np.zeros(2), np.zeros(3)], [np.zeros(2), np.zeros(2, np.float32)], [np.float32(1.0), np.float32(2.0)],
     [{"a": 1}, {"b": 1}], [1, None], ["a", "b"], [Sub((1, 2)), Sub((3, 4))], [2**70, 1], [1j, 2j], [np.array(1.0), np.array(2.0)], [True, 1],
     [((((((1,),),),),),)] * 2, [{1}, {2}], [object()] * 2,
-], ids=str)  # fmt: skip
+])  # fmt: skip
 def test_other_items_stay_what_they_are(values):
     assert items_of(values) is None
 
