@@ -138,7 +138,7 @@ class Recorder(TapeBuilder):
         entry_runs: vectors of which all entries were recorded one after the other, with the number of the first one; in their order.
         has_ints: selections between numbers, of which one was an int of Python's.
         large_ints: constants that were ints of Python's beyond 2**31.
-        counts: of whole numbers that loops have counted, what is known; see merging/run_time/counting.py.
+        counts: of whole numbers that loops have counted, what is known; see merging/run_time/whole_numbers/counting.py.
         bits: of whole numbers of Python's that are data, how many bits the largest has that each may be.
         turn_numbers: whole numbers that a loop goes over, with the largest of each.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ir.instruction import Primitive
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
 from ..columns import as_columns, first_two
@@ -25,7 +26,7 @@ def states(tape: Tape) -> list[int]:
         return []
     columns = as_columns(tape.instructions)
     which, count = columns.which, columns.which.size
-    sizes = np.array([i.type.size if i.op in (INDEX, REPLACE, ASSEMBLE) else 0 for i in columns.templates], np.int64)[which]
+    sizes = np.array([i.type.size if _is_of_arrays(i.op) else 0 for i in columns.templates], np.int64)[which]
     is_read = np.array([i.op is INDEX for i in columns.templates], bool)[which]
     sources, _ = first_two(columns)
     # What a part of a part is a part of.
@@ -37,3 +38,7 @@ def states(tape: Tape) -> list[int]:
     reads = np.bincount(sources[are_parts], minlength=count)
     entries = np.bincount(sources[are_parts], read[are_parts], count)
     return np.flatnonzero((reads >= MANY_READS) & (2 * entries >= sizes) & ~is_read).tolist()
+
+
+def _is_of_arrays(op: Primitive) -> bool:
+    return op is INDEX or op is REPLACE or op is ASSEMBLE

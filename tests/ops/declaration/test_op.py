@@ -21,7 +21,6 @@ FEWEST = 3
 # By path: words that are names of ops as well, or rewrites of the ops that a pass is about.
 EXCEPTIONS = {
     "passes/simplify/fold_constants.py": "the ops whose rewriting the pass writes out",
-    "passes/simplify/forward_writes.py": "the ops whose rewriting the pass writes out",
     "passes/simplify/smooth_squares.py": "finer rules: the square of another op has the cotangent of the kink",
     "transforms/active_part.py": "rules that keep a part small: an op without one is done on all entries",
     "transforms/triplet_rules.py": "rules for fewer entries: of an op without one, all products are computed",
@@ -34,7 +33,7 @@ EXCEPTIONS = {
     "compiler/bytecode/sweeps": "how several numbers are computed from several: a tape of arrays with another op is not swept",
     "targets/tapes/row_blocks.py": "calls: of a function with one, batches go row by row",
     "functions/merging/run_time/choices.py": "Python's operators",
-    "functions/merging/run_time/counting.py": "how large whole numbers become: those of another op may be of any size",
+    "functions/merging/run_time/whole_numbers/counting.py": "how large whole numbers become: those of another op may be of any size",
     "functions/merging/prepare/long_loops/other_forms/tries.py": "where functions of math raise: a `try` around another one stays",
     "compiler/jit/own_routines.py": "routines on matrices",
     "special.py": "SciPy's public names",

@@ -18,8 +18,8 @@ from ....recording.choices import select
 from ....recording.recorder import current_recorder
 from ..plain_numbers import note_chosen
 from ..rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, Place, Refusing, is_large, is_small
-from .counting import as_float
 from .reductions import Element, among, extreme, total
+from .whole_numbers.counting import as_float
 
 
 class Choices(Refusing):

@@ -36,11 +36,11 @@ from ..rules import (
 from .array_copies import root_of
 from .carried_lists import CarriedLists
 from .choices import DTYPES
-from .counting import Counting
 from .entries import Over, counted, entries_of
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
-from .turn_numbers import first_beyond, largest_in
+from .whole_numbers.counting import Counting
+from .whole_numbers.turn_numbers import first_beyond, largest_in
 from .windows import Windows
 
 # Of condition, body and first value.

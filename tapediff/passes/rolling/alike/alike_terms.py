@@ -76,7 +76,7 @@ def _is_periodic(forms: Sequence[Hashable]) -> bool:
 
 def _longest_sum(columns: Columns, operands: Operands, outputs: Sequence[int]) -> dict[int, tuple[int, ...]] | None:
     """The additions of a long sum, each with the terms that it adds; None if there is none."""
-    is_sum, is_difference, is_array = (_has_op(columns, op) for op in (ADD, SUBTRACT, ASSEMBLE))
+    is_sum, is_difference, is_array = _has_op(columns, ADD), _has_op(columns, SUBTRACT), _has_op(columns, ASSEMBLE)
     numbers = np.flatnonzero(is_sum | is_difference | is_array)
     if not numbers.size:
         return None

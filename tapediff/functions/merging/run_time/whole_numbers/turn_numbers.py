@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ....ir.instruction import BOOL, CONSTANT, INT64, Instruction, Operand, ValueType
-from ....recording.recorder import Recorder
-from ..plain_numbers import SIZES
+from .....ir.instruction import BOOL, CONSTANT, INT64, Instruction, Operand, ValueType
+from .....recording.recorder import Recorder
+from ...plain_numbers import SIZES
 
 # An int64 has so many bits beside its sign.
 MOST_BITS = 62

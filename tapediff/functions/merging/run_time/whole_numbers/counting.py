@@ -9,14 +9,14 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ....ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, Instruction, Operand, Tree, ValueType
-from ....ops.control.calls import CALL, GET, LOOP
-from ....ops.elementwise.arithmetic import CONVERT
-from ....ops.elementwise.comparison import SELECT
-from ....recording.arrays.tracked import TrackedArray
-from ....recording.recorder import Recorder
-from ..plain_numbers import may_be_plain
-from ..rules import INTS, INTS_BESIDE_FLOATS, Place, Refusing, is_small
+from .....ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, Instruction, Operand, Tree, ValueType
+from .....ops.control.calls import CALL, GET, LOOP
+from .....ops.elementwise.arithmetic import CONVERT
+from .....ops.elementwise.comparison import SELECT
+from .....recording.arrays.tracked import TrackedArray
+from .....recording.recorder import Recorder
+from ...plain_numbers import may_be_plain
+from ...rules import INTS, INTS_BESIDE_FLOATS, Place, Refusing, is_small
 
 # Larger whole numbers are not all float64.
 LARGEST_WHOLE = 2.0**53
