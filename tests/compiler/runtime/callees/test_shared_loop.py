@@ -145,11 +145,8 @@ delay = 1.5 * (time.perf_counter() - began)
 def interrupted_at():
     try:
         threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
-        # On a busy machine Ctrl-C may be handled where Python drops exceptions; then another one is tried.
-        end = time.perf_counter() + 20.0 * delay + 1.0
-        while time.perf_counter() < end:
+        while True:
             compiled(np.ones(2))
-        return ""
     except KeyboardInterrupt as error:
         return traceback.extract_tb(error.__traceback__)[-1].name
 
