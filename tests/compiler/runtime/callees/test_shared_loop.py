@@ -132,6 +132,8 @@ import os, signal, threading, time, traceback
 import numpy as np
 import tapediff as td
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell runs in the background ignores it
+
 def f(p):
     x, _ = td.scan(lambda x, _: (np.sin(x * p[0]) + p[1], None), np.linspace(1.0, 2.0, 20_000), None, length=4_000)
     return np.sum(x)
