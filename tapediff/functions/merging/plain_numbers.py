@@ -63,7 +63,7 @@ def may_be_plain(value: Operand) -> bool:
     if type(value) is not TrackedArray:
         return type(value) in (float, int, bool)
     known = value._recorder.plain_numbers.get(value._id)
-    return _may_be_plain(value._recorder, value._id) if known is None else known
+    return number_may_be_plain(value._recorder, value._id) if known is None else known
 
 
 def is_wide(value: Operand) -> bool:
@@ -73,7 +73,8 @@ def is_wide(value: Operand) -> bool:
     return type(value) is np.float64 or (type(value) is np.ndarray and value.dtype == FLOAT64 and bool(value.shape))
 
 
-def _may_be_plain(recorder: Recorder, number: int) -> bool:
+def number_may_be_plain(recorder: Recorder, number: int) -> bool:
+    """The same of a value of a recording by its number."""
     known, chosen, pending = recorder.plain_numbers, recorder.chosen_numbers, [number]
     while pending:
         number = pending[-1]
@@ -146,7 +147,7 @@ def unlike_python(recorder: Recorder) -> tuple[str, Instruction] | None:
         if has_narrow and (_is_narrow(instruction) or (recorder.has_narrow_constants and recorder.plain_numbers.get(number))):
             return "float32", instruction
         if instruction.op.name in _MAY_RAISE and not recorder.checked_numbers.intersection((number, instruction.inputs[-1])):
-            if not _is_safe(recorder, instruction) and all(_may_be_plain(recorder, k) for k in reversed(instruction.inputs)):
+            if not _is_safe(recorder, instruction) and all(number_may_be_plain(recorder, k) for k in reversed(instruction.inputs)):
                 return ("zero", instruction) if has_narrow or _has_plain(recorder) else None
     return _sum_of_bools(recorder) or _first_large(recorder)
 
@@ -192,7 +193,7 @@ def _is_narrow(instruction: Instruction) -> bool:
 def _has_plain(recorder: Recorder) -> bool:
     """Whether there are values that may be plain numbers."""
     for number in list(recorder.chosen_numbers):
-        _may_be_plain(recorder, number)
+        number_may_be_plain(recorder, number)
     return any(recorder.plain_numbers.values())
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
+from traceback import walk_tb
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ...base.source_location import Site
+from ...base.source_location import Site, is_library_file
 from ...errors import (
     ArgumentMismatch,
     GuardFailed,
@@ -245,9 +246,10 @@ class Merging:
 
     def caused(self, error: BaseException) -> bool:
         """Give up what led to an error at a call; whether the merged form did, so that the call is to be made again."""
-        if not self.is_on or isinstance(error, _NOT_CAUSED) or not isinstance(error, (TapediffError, Refused)):
+        if not self.is_on or not isinstance(error, Exception) or isinstance(error, _NOT_CAUSED):
             return False
-        return self.lower(error)
+        is_known = isinstance(error, TapediffError) or _is_of_recorded_operation(error)
+        return is_known and self.lower(error)
 
     def fail(self, why: str) -> None:
         """Merge nothing any more."""
@@ -344,6 +346,15 @@ def _gradients_of(tape: Tape | None, wrt: tuple[int, ...], call: KeyedCall, leng
 
 
 _A_NUMBER = (ValueType((), FLOAT64),)
+
+def _is_of_recorded_operation(error: Exception) -> bool:
+    """Whether NumPy refused an operation of a path that was being recorded: of what is data in the merged form and was Python's before,
+    as of an int to the power of -1, or the negative of a bool."""
+    if not isinstance(error, (TypeError, ValueError)) or isinstance(error, np.linalg.LinAlgError):
+        return False
+    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    return Recorder.run.__code__ in codes and is_library_file(codes[-1].co_filename)
+
 
 # What a call may raise in any form.
 _NOT_CAUSED = (GuardFailed, NewTape, UnstableBranch, LoopTooLong, MemoryBudgetExceeded, RecursionTooDeep)

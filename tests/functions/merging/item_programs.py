@@ -215,7 +215,14 @@ def looks_items_up(p):
     return s
 
 
-OTHERS = [strings, arrays_of_several_lengths, keeps_the_last_item, looks_items_up]
+def the_same_in_all_turns(p):
+    s = p[1]
+    for unit, nothing in zip(["kg"] * TURNS, [None] * TURNS):
+        s = s + 0.1 * (huber(s - p[0]) if unit == "kg" and nothing is None else p[1])
+    return s
+
+
+OTHERS = [the_same_in_all_turns, strings, arrays_of_several_lengths, keeps_the_last_item, looks_items_up]
 
 
 # What data cannot tell is asked only where p[0] > 5, on a side that the first recordings do not take.
@@ -335,7 +342,77 @@ def asks_behind_the_loop(p):
     return s
 
 
+def negates_a_bool(p):
+    s = 0.0
+    for v, is_up, _, _ in FLAGGED:
+        s += huber(p[0] * v - p[1])
+        if p[0] > 5.0:
+            s += -is_up + is_up**2
+    return s
+
+
+def takes_an_int_to_a_negative_power(p):
+    s = 0.0
+    for k in COUNTS:
+        s += huber(p[k % 2])
+        if p[0] > 5.0:
+            s += (k + 1) ** -1 + 2**-k
+    return s
+
+
 ASKING = [
+    negates_a_bool, takes_an_int_to_a_negative_power,
     asks_for_an_int, asks_for_an_int_before, asks_for_a_type, asks_for_a_bool, asks_for_one, asks_for_true, asks_that_it_is_not_true,
     repeats_a_list, repeats_a_string, inverts_a_bool, asks_in_a_function, asks_behind_the_loop,
 ]  # fmt: skip
+
+
+# Python has errors for these, where p[0] > 5.
+
+
+def remainder_by_zero(p):
+    s = 0.0
+    for k in COUNTS:
+        s += huber(p[k % 2])
+        if p[0] > 5.0:
+            s += 5 % k
+    return s
+
+
+def remainder_by_what_becomes_zero(p):
+    s = 0.0
+    for k in range(TURNS):
+        s += huber(p[k % 2])
+        if p[0] > 5.0:
+            s += k % (k - 7)
+    return s
+
+
+BY_ZERO = [remainder_by_zero, remainder_by_what_becomes_zero]
+
+
+# NumPy has none for these: the dividend, or the divisor, is none of Python's.
+
+
+def data_by_zero(p):
+    s = 0.0
+    for k in COUNTS:
+        s += np.exp(-abs(p[0]) / k) + huber(p[1])
+    return s
+
+
+def numpys_by_zero(p):
+    s = 0.0
+    for k in np.array(COUNTS):
+        s += huber(p[0]) + np.exp(-1.0 / k)
+    return s
+
+
+def by_no_zero(p):
+    s = 0.0
+    for k in range(TURNS):
+        s += huber(p[0]) / (k + 1) + 1.0 / (k + 1) + 7 % (2 * k + 1)
+    return s
+
+
+BY_OTHERS = [data_by_zero, numpys_by_zero, by_no_zero]

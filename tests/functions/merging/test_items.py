@@ -35,17 +35,41 @@ def test_others_have_the_same_answers(f):
     agree(f, POINTS[[0, 1, 2, 0]], td.GuardedTape(f))
 
 
-@pytest.mark.parametrize("f", programs.ASKING, ids=name_of)
-def test_nobody_sees_that_an_item_is_data(f, monkeypatch):
-    """Without the comparison of first answers, which would notice most of it."""
+@pytest.fixture
+def without_comparisons(monkeypatch):
+    """First answers are not compared with the plain function's, which would notice most of what is amiss."""
     monkeypatch.setattr(Merging, "check", lambda *_: None)
     monkeypatch.setattr("tapediff.targets.guarded.merging.Expected.is_met", lambda *_: True)
     monkeypatch.setattr("tapediff.targets.guarded.merging.TRIALS", 0)
+
+
+@pytest.mark.usefixtures("without_comparisons")
+@pytest.mark.parametrize("f", programs.ASKING, ids=name_of)
+def test_nobody_sees_that_an_item_is_data(f):
     tape = td.GuardedTape(f)
     for x in (*POINTS, np.array([6.0, 0.5]), POINTS[0], np.array([5.5, -2.0])):
         value, gradient = td.value_and_gradient(tape, x)
         np.testing.assert_allclose(value, f(x), rtol=1e-11)
         np.testing.assert_allclose(gradient, differences(f, x), rtol=1e-5, atol=1e-5 * np.abs(gradient).max())
+
+
+@pytest.mark.usefixtures("without_comparisons")
+@pytest.mark.parametrize("f", programs.BY_ZERO, ids=name_of)
+def test_divisions_by_zero_are_pythons_errors(f):
+    tape = td.GuardedTape(f)
+    agree(f, POINTS, tape)
+    with pytest.raises(ZeroDivisionError):
+        f(np.array([6.0, 0.5]))
+    with pytest.raises(ZeroDivisionError):
+        td.gradient(tape, np.array([6.0, 0.5]))
+    agree(f, POINTS, tape)
+
+
+@pytest.mark.parametrize("f", programs.BY_OTHERS, ids=name_of)
+def test_other_divisions_have_one_turn(f):
+    tape = td.GuardedTape(f)
+    agree(f, POINTS, tape)
+    assert "a loop of which one turn is recorded" in tape.explain()
 
 
 def test_items_are_made_again_of_their_entries():

@@ -38,12 +38,13 @@ class Entries(NamedTuple):
     Attributes:
         length: of how many turns.
         arrays: with an entry for each of them.
-        item: makes the value of a turn of the entries.
+        item, are_pythons: see Items.
     """
 
     length: int
     arrays: Sequence[Operand]
     item: Callable[[Sequence[Operand]], Tree]
+    are_pythons: Sequence[bool]
 
 
 class Count(NamedTuple):
@@ -80,16 +81,16 @@ def counted(values: Tree) -> Count:
 
 
 def entries_of(values: Tree) -> Entries | None:
-    """What a loop goes over; None where that is not known, or short."""
+    """What a loop goes over; None where that is not known, or short, or the same in all turns."""
     found = _of_over(values) if type(values) is Over else _of_values(values)
-    return None if found is None or found.length < SHORTEST_OF_NEST else found
+    return None if found is None or found.length < SHORTEST_OF_NEST or not found.arrays else found
 
 
 def _of_values(values: Tree) -> Entries | None:
     kind = type(values)
     if kind is range:
         numbers = None if len(values) > LONGEST_RANGE else np.arange(values.start, values.stop, values.step, dtype=np.int64)
-        found = None if numbers is None else of_array(numbers, False)
+        found = None if numbers is None else of_array(numbers, True)
     elif kind is np.ndarray or kind is TrackedArray:
         found = of_array(values, False) if values.ndim and values.dtype in DTYPES else None
     elif kind in _COLLECTIONS and len(values) >= SHORTEST_OF_NEST:
@@ -114,12 +115,12 @@ def _of_over(values: Over) -> Entries | None:
         start = values.args[1] if len(values.args) > 1 else 0
         if type(start) is not int:
             return None
-        found = [Entries(found[0].length, *of_array(np.arange(start, start + found[0].length), False)), *found]
+        found = [Entries(found[0].length, *of_array(np.arange(start, start + found[0].length), True)), *found]
     if values.function is after_first:
         (whole,) = found
         return whole._replace(length=whole.length - 1, arrays=[array[1:] for array in whole.arrays])
     length = min(part.length for part in found)
-    whole = joined([Items([array[:length] for array in part.arrays], part.item) for part in found], tuple)
+    whole = joined([Items([array[:length] for array in part.arrays], *part[2:]) for part in found], tuple)
     return Entries(length, *whole)
 
 

@@ -31,10 +31,12 @@ class Items(NamedTuple):
     Attributes:
         arrays: with an entry for each of them.
         item: makes one of its entries.
+        are_pythons: by array, whether some of its entries may be numbers of Python's own, for which it has other errors than NumPy.
     """
 
     arrays: Sequence[Operand]
     item: Callable[[Sequence[Operand]], Tree]
+    are_pythons: Sequence[bool]
 
 
 def items_of(values: Sequence[Tree], depth: int = 0) -> Items | None:
@@ -42,7 +44,7 @@ def items_of(values: Sequence[Tree], depth: int = 0) -> Items | None:
     kinds = set(map(type, values))
     if kinds <= _FLOATS or kinds <= _INTS or kinds in _BOOLS:
         array = np.array(values)
-        return of_array(array, float in kinds) if array.dtype in DTYPES else None
+        return of_array(array, not kinds.isdisjoint((float, int, bool))) if array.dtype in DTYPES else None
     if kinds <= _NUMBERS and TrackedArray in kinds and all(map(is_number, values)):
         return of_array(array_of(values), any(map(may_be_plain, values)))
     if len(kinds) > 1:
@@ -62,13 +64,14 @@ def items_of(values: Sequence[Tree], depth: int = 0) -> Items | None:
         return _of_parts([[value[key] for value in values] for key in keys], lambda parts: dict(zip(keys, parts)), depth)
     first = values[0]
     if kind in _CONSTANTS and all(value == first for value in values):
-        return Items([], lambda _: first)
+        return Items([], lambda _: first, [])
     return None
 
 
-def of_array(array: Operand, is_plain: bool) -> Items:
-    """The entries of an array along its first axis. `is_plain`: some are Python's own floats."""
-    return Items([array], lambda entries: note_plain(entries[0]) if is_plain else entries[0])
+def of_array(array: Operand, is_pythons: bool) -> Items:
+    """The entries of an array along its first axis. `is_pythons`: some may be numbers of Python's own."""
+    is_plain = is_pythons and array.dtype == FLOAT64
+    return Items([array], lambda entries: note_plain(entries[0]) if is_plain else entries[0], [is_pythons])
 
 
 def _of_arrays(values: Sequence[np.ndarray]) -> Items | None:
@@ -89,7 +92,8 @@ def joined(parts: Sequence[Items], make: Callable[[Sequence[Tree]], Tree]) -> It
     """Items that are made of others."""
     ends = [*np.cumsum([0, *(len(part.arrays) for part in parts)]).tolist()]
     arrays = [array for part in parts for array in part.arrays]
-    return Items(arrays, lambda entries: make([part.item(entries[a:b]) for part, a, b in zip(parts, ends, ends[1:])]))
+    are_pythons = [is_one for part in parts for is_one in part.are_pythons]
+    return Items(arrays, lambda entries: make([part.item(entries[a:b]) for part, a, b in zip(parts, ends, ends[1:])]), are_pythons)
 
 
 def _is_named_tuple(kind: type) -> bool:

@@ -40,6 +40,7 @@ from .entries import Over, counted, entries_of
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
 from .whole_numbers.counting import Counting
+from .whole_numbers.divisions import first_by_zero
 from .whole_numbers.turn_numbers import first_beyond, largest_in
 from .windows import Windows
 
@@ -174,6 +175,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         state_read = self._loop_state(place, (turn,), frozen)
         count_given, count = len(start), len(entries.arrays)
         sizes = [largest_in(array) for array in entries.arrays]
+        pythons = [array if is_one and type(array) is np.ndarray else None for array, is_one in zip(entries.arrays, entries.are_pythons)]
         # The same in all turns: what any turn may give, a further one may get.
         were = tuple([value is not self.nothing and lists.may_be_plain(value) for value in first])
         after: list[bool] = []
@@ -207,6 +209,10 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             beyond = first_beyond(recorder, {k: size for k, size in zip(recorder.inputs[count_given:], sizes) if size is not None})
             if beyond is not None:
                 raise self._refuse("large", place, f"it computes {beyond.op.name} of the number of the turn")
+            own = {k: array for k, array in zip(recorder.inputs[count_given:], pythons) if array is not None}
+            by_zero = first_by_zero(recorder, own)
+            if by_zero is not None:
+                raise self._refuse("zero", place, f"it computes {by_zero.op.name} of what it goes over")
             if place in self.whole_turns and _decides_by(recorder, count_given):
                 raise self._refuse("guards", place, "it looks at a value in a turn that may not count")
             arrays = {k: np.ones(value.shape, value.dtype) for k in unbound for value in [as_array(found[k])] if _differ(value, carry[k])}
