@@ -308,7 +308,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
 
     def went_unmerged(self, error: BaseException) -> bool:
         """Whether a merged branch is the cause of an error; from now on it is a branch."""
-        if not self._recorder.merging.caused(error):
+        if not self._recorder.caused(error):
             return False
         self._cache.clear()
         self._fast = self._fast_gradient = unknown_yet

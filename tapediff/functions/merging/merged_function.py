@@ -72,7 +72,7 @@ class MergedFunctions:
         self.long_loops: dict[CodeType, frozenset[int]] = {}
         self.lines: dict[CodeType, set[int]] = {}
         self.look_ups: dict[CodeType, set[int]] = {}
-        # Lines of which has_news has told.
+        # Lines of which tells_news has told.
         self._told = set[tuple[str, int]]()
         # Whether entries are read as they were, because something was amiss with such a form.
         self._leaves_entries = False
@@ -102,7 +102,7 @@ class MergedFunctions:
             is_news = True
         return is_news and self._are_others()
 
-    def has_news(self, guards: Iterable[Guard]) -> bool:
+    def tells_news(self, guards: Iterable[Guard]) -> bool:
         """Whether a recording looked at values on lines that are not known to; of each line it is said once."""
         found = {(code.co_filename, line) for _, code, line in self._news(guards)} - self._told
         self._told |= found

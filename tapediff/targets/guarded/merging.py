@@ -5,22 +5,15 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from traceback import walk_tb
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ...base.source_location import Site, is_library_file
+from ...base.source_location import Site
 from ...errors import (
     ArgumentMismatch,
     GuardFailed,
-    LoopTooLong,
-    MemoryBudgetExceeded,
-    NewTape,
-    RecursionTooDeep,
     StaleTape,
-    TapediffError,
-    UnstableBranch,
 )
 from ...functions.callees.path_messages import site_of
 from ...functions.loops import repeated_scan, while_loop
@@ -110,7 +103,7 @@ class Merging:
         Where it comes from loops that will make it much longer, these are noted.
         """
         if self.is_on:
-            return self.functions.has_news(beginning.guards)
+            return self.functions.tells_news(beginning.guards)
         if self.wanted:
             return True
         if not _is_due_at_once(beginning) or self._changes_more():
@@ -244,13 +237,6 @@ class Merging:
         self.fail(f"{type(error).__name__}: {error}")
         return True
 
-    def caused(self, error: BaseException) -> bool:
-        """Give up what led to an error at a call; whether the merged form did, so that the call is to be made again."""
-        if not self.is_on or not isinstance(error, Exception) or isinstance(error, _NOT_CAUSED):
-            return False
-        is_known = isinstance(error, TapediffError) or _is_of_recorded_operation(error)
-        return is_known and self.lower(error)
-
     def fail(self, why: str) -> None:
         """Merge nothing any more."""
         # Tapes of the plain form stay what they are.
@@ -346,18 +332,6 @@ def _gradients_of(tape: Tape | None, wrt: tuple[int, ...], call: KeyedCall, leng
 
 
 _A_NUMBER = (ValueType((), FLOAT64),)
-
-def _is_of_recorded_operation(error: Exception) -> bool:
-    """Whether NumPy refused an operation of a path that was being recorded: of what is data in the merged form and was Python's before,
-    as of an int to the power of -1, or the negative of a bool."""
-    if not isinstance(error, (TypeError, ValueError)) or isinstance(error, np.linalg.LinAlgError):
-        return False
-    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
-    return Recorder.run.__code__ in codes and is_library_file(codes[-1].co_filename)
-
-
-# What a call may raise in any form.
-_NOT_CAUSED = (GuardFailed, NewTape, UnstableBranch, LoopTooLong, MemoryBudgetExceeded, RecursionTooDeep)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -7,13 +7,23 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from functools import cache
+from traceback import walk_tb
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...errors import StaleTape, UnstableBranch
+from ...errors import (
+    GuardFailed,
+    LoopTooLong,
+    MemoryBudgetExceeded,
+    NewTape,
+    RecursionTooDeep,
+    StaleTape,
+    TapediffError,
+    UnstableBranch,
+)
 from ...functions.callees.path_messages import check_prescribed, warn
 from ...functions.merging.plain_numbers import check_numbers
 from ...functions.merging.rules import Refused
@@ -49,6 +59,9 @@ REASONS_KEPT = 1000
 Missed = tuple[Variant, GuardFailure]
 
 _INFO = 20  # logging.INFO
+
+# What a call may raise in any form.
+_NOT_CAUSED = (GuardFailed, NewTape, UnstableBranch, LoopTooLong, MemoryBudgetExceeded, RecursionTooDeep)
 
 
 class FormChanged(Exception):
@@ -318,6 +331,13 @@ class PathRecorder:
             raise FormChanged
         return tape
 
+    def caused(self, error: BaseException) -> bool:
+        """Give up what led to an error at a call; whether the merged form did, so that the call is to be made again."""
+        if not self.merging.is_on or not isinstance(error, Exception) or isinstance(error, _NOT_CAUSED):
+            return False
+        is_known = isinstance(error, TapediffError) or _is_of_an_operation(error)
+        return is_known and self.merging.lower(error)
+
     def _tape(self, call: KeyedCall, bound: BoundCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
         """Record a call; raises IntNeeded where an int that would be data has to be specialised on."""
         along, fills = ((), self._fills) if missed is None else (missed[0].tape.guards, max(missed[0].fills, self._fills))
@@ -359,6 +379,17 @@ class PathRecorder:
         check_numbers(recorder)
         self._filled = recorder.fills
         return tape
+
+
+def _is_of_an_operation(error: Exception) -> bool:
+    """Whether a callee of the merged form was recorded at a call, and an operation refuses what is data there and was Python's before.
+
+    So it is with an int to the power of -1, or the negative of a bool. What the recording of the plain function raises is its own.
+    """
+    if not isinstance(error, (TypeError, ValueError)):
+        return False
+    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    return Recorder.apply.__code__ in codes and PathRecorder._form.__code__ not in codes
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from typing import NamedTuple
 
@@ -416,3 +417,12 @@ def by_no_zero(p):
 
 
 BY_OTHERS = [data_by_zero, numpys_by_zero, by_no_zero]
+
+
+def roots_of_negative_numbers(p):
+    s = 0.0
+    for k in COUNTS:
+        s += huber(p[k % 2])
+        if p[0] > 5.0:
+            s += math.sqrt(p[1] - k)
+    return s

@@ -192,6 +192,24 @@ def writes_beside_an_alias(p):
     return np.sum(same)
 
 
+def leaves_its_first_state_elsewhere(p):
+    state, s = 0, p[1]
+    for t in TIMES:
+        if state == 0:
+            s = np.tanh(0.5 * p[0] - 0.2 * s)
+            if s > 0.05:
+                state = 1
+        elif state == 1:
+            s = 0.9 * s + 0.05 * t
+            if t > 2.2:
+                state = 2
+        elif s < 0.6:
+            state = 0
+        else:
+            s = 0.8 * s
+    return s + 0.1 * (state == 1)
+
+
 def a_bool_is_no_position(p):
     k, s, levels = False, p[1], LEVELS * p[0]
     for t in TIMES:

@@ -63,3 +63,8 @@ def test_a_position_that_there_is_not_is_pythons_error():
         with pytest.raises(IndexError):
             td.gradient(tape, x)
     agree(f, POINTS[1:2] * 0.1, tape)
+
+
+def test_a_state_that_stays_zero_where_it_is_recorded_may_be_another_one_later():
+    f, points = position_programs.leaves_its_first_state_elsewhere, np.array([[-0.9, 0.4], [0.8, -0.3], [0.5, 0.2], [-0.4, -0.8]])
+    agree(f, points, td.compile(f, points[0]), td.GuardedTape(f))

@@ -7,7 +7,7 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging import rewrite
-from tapediff.targets.guarded import merging
+from tapediff.targets.guarded import merging, record_path
 from tapediff.targets.guarded.variant import Variant
 
 POINTS = np.random.default_rng(4).normal(size=(4, 12))
@@ -219,3 +219,84 @@ def test_a_gradient_that_differs_from_the_plain_ones_is_not_given(monkeypatch):
 
 def fail():
     raise ArithmeticError("it differs")
+
+
+NUMBERS = np.random.default_rng(6).normal(size=4000).tolist()
+
+
+def bends_both_ways(p):
+    s = 0.0
+    for v in NUMBERS:
+        r = v - p[0] * np.sin(p[1] * v)
+        s += r * r if abs(r) < 1.0 else 2.0 * abs(r) - 1.0
+    return s
+
+
+def bends_later(p):
+    s = 0.0
+    for k, v in enumerate(NUMBERS):
+        r = v - p[0] * np.sin(p[1] * v)
+        s += r * r if abs(r) < 1.0 else 2.0 * abs(r) - 1.0
+        if k > 1000 and r > p[1]:
+            s += p[0]
+    return s
+
+
+@pytest.fixture
+def stops(monkeypatch):
+    """How many instructions the recordings had that were stopped."""
+    found, stopped = [], record_path._Stopped.__init__
+
+    def noted(self, recorder, is_of_loops):
+        found.append(len(recorder.instructions))
+        stopped(self, recorder, is_of_loops)
+
+    monkeypatch.setattr(record_path._Stopped, "__init__", noted)
+    return found
+
+
+@pytest.mark.parametrize("longest", [300, 10**9])
+def test_branches_of_long_loops_that_go_both_ways_are_merged_at_once(longest, monkeypatch, stops):
+    """Whether the first recording is stopped for its branches or for its loop, one more is enough, with one path of the turn."""
+    monkeypatch.setattr(merging, "LONGEST_COMPARED", longest)
+    monkeypatch.setattr(record_path, "LONG", 2_000)
+    tape = td.GuardedTape(bends_both_ways)
+    for x in np.array([[0.5, 1.0], [1.5, -0.7]]):
+        value, gradient = td.value_and_gradient(tape, x)
+        np.testing.assert_allclose(value, bends_both_ways(x), rtol=1e-12)
+        steps = 1e-6 * np.eye(2)
+        np.testing.assert_allclose(gradient, [(bends_both_ways(x + e) - bends_both_ways(x - e)) / 2e-6 for e in steps], rtol=1e-6)
+    assert len(stops) == 1
+    assert "a loop of which one turn is recorded" in tape.explain()
+    assert "paths" not in tape.explain().split("branches that are merged")[1]
+
+
+def test_a_merged_recording_that_finds_another_branch_is_stopped(monkeypatch, stops):
+    monkeypatch.setattr(merging, "LONGEST_COMPARED", 300)
+    monkeypatch.setattr(record_path, "LONG", 10**9)
+    tape, x = td.GuardedTape(bends_later), np.array([0.5, 1.0])
+    value, _ = td.value_and_gradient(tape, x)
+    np.testing.assert_allclose(value, bends_later(x), rtol=1e-12)
+    whole = len(td.record(bends_later, x, merge=False))
+    assert len(stops) >= 2
+    assert all(length < whole / 2 for length in stops)
+
+
+def test_a_function_that_takes_long_runs_beside_few_answers(monkeypatch):
+    """Seconds that the plain function takes are as good as further calls."""
+    merged = td.GuardedTape(robust, merge=True)
+    td.gradient(merged, POINTS[0])
+    state = merged._recorder.merging
+    left = state.trials_left
+    assert left >= merging.TRIALS - 1
+    now = [0.0]
+
+    def clock():
+        now[0] += 3.0 * merging.SECONDS_OF_TRIAL
+        return now[0]
+
+    monkeypatch.setattr(record_path.time, "perf_counter", clock)
+    td.gradient(merged, POINTS[0])
+    assert state.trials_left == left - 4
+    td.gradient(merged, POINTS[1])
+    assert state.trials_left == 0

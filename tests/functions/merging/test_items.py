@@ -65,6 +65,15 @@ def test_divisions_by_zero_are_pythons_errors(f):
     agree(f, POINTS, tape)
 
 
+def test_an_error_of_the_function_itself_on_another_path_leaves_its_form():
+    f, tape = programs.roots_of_negative_numbers, td.GuardedTape(programs.roots_of_negative_numbers)
+    agree(f, POINTS, tape)
+    with pytest.raises(ValueError, match="domain"):
+        td.gradient(tape, np.array([6.0, 0.5]))
+    agree(f, [np.array([6.0, 50.0])], tape)
+    assert "a loop of which one turn is recorded" in tape.explain()
+
+
 @pytest.mark.parametrize("f", programs.BY_OTHERS, ids=name_of)
 def test_other_divisions_have_one_turn(f):
     tape = td.GuardedTape(f)
