@@ -24,6 +24,9 @@ FEWEST_INSTRUCTIONS = 1000
 # Where loops make a tape shorter by less than this, they are chance repetitions of a few turns.
 MOST_ROLLED = 3
 
+# Operations on arrays that LLVM compiles in a second, and how many instructions become byte code in less than the time for one of them.
+MANY_ON_ARRAYS, INSTRUCTIONS_FOR_ONE = 500, 8
+
 # Entries of arrays for each instruction of a tape of numbers.
 MOST_ENTRIES = 0.5
 
@@ -37,6 +40,13 @@ def _has_short_loops(rolled: Tape, tape: Tape) -> bool:
     """Whether a tape has loops, without which it is not much longer."""
     is_little_shorter = is_long(rolled) and tape.save_limit is None and len(tape.instructions) < MOST_ROLLED * len(rolled.instructions)
     return is_little_shorter and LOOP in rolled.ops
+
+
+def _is_slow_to_compile(rolled: Tape, tape: Tape) -> bool:
+    """Whether so many operations on arrays are left beside the loops of a tape that it is sooner byte code as it was recorded."""
+    templates, counts = _kinds(rolled)
+    on_arrays = sum(n for i, n in zip(templates, counts) if i.type.shape and not i.op.moves and i.op is not CONSTANT and i.op is not INPUT)
+    return on_arrays >= MANY_ON_ARRAYS and tape.save_limit is None and len(tape.instructions) < INSTRUCTIONS_FOR_ONE * on_arrays
 
 
 def _is_of_numbers(tape: Tape) -> bool:
@@ -68,11 +78,11 @@ def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program
     ready, rolled, program = tape, tape, None
     if settings.roll_loops and tape.save_limit is None and _is_of_numbers(rolled_apart(tape)):
         ready = prepared_apart(tape)
-        program = swept(ready, wrt) if is_long(ready) else None
+        program = swept(ready, wrt) if is_long(ready) and LOOP not in ready.ops else None
     if program is None:
         ready = rolled = prepared(tape)
-        program = swept(ready, wrt) if is_long(ready) else None
-    if program is None and _has_short_loops(ready, tape):
+        program = swept(ready, wrt) if is_long(ready) and LOOP not in ready.ops else None
+    if program is None and (_has_short_loops(ready, tape) or _is_slow_to_compile(ready, tape)):
         ready = prepared_straight(tape)
         program = swept(ready, wrt)
     if program is None:

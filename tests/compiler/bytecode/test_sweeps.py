@@ -340,3 +340,29 @@ def test_guarded_tapes_have_swept_paths(any_length):
         np.testing.assert_allclose(value, expected, rtol=1e-11)
         np.testing.assert_allclose(gradient, other, rtol=1e-11, atol=1e-13)
         assert td.value_and_gradient(guarded, x)[0] == value
+
+
+def recurrent(lengths, size=4, seed=5):
+    """A recurrent network over sequences of these lengths, one after the other."""
+    rng = np.random.default_rng(seed)
+    sequences = [rng.normal(size=(length, 3)) for length in lengths]
+
+    def f(p):
+        to_state, state_to_state = p[: 3 * size].reshape(size, 3), p[3 * size : -size].reshape(size, size)
+        total = 0.0
+        for values in sequences:
+            state = np.zeros(size)
+            for t in range(len(values)):
+                state = np.tanh(to_state @ values[t] + state_to_state @ state)
+            total += (p[-size:] @ state - values[-1, 0]) ** 2
+        return total
+
+    return f, 0.4 * rng.normal(size=(3, 3 * size + size * size + size))
+
+
+def test_loops_of_which_many_operations_on_arrays_are_left_are_swept_as_they_were_recorded():
+    """Sequences of many lengths are many loops, each of which would be compiled."""
+    f, points = recurrent(np.random.default_rng(2).integers(5, 25, 70))
+    assert_as_replayed(f, *[(p,) for p in points])
+    alike, points = recurrent([15] * 70)
+    assert_as_replayed(alike, *[(p,) for p in points], is_swept=False)

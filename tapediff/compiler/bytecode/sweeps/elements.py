@@ -27,12 +27,30 @@ _as_bytes = Struct("=q").pack
 def elements_of(tape: Tape) -> Elements:
     """The operations of a tape. Raises Unsuited."""
     columns = as_columns(tape.instructions)
+    if not all(map(_may_be_suited, columns.templates)):
+        raise Unsuited
     table = Table(tape, columns)
     for number, instruction in tape.numbered(INPUT):
         _input(table, number, instruction)
     plain = plain_of(table)
     _one_by_one(table, np.flatnonzero(plain.is_left).tolist())
     return plain.with_others(table)
+
+
+def _may_be_suited(instruction: Instruction) -> bool:
+    """Whether there may be operations on numbers for an instruction, as far as its operation and type tell."""
+    op, type_ = instruction.op, instruction.type
+    if op is GUARD:
+        return True
+    if type(type_) is not ValueType or type_.dtype not in KINDS:
+        return False
+    return op.moves or isinstance(op, Elementwise) or (op in TAKEN_APART and len(type_.shape) <= DEEPEST) or op in _OTHERS
+
+
+_OTHERS = frozenset((CONSTANT, INPUT, CONVERT, REPLACE, ASSEMBLE, PUT))
+
+# Products have no more axes; nor has anything else that is of few entries.
+DEEPEST = 2
 
 
 def _one_by_one(table: Table, numbers: Sequence[int]) -> None:
