@@ -41,6 +41,7 @@ from ..ir.instruction import (
     Operand,
     Outcome,
     Params,
+    ValueType,
 )
 from ..ir.interpreter import is_outcome_of, outcome_of
 from ..ir.pytree import taken_apart
@@ -60,6 +61,7 @@ from .arrays.numbers import LARGEST_INT
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
+from .instruction_columns import GrowingColumns
 from .masks import Mask
 from .python_state import gc_pause, scipy_functions
 from .python_state import numpy_namespace as namespace
@@ -76,6 +78,9 @@ _WIDE = (FLOAT64, INT64, BOOL)
 P = ParamSpec("P")
 T = TypeVar("T")
 
+
+# A recording is one of operations on arrays where one operation in so many is.
+OF_ARRAYS = 4
 
 # Numbers that take part in operations of float64 as they are.
 _USUAL = (float, int, np.float64)
@@ -515,6 +520,16 @@ class Recorder(TapeBuilder):
         if look is not None and look(self):
             self.is_stopped = self.is_long = True
             raise RecordingStopped
+
+    @property
+    def is_of_arrays(self) -> bool:
+        """Whether at least one in OF_ARRAYS of the operations are on arrays."""
+        columns = self.instructions
+        if not isinstance(columns, GrowingColumns):
+            return False
+        counts = np.bincount(columns.which, minlength=len(columns.templates)).tolist()
+        on_arrays = sum(n for i, n in zip(columns.templates, counts) if type(i.type) is ValueType and i.type.shape and i.op is not CONSTANT)
+        return OF_ARRAYS * on_arrays >= len(columns.which)
 
     def users_lines(self) -> list[UsersLine]:
         """The lines that the recorded function, and those that it has called, are at, from the innermost outwards."""

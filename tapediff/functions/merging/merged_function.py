@@ -15,13 +15,22 @@ from ...errors import TapediffError, UnsupportedFunction
 from ...ir.instruction import Guard
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL, LOOP
-from ...recording.recorder import UsersLine
+from ...recording.recorder import Recorder, UsersLine
 from ..captured.outside_state import OutsideState
 from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.arrays.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
-from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, Loop, lines_of_tests, loops_around, turns_around
+from .prepare.long_loops.which_loops import (
+    COUNTED_BY_DATA,
+    LONG_LOOP,
+    OF_ARRAYS,
+    OF_NUMBERS,
+    Loop,
+    lines_of_tests,
+    loops_around,
+    turns_around,
+)
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
@@ -118,14 +127,15 @@ class MergedFunctions:
                 continue
             yield lines, code, line
 
-    def note_long_loops(self, lines: Sequence[UsersLine]) -> bool:
-        """Note the loops around lines that a long recording has come to; whether one of them is made otherwise now."""
+    def note_long_loops(self, recorder: Recorder) -> bool:
+        """Note the loops around the lines that a long recording has come to; whether one of them is made otherwise now."""
+        lines, least = recorder.users_lines(), OF_ARRAYS if recorder.is_of_arrays else OF_NUMBERS
         is_news = False
         if any(line.has_iterators for line in lines):
             return False  # what it has used up is gone
         for made, line, names, _ in lines:
             code = self._origins.get(made, made)
-            is_news |= self._note_long(code, loops_around(code, line, names))
+            is_news |= self._note_long(code, loops_around(code, line, names, least))
         if is_news:
             self._forget()
         return is_news

@@ -234,3 +234,41 @@ def test_an_array_that_is_changed_after_it_was_made_of_a_list_leaves_the_list():
     tape = td.record(f, POINTS[0])
     assert loops_of(tape)
     np.testing.assert_allclose(tape(POINTS[1]), f(POINTS[1]), rtol=1e-12)
+
+
+GAPS = np.random.default_rng(8).normal(size=(40, 30))
+GAPS[np.random.default_rng(9).random(GAPS.shape) < 0.1] = np.nan
+
+
+def filters_of_vectors(p):
+    total, step = 0.0, np.array([[1.0, 1.0], [0.0, np.tanh(p[0] - p[1])]])
+    for i in range(len(GAPS)):
+        m, s = np.zeros(2), 10.0 * np.eye(2)
+        for t in range(GAPS.shape[1]):
+            m, s = step @ m, step @ s @ step.T + np.exp(p[0]) * np.eye(2)
+            if not np.isnan(GAPS[i, t]):
+                error, v = GAPS[i, t] - m[0], s[0, 0] + np.exp(p[1])
+                m, s = m + s[0] * (error / v), s - np.outer(s[0], s[0]) / v
+                total += np.log(v) + error**2 / v
+    return total
+
+
+def filters_of_numbers(p):
+    total = 0.0
+    for i in range(len(GAPS)):
+        m, s = 0.0, 10.0
+        for t in range(GAPS.shape[1]):
+            m, s = 0.9 * m + p[1], 0.8 * s + np.exp(p[0])
+            if not np.isnan(GAPS[i, t]):
+                error, v = GAPS[i, t] - m, s + np.exp(p[1])
+                m, s = m + s * error / v, s - s**2 / v
+                total += np.log(v) + error**2 / v
+    return total
+
+
+@pytest.mark.parametrize(("f", "is_loop"), [(filters_of_vectors, True), (filters_of_numbers, False)], ids=["vectors", "numbers"])
+def test_loops_of_operations_on_arrays_are_long_sooner(f, is_loop):
+    """Those on numbers become byte code in less time."""
+    guarded = td.GuardedTape(f)
+    agree(f, POINTS, guarded)
+    assert any(bool(loops_of(variant.tape)) for variant in guarded._cache.all()) == is_loop

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.functions.merging import merged_function
 from tapediff.functions.merging.prepare.long_loops import which_loops
 from tapediff.functions.merging.run_time import entries, loops, turn_entries
 from tapediff.ops.control.calls import LOOP
@@ -24,8 +25,10 @@ def short_recordings_are_long(monkeypatch):
     monkeypatch.setattr(record_path, "LONG", 300)
     for module in (which_loops, loops, turn_entries):
         monkeypatch.setattr(module, "SHORTEST", 20)
-    for module in (which_loops, entries):
-        monkeypatch.setattr(module, "SHORTEST_OF_NEST", 20)
+    nest = which_loops.OF_NUMBERS._replace(shortest=20)
+    monkeypatch.setattr(merged_function, "OF_NUMBERS", nest)
+    for module in (merged_function, entries):
+        monkeypatch.setattr(module, "OF_ARRAYS", nest)
 
 
 @pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)

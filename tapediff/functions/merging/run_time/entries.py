@@ -10,7 +10,7 @@ import numpy as np
 
 from ....ir.instruction import Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
-from ..prepare.long_loops.which_loops import SHORTEST_OF_NEST
+from ..prepare.long_loops.which_loops import OF_ARRAYS
 from .items import DTYPES, Items, items_of, joined, of_array
 
 # Loops over longer ranges are recorded turn by turn: their entries would take half a gigabyte.
@@ -83,7 +83,7 @@ def counted(values: Tree) -> Count:
 def entries_of(values: Tree) -> Entries | None:
     """What a loop goes over; None where that is not known, or short, or the same in all turns."""
     found = _of_over(values) if type(values) is Over else _of_values(values)
-    return None if found is None or found.length < SHORTEST_OF_NEST or not found.arrays else found
+    return None if found is None or found.length < OF_ARRAYS.shortest or not found.arrays else found
 
 
 def _of_values(values: Tree) -> Entries | None:
@@ -93,7 +93,7 @@ def _of_values(values: Tree) -> Entries | None:
         found = None if numbers is None else of_array(numbers, True)
     elif kind is np.ndarray or kind is TrackedArray:
         found = of_array(values, False) if values.ndim and values.dtype in DTYPES else None
-    elif kind in _COLLECTIONS and len(values) >= SHORTEST_OF_NEST:
+    elif kind in _COLLECTIONS and len(values) >= OF_ARRAYS.shortest:
         found = items_of(values if kind in (list, tuple) else [*values])
     else:
         found = None

@@ -7,7 +7,7 @@ import builtins
 import math
 from collections.abc import Mapping
 from types import CodeType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,17 @@ from .other_forms.comprehensions import Comprehension
 
 # Loops of fewer turns are recorded turn by turn, unless they are in a nest of loops that has very many turns in all.
 SHORTEST = 200
-SHORTEST_OF_NEST, LONG_NEST = 50, 5_000
+
+
+class Nest(NamedTuple):
+    """The fewest turns of a loop in a nest, and of the nest."""
+
+    shortest: int
+    turns: int
+
+
+# Operations on numbers become byte code in microseconds; those on arrays take a hundred times as long to compile.
+OF_NUMBERS, OF_ARRAYS = Nest(50, 5_000), Nest(10, 1_000)
 
 Loop: TypeAlias = ast.For | ast.While | Comprehension
 
@@ -32,11 +42,12 @@ LONG_LOOP = "a loop of which one turn is recorded"
 COUNTED_BY_DATA = "a loop with a number of turns that each call decides"
 
 
-def loops_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> list[Loop]:
+def loops_around(code: CodeType, line: int, names: Mapping[str, Tree], least: Nest = OF_NUMBERS) -> list[Loop]:
     """The loops and comprehensions of a function around one of its lines, and those within them.
 
     Args:
         names: what its names stand for. Loops that are short, as these tell, are left out.
+        least: how long those in a nest have to be.
     """
     try:
         pending: list[ast.AST] = [definition_of(code)]
@@ -47,7 +58,7 @@ def loops_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> list[L
         inner = [part for part in children(node) if not isinstance(part, (ast.FunctionDef, ast.Lambda, ast.AsyncFunctionDef, ast.ClassDef))]
         for part in inner:
             if isinstance(part, _LOOPS) and part.lineno <= line <= (part.end_lineno or part.lineno):
-                found += _long_loops(part, names)
+                found += _long_loops(part, names, least)
             else:
                 pending.append(part)
     return found
@@ -56,7 +67,7 @@ def loops_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> list[L
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
 
 
-def _long_loops(outermost: Loop, names: Mapping[str, Tree]) -> list[Loop]:
+def _long_loops(outermost: Loop, names: Mapping[str, Tree], least: Nest) -> list[Loop]:
     """The long loops of a nest, from the outermost inwards."""
     # For each loop the most turns that it has with those around it and in it.
     nest: dict[Loop, int] = {}
@@ -70,7 +81,7 @@ def _long_loops(outermost: Loop, names: Mapping[str, Tree]) -> list[Loop]:
             for loop in loops:
                 nest[loop] = max(nest.get(loop, 0), before)
         inside += [(part, before, loops) for part in children(node)]
-    return [loop for loop, count in turns.items() if _is_long(count, nest[loop])]
+    return [loop for loop, count in turns.items() if _is_long(count, nest[loop], least)]
 
 
 def turns_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> int:
@@ -88,8 +99,8 @@ def turns_around(code: CodeType, line: int, names: Mapping[str, Tree]) -> int:
     return found
 
 
-def _is_long(turns: int | None, of_nest: int) -> bool:
-    return turns is None or turns >= SHORTEST or (turns >= SHORTEST_OF_NEST and of_nest >= LONG_NEST)
+def _is_long(turns: int | None, of_nest: int, least: Nest) -> bool:
+    return turns is None or turns >= SHORTEST or (turns >= least.shortest and of_nest >= least.turns)
 
 
 def lines_of_tests(loop: Loop) -> list[int]:
