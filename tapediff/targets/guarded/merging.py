@@ -74,7 +74,7 @@ class Merging:
         if wanted not in (True, False, None):
             raise ArgumentMismatch("merge is True, False or None", got=repr(wanted), fix="merge=True")
         self._function, self.wanted = function, wanted
-        self.functions = MergedFunctions(while_loop, scan=repeated_scan)
+        self.functions = MergedFunctions(self._while, scan=self._scan)
         self.is_on = False
         self.failed: str | None = None
         self.trials_left = 0
@@ -87,8 +87,18 @@ class Merging:
         self._was_merged = self._is_final = False
         # The merged form that was recorded last had no branch merged.
         self._had_none = False
+        # It is recorded for its long loops alone; and the latest recording has come to one of which one turn is recorded.
+        self._is_for_loops = self._has_loops = False
         # How often the plain form was recorded, for each kind of call.
         self._paths: Counter[CallKey] = Counter()
+
+    def _while(self, *args: Tree, **named: Tree) -> Tree:
+        self._has_loops = True
+        return while_loop(*args, **named)
+
+    def _scan(self, *args: Tree) -> tuple[Tree, Tree]:
+        self._has_loops = True
+        return repeated_scan(*args)
 
     @property
     def longest(self) -> int | None:
@@ -122,7 +132,10 @@ class Merging:
         """Whether a recording that has become long comes from loops of which one turn can be recorded; these are noted."""
         if self.wanted is False or self.failed is not None or self._changes_more():
             return False
-        return self.functions.note_long_loops(recorder) and self._merged() is not None
+        if self.functions.note_long_loops(recorder):
+            return self._merged() is not None
+        # A recording that has become as long again without a loop of one turn will not have one.
+        return self._is_in_vain
 
     def take_loops(self, beginning: Tape) -> None:
         """Record one turn of these loops from now on; the first answer is compared with the plain function's.
@@ -130,8 +143,13 @@ class Merging:
         Args:
             beginning: of the recording that has become long. Lines that have looked at values with either outcome do so in most turns.
         """
+        if self._is_in_vain:
+            self._leave()
+            return
         outcomes = {(guard.site, guard.outcome) for guard in beginning.guards}
-        self.functions.note_guards([guard for guard in beginning.guards if (guard.site, not guard.outcome) in outcomes])
+        both_ways = [guard for guard in beginning.guards if (guard.site, not guard.outcome) in outcomes]
+        self.functions.note_guards(both_ways)
+        self._is_for_loops = not (self.is_on or both_ways)
         self.is_on = self._changes()
         if not self.functions.lines:
             self.trials_left = 0
@@ -157,6 +175,7 @@ class Merging:
         """The call of the merged form of the function; None where the plain one is to be recorded."""
         if not self.is_on:
             return None
+        self._has_loops = False
         merged = self._merged()
         if merged is None or not all(value.dtype in _DTYPES for value in map(np.asarray, call.bound.inputs)):
             return None
@@ -216,12 +235,22 @@ class Merging:
         return self.returned
 
     def leave_empty(self) -> bool:
-        """Go back to the plain form if none of the branches that a recording of the merged form came to is merged."""
-        self._had_none = self.is_on and not any(self.functions.sites.values())
+        """Go back to the plain form if none of the branches that a recording of the merged form came to is merged, and no loop."""
+        self._had_none = self.is_on and (self._is_in_vain or not any(self.functions.sites.values()))
         if self._had_none:
-            self.is_on, self.trials_left, self.payoff = False, 0, None
-            self.version += 1
+            self._leave()
         return self._had_none
+
+    @property
+    def _is_in_vain(self) -> bool:
+        """Whether the merged form is recorded for its long loops, and all their turns were."""
+        return self.is_on and self._is_for_loops and not self._has_loops
+
+    def _leave(self) -> None:
+        """Go back to the plain form."""
+        self.is_on, self.trials_left, self.payoff, self._had_none = False, 0, None, True
+        self.functions.sites.clear()
+        self.version += 1
 
     def lower(self, error: Exception) -> bool:
         """Give up what led to an error while the merged form was recorded or compared; whether there was such a form."""
