@@ -22,6 +22,14 @@ from .recorder import Recorder, RecordingStopped
 # A recording of so many instructions has taken 30 ms or more, and a gradient takes several times as long again.
 LONG = 30_000
 
+# One of so many may be slow to compile, if it is of operations on arrays.
+LONG_OF_ARRAYS = 3_000
+
+
+def lengths_to_look_at() -> list[int]:
+    """At how many instructions it is asked whether a recording is stopped."""
+    return sorted({min(LONG_OF_ARRAYS, LONG), LONG})
+
 
 def record(
     f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, look: Callable[[Recorder], bool] | None = None,
@@ -30,7 +38,7 @@ def record(
     """See td.record, in targets/merged_recording.py, which also merges branches.
 
     Args:
-        look: asked when the recording is LONG whether it is stopped.
+        look: asked when the recording is long whether it is stopped.
 
     Raises:
         RecordingStopped: it was.
@@ -43,7 +51,7 @@ def record(
     leaves, trees = flatten_arguments(args, (), f)
     recorder = Recorder(name, prescribed=prescribed)
     if look is not None:
-        recorder.look, recorder.next_look = look, LONG
+        recorder.look_at(look, lengths_to_look_at())
     try:
         tape = recorder.run(_record, f if trees is None else FlatFunction(f, trees, has_aux), leaves, has_aux)
     except Exception:

@@ -128,7 +128,8 @@ class Recorder(TapeBuilder):
 
     Attributes:
         is_stopped: the recording was; it is of no use then, even if it went on. is_long: because `look` said so.
-        look, next_look: asked at the first operation on numbers after so many instructions, whether the recording is stopped.
+        look, next_look, further_looks: asked at the first operation on numbers after so many instructions, whether the recording is
+            stopped; and after so many again.
         captured: the values of outer recordings that became inputs of this one.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
         entry_frame: id of the frame in which the recording began; code further out is not part of the recorded function.
@@ -165,7 +166,7 @@ class Recorder(TapeBuilder):
         self.longest, self.is_stopped, self.is_long = longest, False, False
         self.stops: Callable[[], bool] | None = None
         self.look: Callable[[Recorder], bool] | None = None
-        self.next_look = sys.maxsize
+        self.next_look, self.further_looks = sys.maxsize, tuple[int, ...]()
         self.concrete = concrete
         self.prescribed, self.along = prescribed, along
         self.captured: list[TrackedArray] = []
@@ -287,11 +288,12 @@ class Recorder(TapeBuilder):
 
     def _restart(self, fills: Fills) -> None:
         """Forget what was recorded."""
-        look, next_look, stops = self.look, self.next_look, self.stops
+        look, looks, stops = self.look, (self.next_look, *self.further_looks), self.stops
         self.__init__(
             self.name, concrete=self.concrete, prescribed=self.prescribed, along=self.along, longest=self.longest, fills=fills
         )
-        self.look, self.next_look, self.stops = look, next_look, stops
+        self.look_at(look, looks)
+        self.stops = stops
 
     def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         # An interrupt may come before any line, also within __exit__, and when a `with` of several lines is left.
@@ -514,9 +516,15 @@ class Recorder(TapeBuilder):
             self._left = 0
         return is_own
 
+    def look_at(self, look: Callable[[Recorder], bool] | None, lengths: Sequence[int]) -> None:
+        """Have it asked, at some lengths, whether the recording is stopped."""
+        self.look, (self.next_look, *further) = look, lengths
+        self.further_looks = tuple(further)
+
     def has_grown_long(self) -> None:
-        """Ask whether the recording goes on; it is asked once."""
-        look, self.look, self.next_look = self.look, None, sys.maxsize
+        """Ask whether the recording goes on."""
+        look = self.look
+        self.look_at(look, self.further_looks or (sys.maxsize,))
         if look is not None and look(self):
             self.is_stopped = self.is_long = True
             raise RecordingStopped

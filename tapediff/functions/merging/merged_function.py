@@ -15,7 +15,7 @@ from ...errors import TapediffError, UnsupportedFunction
 from ...ir.instruction import Guard
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL, LOOP
-from ...recording.recorder import Recorder, UsersLine
+from ...recording.recorder import UsersLine
 from ..captured.outside_state import OutsideState
 from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
@@ -24,9 +24,8 @@ from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
 from .prepare.long_loops.which_loops import (
     COUNTED_BY_DATA,
     LONG_LOOP,
-    OF_ARRAYS,
-    OF_NUMBERS,
     Loop,
+    Nest,
     lines_of_tests,
     loops_around,
     turns_around,
@@ -127,9 +126,12 @@ class MergedFunctions:
                 continue
             yield lines, code, line
 
-    def note_long_loops(self, recorder: Recorder) -> bool:
-        """Note the loops around the lines that a long recording has come to; whether one of them is made otherwise now."""
-        lines, least = recorder.users_lines(), OF_ARRAYS if recorder.is_of_arrays else OF_NUMBERS
+    def note_long_loops(self, lines: Sequence[UsersLine], least: Nest) -> bool:
+        """Note the loops around lines that a long recording has come to; whether one of them is made otherwise now.
+
+        Args:
+            least: how long they have to be in a nest.
+        """
         is_news = False
         if any(line.has_iterators for line in lines):
             return False  # what it has used up is gone

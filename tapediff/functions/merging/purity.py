@@ -361,3 +361,9 @@ _TYPES = frozenset("type isinstance issubclass isscalar __class__".split())
 
 def is_users(function: Tree) -> bool:
     return type(function) is FunctionType and not is_library_file(function.__code__.co_filename)
+
+
+def is_named_tuple(kind: type) -> bool:
+    """Whether tuples of this kind are made of their entries, and nothing else happens then, or where an entry is asked for."""
+    is_one = kind.__bases__ == (tuple,) and type(getattr(kind, "_fields", None)) is tuple and type(vars(kind).get("_make")) is classmethod
+    return is_one and all(not is_users(vars(kind).get(name)) for name in ("__new__", "__init__", "__getitem__", "__iter__"))

@@ -26,10 +26,12 @@ from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ...ir.interpreter import run
 from ...ir.serialize import State
 from ...ir.tape import Tape
+from ...recording import record
 from ...recording.arguments.bind_call import BoundCall
 from ...recording.recorder import Recorder
 from ..margins import apart
 from ..tapes.gradient_tape import gradient_tape
+from ..tapes.slow_recordings import fewest_turns, fewest_turns_of_long
 from .keyed_call import CallKey, GuardedFunction, KeyedCall
 from .payoff import Payoff
 from .staleness import check_fresh, is_surely_fresh
@@ -120,8 +122,8 @@ class Merging:
             return False
         if recorder.look is not None:
             lines, (_, count) = recorder.users_lines(), Counter(guard.site for guard in beginning.guards).most_common(1)[0]
-            if len(beginning) * self.functions.turns_around(lines) > recorder.next_look * count:
-                self.functions.note_long_loops(recorder)
+            if len(beginning) * self.functions.turns_around(lines) > record.LONG * count:
+                self.functions.note_long_loops(lines, fewest_turns_of_long(recorder))
         return True
 
     def _changes_more(self) -> bool:
@@ -132,7 +134,10 @@ class Merging:
         """Whether a recording that has become long comes from loops of which one turn can be recorded; these are noted."""
         if self.wanted is False or self.failed is not None or self._changes_more():
             return False
-        if self.functions.note_long_loops(recorder):
+        least = fewest_turns(recorder)
+        if least is None:
+            return False
+        if self.functions.note_long_loops(recorder.users_lines(), least):
             return self._merged() is not None
         # A recording that has become as long again without a loop of one turn will not have one.
         return self._is_in_vain

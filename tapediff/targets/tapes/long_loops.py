@@ -18,8 +18,10 @@ from ...functions.merging.rules import Refused
 from ...ir.instruction import Guard, Tree, UserFunction
 from ...ir.pytree import flatten
 from ...ir.tape import Tape
+from ...recording import record
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.recorder import Recorder, RecordingStopped, current_recorder
+from .slow_recordings import fewest_turns
 
 Look: TypeAlias = Callable[[Recorder], bool]
 
@@ -52,7 +54,9 @@ class LongLoops:
 
         It is not where the function changes more than its results: what it has done would be done again.
         """
-        if any(map(first_change, users_functions(self._f))) or not self._functions.note_long_loops(recorder):
+        least = fewest_turns(recorder)
+        is_repeatable = not any(map(first_change, users_functions(self._f)))
+        if least is None or not is_repeatable or not self._functions.note_long_loops(recorder.users_lines(), least):
             return False
         self._functions.note_guards(_repeated_guards(recorder))
         return self._form() is not None
@@ -80,7 +84,7 @@ class LongLoops:
             if self.are_wanted(recorder):
                 return True
             # A recording that has become as long again without a loop of one turn will not have one.
-            is_vain = not self._has_loops
+            is_vain = not self._has_loops and len(recorder.instructions) >= record.LONG
             return is_vain
 
         for _ in range(MOST_ATTEMPTS):

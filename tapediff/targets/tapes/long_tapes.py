@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.settings import settings
 from ...functions.callees.rolled_loop import prepared, prepared_apart, prepared_straight, rolled_apart
-from ...ir.instruction import CONSTANT, INPUT, Instruction, columns_of
+from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType, columns_of
 from ...ir.tape import Tape
 from ...ops.control.calls import LOOP
 from .gradient_tape import READY, require_gradient
@@ -44,9 +44,17 @@ def _has_short_loops(rolled: Tape, tape: Tape) -> bool:
 
 def _is_slow_to_compile(rolled: Tape, tape: Tape) -> bool:
     """Whether so many operations on arrays are left beside the loops of a tape that it is sooner byte code as it was recorded."""
-    templates, counts = _kinds(rolled)
-    on_arrays = sum(n for i, n in zip(templates, counts) if i.type.shape and not i.op.moves and i.op is not CONSTANT and i.op is not INPUT)
+    on_arrays = operations_on_arrays(rolled)
     return on_arrays >= MANY_ON_ARRAYS and tape.save_limit is None and len(tape.instructions) < INSTRUCTIONS_FOR_ONE * on_arrays
+
+
+def operations_on_arrays(tape: Tape) -> int:
+    """How many there are, without those that only move entries about."""
+    found = zip(*_kinds(tape))
+    return sum(n for i, n in found if isinstance(i.type, ValueType) and i.type.shape and not i.op.moves and i.op not in _GIVEN)
+
+
+_GIVEN = (CONSTANT, INPUT)
 
 
 def _is_of_numbers(tape: Tape) -> bool:

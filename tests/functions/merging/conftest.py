@@ -3,10 +3,8 @@
 import pytest
 
 from tapediff.recording import record
-from tapediff.targets.guarded import record_path
 
 
 @pytest.fixture
 def short_recordings_are_long(monkeypatch):
     monkeypatch.setattr(record, "LONG", 300)
-    monkeypatch.setattr(record_path, "LONG", 300)

@@ -7,6 +7,7 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging import rewrite
+from tapediff.recording import record
 from tapediff.targets.guarded import merging, record_path
 from tapediff.targets.guarded.variant import Variant
 
@@ -259,7 +260,7 @@ def stops(monkeypatch):
 def test_branches_of_long_loops_that_go_both_ways_are_merged_at_once(longest, monkeypatch, stops):
     """Whether the first recording is stopped for its branches or for its loop, one more is enough, with one path of the turn."""
     monkeypatch.setattr(merging, "LONGEST_COMPARED", longest)
-    monkeypatch.setattr(record_path, "LONG", 2_000)
+    monkeypatch.setattr(record, "LONG", 2_000)
     tape = td.GuardedTape(bends_both_ways)
     for x in np.array([[0.5, 1.0], [1.5, -0.7]]):
         value, gradient = td.value_and_gradient(tape, x)
@@ -273,7 +274,7 @@ def test_branches_of_long_loops_that_go_both_ways_are_merged_at_once(longest, mo
 
 def test_a_merged_recording_that_finds_another_branch_is_stopped(monkeypatch, stops):
     monkeypatch.setattr(merging, "LONGEST_COMPARED", 300)
-    monkeypatch.setattr(record_path, "LONG", 10**9)
+    monkeypatch.setattr(record, "LONG", 10**9)
     tape, x = td.GuardedTape(bends_later), np.array([0.5, 1.0])
     value, _ = td.value_and_gradient(tape, x)
     np.testing.assert_allclose(value, bends_later(x), rtol=1e-12)

@@ -9,7 +9,7 @@ import tapediff as td
 from tapediff.functions.merging.run_time.entries import Over, entries_of
 from tapediff.ops.arrays.indexing import INDEX
 from tapediff.recording import record
-from tapediff.targets.guarded import merging, record_path
+from tapediff.targets.guarded import merging
 from tapediff.targets.tapes.long_loops import LongLoops
 
 from . import branch_of_turn_programs as branches
@@ -25,7 +25,6 @@ POINTS = np.array([[0.3, 0.7], [-0.4, 1.1], [0.9, -0.2]])
 @pytest.fixture(autouse=True)
 def short_recordings_are_long(monkeypatch):
     monkeypatch.setattr(record, "LONG", 500)
-    monkeypatch.setattr(record_path, "LONG", 500)
 
 
 @pytest.mark.parametrize("f", programs.ONE_TURN + whiles.ONE_TURN + windows.ONE_TURN + numbered.ONE_TURN + branches.ONE_TURN, ids=name_of)
@@ -61,7 +60,7 @@ def test_loops_that_data_ends_are_loops(f):
 @pytest.mark.parametrize("f", whiles.MAY_END_EARLY, ids=name_of)
 def test_guarded_tapes_record_one_turn_of_a_while_that_counts_and_may_end_early(f, monkeypatch):
     # The branches are merged long before the recording of the loop as one that data ends has become long.
-    monkeypatch.setattr(record_path, "LONG", 30_000)
+    monkeypatch.setattr(record, "LONG", 30_000)
     monkeypatch.setattr(merging, "LONGEST_COMPARED", 300)
     guarded = td.GuardedTape(f, merge=True)
     agree(f, POINTS, guarded)
@@ -74,7 +73,7 @@ def test_guarded_tapes_record_one_turn_of_a_while_that_counts_and_may_end_early(
 
 @pytest.mark.parametrize("f", whiles.ENDS_EARLY, ids=name_of)
 def test_guarded_tapes_record_a_while_that_mostly_ends_early_as_one_that_data_ends(f, monkeypatch):
-    monkeypatch.setattr(record_path, "LONG", 30_000)
+    monkeypatch.setattr(record, "LONG", 30_000)
     monkeypatch.setattr(merging, "OUTCOMES_AT_ONCE", 2)
     guarded = td.GuardedTape(f, merge=True)
     agree(f, POINTS, guarded)
@@ -272,3 +271,54 @@ def test_loops_of_operations_on_arrays_are_long_sooner(f, is_loop):
     guarded = td.GuardedTape(f)
     agree(f, POINTS, guarded)
     assert any(bool(loops_of(variant.tape)) for variant in guarded._cache.all()) == is_loop
+
+
+SEEN = np.random.default_rng(10).random(130) > 0.2
+
+
+def filter_of(values, is_seen, gain):
+    """A filter of a state of two entries; `gain` of its covariance, and of the noise."""
+
+    def f(p):
+        total, m, s = 0.0, np.zeros(2), np.eye(2)
+        for t in range(len(values)):
+            m, s = np.array([m[0] + m[1], np.tanh(p[0]) * m[1]]), s + np.exp(p[0]) * np.eye(2)
+            if is_seen[t]:
+                k, size = gain(s, np.exp(p[1]) * np.eye(2))
+                error = values[t] - m
+                m, s = m + k @ error, s - k @ s
+                total += error @ k @ error + size
+        return total
+
+    return f
+
+
+def by_inverse(s, noise):
+    return s @ np.linalg.inv(s + noise), np.linalg.slogdet(s + noise)[1]
+
+
+def by_entries(s, noise):
+    whole = s + noise
+    size = whole[0, 0] * whole[1, 1] - whole[0, 1] * whole[1, 0]
+    return s @ np.array([[whole[1, 1], -whole[0, 1]], [-whole[1, 0], whole[0, 0]]]) / size, np.log(size)
+
+
+VALUES = np.random.default_rng(11).normal(size=(130, 2))
+EARLY = {
+    # What becomes byte code, and what is found in loops, is recorded as it is, as its kernel is faster.
+    "matrices with gaps": (filter_of(VALUES, SEEN, by_inverse), True),
+    "numbers with gaps": (filter_of(VALUES, SEEN, by_entries), False),
+    "no gaps": (filter_of(VALUES, np.ones(130, bool), by_inverse), False),
+}
+
+
+@pytest.mark.parametrize("name", EARLY)
+@pytest.mark.parametrize("is_guarded", [True, False], ids=["guarded", "compiled"])
+def test_loops_that_take_long_to_compile_are_long_sooner_still(name, is_guarded, monkeypatch):
+    monkeypatch.setattr(record, "LONG", 30_000)
+    monkeypatch.setattr(record, "LONG_OF_ARRAYS", 1_200)
+    f, is_loop = EARLY[name]
+    tape = td.GuardedTape(f) if is_guarded else td.compile(f, POINTS[0])
+    agree(f, POINTS, tape)
+    tapes = [variant.tape for variant in tape._cache.all()] if is_guarded else [tape.tape]
+    assert any(bool(loops_of(tape)) for tape in tapes) == is_loop

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.functions.merging import merged_function
 from tapediff.functions.merging.prepare.long_loops import which_loops
 from tapediff.functions.merging.run_time import entries, loops, turn_entries
 from tapediff.ops.control.calls import LOOP
 from tapediff.recording import record
-from tapediff.targets.guarded import record_path
+from tapediff.targets.tapes import slow_recordings
 
 from . import table_programs as programs
 from .long_loops_agree import agree, name_of
@@ -22,12 +21,11 @@ POINTS = np.array([[0.4, 0.8], [0.7, 0.3], [0.9, 0.9]])
 @pytest.fixture(autouse=True)
 def short_recordings_are_long(monkeypatch):
     monkeypatch.setattr(record, "LONG", 300)
-    monkeypatch.setattr(record_path, "LONG", 300)
     for module in (which_loops, loops, turn_entries):
         monkeypatch.setattr(module, "SHORTEST", 20)
     nest = which_loops.OF_NUMBERS._replace(shortest=20)
-    monkeypatch.setattr(merged_function, "OF_NUMBERS", nest)
-    for module in (merged_function, entries):
+    monkeypatch.setattr(slow_recordings, "OF_NUMBERS", nest)
+    for module in (slow_recordings, entries):
         monkeypatch.setattr(module, "OF_ARRAYS", nest)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ....ir.instruction import Tree
 from ....recording.arrays.tracked import TrackedArray
+from ..purity import is_named_tuple
 from ..rules import Place, Refusing
 from .region_calls import Region
 from .region_values import MISSING
@@ -56,7 +57,7 @@ class RegionCalls(Refusing):
         """array[index]; what may not be used where there is none."""
         if array is MISSING:
             return MISSING
-        if type(array) not in (TrackedArray, np.ndarray, list, tuple):
+        if type(array) not in (TrackedArray, np.ndarray, list, tuple) and not is_named_tuple(type(array)):
             raise self._refuse("calls", place, f"it looks up an entry of {type(array).__name__}")
         try:
             return array[index]

@@ -16,7 +16,7 @@ import numpy as np
 from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import may_be_plain, note_plain
-from ..purity import is_users
+from ..purity import is_named_tuple
 from .carried_lists import array_of, is_number
 
 # Of arrays in a list there is a copy on the tape.
@@ -52,7 +52,7 @@ def items_of(values: Sequence[Tree], depth: int = 0) -> Items | None:
     (kind,) = kinds
     if kind is np.ndarray:
         return _of_arrays(values)
-    if depth < DEEPEST and (kind in (tuple, list) or _is_named_tuple(kind)):
+    if depth < DEEPEST and (kind in (tuple, list) or is_named_tuple(kind)):
         if len(set(map(len, values))) > 1:
             return None
         make = kind if kind in (tuple, list) else kind._make  # type: ignore[attr-defined]  # of a named tuple
@@ -94,12 +94,6 @@ def joined(parts: Sequence[Items], make: Callable[[Sequence[Tree]], Tree]) -> It
     arrays = [array for part in parts for array in part.arrays]
     are_pythons = [is_one for part in parts for is_one in part.are_pythons]
     return Items(arrays, lambda entries: make([part.item(entries[a:b]) for part, a, b in zip(parts, ends, ends[1:])]), are_pythons)
-
-
-def _is_named_tuple(kind: type) -> bool:
-    """Whether tuples of this kind are made of their entries, and nothing else happens then."""
-    is_one = kind.__bases__ == (tuple,) and type(getattr(kind, "_fields", None)) is tuple and type(vars(kind).get("_make")) is classmethod
-    return is_one and all(not is_users(vars(kind).get(name)) for name in ("__new__", "__init__", "__getitem__", "__iter__"))
 
 
 DTYPES = (FLOAT64, INT64, BOOL)

@@ -15,7 +15,16 @@ from ....recording.arrays.tracked import TrackedArray
 from ....recording.masks import holds
 from ...captured.outside_state import OutsideState
 from ..plain_numbers import checked, is_wide, may_be_plain, may_be_pythons_bool
-from ..purity import asks_types, asks_types_later, is_operand, is_pure, is_pure_attribute, is_pure_method, is_users
+from ..purity import (
+    asks_types,
+    asks_types_later,
+    is_named_tuple,
+    is_operand,
+    is_pure,
+    is_pure_attribute,
+    is_pure_method,
+    is_users,
+)
 from ..regions.region_calls import Region
 from ..regions.region_run_time import RegionCalls
 from ..rules import ASK_TYPES, Place
@@ -64,13 +73,13 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
 
     def sequence(self, place: Place, values: Tree) -> Tree:
         """What is iterated over: nothing that is used up."""
-        if type(values) not in _SEQUENCES and not (isinstance(values, tuple) and is_operand(values)):
+        if type(values) not in _SEQUENCES and not is_named_tuple(type(values)) and not (isinstance(values, tuple) and is_operand(values)):
             raise self._refuse("calls", place, f"it iterates over {type(values).__name__}")
         return values
 
     def entry(self, place: Place, array: Tree, index: Tree) -> Tree:
         """array[index], of what has no code of its own for it."""
-        if type(array) not in _CONTAINERS:
+        if type(array) not in _CONTAINERS and not is_named_tuple(type(array)):
             raise self._refuse("calls", place, f"it looks up an entry of {type(array).__name__}")
         try:
             found = looked_up(array, index)

@@ -1,0 +1,51 @@
+"""How long loops have to be for one turn of them to be recorded: not very, where all of their turns would take long to compile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...functions.callees.rolled_loop import prepared_straight, rolled_apart
+from ...functions.merging.prepare.long_loops.which_loops import OF_ARRAYS, OF_NUMBERS, Nest
+from ...ir.instruction import CONSTANT, GUARD, ValueType
+from ...ir.tape import Tape
+from ...recording import record
+from ...recording.recorder import Recorder
+from .long_tapes import INSTRUCTIONS_FOR_ONE, operations_on_arrays
+
+# Of recordings that LLVM would take a second for each thousand operations of.
+OF_SLOW = Nest(10, 100)
+
+
+def fewest_turns(recorder: Recorder) -> Nest | None:
+    """How long the loops in a nest have to be; None where no loop needs to be one yet."""
+    if len(recorder.instructions) >= record.LONG:
+        return fewest_turns_of_long(recorder)
+    return OF_SLOW if recorder.is_of_arrays and _is_slow(_beginning(recorder)) else None
+
+
+def fewest_turns_of_long(recorder: Recorder) -> Nest:
+    """The same, of a recording that has become long, or will."""
+    return OF_ARRAYS if recorder.is_of_arrays else OF_NUMBERS
+
+
+def _is_slow(tape: Tape) -> bool:
+    """Whether a tape is of operations on arrays that are found in no loops, and become no byte code."""
+    if INSTRUCTIONS_FOR_ONE * operations_on_arrays(rolled_apart(tape)) < len(tape.instructions):
+        return False
+    # Imported when the first such tape is recorded, as all of the compiler.
+    from ...compiler.bytecode.sweeps.program import swept
+
+    return swept(prepared_straight(tape), None) is None
+
+
+def _beginning(recorder: Recorder) -> Tape:
+    """What has been recorded so far, with all that nothing has used yet as outputs."""
+    instructions = tuple(recorder.instructions)
+    is_used = np.zeros(len(instructions), bool)
+    for instruction in instructions:
+        is_used[list(instruction.inputs)] = True
+    outputs = [
+        k for k, i in enumerate(instructions)
+        if not is_used[k] and isinstance(i.type, ValueType) and i.op is not CONSTANT and i.op is not GUARD
+    ]  # fmt: skip
+    return Tape(instructions, tuple(recorder.inputs), tuple(outputs), recorder.name, returns_tuple=True)
