@@ -93,9 +93,9 @@ def test_an_operation_on_arrays_in_a_loop_keeps_no_object():
             x = 0.5 * (x + np.sin(x) * x)
         return np.sum(x)
 
-    td.record(f, X)
+    td.record(f, X, merge=False)
     tracemalloc.start()
-    tape = td.record(f, X)
+    tape = td.record(f, X, merge=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50 * len(tape)
