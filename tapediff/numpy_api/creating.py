@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from functools import wraps
 from itertools import islice
 
 import numpy as np
@@ -56,24 +57,35 @@ def _made(given: Operand, dtype: DTypeLike | None, must_copy: bool | None, order
     value = layout(value, order)
     if must_copy is False and (is_new or value is not given):
         raise ValueError("Unable to avoid copy while creating an array as requested.")
-    return _as_array(value)
+    return as_array(value)
 
 
 def _made_complex(given: Operand, dtype: DTypeLike | None, must_copy: bool | None) -> Operand:
     if dtype is not None and np.dtype(dtype) != COMPLEX128:
         raise refused(f"np.array of dtype {np.dtype(dtype)}", "take z.real, or np.abs(z)")
     if issubclass(type(given), Pair):
-        return pair(*map(_as_array, map(copy, parts(given)))) if must_copy else given
+        return pair(*map(as_array, map(copy, parts(given)))) if must_copy else given
     if must_copy is False:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     return pair(*map(as_value, parts(given)))
 
 
-def _as_array(value: Operand) -> Operand:
+def as_array(value: Operand) -> Operand:
     """A number becomes an array without axes, which in-place operators write to where they would make a new number."""
     if value.type.shape or value._view is not None:
         return value
     return copy(value)._as_view(copy(value), lambda base: base, lambda _, part: part)
+
+
+def arrays(function: Callable[..., Operand]) -> Callable[..., Operand]:
+    """A function whose results are arrays in NumPy, also where they have no axes."""
+
+    @wraps(function)
+    def call(*args: Operand, **named: Operand) -> Operand:
+        result = function(*args, **named)
+        return as_array(result) if is_tracked(result) else result
+
+    return call
 
 
 def array(
@@ -118,7 +130,7 @@ def full(shape: Shape, fill_value: Operand, dtype: DTypeLike | None = None, orde
         return full(shape, value)
     if np.broadcast_shapes(value.shape, shape) != shape:
         raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {shape}")
-    return _as_array(layout(copy(value) if value.shape == shape else BROADCAST(value, shape=shape), order))
+    return as_array(layout(copy(value) if value.shape == shape else BROADCAST(value, shape=shape), order))
 
 
 def fromiter(iter: Iterable[Operand], dtype: DTypeLike | None, count: int = -1) -> Operand:

@@ -21,6 +21,7 @@ from .complex_numbers import dispatch as complex_dispatch
 from .complex_numbers import fourier
 from .composed import ignoring_nan, ordering, per_element, special_functions, ufunc_methods
 from .composed import table as composed
+from .creating import arrays
 from .elementwise import as_mask
 from .joining import as_value
 from .kinds import converted
@@ -93,12 +94,12 @@ FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.column_stack: joining.column_stack,
     np.flip: shaping.flip, np.roll: shaping.roll, np.tile: shaping.tile, np.repeat: shaping.repeat,
     np.diagonal: shaping.diagonal, np.diag: shaping.diag, np.trace: shaping.trace, np.tril: shaping.tril, np.triu: shaping.triu,
-    np.split: joining.split, np.array_split: joining.array_split, np.copy: shaping.copy,
-    np.zeros_like: creating.zeros_like, np.ones_like: creating.ones_like, np.empty_like: creating.zeros_like,
-    np.full_like: creating.full_like, np.linspace: creating.linspace, np.fliplr: lambda m: m[:, ::-1], np.flipud: lambda m: m[::-1],
+    np.split: joining.split, np.array_split: joining.array_split, np.copy: arrays(shaping.copy),
+    np.zeros_like: arrays(creating.zeros_like), np.empty_like: arrays(creating.zeros_like), np.ones_like: arrays(creating.ones_like),
+    np.full_like: arrays(creating.full_like), np.linspace: creating.linspace, np.fliplr: lambda m: m[:, ::-1], np.flipud: lambda m: m[::-1],
     np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     np.dot: products.dot, np.inner: products.inner, np.outer: products.outer, np.vdot: products.vdot,
-    np.tensordot: products.tensordot, np.kron: products.kron, np.einsum: einsum.einsum,
+    np.tensordot: arrays(products.tensordot), np.kron: products.kron, np.einsum: einsum.einsum,
     np.linalg.cholesky: linear_algebra.cholesky, np.linalg.solve: linear_algebra.solve, np.linalg.inv: linear_algebra.inv,
     np.linalg.slogdet: linear_algebra.slogdet, np.linalg.norm: linear_algebra.norm, np.linalg.outer: products.outer_of_vectors,
     np.linalg.matmul: products.matmul, np.linalg.det: linear_algebra.det, np.linalg.eigh: linear_algebra.eigh,
@@ -106,7 +107,7 @@ FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.argsort: ordering.argsort, np.sort: ordering.sort, np.take_along_axis: ordering.take_along_axis,
     np.searchsorted: ordering.searchsorted, np.median: ordering.median, np.nonzero: ordering.nonzero,
     np.flatnonzero: ordering.flatnonzero, np.argwhere: ordering.argwhere,
-    np.piecewise: ordering.piecewise, np.interp: ordering.interp,
+    np.piecewise: arrays(ordering.piecewise), np.interp: ordering.interp,
     np.iscomplexobj: lambda x: False, np.isrealobj: lambda x: True, np.real: lambda val: val,
 }  # fmt: skip
 

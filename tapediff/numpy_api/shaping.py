@@ -25,7 +25,8 @@ def reshape(a: Operand, shape: Shape = None, order: str = "C", copy: bool | None
     target = _full_shape(a.shape, shape)
     old = a.shape
     result = RESHAPE(a, shape=target)
-    if copy or not _is_view(a, target):
+    is_number = not old and a._view is None
+    if copy or is_number or not _is_view(a, target):
         if copy is False:
             raise ValueError("Unable to avoid creating a copy while reshaping.")
         return result

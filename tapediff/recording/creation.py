@@ -27,7 +27,7 @@ def full(shape: int | Sequence[int], fill_value: Operand, dtype: DTypeLike = flo
         return np.full(shape, fill_value, dtype)
     if creating.holds_tracked(fill_value):
         return creating.full(shape, fill_value, dtype)
-    return recorder.tracked_constant(np.full(shape, fill_value, tracked_dtype(dtype)))
+    return creating.as_array(recorder.tracked_constant(np.full(shape, fill_value, tracked_dtype(dtype))))
 
 
 def asarray(a: Operand) -> Operand:
@@ -40,7 +40,7 @@ def asarray(a: Operand) -> Operand:
     if recorder is None or is_tracked(a):
         return np.asarray(a)
     value = as_value(a)
-    return value if is_tracked(value) else recorder.tracked_constant(converted(value, tracked_dtype(value.dtype)))
+    return value if is_tracked(value) else creating.as_array(recorder.tracked_constant(converted(value, tracked_dtype(value.dtype))))
 
 
 def zeros(shape: int | Sequence[int], dtype: DTypeLike = float) -> Operand:

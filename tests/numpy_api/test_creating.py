@@ -217,3 +217,37 @@ def test_a_list_given_to_a_reduction_needs_no_guard():
     assert not tape.guards
     for value, f in zip(tape(Y), functions):
         np.testing.assert_array_equal(value, f([Y[0], Y[1], 0.5]))
+
+
+# By NumPy some are arrays without axes, and others numbers, of which `+=` makes a new one.
+WITHOUT_AXES = [
+    lambda p: np.zeros(()), lambda p: np.array(0.5), lambda p: np.full((), 2.0), lambda p: np.zeros_like(p[0]), lambda p: np.ones_like(p[0]),
+    lambda p: np.full_like(p[0], 2.0), lambda p: np.copy(p[0]), lambda p: p[0].copy(), lambda p: np.reshape(p[0], ()),
+    lambda p: np.reshape(p[:1].copy(), ()), lambda p: p[:1].copy().squeeze(), lambda p: np.squeeze(p[0]), lambda p: p[0].reshape(()),
+    lambda p: np.reshape(p[0], (1,)), lambda p: np.select([p[0] > 0], [p[1]], p[2]), lambda p: np.tensordot(p, p, 1), lambda p: np.dot(p, p),
+    lambda p: np.piecewise(p[0], [p[0] > 0], [lambda v: 2 * v, lambda v: v]), lambda p: np.vectorize(lambda v: 2 * v)(p[0]), np.sum,
+    lambda p: np.asarray(p[0]), lambda p: p.copy()[0, ...], lambda p: np.einsum("i,i->", p, p), lambda p: p[0], lambda p: p[0].astype(float),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(WITHOUT_AXES)))
+def test_what_has_no_axes_is_changed_in_place_where_it_is_an_array(number):
+    def by_another_name(p):
+        made = WITHOUT_AXES[number](p)
+        same = made
+        same += p[1]
+        return np.sum(made * p[0] + same)
+
+    def by_a_function(p):
+        def scale(value):
+            value *= p[1]
+
+        made = WITHOUT_AXES[number](p)
+        scale(made)
+        return np.sum(made * p[0])
+
+    x, v = np.array([3.0, 5.0, -1.0]), np.array([0.3, -0.7, 0.4])
+    for f in (by_another_name, by_a_function):
+        value, gradient = td.value_and_gradient(td.GuardedTape(f), x)
+        assert value == f(x.copy())
+        np.testing.assert_allclose(gradient @ v, (f(x + 1e-6 * v) - f(x - 1e-6 * v)) / 2e-6, rtol=1e-6, atol=1e-9)

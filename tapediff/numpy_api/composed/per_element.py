@@ -8,6 +8,7 @@ import numpy as np
 
 from ...ir.instruction import Operand, is_tracked
 from ...ops.arrays.shape import reshape
+from ..creating import arrays
 from ..joining import as_value, stack
 from ..reducing import axes_of
 from .numpys_own import method_code
@@ -63,7 +64,7 @@ def call_vectorized(self: np.vectorize, *args: Operand, **kwargs: Operand) -> Op
         raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
     results = [function(*(v[k] for v in flat)) for k in range(count)]
     if not isinstance(results[0], tuple):
-        return reshape(as_value(results), shape)
+        return arrays(reshape)(as_value(results), shape)
     return tuple(np.reshape(as_value(list(column)), shape) for column in zip(*results))
 
 

@@ -19,7 +19,7 @@ from ...base.source_location import is_library_file
 from ...errors import RefusedByRecording
 from ...ir.instruction import Operand, Recorded
 from ...numpy_api import UNARY
-from ...numpy_api.creating import holds_tracked
+from ...numpy_api.creating import as_array, holds_tracked
 from ...numpy_api.joining import as_value
 from ...ops import Op
 
@@ -77,7 +77,7 @@ def filled(made: Operand, depth: int, least: Fills = Fills.FLOATS) -> Operand:
         return made
     if made.base is not None and not made.flags.writeable:  # np.diag's view of a matrix
         return made
-    return made if is_library_file(sys._getframe(depth).f_code.co_filename) else recorder.tracked_constant(made)
+    return made if is_library_file(sys._getframe(depth).f_code.co_filename) else as_array(recorder.tracked_constant(made))
 
 
 def _maker(original: Callable[..., Operand], least: Fills) -> Replacement:
