@@ -22,6 +22,7 @@ from .nodes import RUN_TIME, copied
 from .prepare.arrays.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
 from .prepare.long_loops.which_loops import (
+    AROUND_LOOPS,
     COUNTED_BY_DATA,
     LONG_LOOP,
     Loop,
@@ -47,6 +48,7 @@ from .rules import (
     Broken,
     Place,
     Refused,
+    StandsInLong,
     TurnedOutLong,
     Without,
 )
@@ -142,6 +144,10 @@ class MergedFunctions:
             self._forget()
         return is_news
 
+    def _note_around(self, lines: Sequence[UsersLine]) -> bool:
+        """Note the loops around one that data ends, and that is recorded for each of their turns; whether one of them is made otherwise."""
+        return self._scan is not None and self.note_long_loops(lines, AROUND_LOOPS)
+
     def turns_around(self, lines: Sequence[UsersLine]) -> int:
         """How many turns the loops around the lines that a recording has come to have together, as far as that is known."""
         return math.prod([turns_around(self._origins.get(made, made), line, names) for made, line, names, _ in lines])
@@ -208,6 +214,8 @@ class MergedFunctions:
     def refuse(self, refused: Refused) -> bool:
         """Let a branch stay a branch; whether it was not one already, so that another function is at fault."""
         code = self._origins.get(refused.code, refused.code)
+        if isinstance(refused, StandsInLong):
+            return True
         if isinstance(refused, TurnedOutLong):
             line = refused.place[0]
             loops = [loop for loop in loops_around(code, line, {}) if isinstance(loop, ast.While) and loop.lineno == line]
@@ -309,7 +317,7 @@ class MergedFunctions:
             return known
         code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or ()))
-        shared = self._while_loop, self._scan, self._regions, self._states
+        shared = self._while_loop, self._scan, self._regions, self._states, self._note_around
         cells[RUN_TIME] = CellType(RunTime(code, self.helper, self.checked, is_helper, self._is_body, *shared))
         closure = tuple(cells[name] for name in made.co_freevars)
         merged = FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)

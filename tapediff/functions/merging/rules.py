@@ -213,6 +213,10 @@ class TurnedOutLong(Refused):
     """A loop that is recorded as one that data ends has counted its turns, and had so many that one of them is better recorded."""
 
 
+class StandsInLong(Refused):
+    """A loop that data ends was recorded so often that of the loops around it, which are long ones from now on, one turn is."""
+
+
 class Refusing:
     """Refuses branches of one function.
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.functions.merging.prepare.long_loops import which_loops
 from tapediff.functions.merging.run_time.entries import Over, entries_of
 from tapediff.ops.arrays.indexing import INDEX
 from tapediff.recording import record
@@ -322,3 +325,38 @@ def test_loops_that_take_long_to_compile_are_long_sooner_still(name, is_guarded,
     agree(f, POINTS, tape)
     tapes = [variant.tape for variant in tape._cache.all()] if is_guarded else [tape.tape]
     assert any(bool(loops_of(tape)) for tape in tapes) == is_loop
+
+
+TURNS_OF_LOOPS = {
+    "range(N // 4)": 75, "range(int(N))": 300, "np.arange(N)": 300, "range(N % 7 + 3)": 9, "range(min(N, 20), max(N, 40))": 280,
+    "list(range(N - 1))": 299, "enumerate(np.arange(N))": 300, "range(N // 0)": None, "range(int(X))": None, "np.arange(3, N)": None,
+    "range(int(N, 8))": None, "range(len(ROWS) * ROWS.shape[1])": 6,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("over", "turns"), TURNS_OF_LOOPS.items(), ids=TURNS_OF_LOOPS.keys())
+def test_how_long_a_loop_is_can_be_told_without_running_code_of_the_users(over, turns):
+    assert which_loops._turns(ast.parse(over, mode="eval").body, {"N": 300, "X": 2.5, "np": np, "ROWS": np.zeros((3, 2))}) == turns
+
+
+def steps_by_newtons_method(p):
+    x, total = p[0], 0.0
+    for k in range(60 // 2):
+        y = x
+        for _ in range(30):
+            slope = 1.0 - 0.05 * p[1] * (1.0 - 3.0 * y * y)
+            step = (y - x - 0.05 * (p[1] * (1.0 - y * y) * y - np.sin(k * 0.1))) / slope
+            y -= step
+            if abs(step) < 1e-13:
+                break
+        x = y
+        total += 0.01 * x
+    return total + x
+
+
+def test_loops_around_one_that_data_ends_have_one_turn_where_that_was_recorded_a_few_times(monkeypatch):
+    monkeypatch.setattr(record, "LONG", 30_000)
+    guarded = td.GuardedTape(steps_by_newtons_method)
+    agree(steps_by_newtons_method, POINTS, guarded)
+    assert guarded.explain().count("a loop of which one turn is recorded") == 1
+    assert "a loop with a number of turns that each call decides, with 2 paths" in guarded.explain()

@@ -14,7 +14,7 @@ from ....recording.arrays.tracked import TrackedArray
 from ....recording.call_arrays import watch_results
 from ....recording.python_state.caught_errors import forgets_failures
 from ....recording.python_state.object_snapshot import LARGEST_COMPARED
-from ....recording.recorder import Recorder
+from ....recording.recorder import Recorder, UsersLine, current_recorder
 from ...captured.freeze import Frozen, freeze
 from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
 from ..plain_numbers import bits_of, check_numbers, may_be_plain, note_plain
@@ -29,6 +29,7 @@ from ..rules import (
     Breach,
     Place,
     Refused,
+    StandsInLong,
     TurnedOutLong,
     is_large,
     is_small,
@@ -57,6 +58,9 @@ MOST_PATHS = 6
 # Loops over other values than are known are recorded turn by turn.
 MOST_OTHER_TURNS = 1_000
 
+# A loop that data ends is recorded so often before those around it are recorded by one of their turns.
+MOST_LOOPS = 8
+
 # All turns of a loop that data ends are computed, unless there may be more than MOST_MASKED, or so many for one before its end.
 MOST_MASKED, MOST_TURNS_FOR_ONE = 1_000_000, 4
 
@@ -70,6 +74,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
     _is_body: bool
     _is_helper: bool
     whole_turns: set[Place]
+    _note_around: Callable[[Sequence[UsersLine]], bool]
 
     def loop(
         self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...],
@@ -105,6 +110,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...],
         all_plain: bool,
     ) -> tuple[Tree, ...]:  # fmt: skip
+        self._count_loops(place)
         start = tuple(self._first(place, value, flag) for value, flag in zip(first, flags))
 
         frozen = freeze(turn, condition)
@@ -137,6 +143,15 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             raise self._refuse("guards", place, "a turn of it looks at a value")
         self._watch(place, found, [[value] for value in start] + frozen.originals)
         return _noted(found, plain)
+
+    def _count_loops(self, place: Place) -> None:
+        """Note one more loop that data ends; raises StandsInLong where there are many, in loops whose turns are recorded one by one."""
+        recorder = current_recorder()
+        if recorder is None:
+            return
+        recorder.loops_by_data[self._code, place] += 1
+        if recorder.loops_by_data[self._code, place] == MOST_LOOPS and self._note_around(recorder.users_lines()):
+            raise StandsInLong(self._code, place, Breach("cost", place[0], f"it was recorded {MOST_LOOPS} times"))
 
     def check_turns(self, place: Place, turns: Operand) -> None:
         """Refuse a loop that has ended so early that the turns after its end would take most of the time."""

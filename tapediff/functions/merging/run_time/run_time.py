@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 
 import numpy as np
@@ -13,6 +13,7 @@ from ....errors import UnsupportedFunction
 from ....ir.instruction import BOOL, INT64, Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.masks import holds
+from ....recording.recorder import UsersLine
 from ...captured.outside_state import OutsideState
 from ..plain_numbers import checked, is_wide, may_be_plain, may_be_pythons_bool
 from ..purity import (
@@ -46,18 +47,19 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         is_body: of a callee; see MergedFunctions.
         regions: those of all functions, by code and place.
         states: what loops read besides their variables.
+        note_around: notes the loops around one that data ends; see MergedFunctions.
         while_loop, scan: td.while_loop, and the loop of td.scan; None where long loops are not asked for.
     """
 
     def __init__(
         self, code: CodeType, merged: Callable[[FunctionType], FunctionType], checked: Callable[[FunctionType], FunctionType | None],
         is_helper: bool, is_body: bool, while_loop: WhileLoop, scan: Scan | None, regions: dict[object, Region],
-        states: dict[Hashable, OutsideState],
+        states: dict[Hashable, OutsideState], note_around: Callable[[Sequence[UsersLine]], bool],
     ) -> None:  # fmt: skip
         super().__init__(code)
         self._merged, self._checked, self._is_helper, self._is_body = merged, checked, is_helper, is_body
         self.counts, self.whole_turns = {}, set()
-        self._while_loop, self._scan, self._regions, self._states = while_loop, scan, regions, states
+        self._while_loop, self._scan, self._regions, self._states, self._note_around = while_loop, scan, regions, states, note_around
 
     def _tapediff_rebuilt(self, _: Callable[[object], Tree]) -> RunTime:
         """Functions that close over it are frozen without it."""

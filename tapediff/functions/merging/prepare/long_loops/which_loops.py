@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import NamedTuple, TypeAlias
 
@@ -34,6 +35,9 @@ class Nest(NamedTuple):
 
 # Operations on numbers become byte code in microseconds; those on arrays take a hundred times as long to compile.
 OF_NUMBERS, OF_ARRAYS = Nest(50, 5_000), Nest(10, 1_000)
+
+# A loop that data ends takes as long as thousands of operations.
+AROUND_LOOPS = Nest(10, 10)
 
 Loop: TypeAlias = ast.For | ast.While | Comprehension
 
@@ -138,9 +142,14 @@ def _turns(node: ast.expr, names: Mapping[str, Tree]) -> int | None:
             bounds = [_whole_number(part, names) for part in node.args]
             known = [bound for bound in bounds if bound is not None]
             return len(range(*known)) if 0 < len(known) == len(bounds) <= 3 and known[2:] != [0] else None
+        if function in (list, tuple) and len(node.args) == 1:
+            return _turns(node.args[0], names)
         counts = [_turns(part, names) for part in (node.args if function is zip else node.args[:1])]
         known = [count for count in counts if count is not None]
         return min(known) if function in (zip, enumerate, reversed) and known else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "arange" and len(node.args) == 1:
+        module = names.get(node.func.value.id) if isinstance(node.func.value, ast.Name) else None
+        return _whole_number(node.args[0], names) if module is np else None
     return _length(node, names)
 
 
@@ -166,11 +175,16 @@ def _whole_number(node: ast.expr, names: Mapping[str, Tree]) -> int | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         found = _whole_number(node.operand, names)
         return None if found is None else -found
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         left, right = _whole_number(node.left, names), _whole_number(node.right, names)
-        if left is None or right is None:
+        if left is None or right is None or (not right and isinstance(node.op, (ast.FloorDiv, ast.Mod))):
             return None
-        return left + right if isinstance(node.op, ast.Add) else left - right if isinstance(node.op, ast.Sub) else left * right
+        return _OPERATORS[type(node.op)](left, right)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _OF_WHOLE_NUMBERS and not node.keywords:
+        function, found = _OF_WHOLE_NUMBERS[node.func.id], [_whole_number(part, names) for part in node.args]
+        known = [number for number in found if number is not None]
+        is_known = names.get(node.func.id, function) is function and len(known) == len(found) >= 1
+        return function(known) if is_known and function is not int else known[0] if is_known and len(known) == 1 else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
         return _length(node.args[0], names)
     if isinstance(node, ast.Attribute) and node.attr == "size" and (shape := _shape(node.value, names)):
@@ -179,6 +193,12 @@ def _whole_number(node: ast.expr, names: Mapping[str, Tree]) -> int | None:
         shape, axis = _shape(node.value.value, names), _whole_number(node.slice, names)
         return shape[axis] if axis is not None and -len(shape) <= axis < len(shape) else None
     return None
+
+
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+}  # fmt: skip
+_OF_WHOLE_NUMBERS: dict[str, Callable[..., int]] = {"int": int, "min": min, "max": max}
 
 
 def gone_over(facts: Known, node: ast.expr) -> ast.expr:
