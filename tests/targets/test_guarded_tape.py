@@ -176,3 +176,38 @@ def test_a_function_may_use_another_guarded_tape():
         expected = (3 * x**2 if x > 1 else 2 * x) + (1.5 * (x / 2) ** 2 if x > 2 else x / 2)
         assert td.gradient(outer, x) == pytest.approx(expected, rel=1e-14)
     assert inner(2.0) == 8.0
+
+
+def with_a_message(p):
+    if p[0] < 0.0:
+        raise ValueError(f"a parameter of {p[0]:g}: {p}")
+    return p[0] ** 2
+
+
+def with_messages_in_a_loop(p):
+    total = 0.0
+    for k in range(2000):
+        if p[0] * k < -5.0:
+            raise ValueError("%g is not allowed at %d" % (p[0], k))
+        total = total + np.sin(p[0] * k)
+    return total
+
+
+@pytest.mark.parametrize("f", [with_a_message, with_messages_in_a_loop])
+def test_the_message_of_an_error_of_the_functions_own_may_show_a_value(f):
+    """That the value is tracked, and no text is made of it, is not what its user is to see."""
+    inside, outside = np.array([0.5]), np.array([-1.0])
+    with pytest.raises(ValueError) as expected:
+        f(outside)
+    tape = td.GuardedTape(f)
+    for _ in range(3):
+        np.testing.assert_allclose(td.value_and_gradient(tape, inside)[0], f(inside), rtol=1e-12)
+        with pytest.raises(ValueError) as raised:
+            td.gradient(tape, outside)
+        assert str(raised.value) == str(expected.value)
+    for record in (td.record, td.compile):
+        with pytest.raises(ValueError) as raised:
+            record(f, outside)
+        assert str(raised.value) == str(expected.value)
+    with pytest.raises(td.TrackedValueEscaped):
+        td.record(lambda p: p[0] if str(p[0]) == "0.5" else p[1], np.array([0.5, 2.0]))

@@ -20,6 +20,7 @@ from ...errors import (
     MemoryBudgetExceeded,
     NewTape,
     RecursionTooDeep,
+    RefusedByRecording,
     StaleTape,
     TapediffError,
     UnstableBranch,
@@ -35,7 +36,7 @@ from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
 from ...recording.python_state.filled_arrays import Fills
 from ...recording.python_state.randomness import Draws
-from ...recording.record import lengths_to_look_at
+from ...recording.record import lengths_to_look_at, raise_own_error
 from ...recording.recorder import Recorder, RecordingStopped, current_recorder
 from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
@@ -275,7 +276,11 @@ class PathRecorder:
         warned, static, form = self._policy.warned, call.bound.static, self.merging.version
         draws = None if "draws" in warned else Draws((self._function.f,), [value for _, _, value in static])
         started = time.perf_counter()
-        tape = self._form(call, decided, missed)
+        try:
+            tape = self._form(call, decided, missed)
+        except RefusedByRecording:
+            raise_own_error(lambda: call.bound.function(*[np.array(value, order="C")[()] for value in call.bound.inputs]))
+            raise
         seconds = time.perf_counter() - started
         if draws is not None and draws.warn(
             self._function.name
