@@ -188,7 +188,7 @@ def with_messages_in_a_loop(p):
     total = 0.0
     for k in range(2000):
         if p[0] * k < -5.0:
-            raise ValueError("%g is not allowed at %d" % (p[0], k))
+            raise ValueError("%g is not allowed at %d" % (p[0], k))  # noqa: UP031 -- another way to make text
         total = total + np.sin(p[0] * k)
     return total
 
