@@ -37,11 +37,12 @@ from .array_copies import root_of
 from .carried_lists import CarriedLists
 from .choices import DTYPES
 from .entries import Over, counted, entries_of
+from .look_ups.look_ups import MoreStreams, Streams
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
 from .whole_numbers.counting import Counting
 from .whole_numbers.divisions import first_by_zero
-from .whole_numbers.turn_numbers import first_beyond, largest_in
+from .whole_numbers.turn_numbers import first_beyond
 from .windows import Windows
 
 # Of condition, body and first value.
@@ -173,9 +174,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         captured, bits = tuple(map(may_be_plain, frozen.tracked)), bits_of(frozen.tracked)
         unbound = [k for k, value in enumerate(first) if value is self.nothing]
         state_read = self._loop_state(place, (turn,), frozen)
-        count_given, count = len(start), len(entries.arrays)
-        sizes = [largest_in(array) for array in entries.arrays]
-        pythons = [array if is_one and type(array) is np.ndarray else None for array, is_one in zip(entries.arrays, entries.are_pythons)]
+        count_given, streams = len(start), Streams(entries)
         # The same in all turns: what any turn may give, a further one may get.
         were = tuple([value is not self.nothing and lists.may_be_plain(value) for value in first])
         after: list[bool] = []
@@ -188,14 +187,16 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                 raise self._refuse("guards", place, f"its turns take more than {MOST_PATHS} paths")
             if not (state_read.is_same() and state_read.are_arrays_same()):
                 raise self._refuse("calls", place, "what it reads has changed")
-            recorder = items[0]._recorder
-            for number, is_plain in zip(recorder.inputs[count_given + count :], captured):
+            recorder, sizes = items[0]._recorder, streams.sizes
+            from_items, others = recorder.inputs[count_given:], recorder.inputs[count_given + len(sizes) :]
+            for number, is_plain in zip(others, captured):
                 recorder.plain_numbers[number] = is_plain
-            counting.note_turn(recorder, zip(recorder.inputs[count_given:], sizes), zip(recorder.inputs[count_given + count :], bits))
+            counting.note_turn(recorder, zip(from_items, sizes), zip(others, bits))
             given = lists.opened(_noted(carry, were), were)
             self.open_turns += 1
             try:
-                after_turn, kept = turn(*given, entries.item(items))
+                with streams.turn(recorder, from_items, items):
+                    after_turn, kept = turn(*given, streams.item(items))
             finally:
                 self.open_turns -= 1
             self._check_kept(place, written, kept)
@@ -206,10 +207,10 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             found = tuple(self._carry(place, v, f) for v, f in zip(counting.as_data(lists.as_arrays(after_turn)), flags))
             counting.check(recorder, found)
             check_numbers(recorder)
-            beyond = first_beyond(recorder, {k: size for k, size in zip(recorder.inputs[count_given:], sizes) if size is not None})
+            beyond = first_beyond(recorder, {k: size for k, size in zip(from_items, sizes) if size is not None})
             if beyond is not None:
                 raise self._refuse("large", place, f"it computes {beyond.op.name} of the number of the turn")
-            own = {k: array for k, array in zip(recorder.inputs[count_given:], pythons) if array is not None}
+            own = {k: array for k, array in zip(from_items, streams.pythons) if array is not None}
             by_zero = first_by_zero(recorder, own)
             if by_zero is not None:
                 raise self._refuse("zero", place, f"it computes {by_zero.op.name} of what it goes over")
@@ -218,9 +219,9 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             arrays = {k: np.ones(value.shape, value.dtype) for k in unbound for value in [as_array(found[k])] if _differ(value, carry[k])}
             if arrays:
                 raise _OtherArrays(arrays)
-            others = [as_array(value) for k, value in enumerate(found) if as_array(value).shape != carry[k].shape]
-            if others:
-                raise self._refuse("numbers", place, f"a variable is of shape {others[0].shape} after a turn, and of another one before it")
+            unlike = [as_array(value) for k, value in enumerate(found) if as_array(value).shape != carry[k].shape]
+            if unlike:
+                raise self._refuse("numbers", place, f"a variable is of shape {unlike[0].shape} after a turn, and of another one before it")
             are_plain = [lists.may_be_plain(value) for value in after_turn]
             if any(is_plain and not was and k not in unbound for k, (is_plain, was) in enumerate(zip(are_plain, were))):
                 raise self._refuse("numbers", place, "a turn gives a plain number where there was none before")
@@ -230,9 +231,14 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         forget = forgets_failures()
         while True:
             try:
-                found, rows = self._scan(step, start, entries.arrays, entries.length)
+                found, rows = self._scan(step, start, streams.arrays, entries.length)
                 is_recorded = True
+                streams.complete()
                 break
+            except MoreStreams:
+                forget()
+                streams.add_wanted()
+                paths = 0
             except _OtherArrays as other:
                 forget()
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
