@@ -10,15 +10,19 @@ positions, items of floats are gathered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from .....ir.instruction import FLOAT64, Operand, Tree
 from .....recording.arrays.tracked import TrackedArray
+from .....recording.python_state.data_key import MOST_LEVELS
+from .....recording.python_state.object_snapshot import PLAIN, content_key
 from .....recording.recorder import Recorder, current_recorder
 from ..entries import Entries
 from ..items import Items, items_of
@@ -30,10 +34,41 @@ MOST_LOOK_UPS = 100
 
 
 class _Key(NamedTuple):
-    """Identifies what is looked up in all turns."""
+    """Identifies what is looked up in all turns: by what is in the container, as another path may get a copy of it."""
 
-    container: int
+    content: Hashable
     positions: tuple[bytes, ...]
+
+
+class _Seen:
+    """A container as it was when a turn has looked something up in it.
+
+    Attributes:
+        container: kept, so that no other one has its id.
+        content: its key.
+        items: all its items, where these are asked for.
+    """
+
+    def __init__(self, container: Tree) -> None:
+        self.container, self.content = container, content_key(container, MOST_LEVELS)
+        self._parts = _parts_of(container)
+        self._is_shallow = _are_fixed(self._parts)
+        self._items: Items | None = None
+        self._has_items = False
+
+    def is_same(self) -> bool:
+        """Whether nothing in it has changed: a turn may write to lists that it makes."""
+        parts = _parts_of(self.container)
+        if len(parts) != len(self._parts) or not all(map(operator.is_, parts, self._parts)):
+            return False
+        return self._is_shallow or self.content == content_key(self.container, MOST_LEVELS)
+
+    @property
+    def items(self) -> Items | None:
+        if not self._has_items:
+            is_table = type(self.container) is not dict and len(self.container)
+            self._items, self._has_items = items_of(self.container) if is_table else None, True
+        return self._items
 
 
 class MoreStreams(Exception):
@@ -58,11 +93,10 @@ class Streams:
         self.sizes: list[float | None] = []
         self.pythons: list[np.ndarray | None] = []
         self._add(entries.arrays, entries.are_pythons)
-        # By what is looked up: where its arrays begin, and how it is made of them. The containers are kept, so that none has the same id.
+        # By what is looked up: where its arrays begin, and how it is made of them.
         self._found: dict[_Key, tuple[int, Items]] = {}
-        self._held: dict[int, Tree] = {}
         self._wanted: dict[_Key, Items] = {}
-        self._tables: dict[int, Items | None] = {}
+        self._seen: dict[int, _Seen] = {}
         self._is_complete = False
         self._recorder: Recorder | None = None
         self._items: Sequence[Operand] = ()
@@ -101,8 +135,7 @@ class Streams:
         """
         given = {k: array for k, array in zip(inputs, self.arrays) if type(array) is np.ndarray}
         self._recorder, self._items, self._numbers = recorder, items, KnownNumbers(recorder, given)
-        # Between two turns a program may change its lists.
-        self._tables.clear()
+        self._seen.clear()
         before = _OPEN.set(self)
         try:
             yield
@@ -113,7 +146,7 @@ class Streams:
             raise
         finally:
             _OPEN.reset(before)
-            self._tables.clear()
+            self._seen.clear()
         if self._wanted:
             raise MoreStreams
 
@@ -126,18 +159,22 @@ class Streams:
         """
         if current_recorder() is not self._recorder:
             return None
-        is_wanted = False
+        seen, is_wanted = self._seen.get(id(container)), False
+        if seen is None or not seen.is_same():
+            seen = self._seen[id(container)] = _Seen(container)
         known = self._known(parts)
         if known is not None:
-            key = _Key(id(container), tuple([part.tobytes() for part in known]))
+            key = _Key(seen.content, tuple([part.tobytes() for part in known]))
             if key in self._found:
                 start, items = self._found[key]
                 return items.item(self._items[start : start + len(items.arrays)])
             if not self._is_complete and len(self._found) + len(self._wanted) < MOST_LOOK_UPS:
                 items = self._wanted.get(key) or _items_at(container, known)
                 if items is not None:
-                    self._wanted[key], self._held[id(container)], is_wanted = items, container, True
-        table = self._table(container) if len(parts) == 1 and type(container) is not dict else None
+                    self._wanted[key], is_wanted = items, True
+        table = seen.items if len(parts) == 1 else None
+        if table is None and is_wanted:
+            raise MoreStreams
         if table is None or not (is_wanted or all(map(_is_alike_in_numpy, table.arrays, table.are_pythons))):
             return None
         return table.item([gathered(array) for array in table.arrays])
@@ -154,12 +191,18 @@ class Streams:
             found.append(np.broadcast_to(value, (length,)))
         return found
 
-    def _table(self, container: Tree) -> Items | None:
-        """All items of a list or tuple."""
-        if id(container) not in self._tables:
-            self._tables[id(container)] = items_of(container) if len(container) else None
-            self._held[id(container)] = container
-        return self._tables[id(container)]
+
+def _parts_of(container: Tree) -> list[Tree]:
+    """What is in a container, one level deep."""
+    return [*container, *container.values()] if type(container) is dict else [*container]
+
+
+def _are_fixed(parts: Sequence[Tree]) -> bool:
+    """Whether values are numbers and strings, or tuples of these, in which nothing changes."""
+    kinds = set(map(type, parts))
+    if kinds == {tuple}:
+        kinds = set(map(type, chain.from_iterable(parts)))
+    return kinds.issubset(PLAIN) or kinds.issubset(_NUMBERS)
 
 
 def _items_at(container: Tree, known: Sequence[np.ndarray]) -> Items | None:
@@ -180,6 +223,8 @@ def _is_alike_in_numpy(array: Operand, is_pythons: bool) -> bool:
     """Whether of the entries of an array NumPy makes the same as Python does; of floats that is checked."""
     return type(array) is np.ndarray and (array.dtype == FLOAT64 or not is_pythons)
 
+
+_NUMBERS = frozenset((float, int, np.float64, np.int64, np.bool_))
 
 # The innermost loop of which a turn is being recorded.
 _OPEN: ContextVar[Streams | None] = ContextVar("tapediff_open_turn", default=None)
