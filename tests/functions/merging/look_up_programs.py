@@ -293,7 +293,7 @@ def keeps_what_it_looks_up(p):
 
 
 def by_the_last_item(p):
-    x, s, last = spread(p), 0.0, 0
+    x, s = spread(p), 0.0
     for i in range(TURNS):
         a, b = PAIRS[i]
         s += huber(x[a] - TIMED[i][1] * x[b])

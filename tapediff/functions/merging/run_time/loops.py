@@ -24,6 +24,7 @@ from ..rules import (
     BOOLS,
     FIRST_PLAIN,
     FLOATS,
+    GROUPED,
     INTS,
     VARYING,
     Breach,
@@ -36,10 +37,12 @@ from ..rules import (
 from .array_copies import root_of
 from .carried_lists import CarriedLists
 from .choices import DTYPES
-from .entries import Over, counted, entries_of
+from .entries import Entries, Over, counted, entries_of
 from .look_ups.look_ups import MoreStreams, Streams
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
+from .unlike_items.groups import groups_of
+from .unlike_items.sums import only_add
 from .whole_numbers.counting import Counting
 from .whole_numbers.divisions import first_by_zero
 from .whole_numbers.turn_numbers import first_beyond
@@ -151,22 +154,40 @@ class Loops(LoopRunTime, TurnEntries, Windows):
     def long_loop(
         self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], flags: tuple[int, ...],
         by_data: Sequence[bool], columns: Sequence[Sequence[Tree]] = (), states: Sequence[int] = (),
-        in_place: Sequence[int] = (),
+        in_place: Sequence[int] = (), may_group: bool = False,
     ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after `for item in values: turn`, of which one turn is recorded; a short loop is recorded as it is.
+
+        Of a loop over items that are not alike it is a turn for each of their forms, if turns do nothing but add to its variables.
 
         Args:
             by_data: which of the variables data decides on, although they are ints or bools before the loop.
             columns: of the arrays and lists to which turns write; see turn_entries.Column.
             states: which of the variables are arrays that turns write to.
             in_place: which of them turns change by `x += y` alone.
+            may_group: turns may be taken in another order.
         """
         entries, written = entries_of(values), [Column(*column) for column in columns]
         known = self.counts[place] = counted(values)
         if known.length > MOST_MASKED and any(by_data):
             raise self._refuse("cost", place, f"it may end early, and has up to {known.length} turns")
-        if entries is None or self._scan is None:
+        if entries is not None and self._scan is not None:
+            return self._turns(place, values, entries, turn, first, flags, by_data, written, states, in_place)
+        may_group = may_group and self._scan is not None and not (written or states or any(by_data))
+        groups = groups_of(values) if may_group else None
+        if groups is None:
             return self._short_loop(place, values, turn, first, written, states)
+        for group in groups:
+            first = self._turns(place, values, group, turn, first, flags, by_data, (), (), in_place, True)
+        return first
+
+    def _turns(
+        self, place: Place, values: Tree, entries: Entries, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...],
+        flags: tuple[int, ...], by_data: Sequence[bool], written: Sequence[Column], states: Sequence[int], in_place: Sequence[int],
+        is_group: bool = False,
+    ) -> tuple[Tree, ...]:  # fmt: skip
+        """The variables after a loop, or after some of its turns, whose order then makes no difference."""
+        assert self._scan is not None
         lists = CarriedLists(self._code, place, first)
         counting = Counting(self._code, place, first, flags, by_data, entries.length)
         start = tuple(self._first(place, value, flag) for value, flag in zip(counting.as_floats(lists.as_arrays(first)), flags))
@@ -205,6 +226,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             lists.check(given, after_turn)
             self.check_states(place, after_turn, states, kept)
             found = tuple(self._carry(place, v, f) for v, f in zip(counting.as_data(lists.as_arrays(after_turn)), flags))
+            if is_group and not only_add(recorder, found):
+                raise self._refuse("outcomes", (*place[:2], GROUPED), "its items are not alike, and it does more than add numbers up")
             counting.check(recorder, found)
             check_numbers(recorder)
             beyond = first_beyond(recorder, {k: size for k, size in zip(from_items, sizes) if size is not None})

@@ -11,7 +11,7 @@ positions, items of floats are gathered.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import chain
@@ -66,8 +66,8 @@ class _Seen:
     @property
     def items(self) -> Items | None:
         if not self._has_items:
-            is_table = type(self.container) is not dict and len(self.container)
-            self._items, self._has_items = items_of(self.container) if is_table else None, True
+            container = self.container
+            self._items, self._has_items = items_of(container) if isinstance(container, (list, tuple)) and container else None, True
         return self._items
 
 
@@ -123,7 +123,7 @@ class Streams:
         return self._entries.item(items[: self._own])
 
     @contextmanager
-    def turn(self, recorder: Recorder, inputs: Sequence[int], items: Sequence[Operand]) -> Iterator[None]:
+    def turn(self, recorder: Recorder, inputs: Sequence[int], items: Sequence[Operand]) -> Generator[None]:
         """A turn is being recorded.
 
         Args:
@@ -210,7 +210,7 @@ def _items_at(container: Tree, known: Sequence[np.ndarray]) -> Items | None:
     keys = known[0].tolist() if len(known) == 1 else list(zip(*[part.tolist() for part in known]))
     if type(container) is not dict:
         count = len(container)
-        if len(known) > 1 or not all(-count <= key < count for key in keys):
+        if len(known) > 1 or not np.all((known[0] >= -count) & (known[0] < count)):
             return None
     elif not all(key in container for key in keys):
         return None
