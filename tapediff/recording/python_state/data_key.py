@@ -18,14 +18,17 @@ SHORTEST_DATA = 100
 # How deep they may be within each other.
 MOST_LEVELS = 8
 
+# So much may be in them; a list may contain itself.
+MOST_PARTS = 1 << 23
+
 # Arrays in them are compared whole, so they are no larger.
 LARGEST_ARRAY = 1 << 16
 
 
-def levels_of_data(value: PythonValue) -> int:
-    """How many levels of containers a long list, tuple or dict has, if it consists of numbers and strings, and arrays of numbers;
+def levels_of_data(value: PythonValue, shortest: int = SHORTEST_DATA) -> int:
+    """How many levels of containers a list, tuple or dict of a length has, if it consists of numbers and strings, and arrays of numbers;
     0 of another one."""
-    if type(value) not in (list, tuple, dict) or len(value) < SHORTEST_DATA:
+    if type(value) not in (list, tuple, dict) or len(value) < shortest:
         return 0
     level: list[PythonValue] = [value]
     for depth in range(MOST_LEVELS):
@@ -38,6 +41,8 @@ def levels_of_data(value: PythonValue) -> int:
         if not inner:
             return depth
         parts = [part for part in level if type(part) in inner] if len(kinds) > len(inner) else level
+        if sum(map(len, parts)) > MOST_PARTS:
+            return 0
         if dict in inner:
             level = [*chain.from_iterable([*part, *part.values()] if type(part) is dict else part for part in parts)]
         else:
@@ -45,9 +50,9 @@ def levels_of_data(value: PythonValue) -> int:
     return 0
 
 
-def data_key(value: PythonValue) -> Hashable:
+def data_key(value: PythonValue, shortest: int = SHORTEST_DATA) -> Hashable:
     """Equal while such a container has the same contents, to the bit; None of what is no such container any more."""
-    if not levels_of_data(value):
+    if not levels_of_data(value, shortest):
         return None
     kinds: dict[type, int] = {}
     return marshal.dumps(_plain([value], kinds), _WITHOUT_REFERENCES), tuple(kinds)

@@ -372,7 +372,48 @@ def other_items(p):
     return s
 
 
-OTHERS = [at_positions_of_data, appends_to_what_it_looks_up, changes_what_it_looks_up, changes_it_between_loops, items_of_data, other_items]
+def changes_arrays_that_it_looks_up(p):
+    data, s = [np.array([v, 1.0]) for v in NUMBERS], 0.0
+    for i in range(1, TURNS):
+        v = data[i]
+        v *= 2.0
+        s += huber(data[i - 1] @ p)
+    return s
+
+
+def changes_arrays_that_it_goes_over(p):
+    data, s = [np.array([v, 1.0]) for v in NUMBERS], 0.0
+    for v in data:
+        v *= 2.0
+        s += huber(data[0] @ p)
+    return s
+
+
+def changes_rows_that_it_goes_over(p):
+    table, s = np.ones((TURNS, 2)), 0.0
+    for v in table:
+        v *= 2.0
+        s += huber(v @ p)
+    for v in table:
+        s += huber(v @ p)
+    return s
+
+
+def changes_a_list_of_its_turn(p):
+    s = 0.0
+    for i in range(TURNS):
+        own = [1.0, 2.0]
+        own.append(3.0)
+        before = own[i % 3]
+        own.append(4.0)
+        s += huber(own[i % 4] * p[0] - before * p[1])
+    return s
+
+
+OTHERS = [
+    changes_arrays_that_it_looks_up, changes_arrays_that_it_goes_over, changes_rows_that_it_goes_over, changes_a_list_of_its_turn,
+    at_positions_of_data, appends_to_what_it_looks_up, changes_what_it_looks_up, changes_it_between_loops, items_of_data, other_items,
+]  # fmt: skip
 
 
 # Asked only where p[0] > 5.

@@ -220,6 +220,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                     after_turn, kept = turn(*given, streams.item(items))
             finally:
                 self.open_turns -= 1
+            if streams.have_changed:
+                raise self._refuse("writes", place, "a turn changes an array that it goes over or looks up")
             self._check_kept(place, written, kept)
             if not (state_read.is_same() and state_read.are_arrays_same()):
                 raise self._refuse("containers", place, "a turn changes what is outside of it")

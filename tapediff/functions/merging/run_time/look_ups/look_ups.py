@@ -21,8 +21,8 @@ import numpy as np
 
 from .....ir.instruction import FLOAT64, Operand, Tree
 from .....recording.arrays.tracked import TrackedArray
-from .....recording.python_state.data_key import MOST_LEVELS
-from .....recording.python_state.object_snapshot import PLAIN, content_key
+from .....recording.python_state.data_key import data_key
+from .....recording.python_state.object_snapshot import PLAIN
 from .....recording.recorder import Recorder, current_recorder
 from ..entries import Entries
 from ..items import Items, items_of
@@ -45,12 +45,12 @@ class _Seen:
 
     Attributes:
         container: kept, so that no other one has its id.
-        content: its key.
+        content: its key; None of what is made of other things than numbers, strings and arrays.
         items: all its items, where these are asked for.
     """
 
     def __init__(self, container: Tree) -> None:
-        self.container, self.content = container, content_key(container, MOST_LEVELS)
+        self.container, self.content = container, data_key(container, 1)
         self._parts = _parts_of(container)
         self._is_shallow = _are_fixed(self._parts)
         self._items: Items | None = None
@@ -61,7 +61,7 @@ class _Seen:
         parts = _parts_of(self.container)
         if len(parts) != len(self._parts) or not all(map(operator.is_, parts, self._parts)):
             return False
-        return self._is_shallow or self.content == content_key(self.container, MOST_LEVELS)
+        return self._is_shallow or self.content == data_key(self.container, 1)
 
     @property
     def items(self) -> Items | None:
@@ -100,6 +100,8 @@ class Streams:
         self._is_complete = False
         self._recorder: Recorder | None = None
         self._items: Sequence[Operand] = ()
+        # The arrays that the turn is given, with their values.
+        self._arrays: list[tuple[TrackedArray, int]] = []
         self._numbers: KnownNumbers | None = None
 
     def _add(self, arrays: Sequence[Operand], are_pythons: Sequence[bool]) -> None:
@@ -118,6 +120,13 @@ class Streams:
         """A turn has been recorded: from now on the loop goes over what it does."""
         self._is_complete = True
 
+    @property
+    def have_changed(self) -> bool:
+        """Whether the turn has written to an array that it was given, which the program would see in its lists and arrays."""
+        for array, _ in self._arrays:
+            array._refresh()
+        return any(array._id != number for array, number in self._arrays)
+
     def item(self, items: Sequence[Operand]) -> Tree:
         """What the turn gets of the loop's own values."""
         return self._entries.item(items[: self._own])
@@ -135,6 +144,7 @@ class Streams:
         """
         given = {k: array for k, array in zip(inputs, self.arrays) if type(array) is np.ndarray}
         self._recorder, self._items, self._numbers = recorder, items, KnownNumbers(recorder, given)
+        self._arrays = [(item, item._id) for item in items if type(item) is TrackedArray and item.shape]
         self._seen.clear()
         before = _OPEN.set(self)
         try:
@@ -162,6 +172,8 @@ class Streams:
         seen, is_wanted = self._seen.get(id(container)), False
         if seen is None or not seen.is_same():
             seen = self._seen[id(container)] = _Seen(container)
+        if seen.content is None:
+            return None
         known = self._known(parts)
         if known is not None:
             key = _Key(seen.content, tuple([part.tobytes() for part in known]))
@@ -177,7 +189,9 @@ class Streams:
             raise MoreStreams
         if table is None or not (is_wanted or all(map(_is_alike_in_numpy, table.arrays, table.are_pythons))):
             return None
-        return table.item([gathered(array) for array in table.arrays])
+        found = [gathered(array) for array in table.arrays]
+        self._arrays += [(array, array._id) for array in found if type(array) is TrackedArray and array.shape]
+        return table.item(found)
 
     def _known(self, parts: tuple[Tree, ...]) -> list[np.ndarray] | None:
         """The parts of a position by turn."""
