@@ -7,7 +7,7 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging.run_time.entries import Over
-from tapediff.functions.merging.run_time.unlike_items.groups import groups_of
+from tapediff.functions.merging.run_time.unlike_items.groups import groups_of, variants_of
 
 from . import unlike_item_programs as programs
 from .long_loops_agree import agree, differences, loops_of, name_of
@@ -16,6 +16,11 @@ from .test_look_ups import FURTHER
 from .test_look_ups import without_comparisons as without_comparisons
 
 pytestmark = [pytest.mark.usefixtures("short_recordings_are_long"), pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch):
+    monkeypatch.setattr("tapediff.functions.merging.run_time.unlike_items.groups.FEWEST_TURNS", 4)
 
 
 @pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)
@@ -27,13 +32,22 @@ def test_a_turn_of_each_form_is_recorded_with_the_same_answers(f):
     assert len(recorded.instructions) < 2_000
 
 
+@pytest.mark.parametrize("f", programs.IN_ORDER, ids=name_of)
+def test_turns_that_are_taken_in_order_have_a_path_for_each_form(f):
+    tape = td.GuardedTape(f)
+    agree(f, POINTS, tape)
+    recorded = td.record(f, POINTS[0])
+    assert len(loops_of(recorded)) == 1
+    assert len(recorded.instructions) < 2_000
+
+
 @pytest.mark.parametrize("f", programs.OTHERS, ids=name_of)
 def test_others_have_the_same_answers(f):
     agree(f, POINTS[[0, 1, 2, 0]], td.GuardedTape(f))
 
 
 @pytest.mark.usefixtures("without_comparisons")
-@pytest.mark.parametrize("f", [*programs.ASKING, *programs.OTHERS, *programs.ONE_TURN[::4]], ids=name_of)
+@pytest.mark.parametrize("f", [*programs.ASKING, *programs.OTHERS, *programs.IN_ORDER, *programs.ONE_TURN[::4]], ids=name_of)
 def test_nobody_sees_the_order_of_the_turns(f):
     tape = td.GuardedTape(f)
     for x in (*POINTS, *FURTHER):
@@ -52,6 +66,14 @@ def test_a_group_has_the_turns_whose_items_are_alike():
     assert sorted(found) == list(range(programs.TURNS))
     for k, y in enumerate(programs.RESPONSES):
         np.testing.assert_array_equal(found[k], y)
+
+
+@pytest.mark.parametrize("values", [programs.RESPONSES, programs.TOGETHER, programs.AS_DICTS, programs.EVENTS, programs.MISSING])
+def test_items_in_order_are_made_again_of_their_entries(values):
+    found = variants_of(values)
+    assert found.length == len(values)
+    for k in (0, 7, len(values) - 1):
+        np.testing.assert_equal(found.item([array[k] for array in found.arrays]), values[k])
 
 
 @pytest.mark.parametrize("values", [

@@ -124,8 +124,16 @@ def missing_numbers(p):
     return s
 
 
+def counts_its_turns(p):
+    a, s, k = np.sin(p[0] * np.arange(TURNS)), 0.0, 0
+    for y in RESPONSES:
+        s += np.sum(y - a[k]) ** 2
+        k += 1
+    return s + k * p[1]
+
+
 ONE_TURN = [
-    sums_of_groups, regressions, hierarchy, dicts, numbered, one_number_after_the_other, one_side_of_a_branch, two_sums, sums_of_arrays,
+    counts_its_turns, sums_of_groups, regressions, hierarchy, dicts, numbered, one_number_after_the_other, one_side_of_a_branch, two_sums, sums_of_arrays,
     strings, strings_in_dicts, strings_as_keys, missing_numbers,
 ]  # fmt: skip
 
@@ -157,14 +165,6 @@ def keeps_the_last(p):
         s += np.sum(y) * p[1]
         last = y[0] * p[0]
     return s + last
-
-
-def counts_its_turns(p):
-    a, s, k = np.sin(p[0] * np.arange(TURNS)), 0.0, 0
-    for y in RESPONSES:
-        s += np.sum(y - a[k]) ** 2
-        k += 1
-    return s + k * p[1]
 
 
 def appends(p):
@@ -218,10 +218,31 @@ def subtracts_from_it(p):
     return s * p[1]
 
 
-OTHERS = [
-    filters, doses, keeps_the_last, counts_its_turns, appends, grows, stops, decides_by_its_sum, adds_two_of_its_sums, exchanges_its_sums,
+IN_ORDER = [
+    filters, doses, keeps_the_last, appends, grows, decides_by_its_sum, adds_two_of_its_sums, exchanges_its_sums,
     subtracts_from_it,
 ]  # fmt: skip
+
+
+def changes_its_items(p):
+    s = 0.0
+    items = [y.copy() for y in RESPONSES]
+    for y in items:
+        y *= 2.0
+        s += np.sum(y * p[0])
+    return s + np.sum(items[3]) * p[1]
+
+
+def changes_its_items_in_order(p):
+    s = p[1]
+    items = [y.copy() for y in RESPONSES]
+    for y in items:
+        y += 1.0
+        s = 0.9 * s + np.sum(y * p[0])
+    return s + np.sum(items[3]) * p[1]
+
+
+OTHERS = [stops, changes_its_items, changes_its_items_in_order]
 
 
 # On a side that is taken only where p[0] > 5.
@@ -245,4 +266,13 @@ def asks_for_the_length(p):
     return s
 
 
-ASKING = [decides_by_its_sum_later, asks_for_the_length]
+def turns_around(p):
+    s = p[1]
+    for kind, v in EVENTS:
+        s = 0.9 * s + huber(v - p[0])
+        if p[0] > 5.0:
+            s = s + (p[1] if kind == "dose" else -v)
+    return s
+
+
+ASKING = [turns_around, decides_by_its_sum_later, asks_for_the_length]

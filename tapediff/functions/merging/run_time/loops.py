@@ -41,7 +41,7 @@ from .entries import Entries, Over, counted, entries_of
 from .look_ups.look_ups import MoreStreams, Streams
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
-from .unlike_items.groups import groups_of
+from .unlike_items.groups import groups_of, variants_of
 from .unlike_items.sums import only_add
 from .whole_numbers.counting import Counting
 from .whole_numbers.divisions import first_by_zero
@@ -57,6 +57,9 @@ Scan: TypeAlias = Callable[[Callable[[Tree, Tree], tuple[Tree, Tree]], Tree, Seq
 
 # A loop whose turns take more paths than this, where it is recorded, is recorded turn by turn.
 MOST_PATHS = 6
+
+# The same of a loop over items that are not alike, which takes a path for each of their forms.
+MOST_PATHS_OF_VARIANTS = 24
 
 # Loops over other values than are known are recorded turn by turn.
 MOST_OTHER_TURNS = 1_000
@@ -176,7 +179,10 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         may_group = may_group and self._scan is not None and not (written or states or any(by_data))
         groups = groups_of(values) if may_group else None
         if groups is None:
-            return self._short_loop(place, values, turn, first, written, states)
+            variants = None if self._scan is None else variants_of(values)
+            if variants is None:
+                return self._short_loop(place, values, turn, first, written, states)
+            return self._turns(place, values, variants, turn, first, flags, by_data, written, states, in_place, most=MOST_PATHS_OF_VARIANTS)
         for group in groups:
             first = self._turns(place, values, group, turn, first, flags, by_data, (), (), in_place, True)
         return first
@@ -184,7 +190,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
     def _turns(
         self, place: Place, values: Tree, entries: Entries, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...],
         flags: tuple[int, ...], by_data: Sequence[bool], written: Sequence[Column], states: Sequence[int], in_place: Sequence[int],
-        is_group: bool = False,
+        is_group: bool = False, most: int = MOST_PATHS,
     ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after a loop, or after some of its turns, whose order then makes no difference."""
         assert self._scan is not None
@@ -204,8 +210,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         def step(carry: tuple[Operand, ...], items: Sequence[Operand]) -> tuple[tuple[Operand, ...], Tree]:
             nonlocal paths
             paths += 1
-            if paths > MOST_PATHS and not is_recorded:
-                raise self._refuse("guards", place, f"its turns take more than {MOST_PATHS} paths")
+            if paths > most and not is_recorded:
+                raise self._refuse("guards", place, f"its turns take more than {most} paths")
             if not (state_read.is_same() and state_read.are_arrays_same()):
                 raise self._refuse("calls", place, "what it reads has changed")
             recorder, sizes = items[0]._recorder, streams.sizes
