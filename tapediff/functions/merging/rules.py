@@ -41,7 +41,7 @@ FIRST_TURN, KINDS = 15, 16
 # That of a long loop with its first turn, where without it more may be possible.
 WHOLE_LOOP = 17
 
-# That of one whose turns are taken in groups of which the items are alike; see run_time/unlike_items/.
+# That of one whose turns are taken in groups of which the items are alike; see run_time/gone_over/groups.py.
 GROUPED = 18
 
 # The rules for which a long loop may be refused that its other turns may keep, without the first one; and of these that on kinds.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.functions.merging.run_time.entries import Over
-from tapediff.functions.merging.run_time.unlike_items.groups import groups_of, variants_of
+from tapediff.functions.merging.run_time.gone_over.entries import Over
+from tapediff.functions.merging.run_time.gone_over.groups import groups_of, variants_of
 
 from . import unlike_item_programs as programs
 from .long_loops_agree import agree, differences, loops_of, name_of
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.usefixtures("short_recordings_are_long"), pytest.mark.
 
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch):
-    monkeypatch.setattr("tapediff.functions.merging.run_time.unlike_items.groups.FEWEST_TURNS", 4)
+    monkeypatch.setattr("tapediff.functions.merging.run_time.gone_over.groups.FEWEST_TURNS", 4)
 
 
 @pytest.mark.parametrize("f", programs.ONE_TURN, ids=name_of)

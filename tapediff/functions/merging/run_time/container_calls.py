@@ -16,7 +16,7 @@ from ..plain_numbers import may_be_plain, note_plain
 from ..prepare.containers.records import record_class
 from ..rules import Place, Refusing
 from .carried_lists import array_of, is_number
-from .look_ups.look_ups import item_at
+from .gone_over.look_ups import item_at
 
 
 class ContainerCalls(Refusing):

@@ -37,12 +37,12 @@ from ..rules import (
 from .array_copies import root_of
 from .carried_lists import CarriedLists
 from .choices import DTYPES
-from .entries import Entries, Over, counted, entries_of
-from .look_ups.look_ups import MoreStreams, Streams
+from .gone_over.entries import Entries, Over, counted, entries_of
+from .gone_over.groups import groups_of, variants_of
+from .gone_over.look_ups import MoreStreams, Streams
+from .gone_over.sums import only_add
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
-from .unlike_items.groups import groups_of, variants_of
-from .unlike_items.sums import only_add
 from .whole_numbers.counting import Counting
 from .whole_numbers.divisions import first_by_zero
 from .whole_numbers.turn_numbers import first_beyond

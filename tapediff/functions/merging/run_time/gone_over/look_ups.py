@@ -24,9 +24,9 @@ from .....recording.arrays.tracked import TrackedArray
 from .....recording.python_state.data_key import data_key
 from .....recording.python_state.object_snapshot import PLAIN
 from .....recording.recorder import Recorder, current_recorder
-from ..entries import Entries
-from ..items import Items, items_of
 from ..whole_numbers.turn_numbers import largest_in
+from .entries import Entries
+from .items import Items, items_of
 from .known_numbers import KnownNumbers
 
 # So many look-ups of a turn become items that the loop goes over.

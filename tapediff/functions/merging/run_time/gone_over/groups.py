@@ -16,8 +16,8 @@ import numpy as np
 
 from .....ir.instruction import Operand, Tree
 from .....recording.arrays.tracked import TrackedArray
-from ..entries import Entries, Over
-from ..items import DTYPES, MOST_BYTES, Items, items_of, joined, of_array
+from .entries import Entries, Over
+from .items import DTYPES, MOST_BYTES, Items, items_of, joined, of_array
 
 # What zip puts together: lists of items as such.
 Column: TypeAlias = "list[Tree] | np.ndarray | TrackedArray | range"
