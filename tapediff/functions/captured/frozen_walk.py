@@ -14,6 +14,7 @@ from ...base.source_location import is_library_file
 from ...ir.instruction import Operand, is_tracked
 from ...numpy_api.complex_numbers.pair import Pair
 from ...recording.arrays.tracked import TrackedArray
+from ...recording.python_state.data_key import levels_of_data
 from ...recording.python_state.object_snapshot import (
     PLAIN,
     IdentityKey,
@@ -298,7 +299,7 @@ def _differ(now: PythonValue, then: PythonValue) -> Iterator[bool]:
 def _holds_tracked(value: PythonValue, depth: int = 4) -> bool:
     if is_tracked(value) or type(value) is Hole or issubclass(type(value), Pair):
         return True
-    if depth == 0:
+    if depth == 0 or levels_of_data(value):
         return False
     if type(value) is dict:
         return any(_holds_tracked(part, depth - 1) for part in list(value.values()))

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...base.source_location import is_library_file
 from ...ir.instruction import is_tracked
+from ...recording.python_state.data_key import data_key, levels_of_data
 from ...recording.python_state.object_snapshot import (
     CONTAINERS,
     DEPTH,
@@ -123,6 +124,11 @@ class OutsideState:
             if value.dtype.hasobject:
                 yield from ((part, 0) for part in value.flat)
         elif kind is tuple or kind in CONTAINERS or isinstance(value, (tuple, list, dict, set, frozenset)):
+            levels = levels_of_data(value)
+            if levels:
+                if levels > depth:
+                    self._watch(data_key, value)
+                return
             # Of other classes, only the outermost is copied.
             below = depth - 1 if kind is tuple or kind in CONTAINERS else depth if depth == DEPTH and hasattr(kind, "_fields") else 0
             if depth == 0 and not isinstance(value, (tuple, frozenset)):

@@ -34,7 +34,7 @@ from .prepare.loop_exits import tells_of_exits
 from .prepare.source import Definition
 from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
-from .rules import ASK_TYPES, FIRST_PLAIN, FIRST_TURN, LONG, VARYING, WHOLE_LOOP, Broken, Without
+from .rules import ASK_TYPES, FIRST_PLAIN, FIRST_TURN, GROUPED, LONG, VARYING, WHOLE_LOOP, Broken, Without
 from .selects import Select
 from .uses.climb import LARGEST_EXPONENT
 from .uses.contexts import flags
@@ -198,6 +198,7 @@ class Rewriter:
         kinds = [[name.startswith(STATE) for name in names], [name not in bound for name in names]]
         states, in_place = (ast.Tuple([ast.Constant(k) for k, is_one in enumerate(each) if is_one], ast.Load()) for each in kinds)
         arguments = [at, load(over), load(turn.name), names_tuple(names, ast.Load()), use, by_data, columns, states, in_place]
+        arguments.append(ast.Constant(facts.may_merge((node.lineno, node.col_offset, GROUPED))))
         made = near(ast.Assign([names_tuple(names, ast.Store())], call("long_loop", arguments, node)), node)
         facts.sites[node.lineno, node.col_offset] = LONG_LOOP
         after = [] if counter is None else [assign(counter, call("last_of", [at, load(over)], node), node)]

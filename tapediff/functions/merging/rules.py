@@ -41,6 +41,9 @@ FIRST_TURN, KINDS = 15, 16
 # That of a long loop with its first turn, where without it more may be possible.
 WHOLE_LOOP = 17
 
+# That of one whose turns are taken in groups of which the items are alike; see run_time/gone_over/groups.py.
+GROUPED = 18
+
 # The rules for which a long loop may be refused that its other turns may keep, without the first one; and of these that on kinds.
 OF_FIRST_TURNS = frozenset("bound numbers beside writes jumps scalars containers test calls outcomes".split())
 OF_KINDS = frozenset("numbers beside scalars".split())

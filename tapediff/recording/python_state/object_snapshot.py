@@ -5,21 +5,19 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...errors import InvalidGuardValue
 from ...ir.keys import value_key
+from .data_key import PythonValue as PythonValue
+from .data_key import data_key, levels_of_data
 from .process_state import process
 
 # Larger arrays are told apart by identity and a sample of so many entries: reading them whole at every call would take too long.
 LARGEST_COMPARED = 1 << 16
 
 SAMPLED = 1024
-
-# A value of the user's program: anything, whose attributes are asked for once its type is known.
-PythonValue: TypeAlias = Any
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (list, dict, set)
@@ -95,6 +93,8 @@ def content_key(value: PythonValue, depth: int = DEPTH) -> Hashable:
         return array_key(value)
     if depth == 0:
         return IdentityKey(value)
+    if 0 < levels_of_data(value) <= depth:
+        return kind, data_key(value)
     if kind is list or kind is tuple:
         return kind, tuple(content_key(part, depth - 1) for part in value)
     if kind is dict:

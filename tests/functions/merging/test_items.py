@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.functions.merging.run_time.items import items_of
+from tapediff.functions.merging.run_time.gone_over.items import items_of
 from tapediff.targets.guarded.merging import Merging
 
 from . import item_programs as programs
@@ -104,6 +104,6 @@ def test_other_items_stay_what_they_are(values):
 
 
 def test_a_list_of_large_arrays_is_not_copied(monkeypatch):
-    monkeypatch.setattr("tapediff.functions.merging.run_time.items.MOST_BYTES", 100)
+    monkeypatch.setattr("tapediff.functions.merging.run_time.gone_over.items.MOST_BYTES", 100)
     assert items_of([np.zeros(5)] * 2) is not None
     assert items_of([np.zeros(5)] * 3) is None

@@ -9,7 +9,7 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging.prepare.long_loops import which_loops
-from tapediff.functions.merging.run_time.entries import Over, entries_of
+from tapediff.functions.merging.run_time.gone_over.entries import Over, entries_of
 from tapediff.ops.arrays.indexing import INDEX
 from tapediff.recording import record
 from tapediff.targets.guarded import merging

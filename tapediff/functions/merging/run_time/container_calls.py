@@ -16,6 +16,7 @@ from ..plain_numbers import may_be_plain, note_plain
 from ..prepare.containers.records import record_class
 from ..rules import Place, Refusing
 from .carried_lists import array_of, is_number
+from .gone_over.look_ups import item_at
 
 
 class ContainerCalls(Refusing):
@@ -79,7 +80,7 @@ class ContainerCalls(Refusing):
             may_be_row: nothing is written that may be a view of the array.
         """
         found = looked_up(array, index)
-        return array[index] if found is None or (found.ndim and not may_be_row) else found
+        return array[index] if found is None or (type(found) is TrackedArray and found.ndim and not may_be_row) else found
 
     def entry_of_matrix(self, place: Place, index: tuple[Tree, ...], array: Tree) -> Tree:
         """array[index] of an array with several axes, where some of the indices may be data."""
@@ -153,15 +154,20 @@ class ContainerCalls(Refusing):
         return range(len(keys))[index] if is_list else keys[keys.index(index)]
 
 
-def looked_up(array: Tree, index: Tree) -> Operand:
+def looked_up(array: Tree, index: Tree) -> Tree:
     """The entry, or row, of a plain array, or of a list of floats, at a whole number that is data; None of anything else.
+
+    In the turns of long loops also an item of a list, tuple or dict; see look_ups.py.
 
     Of a tracked array as well, where the program may not reach this: it then counts only there whether there is such an entry.
     """
     parts = index if type(index) is tuple else (index,)
     if not any(type(part) is TrackedArray for part in parts) or not all(map(_is_position, parts)):
         return None
-    if type(array) in (list, tuple):
+    if type(array) in (list, tuple, dict):
+        found = item_at(array, parts, lambda table: GATHER(table, _positions(parts, table.shape)))
+        if found is not None or type(array) is dict:
+            return found
         is_table = len(parts) == 1 and 0 < len(array) <= LONGEST_LIST and all(type(v) is float for v in array)
         return note_plain(GATHER(np.array(array), _positions(parts, (len(array),)))) if is_table else None
     is_plain = type(array) is np.ndarray and array.dtype in _TABLES

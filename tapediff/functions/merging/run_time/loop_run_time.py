@@ -15,7 +15,7 @@ from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import is_wide, may_be_plain
 from ..rules import Place, Refusing
 from .array_copies import require_filled
-from .entries import LONGEST_RANGE, Over, after_first, counted
+from .gone_over.entries import LONGEST_RANGE, Over, after_first, counted
 
 # A loop that goes on after its end takes the time of all its turns at every call.
 MOST_TURNS = 1_000

@@ -24,6 +24,7 @@ from ..rules import (
     BOOLS,
     FIRST_PLAIN,
     FLOATS,
+    GROUPED,
     INTS,
     VARYING,
     Breach,
@@ -37,12 +38,15 @@ from ..rules import (
 from .array_copies import root_of
 from .carried_lists import CarriedLists
 from .choices import DTYPES
-from .entries import Over, counted, entries_of
+from .gone_over.entries import Entries, Over, counted, entries_of
+from .gone_over.groups import groups_of, variants_of
+from .gone_over.look_ups import MoreStreams, Streams
+from .gone_over.sums import only_add
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
 from .whole_numbers.counting import Counting
 from .whole_numbers.divisions import first_by_zero
-from .whole_numbers.turn_numbers import first_beyond, largest_in
+from .whole_numbers.turn_numbers import first_beyond
 from .windows import Windows
 
 # Of condition, body and first value.
@@ -54,6 +58,9 @@ Scan: TypeAlias = Callable[[Callable[[Tree, Tree], tuple[Tree, Tree]], Tree, Seq
 
 # A loop whose turns take more paths than this, where it is recorded, is recorded turn by turn.
 MOST_PATHS = 6
+
+# The same of a loop over items that are not alike, which takes a path for each of their forms.
+MOST_PATHS_OF_VARIANTS = 24
 
 # Loops over other values than are known are recorded turn by turn.
 MOST_OTHER_TURNS = 1_000
@@ -165,22 +172,43 @@ class Loops(LoopRunTime, TurnEntries, Windows):
     def long_loop(
         self, place: Place, values: Tree, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...], flags: tuple[int, ...],
         by_data: Sequence[bool], columns: Sequence[Sequence[Tree]] = (), states: Sequence[int] = (),
-        in_place: Sequence[int] = (),
+        in_place: Sequence[int] = (), may_group: bool = False,
     ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after `for item in values: turn`, of which one turn is recorded; a short loop is recorded as it is.
+
+        Of a loop over items that are not alike it is a turn for each of their forms, if turns do nothing but add to its variables.
 
         Args:
             by_data: which of the variables data decides on, although they are ints or bools before the loop.
             columns: of the arrays and lists to which turns write; see turn_entries.Column.
             states: which of the variables are arrays that turns write to.
             in_place: which of them turns change by `x += y` alone.
+            may_group: turns may be taken in another order.
         """
         entries, written = entries_of(values), [Column(*column) for column in columns]
         known = self.counts[place] = counted(values)
         if known.length > MOST_MASKED and any(by_data):
             raise self._refuse("cost", place, f"it may end early, and has up to {known.length} turns")
-        if entries is None or self._scan is None:
-            return self._short_loop(place, values, turn, first, written, states)
+        if entries is not None and self._scan is not None:
+            return self._turns(place, values, entries, turn, first, flags, by_data, written, states, in_place)
+        may_group = may_group and self._scan is not None and not (written or states or any(by_data))
+        groups = groups_of(values) if may_group else None
+        if groups is None:
+            variants = None if self._scan is None else variants_of(values)
+            if variants is None:
+                return self._short_loop(place, values, turn, first, written, states)
+            return self._turns(place, values, variants, turn, first, flags, by_data, written, states, in_place, most=MOST_PATHS_OF_VARIANTS)
+        for group in groups:
+            first = self._turns(place, values, group, turn, first, flags, by_data, (), (), in_place, True)
+        return first
+
+    def _turns(
+        self, place: Place, values: Tree, entries: Entries, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...],
+        flags: tuple[int, ...], by_data: Sequence[bool], written: Sequence[Column], states: Sequence[int], in_place: Sequence[int],
+        is_group: bool = False, most: int = MOST_PATHS,
+    ) -> tuple[Tree, ...]:  # fmt: skip
+        """The variables after a loop, or after some of its turns, whose order then makes no difference."""
+        assert self._scan is not None
         lists = CarriedLists(self._code, place, first)
         counting = Counting(self._code, place, first, flags, by_data, entries.length)
         start = tuple(self._first(place, value, flag) for value, flag in zip(counting.as_floats(lists.as_arrays(first)), flags))
@@ -188,9 +216,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         captured, bits = tuple(map(may_be_plain, frozen.tracked)), bits_of(frozen.tracked)
         unbound = [k for k, value in enumerate(first) if value is self.nothing]
         state_read = self._loop_state(place, (turn,), frozen)
-        count_given, count = len(start), len(entries.arrays)
-        sizes = [largest_in(array) for array in entries.arrays]
-        pythons = [array if is_one and type(array) is np.ndarray else None for array, is_one in zip(entries.arrays, entries.are_pythons)]
+        count_given, streams = len(start), Streams(entries)
         # The same in all turns: what any turn may give, a further one may get.
         were = tuple([value is not self.nothing and lists.may_be_plain(value) for value in first])
         after: list[bool] = []
@@ -199,32 +225,38 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         def step(carry: tuple[Operand, ...], items: Sequence[Operand]) -> tuple[tuple[Operand, ...], Tree]:
             nonlocal paths
             paths += 1
-            if paths > MOST_PATHS and not is_recorded:
-                raise self._refuse("guards", place, f"its turns take more than {MOST_PATHS} paths")
+            if paths > most and not is_recorded:
+                raise self._refuse("guards", place, f"its turns take more than {most} paths")
             if not (state_read.is_same() and state_read.are_arrays_same()):
                 raise self._refuse("calls", place, "what it reads has changed")
-            recorder = items[0]._recorder
-            for number, is_plain in zip(recorder.inputs[count_given + count :], captured):
+            recorder, sizes = items[0]._recorder, streams.sizes
+            from_items, others = recorder.inputs[count_given:], recorder.inputs[count_given + len(sizes) :]
+            for number, is_plain in zip(others, captured):
                 recorder.plain_numbers[number] = is_plain
-            counting.note_turn(recorder, zip(recorder.inputs[count_given:], sizes), zip(recorder.inputs[count_given + count :], bits))
+            counting.note_turn(recorder, zip(from_items, sizes), zip(others, bits))
             given = lists.opened(_noted(carry, were), were)
             self.open_turns += 1
             try:
-                after_turn, kept = turn(*given, entries.item(items))
+                with streams.turn(recorder, from_items, items):
+                    after_turn, kept = turn(*given, streams.item(items))
             finally:
                 self.open_turns -= 1
+            if streams.have_changed:
+                raise self._refuse("writes", place, "a turn changes an array that it goes over or looks up")
             self._check_kept(place, written, kept)
             if not (state_read.is_same() and state_read.are_arrays_same()):
                 raise self._refuse("containers", place, "a turn changes what is outside of it")
             lists.check(given, after_turn)
             self.check_states(place, after_turn, states, kept)
             found = tuple(self._carry(place, v, f) for v, f in zip(counting.as_data(lists.as_arrays(after_turn)), flags))
+            if is_group and not only_add(recorder, found):
+                raise self._refuse("outcomes", (*place[:2], GROUPED), "its items are not alike, and it does more than add numbers up")
             counting.check(recorder, found)
             check_numbers(recorder)
-            beyond = first_beyond(recorder, {k: size for k, size in zip(recorder.inputs[count_given:], sizes) if size is not None})
+            beyond = first_beyond(recorder, {k: size for k, size in zip(from_items, sizes) if size is not None})
             if beyond is not None:
                 raise self._refuse("large", place, f"it computes {beyond.op.name} of the number of the turn")
-            own = {k: array for k, array in zip(recorder.inputs[count_given:], pythons) if array is not None}
+            own = {k: array for k, array in zip(from_items, streams.pythons) if array is not None}
             by_zero = first_by_zero(recorder, own)
             if by_zero is not None:
                 raise self._refuse("zero", place, f"it computes {by_zero.op.name} of what it goes over")
@@ -233,9 +265,9 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             arrays = {k: np.ones(value.shape, value.dtype) for k in unbound for value in [as_array(found[k])] if _differ(value, carry[k])}
             if arrays:
                 raise _OtherArrays(arrays)
-            others = [as_array(value) for k, value in enumerate(found) if as_array(value).shape != carry[k].shape]
-            if others:
-                raise self._refuse("numbers", place, f"a variable is of shape {others[0].shape} after a turn, and of another one before it")
+            unlike = [as_array(value) for k, value in enumerate(found) if as_array(value).shape != carry[k].shape]
+            if unlike:
+                raise self._refuse("numbers", place, f"a variable is of shape {unlike[0].shape} after a turn, and of another one before it")
             are_plain = [lists.may_be_plain(value) for value in after_turn]
             if any(is_plain and not was and k not in unbound for k, (is_plain, was) in enumerate(zip(are_plain, were))):
                 raise self._refuse("numbers", place, "a turn gives a plain number where there was none before")
@@ -245,9 +277,14 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         forget = forgets_failures()
         while True:
             try:
-                found, rows = self._scan(step, start, entries.arrays, entries.length)
+                found, rows = self._scan(step, start, streams.arrays, entries.length)
                 is_recorded = True
+                streams.complete()
                 break
+            except MoreStreams:
+                forget()
+                streams.add_wanted()
+                paths = 0
             except _OtherArrays as other:
                 forget()
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))

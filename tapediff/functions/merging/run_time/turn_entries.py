@@ -20,7 +20,7 @@ from ..prepare.long_loops.which_loops import SHORTEST
 from ..rules import Place, Refusing
 from .array_copies import require_filled, root_of
 from .carried_lists import array_of, is_number
-from .entries import Count, Over, counted
+from .gone_over.entries import Count, Over, counted
 from .loop_run_time import LARGEST_INT
 
 # What else a turn reads is looked through for the arrays that it writes to, up to so many objects.

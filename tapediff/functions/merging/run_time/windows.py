@@ -13,7 +13,7 @@ from ....ops.arrays.indexing import GATHER
 from ....recording.arrays.tracked import TrackedArray
 from ..rules import Place, Refusing
 from .container_calls import looked_up
-from .entries import Count
+from .gone_over.entries import Count
 
 # Longer slices are gathered as a whole.
 MOST_ENTRIES = 16

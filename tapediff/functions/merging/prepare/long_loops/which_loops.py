@@ -115,7 +115,22 @@ def lines_of_tests(loop: Loop) -> list[int]:
     else:
         items = surely_assigned(loop.target if isinstance(loop, ast.For) else loop.generators[0].target)
     asking = [part for part in walk(loop) if isinstance(part, (ast.If, ast.IfExp))]
-    return [part.test.lineno for part in asking if not items.isdisjoint(reads(part.test)) or _leaves(part)]
+    of_items = {part for part in asking if not items.isdisjoint(reads(part.test)) and not _asks_for_text(part.test)}
+    return [part.test.lineno for part in asking if part in of_items or _leaves(part)]
+
+
+def _asks_for_text(node: ast.expr) -> bool:
+    """Whether a test compares with strings or None, which are no data, and does nothing else."""
+    if isinstance(node, ast.BoolOp):
+        return all(map(_asks_for_text, node.values))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _asks_for_text(node.operand)
+    if not isinstance(node, ast.Compare) or len(node.ops) > 1:
+        return False
+    sides = [node.left, *node.comparators]
+    parts = [part for side in sides for part in (side.elts if isinstance(side, (ast.Tuple, ast.List, ast.Set)) else [side])]
+    constants = [part for part in parts if isinstance(part, ast.Constant)]
+    return bool(constants) and all(type(part.value) is str or part.value is None for part in constants)
 
 
 def _leaves(node: ast.If | ast.IfExp) -> bool:

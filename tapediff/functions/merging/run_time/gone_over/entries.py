@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ir.instruction import Operand, Tree
-from ....recording.arrays.tracked import TrackedArray
-from ..prepare.long_loops.which_loops import OF_ARRAYS
+from .....ir.instruction import Operand, Tree
+from .....recording.arrays.tracked import TrackedArray
+from ...prepare.long_loops.which_loops import OF_ARRAYS
 from .items import DTYPES, Items, items_of, joined, of_array
 
 # Loops over longer ranges are recorded turn by turn: their entries would take half a gigabyte.

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
-from ....recording.arrays.tracked import TrackedArray
-from ..plain_numbers import may_be_plain, note_plain
-from ..purity import is_named_tuple
-from .carried_lists import array_of, is_number
+from .....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
+from .....recording.arrays.tracked import TrackedArray
+from ...plain_numbers import may_be_plain, note_plain
+from ...purity import is_named_tuple
+from ..carried_lists import array_of, is_number
 
 # Of arrays in a list there is a copy on the tape.
 MOST_BYTES = 1 << 26

@@ -1,0 +1,95 @@
+"""The contents of long lists of numbers, and of tuples, lists, dicts and arrays of these, as one key that is made in little time."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Hashable, Sequence
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+
+# A value of the user's program: anything, whose attributes are asked for once its type is known.
+PythonValue: TypeAlias = Any
+
+# Shorter ones are told apart entry by entry.
+SHORTEST_DATA = 100
+
+# How deep they may be within each other.
+MOST_LEVELS = 8
+
+# So much may be in them; a list may contain itself.
+MOST_PARTS = 1 << 23
+
+# Arrays in them are compared whole, so they are no larger.
+LARGEST_ARRAY = 1 << 16
+
+
+def levels_of_data(value: PythonValue, shortest: int = SHORTEST_DATA) -> int:
+    """How many levels of containers a list, tuple or dict of a length has, if it consists of numbers and strings, and arrays of numbers;
+    0 of another one."""
+    if type(value) not in (list, tuple, dict) or len(value) < shortest:
+        return 0
+    level: list[PythonValue] = [value]
+    for depth in range(MOST_LEVELS):
+        kinds = set(map(type, level))
+        inner = {kind for kind in kinds if kind in (list, tuple, dict) or _is_named_tuple(kind)}
+        if not kinds <= inner | _MARSHALLED | _NUMBERS | {np.ndarray}:
+            return 0
+        if np.ndarray in kinds and not all(_is_small(part) for part in level if type(part) is np.ndarray):
+            return 0
+        if not inner:
+            return depth
+        parts = [part for part in level if type(part) in inner] if len(kinds) > len(inner) else level
+        if sum(map(len, parts)) > MOST_PARTS:
+            return 0
+        if dict in inner:
+            level = [*chain.from_iterable([*part, *part.values()] if type(part) is dict else part for part in parts)]
+        else:
+            level = [*chain.from_iterable(parts)]
+    return 0
+
+
+def data_key(value: PythonValue, shortest: int = SHORTEST_DATA) -> Hashable:
+    """Equal while such a container has the same contents, to the bit; None of what is no such container any more."""
+    if not levels_of_data(value, shortest):
+        return None
+    kinds: dict[type, int] = {}
+    return marshal.dumps(_plain([value], kinds), _WITHOUT_REFERENCES), tuple(kinds)
+
+
+def _plain(values: Sequence[PythonValue], kinds: dict[type, int]) -> PythonValue:
+    """Values as lists of numbers, strings and bytes: of what is no number of Python's also what it is. `kinds`: the classes, by number."""
+    found = set(map(type, values))
+    if found <= _MARSHALLED:
+        return values
+    if len(found) == 1:
+        (kind,) = found
+        number = kinds.setdefault(kind, len(kinds))
+        if kind in _NUMBERS:
+            return [number, b"".join([value.tobytes() for value in values])]
+        if kind is np.ndarray:
+            return [number, [(value.dtype.str, value.shape, value.tobytes()) for value in values]]
+        lengths = [len(value) for value in values]
+        if kind is dict:
+            return [number, lengths, _plain([key for value in values for key in value], kinds),
+                    _plain([part for value in values for part in value.values()], kinds)]  # fmt: skip
+        if len({*lengths}) == 1 and lengths[0] < SHORTEST_DATA:
+            return [number, lengths[0], [_plain(column, kinds) for column in zip(*values)]]
+        return [number, lengths, _plain([*chain.from_iterable(values)], kinds)]
+    return [[kinds.setdefault(type(value), len(kinds)) for value in values], [_plain([value], kinds) for value in values]]
+
+
+def _is_small(array: np.ndarray) -> bool:
+    return array.dtype in _DTYPES and array.nbytes <= LARGEST_ARRAY
+
+
+def _is_named_tuple(kind: type) -> bool:
+    return type(kind) is type and kind.__bases__ == (tuple,) and hasattr(kind, "_fields")
+
+
+_MARSHALLED = frozenset((float, int, bool, str, bytes, complex, type(None)))
+_NUMBERS = frozenset((np.float64, np.int64, np.bool_, np.float32, np.int32))
+_DTYPES = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_, np.float32, np.int32)))
+# Of later versions of the format the bytes depend on who else knows the numbers.
+_WITHOUT_REFERENCES = 2
