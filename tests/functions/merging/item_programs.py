@@ -389,7 +389,25 @@ def remainder_by_what_becomes_zero(p):
     return s
 
 
-BY_ZERO = [remainder_by_zero, remainder_by_what_becomes_zero]
+def turn_by_a_count(p):
+    s, n = 0.0, 0
+    for k in range(TURNS):
+        if p[0] < 5.0:
+            n += 1
+        s += huber(p[k % 2]) * (k / n)
+    return s
+
+
+def decides_by_a_turn_by_a_count(p):
+    s, n = 0.0, 0
+    for k in COUNTS:
+        if p[0] < 5.0:
+            n += 1
+        s += huber(p[k % 2]) if (k + 1) / n < 0.01 else p[1]
+    return s
+
+
+BY_ZERO = [remainder_by_zero, remainder_by_what_becomes_zero, turn_by_a_count, decides_by_a_turn_by_a_count]
 
 
 # NumPy has none for these: the dividend, or the divisor, is none of Python's.

@@ -123,9 +123,10 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
 
     def divisor(self, place: Place, dividend: Operand, value: Operand) -> Operand:
         """A divisor. For plain numbers, which both may be in the function itself, Python raises an error if it is zero."""
-        if type(value) is TrackedArray and may_be_plain(value) and may_be_plain(dividend) and holds(lambda: value == 0):
+        are_plain = may_be_plain(value) and (may_be_plain(dividend) or _may_be_pythons(dividend))
+        if type(value) is TrackedArray and are_plain and holds(lambda: value == 0):
             raise self._refuse("zero", place, "the divisor is zero", is_all=True)
-        return checked(value) if may_be_plain(value) and may_be_plain(dividend) else value
+        return checked(value) if are_plain else value
 
     def quotient(self, place: Place, dividend: Operand, value: Operand) -> Operand:
         return dividend / self.divisor(place, dividend, value)
