@@ -391,8 +391,8 @@ class PlainErrors(Transformer):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             assert isinstance(target, ast.Subscript)
             assert isinstance(target.value, ast.Name)
-            array = target.value.id
-            kept = lambda value: call("kept", [place(node), value, load(array)], value)  # noqa: E731 -- used in the next lines
+            array, by = target.value.id, [ast.Constant(OPERATORS[type(node.op)])] if isinstance(node, ast.AugAssign) else []
+            kept = lambda value: call("kept", [place(node), value, load(array), *by], value)  # noqa: E731 -- used in the next lines
             if isinstance(node.value, (ast.Tuple, ast.List)):
                 node.value.elts = [kept(part) for part in node.value.elts]
             else:

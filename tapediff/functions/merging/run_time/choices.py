@@ -215,6 +215,8 @@ class Choices(Refusing):
             return side
         if kind is float and flags & FLOATS and not is_large(side):
             return side
+        if kind is np.int64 and (type(other) is np.int64 or (is_tracked(other) and other.type == ValueType((), INT64))):
+            return side
         if kind is int:
             if flags & INTS and is_small(side, flags) and is_tracked(other) and other.type == ValueType((), INT64):
                 return np.int64(side)  # as the ints that a loop carries are

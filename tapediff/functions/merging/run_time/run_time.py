@@ -47,7 +47,7 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
     ) -> None:  # fmt: skip
         super().__init__(code)
         self._merged, self._checked, self._is_helper, self._is_body = merged, checked, is_helper, is_body
-        self.counts, self.whole_turns = {}, set()
+        self.counts, self.whole_turns, self.written_dtypes = {}, set(), {}
         self._while_loop, self._scan, self._regions, self._states = while_loop, scan, regions, states
 
     def _tapediff_rebuilt(self, _: Callable[[object], Tree]) -> RunTime:

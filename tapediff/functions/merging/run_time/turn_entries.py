@@ -21,7 +21,7 @@ from ..rules import Place, Refusing
 from .array_copies import require_filled, root_of
 from .carried_lists import array_of, is_number
 from .entries import Count, Over, counted
-from .loop_run_time import LARGEST_INT
+from .whole_numbers.int_arrays import WRITTEN, as_stored
 
 # What else a turn reads is looked through for the arrays that it writes to, up to so many objects.
 MOST_OBJECTS = 10_000
@@ -34,11 +34,12 @@ class Column(NamedTuple):
     """Entries that turns write.
 
     Attributes:
-        array: an array of float64, or a list that turns append to.
+        array: an array, or a list that turns append to.
         rest: the indices behind the first one.
         written: the distance of the entry from the number of the turn; of a list that is to be its length, None where it is not asked.
         step: by which the turns are counted.
         has_in_place: turns change variables in place that may be entries.
+        name: of the variable that an entry is in a turn.
     """
 
     array: Tree
@@ -47,6 +48,7 @@ class Column(NamedTuple):
     written: int | None
     step: int
     has_in_place: bool
+    name: str
 
     @property
     def row(self) -> tuple[int, ...]:
@@ -60,9 +62,11 @@ class TurnEntries(Refusing):
     Attributes:
         open_turns: how many turns are being recorded, one within the other.
         counts: how the loops count their turns.
+        written_dtypes: by loop and column, of the array to which its turns write.
     """
 
     counts: dict[Place, Count]
+    written_dtypes: dict[tuple[Place, str], np.dtype]
     open_turns = 0
 
     def first_entries(
@@ -78,6 +82,7 @@ class TurnEntries(Refusing):
             others: all else that turns read, none of which may show one of the arrays.
         """
         found = [Column(*column) for column in columns]
+        self.written_dtypes.update({(place, c.name): c.array.dtype for c in found if not c.is_list and hasattr(c.array, "dtype")})
         start, _, length = counted(values)
         if not length:
             raise self._refuse("bound", place, "the loop has no turns, or not a known number of them")
@@ -99,7 +104,7 @@ class TurnEntries(Refusing):
         return (*newest, *(self._rows(place, column, (start or 0) + by, length) for column, by in rows))
 
     def _check(self, place: Place, column: Column, start: int | None, length: int) -> None:
-        """Refuse what is no list or array of float64 in which all turns can write their entries."""
+        """Refuse what is no list or array in which all turns can write their entries."""
         array, written = column.array, column.written
         if column.is_list:
             if type(array) is not list:
@@ -108,7 +113,7 @@ class TurnEntries(Refusing):
                 raise self._refuse("containers", place, "it reads a list at the number of the turn, which is not its length")
             return
         require_filled(array)
-        if type(array) is not TrackedArray or array.type.dtype != FLOAT64 or array.ndim <= len(column.rest):
+        if type(array) is not TrackedArray or array.type.dtype not in WRITTEN or array.ndim <= len(column.rest):
             raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
         # What a turn writes to it has made, by its text.
         is_outside = self.open_turns and (array._recorder is not current_recorder() or array._view is not None)
@@ -173,7 +178,7 @@ class TurnEntries(Refusing):
     def state_to_write(self, place: Place, array: Tree, at_positions: bool) -> Tree:
         """An array to whose entries turns write, apart from it. `at_positions`: they write at whole numbers that may be data."""
         require_filled(array)
-        if type(array) is not TrackedArray or array.type.dtype != FLOAT64 or not array.type.shape:
+        if type(array) is not TrackedArray or array.type.dtype not in WRITTEN or not array.type.shape:
             raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
         if at_positions and array.size > LARGEST_AT_POSITIONS:
             raise self._refuse("cost", place, f"each turn would copy an array of {array.size} entries")
@@ -219,7 +224,7 @@ class TurnEntries(Refusing):
 
     def row_to_write(self, place: Place, row: Tree, others: Sequence[int], table: Tree = None) -> Tree:
         """A row of a table, apart from it. `others`: how far from it are rows that are read."""
-        if type(row) is not TrackedArray or row.type.dtype != FLOAT64 or not row.type.shape:
+        if type(row) is not TrackedArray or row.type.dtype not in WRITTEN or not row.type.shape:
             raise self._refuse("writes", place, f"it writes to {getattr(row, 'type', type(row).__name__)}")
         if table is not None and any(by % len(table) == 0 for by in others):
             raise self._refuse("writes", place, "rows of a table that it reads and writes are the same")
@@ -230,21 +235,18 @@ class TurnEntries(Refusing):
         """What a loop goes over, with rows beside it."""
         return Over(zip, [values, *rows])
 
-    def stored_by_turn(self, place: Place, value: Operand) -> Operand:
-        """A value as an array of float64 has it, apart from its variable."""
-        kind = type(value)
-        if kind in (TrackedArray, np.ndarray) and value.dtype in (FLOAT64, INT64):
-            value = value.astype(FLOAT64) if value.dtype == INT64 else value
-            return value.copy() if value.shape else value
-        if kind not in (float, int, bool, np.float64, np.int64, np.bool_) or abs(int(value) if kind is int else 0) > LARGEST_INT:
-            raise self._refuse("writes", place, f"it writes {value!r}")
-        return np.float64(value)
+    def stored_by_turn(self, place: Place, value: Operand, column: str) -> Operand:
+        """A value as the array of a column has it, apart from its variable."""
+        found = as_stored(value, self.written_dtypes[place, column], bool)
+        if found is None:
+            raise self._refuse("writes", place, f"it writes {getattr(value, 'type', value)!r}")
+        return found
 
     def _check_kept(self, place: Place, columns: Sequence[Column], kept: Sequence[Operand]) -> None:
         """Refuse what a turn writes unless it is a whole entry."""
         for column, value in zip(columns, kept):
-            if not column.is_list and np.shape(value) != column.row:
-                raise self._refuse("writes", place, f"it writes an array of shape {np.shape(value)} to rows of shape {column.row}")
+            if not column.is_list and (np.shape(value) != column.row or value.dtype != column.array.dtype):
+                raise self._refuse("writes", place, f"it writes {value.dtype}{[*np.shape(value)]} to {column.array.dtype}{[*column.row]}")
             if column.is_list and (type(value) not in (TrackedArray, np.float64) or may_be_plain(value) or value.dtype != FLOAT64):
                 raise self._refuse("containers", place, f"it appends {type(value).__name__}")
             if column.is_list and value.shape and column.has_in_place:
