@@ -140,7 +140,7 @@ class Recorder(TapeBuilder):
         large_ints: constants that were ints of Python's beyond 2**31.
         counts: of whole numbers that loops have counted, what is known; see merging/run_time/whole_numbers/counting.py.
         bits: of whole numbers of Python's that are data, how many bits the largest has that each may be.
-        turn_numbers: whole numbers that a loop goes over, with the largest of each.
+        turn_numbers: whole numbers that a loop goes over, or that `int` gives, with the largest of each.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
         at_end: checks of merged functions, for the end of the recording.
         merges: whether the bodies of sub-tapes and loops are merged: True: at once; None: after a few paths.

@@ -74,6 +74,7 @@ class Facts:
         beside: the extents of arithmetic with what is a float64 and no plain number.
         stores: the places of assignments that have to be to arrays of float64.
         known_inner: the names of functions in it of which all calls are known.
+        has_long_loops: one turn is recorded of some of its loops.
         calls_quotients: it calls functions of which the calls are known, and in which there are quotients or powers.
     """
 
@@ -82,7 +83,7 @@ class Facts:
         may_merge: Callable[[Place], bool], lines_of: Callable[[CodeType], Collection[int]], look_into: LookInto, results_are_data: bool,
         long_loops: Collection[int] = (), modules: Mapping[str, ModuleType] = {},
     ) -> None:  # fmt: skip
-        self._long_loops, self._resolve = long_loops, resolve
+        self._long_loops, self._resolve, self.has_long_loops = long_loops, resolve, bool(long_loops)
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
         if long_loops:
             self._lines = self._without_inner_functions(definition)

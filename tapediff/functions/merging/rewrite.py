@@ -28,6 +28,7 @@ from .nodes import (
 )
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
+from .prepare.long_loops.other_forms.ints import Ints
 from .prepare.long_loops.own_arrays import STATE, bound_otherwise, own_arrays
 from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, gone_over
 from .prepare.loop_exits import tells_of_exits
@@ -268,6 +269,8 @@ class Rewriter:
         """An expression with its conditional expressions, and its largest and smallest numbers, as selects."""
         if in_try:
             return value
+        if self._facts.has_long_loops:
+            value = Ints(self._facts).visit(value)
         if self._facts.looks_at_data(value):
             value = Expressions(self._facts).visit(value)
         return Helpers(self._facts).visit(value) if self._calls_helpers else value

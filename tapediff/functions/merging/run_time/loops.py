@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from math import log2
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -206,7 +207,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             found = tuple(self._carry(place, v, f) for v, f in zip(counting.as_data(lists.as_arrays(after_turn)), flags))
             counting.check(recorder, found)
             check_numbers(recorder)
-            beyond = first_beyond(recorder, {k: size for k, size in zip(recorder.inputs[count_given:], sizes) if size is not None})
+            beyond = first_beyond(recorder, {k: log2(max(1.0, largest)) for k, largest in recorder.turn_numbers.items()})
             if beyond is not None:
                 raise self._refuse("large", place, f"it computes {beyond.op.name} of the number of the turn")
             own = {k: array for k, array in zip(recorder.inputs[count_given:], pythons) if array is not None}

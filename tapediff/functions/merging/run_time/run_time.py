@@ -24,6 +24,7 @@ from .array_copies import ArrayCopies
 from .choices import OPERATORS, PLAIN, Choices
 from .container_calls import ContainerCalls, looked_up
 from .loops import Loops, Scan, WhileLoop
+from .whole_numbers.int_arrays import as_int
 
 
 class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
@@ -133,6 +134,12 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         if not is_wide(left) and not is_wide(right):
             raise self._refuse("beside", place, f"neither side of {name} is an array")
         return OPERATORS[name](left, right)
+
+    @staticmethod
+    def as_int(_: Place, function: Callable[[Tree], Tree], value: Tree) -> Tree:
+        """int(value), as data of a whole number or bool that is data."""
+        found = as_int(value, holds) if function is int else None
+        return function(value) if found is None else found
 
     def asks(self, place: Place, function: Callable[..., Tree]) -> Callable[..., Tree]:
         """type or isinstance, which tell plain numbers from others."""

@@ -1,16 +1,19 @@
-"""Numbers as arrays of float64, of whole numbers and of bools have them once they are written there."""
+"""Numbers as arrays of float64, of whole numbers and of bools have them once they are written there, and whole numbers as int gives them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import log2
 
 import numpy as np
 
 from .....ir.instruction import BOOL, CONSTANT, FLOAT64, INT64, Operand, Tree
+from .....ops.arrays.reductions import ARGMAX, ARGMIN
 from .....ops.elementwise.arithmetic import CONVERT
 from .....ops.elementwise.comparison import NOT_EQUAL, SELECT
 from .....recording.arrays.numbers import LARGEST_INT
 from .....recording.arrays.tracked import TrackedArray
+from ...plain_numbers import note_plain
 
 # Arrays of these are data to whose entries turns of long loops write.
 WRITTEN = (FLOAT64, INT64, BOOL)
@@ -73,6 +76,24 @@ def is_surely_whole(value: TrackedArray) -> bool:
         elif not (instruction.op is CONVERT and (recorder.instructions[inputs[0]].type.dtype == BOOL or number in recorder.bits)):  # type: ignore[union-attr]  # of one value
             return False
     return True
+
+
+def as_int(value: Tree, holds: Callable[..., bool]) -> TrackedArray | None:
+    """int(value) of a whole number or bool that is data, as one of Python's that is data; None of anything else."""
+    if type(value) is not TrackedArray or value.type.shape or value._view is not None or value.type.dtype not in (INT64, BOOL):
+        return None
+    recorder, instruction = value._recorder, value._recorder.instructions[value._id]
+    if value.type.dtype == BOOL:
+        value, largest = CONVERT(value, dtype=INT64), 1
+    elif instruction.op in (ARGMAX, ARGMIN):
+        largest = recorder.instructions[instruction.inputs[0]].type.size
+    else:
+        largest = LARGEST_INT
+        if value._id not in recorder.turn_numbers and not holds(lambda: np.abs(value) <= largest):
+            return None
+    recorder.turn_numbers.setdefault(value._id, float(largest))
+    recorder.bits.setdefault(value._id, log2(max(1, largest)))
+    return note_plain(value)
 
 
 _NUMBERS = (float, int, bool, np.float64, np.int64, np.bool_)
