@@ -215,10 +215,11 @@ class Choices(Refusing):
             return side
         if kind is float and flags & FLOATS and not is_large(side):
             return side
-        if kind is np.int64 and (type(other) is np.int64 or (is_tracked(other) and other.type == ValueType((), INT64))):
+        is_beside_int = type(other) is np.int64 or (is_tracked(other) and other.type == ValueType((), INT64))
+        if kind is np.int64 and (is_beside_int or (type(other) is int and flags & INTS and is_small(other, flags))):
             return side
         if kind is int:
-            if flags & INTS and is_small(side, flags) and is_tracked(other) and other.type == ValueType((), INT64):
+            if flags & INTS and is_small(side, flags) and is_beside_int:
                 return np.int64(side)  # as the ints that a loop carries are
             is_mixed = type(other) in (float, np.float64) or (is_tracked(other) and other.dtype == FLOAT64)
             if flags & (INTS_BESIDE_FLOATS if is_mixed else INTS) and is_small(side, flags):

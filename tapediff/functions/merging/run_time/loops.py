@@ -26,6 +26,7 @@ from ..rules import (
     FIRST_PLAIN,
     FLOATS,
     INTS,
+    NUMPYS_INTS,
     VARYING,
     Breach,
     Place,
@@ -167,6 +168,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             raise self._refuse("cost", place, f"it may end early, and has up to {known.length} turns")
         if entries is None or self._scan is None:
             return self._short_loop(place, values, turn, first, written, states)
+        flags = [flag | NUMPYS_INTS for flag in flags]
         lists = CarriedLists(self._code, place, first)
         counting = Counting(self._code, place, first, flags, by_data, entries.length)
         start = tuple(self._first(place, value, flag) for value, flag in zip(counting.as_floats(lists.as_arrays(first)), flags))
@@ -328,7 +330,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                 raise self._refuse("scalars", place, "a variable of the loop is an array without axes, which `+=` changes")
             return value
         is_float = kind is float and flags & FLOATS and not is_large(value)
-        allowed = kind is np.float64 or is_float or (kind in (bool, np.bool_) and flags & BOOLS)
+        allowed = kind is np.float64 or is_float or (kind is np.int64 and flags & NUMPYS_INTS) or (kind in (bool, np.bool_) and flags & BOOLS)
         if allowed:
             return value
         if kind is int and flags & INTS and is_small(value, flags):

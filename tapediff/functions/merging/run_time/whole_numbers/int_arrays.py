@@ -13,7 +13,7 @@ from .....ops.elementwise.arithmetic import CONVERT
 from .....ops.elementwise.comparison import NOT_EQUAL, SELECT
 from .....recording.arrays.numbers import LARGEST_INT
 from .....recording.arrays.tracked import TrackedArray
-from ...plain_numbers import note_plain
+from ...plain_numbers import may_be_plain, note_plain
 
 # Arrays of these are data to whose entries turns of long loops write.
 WRITTEN = (FLOAT64, INT64, BOOL)
@@ -44,17 +44,25 @@ def as_stored(value: Tree, dtype: np.dtype, holds: Callable[[Operand], object] |
 
 def _of_array(value: Operand, dtype: np.dtype, holds: Callable[[Operand], object] | None) -> Operand | None:
     if value.dtype == dtype:
-        return value.copy() if value.shape else value
+        return value.copy() if value.shape else value if dtype == FLOAT64 else _entry(value)
     if dtype == FLOAT64 or (dtype == INT64 and value.dtype == BOOL):
-        return value.astype(dtype) if value.dtype in ((INT64,) if dtype == FLOAT64 else (BOOL,)) else None
+        return _entry(value.astype(dtype)) if value.dtype == (INT64 if dtype == FLOAT64 else BOOL) else None
     # Rows of other kinds are cut off by some statements, and refused by others.
     if value.shape or type(value) is not TrackedArray or value.dtype not in WRITTEN:
         return None
     if dtype == BOOL:
-        return NOT_EQUAL(value, 0)
+        return _entry(NOT_EQUAL(value, 0))
     if not is_surely_whole(value) and not (holds is not None and holds(np.abs(value) < LARGEST_CUT)):
         return None
-    return CONVERT(value, dtype=INT64)
+    return _entry(CONVERT(value, dtype=INT64))
+
+
+def _entry(value: Operand) -> Operand:
+    """A number of NumPy's that was computed of what may be one of Python's."""
+    if type(value) is TrackedArray and may_be_plain(value):
+        value = CONVERT(value, dtype=value.type.dtype)
+        value._recorder.plain_numbers[value._id] = False
+    return value
 
 
 def is_surely_whole(value: TrackedArray) -> bool:
