@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,15 +23,31 @@ from .recorder import Recorder, RecordingStopped
 # A recording of so many instructions has taken 30 ms or more, and a gradient takes several times as long again.
 LONG = 30_000
 
+# Where some of its loops are known, it is long with so many times fewer: these have been recorded again and again.
+FEWER = 3
+
+
+class Look(NamedTuple):
+    """Whether a recording is stopped.
+
+    Attributes:
+        ask: is asked when it is long.
+        is_again: one was stopped, so that this one is long earlier.
+    """
+
+    ask: Callable[[Recorder], bool]
+    is_again: bool
+
+
 
 def record(
-    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, look: Callable[[Recorder], bool] | None = None,
+    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, look: Look | None = None,
     **named: Tree,
 ) -> Tape:  # fmt: skip
     """See td.record, in targets/merged_recording.py, which also merges branches.
 
     Args:
-        look: asked when the recording is LONG whether it is stopped.
+        look: whether the recording is stopped when it is LONG.
 
     Raises:
         RecordingStopped: it was.
@@ -43,7 +60,7 @@ def record(
     leaves, trees = flatten_arguments(args, (), f)
     recorder = Recorder(name, prescribed=prescribed)
     if look is not None:
-        recorder.look, recorder.next_look = look, LONG
+        recorder.look, recorder.next_look = look.ask, LONG // FEWER if look.is_again else LONG
     try:
         tape = recorder.run(_record, f if trees is None else FlatFunction(f, trees, has_aux), leaves, has_aux)
     except Exception:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -60,6 +60,7 @@ from .arrays.numbers import LARGEST_INT
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
+from .instruction_columns import GrowingColumns
 from .masks import Mask
 from .python_state import gc_pause, scipy_functions
 from .python_state import numpy_namespace as namespace
@@ -79,6 +80,10 @@ T = TypeVar("T")
 
 # Numbers that take part in operations of float64 as they are.
 _USUAL = (float, int, np.float64)
+
+
+# A line from which more than this part of a recording comes may be in a long loop.
+MOST_OF_RECORDING = 32
 
 
 class UsersLine(NamedTuple):
@@ -526,6 +531,19 @@ class Recorder(TapeBuilder):
                 found.append(UsersLine(frame.f_code, frame.f_lineno, names, _has_iterators(frame)))
             frame = frame.f_back
         return found
+
+    def users_loops(self) -> list[UsersLine]:
+        """As users_lines, with the other lines of these functions from which much of the recording comes."""
+        lines, columns = self.users_lines(), self.instructions
+        if not isinstance(columns, GrowingColumns):
+            return lines
+        found = Counter[tuple[CodeType, int]]()
+        for template, count in zip(columns.templates, np.bincount(columns.which, minlength=len(columns.templates))):
+            if isinstance(template.site, Site):
+                found[template.site.code, template.site.line] += int(count)
+        known = {line.code: line for line in reversed(lines)}
+        busy = [at for at, count in found.items() if at[0] in known and count * MOST_OF_RECORDING >= len(columns)]
+        return lines + [known[code]._replace(line=line) for code, line in busy if line != known[code].line]
 
     def is_constant(self, number: int) -> bool:
         """Whether a value is computed from constants alone."""

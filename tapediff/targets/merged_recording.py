@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.arrays.tracked import TrackedArray
-from ..recording.record import plain_result
+from ..recording.record import Look, plain_result
 from ..recording.record import record as record_plain
 from ..recording.recorder import Recorder, RecordingStopped, current_recorder
 
@@ -73,7 +73,8 @@ def _with_long_loops(f: UserFunction, args: Sequence[Tree], has_aux: bool, named
         return found[-1].are_wanted(recorder)
 
     def recorded(form: UserFunction, look: Callable[[Recorder], bool] | None) -> Tape:
-        return record_plain(form, *args, has_aux=has_aux, look=look, **named)
+        asked = None if look is None else Look(look, bool(found))
+        return record_plain(form, *args, has_aux=has_aux, look=asked, **named)
 
     try:
         return recorded(f, look)

@@ -122,7 +122,7 @@ class Merging:
         """Whether a recording that has become long comes from loops of which one turn can be recorded; these are noted."""
         if self.wanted is False or self.failed is not None or self._changes_more():
             return False
-        return self.functions.note_long_loops(recorder.users_lines()) and self._merged() is not None
+        return self.functions.note_long_loops(recorder.users_loops()) and self._merged() is not None
 
     def take_loops(self, beginning: Tape) -> None:
         """Record one turn of these loops from now on; the first answer is compared with the plain function's.

@@ -35,7 +35,7 @@ from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
 from ...recording.python_state.filled_arrays import Fills
 from ...recording.python_state.randomness import Draws
-from ...recording.record import LONG
+from ...recording.record import FEWER, LONG
 from ...recording.recorder import Recorder, RecordingStopped, current_recorder
 from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
@@ -347,7 +347,7 @@ class PathRecorder:
         recorder.merges = self._policy.merge
         recorder.stops = lambda: self.merging.stops(_beginning(recorder), recorder)
         if current_recorder() is None:
-            recorder.look, recorder.next_look = self.merging.wants_loops, LONG
+            recorder.look, recorder.next_look = self.merging.wants_loops, LONG // FEWER if self.merging.functions.long_loops else LONG
         if not call.takes_ints:
             return self._recorded(recorder, bound)
         if missed is None:

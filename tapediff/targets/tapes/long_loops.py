@@ -52,7 +52,7 @@ class LongLoops:
 
         It is not where the function changes more than its results: what it has done would be done again.
         """
-        if any(map(first_change, users_functions(self._f))) or not self._functions.note_long_loops(recorder.users_lines()):
+        if any(map(first_change, users_functions(self._f))) or not self._functions.note_long_loops(recorder.users_loops()):
             return False
         self._functions.note_guards(_repeated_guards(recorder))
         return self._form() is not None

@@ -8,7 +8,7 @@ import pytest
 import tapediff as td
 
 from . import int_array_programs as programs
-from .long_loops_agree import agree, name_of
+from .long_loops_agree import agree, differences, name_of
 
 pytestmark = [pytest.mark.usefixtures("short_recordings_are_long"), pytest.mark.filterwarnings("ignore:(invalid value|overflow)")]
 
@@ -22,7 +22,7 @@ def test_one_turn_is_recorded_once_for_all_points(f):
     agree(f, POINTS, tape)
     assert "a loop of which one turn is recorded" in tape.explain()
     assert " 1 recordings, " in tape.explain()
-    agree(f, POINTS[::-1], td.compile(f, POINTS[0]))
+    agree(f, POINTS[2:0:-1], td.compile(f, POINTS[0]))
 
 
 @pytest.mark.parametrize("f", programs.OTHERS, ids=name_of)
@@ -42,7 +42,7 @@ def test_a_position_that_there_is_not_is_pythons_error():
 
 def test_a_divisor_that_is_zero_is_pythons_error():
     f, tape = programs.divides_by_an_int, td.GuardedTape(programs.divides_by_an_int)
-    agree(f, [[0.0, 1e20]], tape)
+    agree(f, np.array([[0.0, 1e14]]), tape, rtol=1e-3)
     for call in (f, lambda x: td.gradient(tape, x)):
         with pytest.raises(ZeroDivisionError):
             call(POINTS[0])
@@ -59,17 +59,12 @@ def test_what_is_no_number_is_not_written_to_an_array_of_whole_numbers():
     agree(f, inside[None], tape)
 
 
-def test_counts_that_the_caller_gives_are_written_as_by_the_function():
+def test_counts_that_the_caller_gives_are_those_that_the_function_begins_with():
     f, tape = programs.counts_into_an_argument, td.GuardedTape(programs.counts_into_an_argument)
-    for x in POINTS[:3]:
-        counts, others = np.arange(3), np.arange(3)
-        try:
-            value, (gradient, _) = td.value_and_gradient(tape, x, counts, wrt=(0,))[0], (td.gradient(tape, x, others, wrt=0), None)
-        except td.errors.TapediffError:
-            continue
-        expected = np.arange(3)
-        np.testing.assert_allclose(value, f(x, expected))
-        np.testing.assert_array_equal(counts, expected)
+    for x, counts in zip(POINTS, (np.arange(3), np.array([7, -2, 0]), np.zeros(3, int), np.arange(3))):
+        value, gradient = td.value_and_gradient(tape, x, counts.copy())
+        np.testing.assert_allclose(value, f(x, counts.copy()))
+        np.testing.assert_allclose(gradient, differences(lambda x, counts=counts: f(x, counts.copy()), x), rtol=2e-6, atol=1e-5)
 
 
 def test_the_first_of_equal_numbers_wins():
