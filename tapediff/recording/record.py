@@ -24,7 +24,7 @@ from .recorder import Recorder, RecordingStopped
 LONG = 30_000
 
 # Where some of its loops are known, it is long with so many times fewer: these have been recorded again and again.
-FEWER = 3
+FEWER = 10
 
 
 class Look(NamedTuple):
@@ -60,7 +60,7 @@ def record(
     leaves, trees = flatten_arguments(args, (), f)
     recorder = Recorder(name, prescribed=prescribed)
     if look is not None:
-        recorder.look, recorder.next_look = look.ask, LONG // FEWER if look.is_again else LONG
+        recorder.ask_when_long(look.ask, LONG // FEWER if look.is_again else LONG, LONG)
     try:
         tape = recorder.run(_record, f if trees is None else FlatFunction(f, trees, has_aux), leaves, has_aux)
     except Exception:

@@ -86,6 +86,10 @@ _USUAL = (float, int, np.float64)
 MOST_OF_RECORDING = 32
 
 
+# Operations on arrays, and others than the usual ones on numbers, take many times as long to record.
+SLOWER = 3
+
+
 class UsersLine(NamedTuple):
     """Where a function of the user's is.
 
@@ -128,7 +132,8 @@ class Recorder(TapeBuilder):
 
     Attributes:
         is_stopped: the recording was; it is of no use then, even if it went on. is_long: because `look` said so.
-        look, next_look: asked at the first operation on numbers after so many instructions, whether the recording is stopped.
+        look, next_look, next_look_of_arrays, last_look: asked at the first operation on numbers, or arrays, after so many instructions, whether
+            the recording is stopped; the last time after `last_look`.
         captured: the values of outer recordings that became inputs of this one.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
         entry_frame: id of the frame in which the recording began; code further out is not part of the recorded function.
@@ -165,7 +170,7 @@ class Recorder(TapeBuilder):
         self.longest, self.is_stopped, self.is_long = longest, False, False
         self.stops: Callable[[], bool] | None = None
         self.look: Callable[[Recorder], bool] | None = None
-        self.next_look = sys.maxsize
+        self.next_look = self.next_look_of_arrays = self.last_look = sys.maxsize
         self.concrete = concrete
         self.prescribed, self.along = prescribed, along
         self.captured: list[TrackedArray] = []
@@ -287,11 +292,11 @@ class Recorder(TapeBuilder):
 
     def _restart(self, fills: Fills) -> None:
         """Forget what was recorded."""
-        look, next_look, stops = self.look, self.next_look, self.stops
+        asked = self.look, self.next_look, self.next_look_of_arrays, self.last_look, self.stops
         self.__init__(
             self.name, concrete=self.concrete, prescribed=self.prescribed, along=self.along, longest=self.longest, fills=fills
         )
-        self.look, self.next_look, self.stops = look, next_look, stops
+        self.look, self.next_look, self.next_look_of_arrays, self.last_look, self.stops = asked
 
     def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         # An interrupt may come before any line, also within __exit__, and when a `with` of several lines is left.
@@ -367,6 +372,8 @@ class Recorder(TapeBuilder):
             types = [self.instructions[i][3] for i in ids]
             type_ = op.infer(*types, **op.named(params)) if params else op.infer(*types)
             return TrackedArray(self, self._append(op, tuple(ids), params, type_), None, type_)
+        if len(self.instructions.which) > self.next_look_of_arrays:
+            self.has_grown_long()
         try:
             value = op.evaluate(*values, *params)
         except VALUE_FAILURES as failure:
@@ -515,11 +522,17 @@ class Recorder(TapeBuilder):
         return is_own
 
     def has_grown_long(self) -> None:
-        """Ask whether the recording goes on; it is asked once."""
-        look, self.look, self.next_look = self.look, None, sys.maxsize
+        """Ask whether the recording goes on; it is asked twice, where it is early, or once."""
+        is_early, look = len(self.instructions) < self.last_look, self.look
+        self.look = look if is_early else None
+        self.next_look = self.next_look_of_arrays = self.last_look if is_early else sys.maxsize
         if look is not None and look(self):
             self.is_stopped = self.is_long = True
             raise RecordingStopped
+
+    def ask_when_long(self, look: Callable[[Recorder], bool], first: int, last: int) -> None:
+        """Ask whether the recording is stopped after so many instructions, and earlier if these are of arrays, which take longer."""
+        self.look, self.next_look, self.next_look_of_arrays, self.last_look = look, first, first // SLOWER, last
 
     def users_lines(self) -> list[UsersLine]:
         """The lines that the recorded function, and those that it has called, are at, from the innermost outwards."""

@@ -110,7 +110,7 @@ class Merging:
             return False
         if recorder.look is not None:
             lines, (_, count) = recorder.users_lines(), Counter(guard.site for guard in beginning.guards).most_common(1)[0]
-            if len(beginning) * self.functions.turns_around(lines) > recorder.next_look * count:
+            if len(beginning) * self.functions.turns_around(lines) > recorder.last_look * count:
                 self.functions.note_long_loops(lines)
         return True
 

@@ -347,7 +347,7 @@ class PathRecorder:
         recorder.merges = self._policy.merge
         recorder.stops = lambda: self.merging.stops(_beginning(recorder), recorder)
         if current_recorder() is None:
-            recorder.look, recorder.next_look = self.merging.wants_loops, LONG // FEWER if self.merging.functions.long_loops else LONG
+            recorder.ask_when_long(self.merging.wants_loops, LONG // FEWER if self.merging.functions.long_loops else LONG, LONG)
         if not call.takes_ints:
             return self._recorded(recorder, bound)
         if missed is None:

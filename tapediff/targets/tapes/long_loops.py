@@ -80,7 +80,7 @@ class LongLoops:
             if self.are_wanted(recorder):
                 return True
             # A recording that has become as long again without a loop of one turn will not have one.
-            is_vain = not self._has_loops
+            is_vain = not self._has_loops and recorder.look is None
             return is_vain
 
         for _ in range(MOST_ATTEMPTS):
