@@ -12,6 +12,7 @@ from .prepare.arrays.writes import Writes
 from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
+from .prepare.containers.whole_numbers import WholeNumbers
 from .prepare.early_exits import EarlyExits
 from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
 from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
@@ -22,6 +23,7 @@ from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.other_forms.comprehensions import as_loops
 from .prepare.long_loops.other_forms.inner_functions import without_inner_functions
 from .prepare.long_loops.other_forms.made_anew import arrays_made_anew
+from .prepare.long_loops.other_forms.kept_ints import keep_ints, may_keep_ints
 from .prepare.long_loops.other_forms.reversed_ranges import without_reversed
 from .prepare.long_loops.other_forms.tries import without_tries
 from .prepare.long_loops.own_arrays import append_to_own_lists
@@ -228,6 +230,8 @@ class Facts:
         """Replace lists, dicts and objects that are the function's own by variables; these."""
         known = self.resolve, self.is_builtin, self.looks_at_data, self.may_merge, self._lines_of, self.code.co_filename, self._is_long
         scope = Scope(names, *known)
+        if self.has_long_loops and may_keep_ints(self.body, self._is_long):
+            keep_ints(self.body, self._is_long, WholeNumbers(self.body, scope, lambda _: None).is_whole)
         found = containers_as_variables(self.body, scope)
         self.body, made = found.body, found.made
         self._lines = found.lines.union(self._lines)

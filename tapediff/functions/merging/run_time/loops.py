@@ -42,6 +42,7 @@ from .entries import Over, counted, entries_of
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
 from .whole_numbers.counting import Counting
+from .whole_numbers.int_lists import Kept
 from .whole_numbers.divisions import first_by_zero
 from .whole_numbers.turn_numbers import first_beyond, largest_in
 from .windows import Windows
@@ -182,6 +183,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         # The same in all turns: what any turn may give, a further one may get.
         were = tuple([value is not self.nothing and lists.may_be_plain(value) for value in first])
         after: list[bool] = []
+        kinds: dict[str, Kept] = {}
         paths, is_recorded = 0, False
 
         def step(carry: tuple[Operand, ...], items: Sequence[Operand]) -> tuple[tuple[Operand, ...], Tree]:
@@ -201,7 +203,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                 after_turn, kept = turn(*given, entries.item(items))
             finally:
                 self.open_turns -= 1
-            self._check_kept(place, written, kept)
+            self._check_kept(place, written, kept, kinds)
             if not (state_read.is_same() and state_read.are_arrays_same()):
                 raise self._refuse("containers", place, "a turn changes what is outside of it")
             lists.check(given, after_turn)
@@ -239,7 +241,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             except _OtherArrays as other:
                 forget()
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
-        self._write(written, values, rows)
+        self._write(written, values, rows, kinds)
         counting.note_results(start, found)
         result = lists.opened(_noted(found, after or were), after or were)
         changed = {k: first[k] for k in in_place if type(first[k]) is TrackedArray and first[k].shape}
@@ -271,7 +273,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         rows: list[list[Operand]] = [[] for _ in written]
         for value in values:
             (state, kept), turns = turn(*state, value), turns + 1
-            self._check_kept(place, written, kept)
+            self._check_kept(place, written, kept, None)
             self.check_states(place, state, states, kept)
             for found, row in zip(rows, kept):
                 found.append(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from ....base.current_recording import current_recorder
 from ....ir.auxiliary import EMPTY_CELL
-from ....ir.instruction import FLOAT64, INT64, Operand, Tree
+from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
 from ....numpy_api.joining import stack
 from ....recording.arrays.numbers import all_entries
 from ....recording.arrays.tracked import TrackedArray
+from ....recording.masks import holds
 from ....recording.python_state.filled_arrays import Replacement
 from ..plain_numbers import may_be_plain, note_plain
 from ..prepare.long_loops.which_loops import SHORTEST
@@ -22,6 +23,8 @@ from .array_copies import require_filled, root_of
 from .carried_lists import array_of, is_number
 from .entries import Count, Over, counted
 from .whole_numbers.int_arrays import WRITTEN, as_stored
+from .whole_numbers.int_lists import Kept, as_kept_int, note_read, table_of_ints
+from .whole_numbers.int_lists import kept as kept_of
 
 # What else a turn reads is looked through for the arrays that it writes to, up to so many objects.
 MOST_OBJECTS = 10_000
@@ -113,6 +116,10 @@ class TurnEntries(Refusing):
                 raise self._refuse("containers", place, "it reads a list at the number of the turn, which is not its length")
             return
         require_filled(array)
+        if type(array) is list and not column.rest and not self.open_turns and start is not None and written is not None:
+            if not all(0 <= k < len(array) for k in (start + written, start + written + column.step * (length - 1))):
+                raise self._refuse("writes", place, f"it writes beyond the end of a list of {len(array)}")
+            return
         if type(array) is not TrackedArray or array.type.dtype not in WRITTEN or array.ndim <= len(column.rest):
             raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
         # What a turn writes to it has made, by its text.
@@ -127,6 +134,8 @@ class TurnEntries(Refusing):
 
     def _rows(self, place: Place, column: Column, first: int, length: int) -> Operand:
         """The entries that are there before a loop, one for each of its turns."""
+        if type(column.array) is list:
+            raise self._refuse("writes", place, "not every turn writes an entry of a list")
         if not all(0 <= k < len(column.array) for k in (first, first + column.step * (length - 1))):
             raise self._refuse("writes", place, "a turn reads what is not there")
         return column.array[(_part(first, length, column.step), *column.rest)].copy()
@@ -160,14 +169,28 @@ class TurnEntries(Refusing):
     @staticmethod
     def table_of(values: Tree) -> tuple[Tree, bool]:
         """What a loop reads along its turns: an array of the numbers of a list; and whether Python's own are among them."""
-        if type(values) is not list or not any(type(value) is TrackedArray for value in values) or not all(map(is_number, values)):
+        if type(values) is not list or not any(type(value) is TrackedArray for value in values):
             return values, False
-        return array_of(values), any(map(may_be_plain, values))
+        if all(map(is_number, values)):
+            return array_of(values), any(map(may_be_plain, values))
+        found = table_of_ints(values)
+        return (values, False) if found is None else found
 
-    @staticmethod
-    def of_table(is_plain: bool, value: Operand) -> Operand:
+    def of_table(self, is_plain: bool, value: Operand, place: Place) -> Operand:
         """An entry of it."""
-        return note_plain(value) if is_plain else value
+        found = note_read(value, holds) if is_plain else value
+        if found is None:
+            raise self._refuse("large", place, "it reads a list of large whole numbers")
+        return found
+
+    def kept_int(self, place: Place, value: Tree) -> Tree:
+        """An int of Python's that a turn puts into a list, as a whole number where it is data, or the turn is one of a long loop."""
+        if type(value) is int and not self.open_turns:
+            return value
+        found = as_kept_int(value, holds)
+        if found is None:
+            raise self._refuse("large", place, "it puts large whole numbers into a list")
+        return found
 
     def require_apart(self, place: Place, arrays: Sequence[Tree], others: Sequence[Tree]) -> None:
         """Refuse arrays to whose entries turns write if one of them shows another one, or something else that turns read does."""
@@ -237,20 +260,34 @@ class TurnEntries(Refusing):
 
     def stored_by_turn(self, place: Place, value: Operand, column: str) -> Operand:
         """A value as the array of a column has it, apart from its variable."""
+        if (place, column) not in self.written_dtypes:
+            return value.copy() if type(value) is TrackedArray and value.shape else value
         found = as_stored(value, self.written_dtypes[place, column], bool)
         if found is None:
             raise self._refuse("writes", place, f"it writes {getattr(value, 'type', value)!r}")
         return found
 
-    def _check_kept(self, place: Place, columns: Sequence[Column], kept: Sequence[Operand]) -> None:
-        """Refuse what a turn writes unless it is a whole entry."""
+    def _check_kept(
+        self, place: Place, columns: Sequence[Column], kept: Sequence[Operand], kinds: dict[str, Kept] | None
+    ) -> None:
+        """Refuse what a turn writes unless it is a whole entry. `kinds`: what the turns of a long loop put into lists, by column."""
         for column, value in zip(columns, kept):
-            if not column.is_list and (np.shape(value) != column.row or value.dtype != column.array.dtype):
+            if type(column.array) is list:
+                self._check_put(place, column, value, kinds)
+            elif np.shape(value) != column.row or value.dtype != column.array.dtype:
                 raise self._refuse("writes", place, f"it writes {value.dtype}{[*np.shape(value)]} to {column.array.dtype}{[*column.row]}")
-            if column.is_list and (type(value) not in (TrackedArray, np.float64) or may_be_plain(value) or value.dtype != FLOAT64):
-                raise self._refuse("containers", place, f"it appends {type(value).__name__}")
-            if column.is_list and value.shape and column.has_in_place:
-                raise self._refuse("scalars", place, "it changes variables in place that may be arrays which it appends")
+
+    def _check_put(self, place: Place, column: Column, value: Operand, kinds: dict[str, Kept] | None) -> None:
+        """Refuse what a turn puts into a list unless all turns put the like there."""
+        found = kept_of(value)
+        if found is None and kinds is None and type(value) is int:
+            return
+        if found is None or (found.shape and not column.is_list):
+            raise self._refuse("containers", place, f"it puts {getattr(value, 'type', type(value).__name__)} into a list")
+        if kinds is not None and kinds.setdefault(column.name, found) != found:
+            raise self._refuse("containers", place, f"it puts {found} into a list, and {kinds[column.name]}")
+        if found.shape and column.has_in_place:
+            raise self._refuse("scalars", place, "it changes variables in place that may be arrays which it appends")
 
     def numbers_of(self, place: Place, values: Tree) -> range:
         """The numbers of the turns of a loop."""
@@ -273,7 +310,7 @@ class TurnEntries(Refusing):
         chosen = self._chosen(place, where, values)
         if type(kept) is not list:
             raise self._refuse("containers", place, f"it appends to {type(kept).__name__}")
-        _extend(kept, chosen)
+        kept.extend(_all_of(chosen))
 
     def write_where(self, place: Place, where: Sequence[Tree], values: list[Tree], kept: Tree, index: Sequence[Tree]) -> None:
         """Write what some turns keep, of what all turns gave, to entries of an array."""
@@ -300,12 +337,18 @@ class TurnEntries(Refusing):
             return array_of(values)[np.array(at)]
         return [values[k] for k in at]
 
-    def _write(self, columns: Sequence[Column], values: Tree, kept: Sequence[Operand]) -> None:
+    def _write(self, columns: Sequence[Column], values: Tree, kept: Sequence[Operand], kinds: Mapping[str, Kept] = {}) -> None:
         """Write what all turns have kept: for each column an array of their entries, or a list of these."""
         start = counted(values).first
         for column, entries in zip(columns, kept):
-            if column.is_list:
-                _extend(column.array, entries)
+            if type(column.array) is list:
+                found = _all_of(entries)
+                if column.name in kinds and kinds[column.name].is_plain:
+                    found = [*map(note_plain, found)]
+                if column.is_list:
+                    column.array.extend(found)
+                else:
+                    column.array[_part((start or 0) + (column.written or 0), len(found), column.step)] = found
                 continue
             assert start is not None
             assert column.written is not None
@@ -313,14 +356,13 @@ class TurnEntries(Refusing):
             column.array[(_part(start + column.written, len(rows), column.step), *column.rest)] = rows
 
 
-def _extend(values: list[Tree], entries: Operand | Sequence[Tree]) -> None:
-    """Append the entries of an array, or a list of them, to a list."""
-    if type(entries) is TrackedArray and entries.ndim == 1 and entries.type.dtype == FLOAT64 and entries._recorder.concrete:
-        found = all_entries(entries)
-        entries._recorder.entry_runs.append((found[0]._id, entries))
-    else:
-        found = [entries[k] for k in range(len(entries))]
-    values.extend(found)
+def _all_of(entries: Operand | Sequence[Tree]) -> list[Tree]:
+    """The entries of an array, or of a list of them."""
+    if type(entries) is not TrackedArray or entries.ndim > 1 or entries.type.dtype == BOOL or not entries._recorder.concrete:
+        return [entries[k] for k in range(len(entries))]
+    found = all_entries(entries)
+    entries._recorder.entry_runs.append((found[0]._id, entries))
+    return found
 
 
 def _newest(column: Column, start: int | None, turns: int) -> Operand:
@@ -329,6 +371,9 @@ def _newest(column: Column, start: int | None, turns: int) -> Operand:
         return column.array[-turns]
     assert start is not None
     assert column.written is not None
+    if type(column.array) is list:
+        found = column.array[start + column.written - turns * column.step]
+        return as_kept_int(found, holds) if type(found) is int else found
     found = column.array[(start + column.written - turns * column.step, *column.rest)]
     return found.copy() if found.shape else found
 

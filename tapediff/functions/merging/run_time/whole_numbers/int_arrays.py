@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log2
+from math import inf, log2
 
 import numpy as np
 
@@ -23,6 +23,9 @@ LARGEST_CUT = float(1 << 53)
 
 # Of longer expressions it is not looked for whether they are whole numbers.
 MOST_PARTS = 64
+
+# Sums of so many numbers up to LARGEST_INT are no larger.
+LARGEST_SUM = float(LARGEST_INT * MOST_PARTS)
 
 
 def as_stored(value: Tree, dtype: np.dtype, holds: Callable[[Operand], object] | None = None) -> Operand | None:
@@ -91,14 +94,13 @@ def as_int(value: Tree, holds: Callable[..., bool]) -> TrackedArray | None:
     if type(value) is not TrackedArray or value.type.shape or value._view is not None or value.type.dtype not in (INT64, BOOL):
         return None
     recorder, instruction = value._recorder, value._recorder.instructions[value._id]
+    largest = LARGEST_SUM
     if value.type.dtype == BOOL:
         value, largest = CONVERT(value, dtype=INT64), 1
     elif instruction.op in (ARGMAX, ARGMIN):
         largest = recorder.instructions[instruction.inputs[0]].type.size
-    else:
-        largest = LARGEST_INT
-        if value._id not in recorder.turn_numbers and not holds(lambda: np.abs(value) <= largest):
-            return None
+    elif recorder.turn_numbers.get(value._id, inf) > LARGEST_SUM and not holds(lambda: np.abs(value) <= largest):
+        return None
     recorder.turn_numbers.setdefault(value._id, float(largest))
     recorder.bits.setdefault(value._id, log2(max(1, largest)))
     return note_plain(value)
