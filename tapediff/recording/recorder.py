@@ -522,10 +522,11 @@ class Recorder(TapeBuilder):
         return is_own
 
     def has_grown_long(self) -> None:
-        """Ask whether the recording goes on; it is asked twice, where it is early, or once."""
-        is_early, look = len(self.instructions) < self.last_look, self.look
+        """Ask whether the recording goes on; if so, it is asked again after twice as many instructions, up to the last time."""
+        count, look = len(self.instructions), self.look
+        is_early = count < self.last_look
         self.look = look if is_early else None
-        self.next_look = self.next_look_of_arrays = self.last_look if is_early else sys.maxsize
+        self.next_look = self.next_look_of_arrays = min(2 * count, self.last_look) if is_early else sys.maxsize
         if look is not None and look(self):
             self.is_stopped = self.is_long = True
             raise RecordingStopped
