@@ -132,8 +132,8 @@ class Recorder(TapeBuilder):
 
     Attributes:
         is_stopped: the recording was; it is of no use then, even if it went on. is_long: because `look` said so.
-        look, next_look, next_look_of_arrays, last_look: asked at the first operation on numbers, or arrays, after so many instructions, whether
-            the recording is stopped; the last time after `last_look`.
+        look, next_look, next_look_of_arrays, last_look: asked at the first operation on numbers, or arrays, after so many instructions,
+            whether the recording is stopped; the last time after `last_look`.
         captured: the values of outer recordings that became inputs of this one.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
         entry_frame: id of the frame in which the recording began; code further out is not part of the recorded function.
@@ -372,7 +372,7 @@ class Recorder(TapeBuilder):
             types = [self.instructions[i][3] for i in ids]
             type_ = op.infer(*types, **op.named(params)) if params else op.infer(*types)
             return TrackedArray(self, self._append(op, tuple(ids), params, type_), None, type_)
-        if len(self.instructions.which) > self.next_look_of_arrays:
+        if len(self.instructions) > self.next_look_of_arrays:
             self.has_grown_long()
         try:
             value = op.evaluate(*values, *params)

@@ -22,8 +22,8 @@ from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.other_forms.comprehensions import as_loops
 from .prepare.long_loops.other_forms.inner_functions import without_inner_functions
-from .prepare.long_loops.other_forms.made_anew import arrays_made_anew
 from .prepare.long_loops.other_forms.kept_ints import keep_ints, may_keep_ints
+from .prepare.long_loops.other_forms.made_anew import arrays_made_anew
 from .prepare.long_loops.other_forms.reversed_ranges import without_reversed
 from .prepare.long_loops.other_forms.tries import without_tries
 from .prepare.long_loops.own_arrays import append_to_own_lists

@@ -15,7 +15,19 @@ from itertools import count
 import numpy as np
 
 from ...base.current_recording import Recording, current_recorder
-from ...ir.instruction import BOOL, BOOL_SCALAR, ENTRY, FLOAT64, FLOAT_SCALAR, INT64, INT_SCALAR, ONE, TWO, Operand, ValueType
+from ...ir.instruction import (
+    BOOL,
+    BOOL_SCALAR,
+    ENTRY,
+    FLOAT64,
+    FLOAT_SCALAR,
+    INT64,
+    INT_SCALAR,
+    ONE,
+    TWO,
+    Operand,
+    ValueType,
+)
 from ...numpy_api.kinds import is_foreign, plain_data
 from ...ops import Op
 from ...ops.arrays.indexing import INDEX

@@ -177,9 +177,18 @@ def halves_are_cut_off(p):
     return s + p[1] * np.sum(counts)
 
 
+def counts_what_it_goes_over(p):
+    counts, s = np.zeros(3, dtype=int), 0.0
+    for k in CODES:
+        counts[k] += 1
+        s = 0.9 * s + p[0] * LEVELS[k] / counts[k] + p[1] * counts[0]
+    return s
+
+
 ONE_TURN = (
     viterbi, viterbi_with_a_state, counts_the_nearest, running_means, counts_in_a_branch, counts_by_sign, labels, labels_in_a_branch,
     labels_of_comparisons, what_was_visited, visits_once, flags_of_turns, the_label_before, rows_of_labels, halves_are_cut_off,
+    counts_what_it_goes_over,
 )  # fmt: skip
 
 
@@ -355,6 +364,25 @@ OTHERS = (
     asks_whether_it_is_an_int, repeats_by_counts, takes_some_by_a_mask, rows_of_floats, several_targets, both_at_once, starts_as_an_int,
     ints_are_computed_with, narrow_ints,
 )  # fmt: skip
+
+
+def counts_what_is_given(p, kinds):
+    counts, s = np.zeros(3, dtype=int), 0.0
+    for k in kinds:
+        counts[k] += 1
+        if k == 1:
+            s = 0.9 * s + p[0] / counts[k]
+        elif counts[2] > 40 and k > 1:
+            s = s - p[1] * k
+    return s
+
+
+def ints_that_are_given(p, kinds):
+    s = 0.0
+    for i in range(len(kinds)):
+        k = int(kinds[i])
+        s = 0.9 * s + p[0] * TIMES[i] * LEVELS[k] if k != 1 else s + p[1]
+    return s
 
 
 def divides_by_an_int(p):

@@ -32,7 +32,7 @@ def appends_the_nearest(p):
 def writes_entries(p):
     path, s = [0] * TURNS, p[0]
     for i in range(TURNS):
-        s = 0.9 * s + TIMES[i] * p[1]
+        s = 0.9 * s + TIMES[i] * p[1] + 0.01 * np.sin(s) * p[0]
         k = 2 if s > 0.2 else 0
         path[i] = k
     total = 0.0

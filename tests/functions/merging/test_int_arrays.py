@@ -85,3 +85,17 @@ def test_the_first_of_equal_numbers_wins():
         value, gradient = td.value_and_gradient(tape, x)
         np.testing.assert_allclose(value, f(x), rtol=1e-12)
         np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("f", [programs.counts_what_is_given, programs.ints_that_are_given], ids=name_of)
+def test_whole_numbers_that_the_caller_gives_are_data(f):
+    rng = np.random.default_rng(20261129)
+    tape = td.GuardedTape(f)
+    for x in POINTS:
+        kinds = rng.integers(0, 3, size=programs.TURNS)
+        value, gradient = td.value_and_gradient(tape, x, kinds)
+        np.testing.assert_allclose(value, f(x, kinds), rtol=1e-11)
+        np.testing.assert_allclose(gradient, differences(lambda x, kinds=kinds: f(x, kinds), x), rtol=2e-6, atol=1e-5)
+    assert " 1 recordings, " in tape.explain()
+    with pytest.raises(IndexError):
+        td.gradient(tape, POINTS[0], np.full(programs.TURNS, 3))

@@ -42,8 +42,8 @@ from .entries import Over, counted, entries_of
 from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
 from .whole_numbers.counting import Counting
-from .whole_numbers.int_lists import Kept
 from .whole_numbers.divisions import first_by_zero
+from .whole_numbers.int_lists import Kept
 from .whole_numbers.turn_numbers import first_beyond, largest_in
 from .windows import Windows
 
@@ -169,7 +169,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             raise self._refuse("cost", place, f"it may end early, and has up to {known.length} turns")
         if entries is None or self._scan is None:
             return self._short_loop(place, values, turn, first, written, states)
-        flags = [flag | NUMPYS_INTS for flag in flags]
+        flags = tuple([flag | NUMPYS_INTS for flag in flags])
         lists = CarriedLists(self._code, place, first)
         counting = Counting(self._code, place, first, flags, by_data, entries.length)
         start = tuple(self._first(place, value, flag) for value, flag in zip(counting.as_floats(lists.as_arrays(first)), flags))
@@ -332,8 +332,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                 raise self._refuse("scalars", place, "a variable of the loop is an array without axes, which `+=` changes")
             return value
         is_float = kind is float and flags & FLOATS and not is_large(value)
-        allowed = kind is np.float64 or is_float or (kind is np.int64 and flags & NUMPYS_INTS) or (kind in (bool, np.bool_) and flags & BOOLS)
-        if allowed:
+        is_numpys = kind is np.float64 or (kind is np.int64 and flags & NUMPYS_INTS)
+        if is_numpys or is_float or (kind in (bool, np.bool_) and flags & BOOLS):
             return value
         if kind is int and flags & INTS and is_small(value, flags):
             return float(value)

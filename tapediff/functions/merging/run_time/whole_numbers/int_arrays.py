@@ -1,4 +1,4 @@
-"""Numbers as arrays of float64, of whole numbers and of bools have them once they are written there, and whole numbers as int gives them."""
+"""Numbers as arrays of float64, whole numbers and bools have them once they are written there, and whole numbers as int gives them."""
 
 from __future__ import annotations
 

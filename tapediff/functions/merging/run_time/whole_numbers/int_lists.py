@@ -61,7 +61,9 @@ def table_of_ints(values: Sequence[Tree]) -> tuple[Operand, bool] | None:
         found = stack([np.int64(value) if type(value) is int else value for value in values])
         return found, any(type(value) is int or may_be_plain(value) for value in values)
     first = values[0]
-    if type(first) is not TrackedArray or not first.shape or any(type(value) is not TrackedArray or value.type != first.type for value in values):
+    if type(first) is not TrackedArray or not first.shape:
+        return None
+    if any(type(value) is not TrackedArray or value.type != first.type for value in values):
         return None
     whole = _whole_of_rows(values)
     if whole is not None:
