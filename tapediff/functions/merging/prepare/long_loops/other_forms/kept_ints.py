@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from ....nodes import call, near, place, walk
 from ....rules import LONG
-from ....variables import Names
+from ....variables import Names, each_assigned
 from ...containers.growing_lists import appended_to
 
 
@@ -48,11 +48,10 @@ def _lists(parts: Sequence[ast.AST]) -> Names:
     """The variables that are bound to lists that are written out, or to such lists over and over."""
     found: set[str] = set()
     for part in parts:
-        if isinstance(part, ast.Assign) and len(part.targets) == 1 and isinstance(part.targets[0], ast.Name):
-            value = part.value
+        for target, value in each_assigned(part.targets, part.value) if isinstance(part, ast.Assign) else ():
             whole = value.left if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) else value
-            if isinstance(whole, (ast.List, ast.ListComp)):
-                found.add(part.targets[0].id)
+            if isinstance(whole, (ast.List, ast.ListComp)) and isinstance(target, ast.Name):
+                found.add(target.id)
     return frozenset(found)
 
 
