@@ -178,10 +178,18 @@ def divides_by_entries(p):
     return total
 
 
+def parts_of_rows(p):
+    table = np.outer(TIMES, LEVELS) * p[0]
+    rows, turned, s = [table[i, :2] for i in range(TURNS)], [table[i, ::-1] for i in range(TURNS)], p[1]
+    for i in range(TURNS):
+        s = 0.9 * s + np.sum(rows[i]) * TIMES[i] + turned[i][0]
+    return s
+
+
 # Recorded in one way or the other.
 OTHERS = (
     asks_for_types, counts_with_them, is_floats_and_ints, writes_some_entries, one_list_by_two_names, products_of_entries, keys_of_a_dict,
-    strings_of_them, lists_of_rows_are_changed, divides_by_entries,
+    strings_of_them, lists_of_rows_are_changed, divides_by_entries, parts_of_rows,
 )  # fmt: skip
 
 

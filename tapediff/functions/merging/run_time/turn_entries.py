@@ -65,11 +65,11 @@ class TurnEntries(Refusing):
     Attributes:
         open_turns: how many turns are being recorded, one within the other.
         counts: how the loops count their turns.
-        written_dtypes: by loop and column, of the array to which its turns write.
+        written_dtypes: by loop and column, of the array to which its turns write; None of lists.
     """
 
     counts: dict[Place, Count]
-    written_dtypes: dict[tuple[Place, str], np.dtype]
+    written_dtypes: dict[tuple[Place, str], np.dtype | None]
     open_turns = 0
 
     def first_entries(
@@ -85,7 +85,7 @@ class TurnEntries(Refusing):
             others: all else that turns read, none of which may show one of the arrays.
         """
         found = [Column(*column) for column in columns]
-        self.written_dtypes.update({(place, c.name): c.array.dtype for c in found if not c.is_list and hasattr(c.array, "dtype")})
+        self.written_dtypes.update({(place, c.name): getattr(c.array, "dtype", None) for c in found})
         start, _, length = counted(values)
         if not length:
             raise self._refuse("bound", place, "the loop has no turns, or not a known number of them")
@@ -260,9 +260,10 @@ class TurnEntries(Refusing):
 
     def stored_by_turn(self, place: Place, value: Operand, column: str) -> Operand:
         """A value as the array of a column has it, apart from its variable."""
-        if (place, column) not in self.written_dtypes:
+        dtype = self.written_dtypes[place, column]
+        if dtype is None:
             return value.copy() if type(value) is TrackedArray and value.shape else value
-        found = as_stored(value, self.written_dtypes[place, column], bool)
+        found = as_stored(value, dtype, bool)
         if found is None:
             raise self._refuse("writes", place, f"it writes {getattr(value, 'type', value)!r}")
         return found

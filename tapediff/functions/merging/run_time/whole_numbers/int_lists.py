@@ -81,11 +81,13 @@ def _whole_of_rows(rows: Sequence[TrackedArray]) -> TrackedArray | None:
     """The array of which all rows are listed, one after the other, and to which nothing was written since."""
     view = rows[0]._view
     base = None if view is None else view.base
-    if type(base) is not TrackedArray or len(base) != len(rows) or base._writes or base._view is not None:
+    if type(base) is not TrackedArray or base.shape != (len(rows), *rows[0].shape) or base._writes or base._view is not None:
         return None
     for k, row in enumerate(rows):
         view = row._view
-        if view is None or view.base is not base or view.region is None or view.region.starts != (k, *[0] * (base.ndim - 1)):
+        if view is None or view.base is not base or view.region is None:
+            return None
+        if view.region.starts != (k, *[0] * (base.ndim - 1)) or set(view.region.steps) != {1}:
             return None
     return base.copy()
 
