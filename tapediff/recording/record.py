@@ -22,13 +22,13 @@ from .recorder import Recorder, RecordingStopped, current_recorder
 # A recording of so many instructions has taken 30 ms or more, and a gradient takes several times as long again.
 LONG = 30_000
 
-# One of so many may be slow to compile, if it is of operations on arrays.
-LONG_OF_ARRAYS = 3_000
+# So many times fewer are asked about, too: they may be slow to compile, or have been recorded again and again.
+FEWER = 10
 
 
 def lengths_to_look_at() -> list[int]:
     """At how many instructions it is asked whether a recording is stopped."""
-    return sorted({min(LONG_OF_ARRAYS, LONG), LONG})
+    return [length for k in range(4) if (length := LONG // FEWER << k) < LONG] + [LONG]
 
 
 def record(

@@ -86,6 +86,10 @@ OF_ARRAYS = 4
 _USUAL = (float, int, np.float64)
 
 
+# A line from which more than this part of a recording comes may be in a long loop.
+MOST_OF_RECORDING = 32
+
+
 class UsersLine(NamedTuple):
     """Where a function of the user's is.
 
@@ -128,7 +132,7 @@ class Recorder(TapeBuilder):
 
     Attributes:
         is_stopped: the recording was; it is of no use then, even if it went on. is_long: because `look` said so.
-        look, next_look, further_looks: asked at the first operation on numbers after so many instructions, whether the recording is
+        look, next_look, further_looks: asked at the first operation after so many instructions, whether the recording is
             stopped; and after so many again.
         captured: the values of outer recordings that became inputs of this one.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
@@ -147,7 +151,7 @@ class Recorder(TapeBuilder):
         counts: of whole numbers that loops have counted, what is known; see merging/run_time/whole_numbers/counting.py.
         loops_by_data: how many loops of merged functions that data ends were recorded, by where they stand.
         bits: of whole numbers of Python's that are data, how many bits the largest has that each may be.
-        turn_numbers: whole numbers that a loop goes over, with the largest of each.
+        turn_numbers: whole numbers that a loop goes over, or that `int` gives, with the largest of each.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
         at_end: checks of merged functions, for the end of the recording.
         merges: whether the bodies of sub-tapes and loops are merged: True: at once; None: after a few paths.
@@ -371,6 +375,8 @@ class Recorder(TapeBuilder):
             types = [self.instructions[i][3] for i in ids]
             type_ = op.infer(*types, **op.named(params)) if params else op.infer(*types)
             return TrackedArray(self, self._append(op, tuple(ids), params, type_), None, type_)
+        if len(self.instructions) > self.next_look:
+            self.has_grown_long()
         try:
             value = op.evaluate(*values, *params)
         except VALUE_FAILURES as failure:
@@ -551,6 +557,19 @@ class Recorder(TapeBuilder):
                 found.append(UsersLine(frame.f_code, frame.f_lineno, names, _has_iterators(frame)))
             frame = frame.f_back
         return found
+
+    def users_loops(self) -> list[UsersLine]:
+        """As users_lines, with the other lines of these functions from which much of the recording comes."""
+        lines, columns = self.users_lines(), self.instructions
+        if not isinstance(columns, GrowingColumns):
+            return lines
+        found = Counter[tuple[CodeType, int]]()
+        for template, count in zip(columns.templates, np.bincount(columns.which, minlength=len(columns.templates))):
+            if isinstance(template.site, Site):
+                found[template.site.code, template.site.line] += int(count)
+        known = {line.code: line for line in reversed(lines)}
+        busy = [at for at, count in found.items() if at[0] in known and count * MOST_OF_RECORDING >= len(columns)]
+        return lines + [known[code]._replace(line=line) for code, line in busy if line != known[code].line]
 
     def is_constant(self, number: int) -> bool:
         """Whether a value is computed from constants alone."""

@@ -107,11 +107,11 @@ class Simple:
         """What takes the place of a container's entries and the like."""
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if name == "stored":
-            return call(name, [place(self.site), self.expression(node.args[1])], node)
+            return call(name, [place(self.site), self.expression(node.args[1]), *node.args[2:]], node)
         if name in ("sum_of", "mean_of", "as_data"):
             return call(name, [self.expression(a) for a in node.args], node)
         if name in ("appended", "stored_by_turn", "of_table"):
-            return call(name, [node.args[0], self.expression(node.args[1])], node)
+            return call(name, [node.args[0], self.expression(node.args[1]), *node.args[2:]], node)
         if name == "entry_within":
             return call("number", [place(self.site), node], node)
         raise Broken("calls", node, f"it calls {ast.unparse(node)}")

@@ -12,6 +12,7 @@ from .prepare.arrays.writes import Writes
 from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
+from .prepare.containers.whole_numbers import WholeNumbers
 from .prepare.early_exits import EarlyExits
 from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
 from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
@@ -21,6 +22,7 @@ from .prepare.long_loops.fixed_reads import fixed_reads
 from .prepare.long_loops.kept_turns import with_kept_turns
 from .prepare.long_loops.other_forms.comprehensions import as_loops
 from .prepare.long_loops.other_forms.inner_functions import without_inner_functions
+from .prepare.long_loops.other_forms.kept_ints import keep_ints, may_keep_ints
 from .prepare.long_loops.other_forms.made_anew import arrays_made_anew
 from .prepare.long_loops.other_forms.reversed_ranges import without_reversed
 from .prepare.long_loops.other_forms.tries import without_tries
@@ -74,6 +76,7 @@ class Facts:
         beside: the extents of arithmetic with what is a float64 and no plain number.
         stores: the places of assignments that have to be to arrays of float64.
         known_inner: the names of functions in it of which all calls are known.
+        has_long_loops: one turn is recorded of some of its loops.
         calls_quotients: it calls functions of which the calls are known, and in which there are quotients or powers.
     """
 
@@ -82,7 +85,7 @@ class Facts:
         may_merge: Callable[[Place], bool], lines_of: Callable[[CodeType], Collection[int]], look_into: LookInto, results_are_data: bool,
         long_loops: Collection[int] = (), modules: Mapping[str, ModuleType] = {},
     ) -> None:  # fmt: skip
-        self._long_loops, self._resolve = long_loops, resolve
+        self._long_loops, self._resolve, self.has_long_loops = long_loops, resolve, bool(long_loops)
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
         if long_loops:
             self._lines = self._without_inner_functions(definition)
@@ -227,6 +230,8 @@ class Facts:
         """Replace lists, dicts and objects that are the function's own by variables; these."""
         known = self.resolve, self.is_builtin, self.looks_at_data, self.may_merge, self._lines_of, self.code.co_filename, self._is_long
         scope = Scope(names, *known)
+        if self.has_long_loops and may_keep_ints(self.body, self._is_long):
+            keep_ints(self.body, self._is_long, WholeNumbers(self.body, scope, lambda _: None).is_whole)
         found = containers_as_variables(self.body, scope)
         self.body, made = found.body, found.made
         self._lines = found.lines.union(self._lines)

@@ -266,6 +266,7 @@ def _sizes(recorder: Recorder, columns: GrowingColumns) -> Iterator[tuple[int, f
                     size = rule([known[first]], columns.templates[which])
                 elif second in known:
                     size = rule([known[first], known[second]], columns.templates[which])
+            size = recorder.bits.get(number) if size is None else size
         elif number in recorder.bits:
             size = recorder.bits[number]
         elif number in noted or (has_own[which] and _has_whole(columns.templates[which], known)):

@@ -28,6 +28,7 @@ from .nodes import (
 )
 from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
+from .prepare.long_loops.other_forms.ints import Ints
 from .prepare.long_loops.own_arrays import STATE, bound_otherwise, own_arrays
 from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, gone_over
 from .prepare.loop_exits import tells_of_exits
@@ -269,6 +270,8 @@ class Rewriter:
         """An expression with its conditional expressions, and its largest and smallest numbers, as selects."""
         if in_try:
             return value
+        if self._facts.has_long_loops:
+            value = Ints(self._facts).visit(value)
         if self._facts.looks_at_data(value):
             value = Expressions(self._facts).visit(value)
         return Helpers(self._facts).visit(value) if self._calls_helpers else value
@@ -392,8 +395,8 @@ class PlainErrors(Transformer):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             assert isinstance(target, ast.Subscript)
             assert isinstance(target.value, ast.Name)
-            array = target.value.id
-            kept = lambda value: call("kept", [place(node), value, load(array)], value)  # noqa: E731 -- used in the next lines
+            array, by = target.value.id, [ast.Constant(OPERATORS[type(node.op)])] if isinstance(node, ast.AugAssign) else []
+            kept = lambda value: call("kept", [place(node), value, load(array), *by], value)  # noqa: E731 -- used in the next lines
             if isinstance(node.value, (ast.Tuple, ast.List)):
                 node.value.elts = [kept(part) for part in node.value.elts]
             else:

@@ -51,6 +51,9 @@ OF_KINDS = frozenset("numbers beside scalars".split())
 # What may be chosen between or become data, by the bits of the flags of a value; arrays that vary in a loop are data.
 FLOATS, INTS, BOOLS, INTS_BESIDE_FLOATS, SMALL, VARYING = 1, 2, 4, 8, 16, 32
 
+# A whole number of NumPy's is one in all turns of a loop.
+NUMPYS_INTS = 64
+
 # Above the flags stand the lines that keep floats, ints and bools from becoming data, with so many bits each; 0 is none.
 LINES_AT, BITS_OF_LINE = 8, 24
 

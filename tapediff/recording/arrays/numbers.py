@@ -15,7 +15,19 @@ from itertools import count
 import numpy as np
 
 from ...base.current_recording import Recording, current_recorder
-from ...ir.instruction import BOOL, BOOL_SCALAR, ENTRY, FLOAT64, FLOAT_SCALAR, INT64, ONE, TWO, Operand, ValueType
+from ...ir.instruction import (
+    BOOL,
+    BOOL_SCALAR,
+    ENTRY,
+    FLOAT64,
+    FLOAT_SCALAR,
+    INT64,
+    INT_SCALAR,
+    ONE,
+    TWO,
+    Operand,
+    ValueType,
+)
 from ...numpy_api.kinds import is_foreign, plain_data
 from ...ops import Op
 from ...ops.arrays.indexing import INDEX
@@ -281,12 +293,14 @@ def entry_of(array: Versioned, index: Operand) -> Versioned | None:
 
 
 def all_entries(vector: Versioned) -> list[Versioned]:
-    """The entries of a vector of float64 of the current recording, recorded one after the other."""
+    """The entries of a vector of float64 or int64 of the current recording, recorded one after the other."""
     recorder = vector._recorder
     if vector._view is not None:
         vector._refresh()
     columns, count = recorder.instructions, vector.type.size
-    template = recorder.template_at(_getframe(1), INDEX, _INDEX_SHIFT, FLOAT_SCALAR, ENTRY)
+    is_float = vector.type.dtype == FLOAT64
+    type_, shift = (FLOAT_SCALAR, _INDEX_SHIFT) if is_float else (INT_SCALAR, _array_shift(INDEX))
+    template = recorder.template_at(_getframe(1), INDEX, shift, type_, ENTRY)
     first, kind = len(columns.which), type(vector)
     columns.first.extend([vector._id] * count)
     columns.second.extend(range(count))
@@ -294,7 +308,7 @@ def all_entries(vector: Versioned) -> list[Versioned]:
     found: list[Versioned] = []
     for number, value in enumerate(vector._value, first):
         made = _new_object(kind)
-        made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, number, value, FLOAT_SCALAR, None, 0
+        made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, number, value, type_, None, 0
         found.append(made)
     return found
 

@@ -134,13 +134,13 @@ class Merging:
         """Whether a recording that has become long comes from loops of which one turn can be recorded; these are noted."""
         if self.wanted is False or self.failed is not None or self._changes_more():
             return False
-        least = fewest_turns(recorder)
+        least = fewest_turns(recorder, bool(self.functions.long_loops))
         if least is None:
             return False
-        if self.functions.note_long_loops(recorder.users_lines(), least):
+        if self.functions.note_long_loops(recorder.users_loops(), least):
             return self._merged() is not None
         # A recording that has become as long again without a loop of one turn will not have one.
-        return self._is_in_vain
+        return self._is_in_vain and len(recorder.instructions) >= record.LONG
 
     def take_loops(self, beginning: Tape) -> None:
         """Record one turn of these loops from now on; the first answer is compared with the plain function's.

@@ -54,9 +54,9 @@ class LongLoops:
 
         It is not where the function changes more than its results: what it has done would be done again.
         """
-        least = fewest_turns(recorder)
+        least = fewest_turns(recorder, bool(self._functions.long_loops))
         is_repeatable = not any(map(first_change, users_functions(self._f)))
-        if least is None or not is_repeatable or not self._functions.note_long_loops(recorder.users_lines(), least):
+        if least is None or not is_repeatable or not self._functions.note_long_loops(recorder.users_loops(), least):
             return False
         self._functions.note_guards(_repeated_guards(recorder))
         return self._form() is not None

@@ -13,14 +13,26 @@ from ...recording.recorder import Recorder
 from .long_tapes import INSTRUCTIONS_FOR_ONE, operations_on_arrays
 
 # Of recordings that LLVM would take a second for each thousand operations of.
-OF_SLOW = Nest(10, 100)
+OF_SLOW, FEWEST_ON_ARRAYS = Nest(10, 100), 300
+
+# Operations on arrays take so many times as long to record.
+SLOWER = 3
 
 
-def fewest_turns(recorder: Recorder) -> Nest | None:
-    """How long the loops in a nest have to be; None where no loop needs to be one yet."""
-    if len(recorder.instructions) >= record.LONG:
+def fewest_turns(recorder: Recorder, is_again: bool) -> Nest | None:
+    """How long the loops in a nest have to be; None where no loop needs to be one yet.
+
+    Args:
+        is_again: some of its loops are known, so that it has been recorded before.
+    """
+    count = len(recorder.instructions)
+    if count >= record.LONG or is_again:
         return fewest_turns_of_long(recorder)
-    return OF_SLOW if recorder.is_of_arrays and _is_slow(_beginning(recorder)) else None
+    if not recorder.is_of_arrays:
+        return None
+    if count >= record.LONG // SLOWER:
+        return OF_NUMBERS
+    return OF_SLOW if count < 2 * record.LONG // record.FEWER and _is_slow(_beginning(recorder)) else None
 
 
 def fewest_turns_of_long(recorder: Recorder) -> Nest:
@@ -30,7 +42,8 @@ def fewest_turns_of_long(recorder: Recorder) -> Nest:
 
 def _is_slow(tape: Tape) -> bool:
     """Whether a tape is of operations on arrays that are found in no loops, and become no byte code."""
-    if INSTRUCTIONS_FOR_ONE * operations_on_arrays(rolled_apart(tape)) < len(tape.instructions):
+    count = operations_on_arrays(rolled_apart(tape))
+    if count < FEWEST_ON_ARRAYS or INSTRUCTIONS_FOR_ONE * count < len(tape.instructions):
         return False
     # Imported when the first such tape is recorded, as all of the compiler.
     from ...compiler.bytecode.sweeps.program import swept

@@ -10,10 +10,10 @@ import numpy as np
 
 from ....base.current_recording import current_recorder
 from ....errors import RefusedByRecording, TapediffError
-from ....ir.instruction import FLOAT64, INT64, Operand, Tree
+from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
 from ....ops.arrays.indexing import GATHER, PUT, are_distinct
 from ....recording.arrays.tracked import TrackedArray
-from ....recording.python_state.filled_arrays import DISPATCHED, Replacement
+from ....recording.python_state.filled_arrays import DISPATCHED, Fills, Replacement
 from ..rules import Place, Refusing
 
 # A copy is made at every call.
@@ -71,7 +71,7 @@ class ArrayCopies(Refusing):
         is_row = type(value) in (TrackedArray, np.ndarray) and value.shape and value.dtype == FLOAT64
         return value if is_row else self.stored(place, value)
 
-    def stored(self, place: Place, value: Operand) -> Operand:
+    def stored(self, place: Place, value: Operand, before: Operand = None) -> Operand:
         """A number as an array of float64 has it; see LoopRunTime."""
         raise NotImplementedError
 
@@ -112,7 +112,8 @@ class ArrayCopies(Refusing):
 def require_filled(array: Tree) -> None:
     """Raise where an array may be one that np.zeros made, which is tracked if the recording begins again."""
     recorder = current_recorder()
-    if type(array) is np.ndarray and array.dtype == FLOAT64 and recorder is not None and not recorder.fills:
+    least = Fills.FLOATS if type(array) is np.ndarray and array.dtype == FLOAT64 else Fills.ALL
+    if type(array) is np.ndarray and array.dtype in (FLOAT64, INT64, BOOL) and recorder is not None and recorder.fills < least:
         error = RefusedByRecording("a branch that is merged writes into a plain array", fix="use td.zeros(...) for the array")
         error.is_write = True
         raise error

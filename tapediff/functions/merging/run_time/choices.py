@@ -210,13 +210,16 @@ class Choices(Refusing):
 
     def _plain_side(self, place: Place, side: Operand, other: Operand, flags: int) -> Operand:
         """One of two values, of which one at least is plain."""
-        kind = type(side)
+        kind, other_kind = type(side), type(other)
         if kind is TrackedArray or kind is np.float64:
             return side
         if kind is float and flags & FLOATS and not is_large(side):
             return side
+        is_beside_int = other_kind is np.int64 or (is_tracked(other) and other.type == ValueType((), INT64))
+        if kind is np.int64 and (is_beside_int or (other_kind is int and flags & INTS and is_small(int(other), flags))):
+            return side
         if kind is int:
-            if flags & INTS and is_small(side, flags) and is_tracked(other) and other.type == ValueType((), INT64):
+            if flags & INTS and is_small(side, flags) and is_beside_int:
                 return np.int64(side)  # as the ints that a loop carries are
             is_mixed = type(other) in (float, np.float64) or (is_tracked(other) and other.dtype == FLOAT64)
             if flags & (INTS_BESIDE_FLOATS if is_mixed else INTS) and is_small(side, flags):

@@ -10,12 +10,13 @@ from typing import TypeVar
 import numpy as np
 
 from ....errors import TapediffError
-from ....ir.instruction import FLOAT64, Operand, Tree, ValueType
+from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType
 from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import is_wide, may_be_plain
 from ..rules import Place, Refusing
 from .array_copies import require_filled
 from .gone_over.entries import LONGEST_RANGE, Over, after_first, counted
+from .whole_numbers.int_arrays import WRITTEN, as_stored, is_surely_whole
 
 # A loop that goes on after its end takes the time of all its turns at every call.
 MOST_TURNS = 1_000
@@ -49,6 +50,8 @@ class LoopRunTime(Refusing):
         super().__init__(code)
         # The branches that have written to lists.
         self._in_lists: set[Place] = set()
+        # Those that have written to arrays of whole numbers or bools.
+        self._in_others: set[Place] = set()
 
     # In place of a value that is never used.
     nothing = np.float64(1.0)
@@ -198,8 +201,10 @@ class LoopRunTime(Refusing):
             self._in_lists.add(place)
             return (len(array),)
         require_filled(array)
-        if type(array) is not TrackedArray or array.type.dtype != FLOAT64:
+        if type(array) is not TrackedArray or array.type.dtype not in WRITTEN:
             raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
+        if array.type.dtype != FLOAT64:
+            self._in_others.add(place)
         return array.type.shape
 
     def row_lengths(self, place: Place, rows: Sequence[tuple[TrackedArray, int, int]]) -> None:
@@ -208,10 +213,15 @@ class LoopRunTime(Refusing):
             if array.shape[axis] != count:
                 raise self._refuse("writes", place, f"it writes {count} entries to rows of {array.shape[axis]}")
 
-    def stored(self, place: Place, value: Operand) -> Operand:
-        """A number as an array of float64 has it, or a list, which keeps plain numbers as they are."""
+    def stored(self, place: Place, value: Operand, before: Operand = None) -> Operand:
+        """A number as an array has it, or a list, which keeps plain numbers as they are. `before`: what the entry was."""
         if place in self._in_lists and not is_wide(value):
             raise self._refuse("writes", place, f"it writes {value!r} to a list")
+        if place in self._in_others and (before is None or before.dtype != FLOAT64):
+            found = None if before is None else as_stored(value, before.dtype)
+            if found is None or found.shape:
+                raise self._refuse("writes", place, f"it writes {getattr(value, 'type', value)!r} to an array of whole numbers or bools")
+            return found
         if type(value) is TrackedArray:
             if value.type != _NUMBER or value._view is not None:
                 raise self._refuse("writes", place, f"it writes {value.type}")
@@ -220,10 +230,22 @@ class LoopRunTime(Refusing):
             raise self._refuse("writes", place, f"it writes {value!r}")
         return np.float64(value)
 
-    def kept(self, place: Place, value: Tree, array: Tree) -> Tree:
-        """What is stored into an array of float64, which has an int, float or bool of Python's as the same number."""
+    def kept(self, place: Place, value: Tree, array: Tree, operator: str = "") -> Tree:
+        """What is stored into an array of float64, which has an int, float or bool of Python's as the same number, or one of others.
+
+        Args:
+            operator: that of `array[...] += value` and the like.
+        """
         if type(array) in (TrackedArray, np.ndarray) and array.dtype == FLOAT64:
             return value
+        if type(array) is TrackedArray and array.dtype in (INT64, BOOL) and type(value) is TrackedArray and may_be_plain(value):
+            # With what is no whole number an entry would be cut off after the operation.
+            is_whole = value.dtype != FLOAT64 or is_surely_whole(value)
+            found = as_stored(value, INT64 if operator else array.dtype, None if operator else bool) if is_whole or not operator else None
+            if found is not None and (not operator or operator in "+-*"):
+                return found
+        if type(value) is TrackedArray:
+            require_filled(array)
         if type(value) not in _NUMBERS or (type(value) is TrackedArray and may_be_plain(value)):
             raise self._refuse("numbers", place, f"it is stored into {type(array).__name__}")
         return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from math import log2
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ from ..rules import (
     FLOATS,
     GROUPED,
     INTS,
+    NUMPYS_INTS,
     VARYING,
     Breach,
     Place,
@@ -46,6 +48,7 @@ from .loop_run_time import LoopRunTime
 from .turn_entries import Column, TurnEntries
 from .whole_numbers.counting import Counting
 from .whole_numbers.divisions import first_by_zero
+from .whole_numbers.int_lists import Kept
 from .whole_numbers.turn_numbers import first_beyond
 from .windows import Windows
 
@@ -209,6 +212,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
     ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after a loop, or after some of its turns, whose order then makes no difference."""
         assert self._scan is not None
+        flags = tuple([flag | NUMPYS_INTS for flag in flags])
         lists = CarriedLists(self._code, place, first)
         counting = Counting(self._code, place, first, flags, by_data, entries.length)
         start = tuple(self._first(place, value, flag) for value, flag in zip(counting.as_floats(lists.as_arrays(first)), flags))
@@ -220,6 +224,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         # The same in all turns: what any turn may give, a further one may get.
         were = tuple([value is not self.nothing and lists.may_be_plain(value) for value in first])
         after: list[bool] = []
+        kinds: dict[str, Kept] = {}
         paths, is_recorded = 0, False
 
         def step(carry: tuple[Operand, ...], items: Sequence[Operand]) -> tuple[tuple[Operand, ...], Tree]:
@@ -243,7 +248,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                 self.open_turns -= 1
             if streams.have_changed:
                 raise self._refuse("writes", place, "a turn changes an array that it goes over or looks up")
-            self._check_kept(place, written, kept)
+            self._check_kept(place, written, kept, kinds)
             if not (state_read.is_same() and state_read.are_arrays_same()):
                 raise self._refuse("containers", place, "a turn changes what is outside of it")
             lists.check(given, after_turn)
@@ -253,7 +258,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                 raise self._refuse("outcomes", (*place[:2], GROUPED), "its items are not alike, and it does more than add numbers up")
             counting.check(recorder, found)
             check_numbers(recorder)
-            beyond = first_beyond(recorder, {k: size for k, size in zip(from_items, sizes) if size is not None})
+            beyond = first_beyond(recorder, {k: log2(max(1.0, largest)) for k, largest in recorder.turn_numbers.items()})
             if beyond is not None:
                 raise self._refuse("large", place, f"it computes {beyond.op.name} of the number of the turn")
             own = {k: array for k, array in zip(from_items, streams.pythons) if array is not None}
@@ -288,7 +293,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             except _OtherArrays as other:
                 forget()
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
-        self._write(written, values, rows)
+        self._write(written, values, rows, kinds)
         counting.note_results(start, found)
         result = lists.opened(_noted(found, after or were), after or were)
         changed = {k: first[k] for k in in_place if type(first[k]) is TrackedArray and first[k].shape}
@@ -320,7 +325,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         rows: list[list[Operand]] = [[] for _ in written]
         for value in values:
             (state, kept), turns = turn(*state, value), turns + 1
-            self._check_kept(place, written, kept)
+            self._check_kept(place, written, kept, None)
             self.check_states(place, state, states, kept)
             for found, row in zip(rows, kept):
                 found.append(row)
@@ -379,8 +384,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
                 raise self._refuse("scalars", place, "a variable of the loop is an array without axes, which `+=` changes")
             return value
         is_float = kind is float and flags & FLOATS and not is_large(value)
-        allowed = kind is np.float64 or is_float or (kind in (bool, np.bool_) and flags & BOOLS)
-        if allowed:
+        is_numpys = kind is np.float64 or (kind is np.int64 and flags & NUMPYS_INTS)
+        if is_numpys or is_float or (kind in (bool, np.bool_) and flags & BOOLS):
             return value
         if kind is int and flags & INTS and is_small(value, flags):
             return float(value)

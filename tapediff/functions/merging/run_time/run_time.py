@@ -34,6 +34,7 @@ from .array_copies import ArrayCopies
 from .choices import OPERATORS, PLAIN, Choices
 from .container_calls import ContainerCalls, looked_up
 from .loops import Loops, Scan, WhileLoop
+from .whole_numbers.int_arrays import as_int
 
 
 class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
@@ -58,7 +59,7 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
     ) -> None:  # fmt: skip
         super().__init__(code)
         self._merged, self._checked, self._is_helper, self._is_body = merged, checked, is_helper, is_body
-        self.counts, self.whole_turns = {}, set()
+        self.counts, self.whole_turns, self.written_dtypes = {}, set(), {}
         self._while_loop, self._scan, self._regions, self._states, self._note_around = while_loop, scan, regions, states, note_around
 
     def _tapediff_rebuilt(self, _: Callable[[object], Tree]) -> RunTime:
@@ -145,6 +146,12 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         if not is_wide(left) and not is_wide(right):
             raise self._refuse("beside", place, f"neither side of {name} is an array")
         return OPERATORS[name](left, right)
+
+    @staticmethod
+    def as_int(_: Place, function: Callable[[Tree], Tree], value: Tree) -> Tree:
+        """int(value), as data of a whole number or bool that is data."""
+        found = as_int(value, holds) if function is int else None
+        return function(value) if found is None else found
 
     def asks(self, place: Place, function: Callable[..., Tree]) -> Callable[..., Tree]:
         """type or isinstance, which tell plain numbers from others."""

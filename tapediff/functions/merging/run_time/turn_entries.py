@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from ....base.current_recording import current_recorder
 from ....ir.auxiliary import EMPTY_CELL
-from ....ir.instruction import FLOAT64, INT64, Operand, Tree
+from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
 from ....numpy_api.joining import stack
 from ....recording.arrays.numbers import all_entries
 from ....recording.arrays.tracked import TrackedArray
+from ....recording.masks import holds
 from ....recording.python_state.filled_arrays import Replacement
 from ..plain_numbers import may_be_plain, note_plain
 from ..prepare.long_loops.which_loops import SHORTEST
@@ -21,7 +22,9 @@ from ..rules import Place, Refusing
 from .array_copies import require_filled, root_of
 from .carried_lists import array_of, is_number
 from .gone_over.entries import Count, Over, counted
-from .loop_run_time import LARGEST_INT
+from .whole_numbers.int_arrays import WRITTEN, as_stored
+from .whole_numbers.int_lists import Kept, as_kept_int, note_read, table_of_ints
+from .whole_numbers.int_lists import kept as kept_of
 
 # What else a turn reads is looked through for the arrays that it writes to, up to so many objects.
 MOST_OBJECTS = 10_000
@@ -34,11 +37,12 @@ class Column(NamedTuple):
     """Entries that turns write.
 
     Attributes:
-        array: an array of float64, or a list that turns append to.
+        array: an array, or a list that turns append to.
         rest: the indices behind the first one.
         written: the distance of the entry from the number of the turn; of a list that is to be its length, None where it is not asked.
         step: by which the turns are counted.
         has_in_place: turns change variables in place that may be entries.
+        name: of the variable that an entry is in a turn.
     """
 
     array: Tree
@@ -47,6 +51,7 @@ class Column(NamedTuple):
     written: int | None
     step: int
     has_in_place: bool
+    name: str
 
     @property
     def row(self) -> tuple[int, ...]:
@@ -60,9 +65,11 @@ class TurnEntries(Refusing):
     Attributes:
         open_turns: how many turns are being recorded, one within the other.
         counts: how the loops count their turns.
+        written_dtypes: by loop and column, of the array to which its turns write; None of lists.
     """
 
     counts: dict[Place, Count]
+    written_dtypes: dict[tuple[Place, str], np.dtype | None]
     open_turns = 0
 
     def first_entries(
@@ -78,6 +85,7 @@ class TurnEntries(Refusing):
             others: all else that turns read, none of which may show one of the arrays.
         """
         found = [Column(*column) for column in columns]
+        self.written_dtypes.update({(place, c.name): getattr(c.array, "dtype", None) for c in found})
         start, _, length = counted(values)
         if not length:
             raise self._refuse("bound", place, "the loop has no turns, or not a known number of them")
@@ -99,7 +107,7 @@ class TurnEntries(Refusing):
         return (*newest, *(self._rows(place, column, (start or 0) + by, length) for column, by in rows))
 
     def _check(self, place: Place, column: Column, start: int | None, length: int) -> None:
-        """Refuse what is no list or array of float64 in which all turns can write their entries."""
+        """Refuse what is no list or array in which all turns can write their entries."""
         array, written = column.array, column.written
         if column.is_list:
             if type(array) is not list:
@@ -108,7 +116,11 @@ class TurnEntries(Refusing):
                 raise self._refuse("containers", place, "it reads a list at the number of the turn, which is not its length")
             return
         require_filled(array)
-        if type(array) is not TrackedArray or array.type.dtype != FLOAT64 or array.ndim <= len(column.rest):
+        if type(array) is list and not column.rest and not self.open_turns and start is not None and written is not None:
+            if not all(0 <= k < len(array) for k in (start + written, start + written + column.step * (length - 1))):
+                raise self._refuse("writes", place, f"it writes beyond the end of a list of {len(array)}")
+            return
+        if type(array) is not TrackedArray or array.type.dtype not in WRITTEN or array.ndim <= len(column.rest):
             raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
         # What a turn writes to it has made, by its text.
         is_outside = self.open_turns and (array._recorder is not current_recorder() or array._view is not None)
@@ -122,6 +134,8 @@ class TurnEntries(Refusing):
 
     def _rows(self, place: Place, column: Column, first: int, length: int) -> Operand:
         """The entries that are there before a loop, one for each of its turns."""
+        if type(column.array) is list:
+            raise self._refuse("writes", place, "not every turn writes an entry of a list")
         if not all(0 <= k < len(column.array) for k in (first, first + column.step * (length - 1))):
             raise self._refuse("writes", place, "a turn reads what is not there")
         return column.array[(_part(first, length, column.step), *column.rest)].copy()
@@ -155,14 +169,28 @@ class TurnEntries(Refusing):
     @staticmethod
     def table_of(values: Tree) -> tuple[Tree, bool]:
         """What a loop reads along its turns: an array of the numbers of a list; and whether Python's own are among them."""
-        if type(values) is not list or not any(type(value) is TrackedArray for value in values) or not all(map(is_number, values)):
+        if type(values) is not list or not any(type(value) is TrackedArray for value in values):
             return values, False
-        return array_of(values), any(map(may_be_plain, values))
+        if all(map(is_number, values)):
+            return array_of(values), any(map(may_be_plain, values))
+        found = table_of_ints(values)
+        return (values, False) if found is None else found
 
-    @staticmethod
-    def of_table(is_plain: bool, value: Operand) -> Operand:
+    def of_table(self, is_plain: bool, value: Operand, place: Place) -> Operand:
         """An entry of it."""
-        return note_plain(value) if is_plain else value
+        found = note_read(value, holds) if is_plain else value
+        if found is None:
+            raise self._refuse("large", place, "it reads a list of large whole numbers")
+        return found
+
+    def kept_int(self, place: Place, value: Tree) -> Tree:
+        """An int of Python's that a turn puts into a list, as a whole number where it is data, or the turn is one of a long loop."""
+        if type(value) is int and not self.open_turns:
+            return value
+        found = as_kept_int(value, holds)
+        if found is None:
+            raise self._refuse("large", place, "it puts large whole numbers into a list")
+        return found
 
     def require_apart(self, place: Place, arrays: Sequence[Tree], others: Sequence[Tree]) -> None:
         """Refuse arrays to whose entries turns write if one of them shows another one, or something else that turns read does."""
@@ -173,7 +201,7 @@ class TurnEntries(Refusing):
     def state_to_write(self, place: Place, array: Tree, at_positions: bool) -> Tree:
         """An array to whose entries turns write, apart from it. `at_positions`: they write at whole numbers that may be data."""
         require_filled(array)
-        if type(array) is not TrackedArray or array.type.dtype != FLOAT64 or not array.type.shape:
+        if type(array) is not TrackedArray or array.type.dtype not in WRITTEN or not array.type.shape:
             raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
         if at_positions and array.size > LARGEST_AT_POSITIONS:
             raise self._refuse("cost", place, f"each turn would copy an array of {array.size} entries")
@@ -219,7 +247,7 @@ class TurnEntries(Refusing):
 
     def row_to_write(self, place: Place, row: Tree, others: Sequence[int], table: Tree = None) -> Tree:
         """A row of a table, apart from it. `others`: how far from it are rows that are read."""
-        if type(row) is not TrackedArray or row.type.dtype != FLOAT64 or not row.type.shape:
+        if type(row) is not TrackedArray or row.type.dtype not in WRITTEN or not row.type.shape:
             raise self._refuse("writes", place, f"it writes to {getattr(row, 'type', type(row).__name__)}")
         if table is not None and any(by % len(table) == 0 for by in others):
             raise self._refuse("writes", place, "rows of a table that it reads and writes are the same")
@@ -230,25 +258,37 @@ class TurnEntries(Refusing):
         """What a loop goes over, with rows beside it."""
         return Over(zip, [values, *rows])
 
-    def stored_by_turn(self, place: Place, value: Operand) -> Operand:
-        """A value as an array of float64 has it, apart from its variable."""
-        kind = type(value)
-        if kind in (TrackedArray, np.ndarray) and value.dtype in (FLOAT64, INT64):
-            value = value.astype(FLOAT64) if value.dtype == INT64 else value
-            return value.copy() if value.shape else value
-        if kind not in (float, int, bool, np.float64, np.int64, np.bool_) or abs(int(value) if kind is int else 0) > LARGEST_INT:
-            raise self._refuse("writes", place, f"it writes {value!r}")
-        return np.float64(value)
+    def stored_by_turn(self, place: Place, value: Operand, column: str) -> Operand:
+        """A value as the array of a column has it, apart from its variable."""
+        dtype = self.written_dtypes[place, column]
+        if dtype is None:
+            return value.copy() if type(value) is TrackedArray and value.shape else value
+        found = as_stored(value, dtype, bool)
+        if found is None:
+            raise self._refuse("writes", place, f"it writes {getattr(value, 'type', value)!r}")
+        return found
 
-    def _check_kept(self, place: Place, columns: Sequence[Column], kept: Sequence[Operand]) -> None:
-        """Refuse what a turn writes unless it is a whole entry."""
+    def _check_kept(
+        self, place: Place, columns: Sequence[Column], kept: Sequence[Operand], kinds: dict[str, Kept] | None
+    ) -> None:
+        """Refuse what a turn writes unless it is a whole entry. `kinds`: what the turns of a long loop put into lists, by column."""
         for column, value in zip(columns, kept):
-            if not column.is_list and np.shape(value) != column.row:
-                raise self._refuse("writes", place, f"it writes an array of shape {np.shape(value)} to rows of shape {column.row}")
-            if column.is_list and (type(value) not in (TrackedArray, np.float64) or may_be_plain(value) or value.dtype != FLOAT64):
-                raise self._refuse("containers", place, f"it appends {type(value).__name__}")
-            if column.is_list and value.shape and column.has_in_place:
-                raise self._refuse("scalars", place, "it changes variables in place that may be arrays which it appends")
+            if type(column.array) is list:
+                self._check_put(place, column, value, kinds)
+            elif np.shape(value) != column.row or value.dtype != column.array.dtype:
+                raise self._refuse("writes", place, f"it writes {value.dtype}{[*np.shape(value)]} to {column.array.dtype}{[*column.row]}")
+
+    def _check_put(self, place: Place, column: Column, value: Operand, kinds: dict[str, Kept] | None) -> None:
+        """Refuse what a turn puts into a list unless all turns put the like there."""
+        found = kept_of(value)
+        if found is None and kinds is None and type(value) is int:
+            return
+        if found is None or (found.shape and not column.is_list):
+            raise self._refuse("containers", place, f"it puts {getattr(value, 'type', type(value).__name__)} into a list")
+        if kinds is not None and kinds.setdefault(column.name, found) != found:
+            raise self._refuse("containers", place, f"it puts {found} into a list, and {kinds[column.name]}")
+        if found.shape and column.has_in_place:
+            raise self._refuse("scalars", place, "it changes variables in place that may be arrays which it appends")
 
     def numbers_of(self, place: Place, values: Tree) -> range:
         """The numbers of the turns of a loop."""
@@ -271,7 +311,7 @@ class TurnEntries(Refusing):
         chosen = self._chosen(place, where, values)
         if type(kept) is not list:
             raise self._refuse("containers", place, f"it appends to {type(kept).__name__}")
-        _extend(kept, chosen)
+        kept.extend(_all_of(chosen))
 
     def write_where(self, place: Place, where: Sequence[Tree], values: list[Tree], kept: Tree, index: Sequence[Tree]) -> None:
         """Write what some turns keep, of what all turns gave, to entries of an array."""
@@ -298,12 +338,18 @@ class TurnEntries(Refusing):
             return array_of(values)[np.array(at)]
         return [values[k] for k in at]
 
-    def _write(self, columns: Sequence[Column], values: Tree, kept: Sequence[Operand]) -> None:
+    def _write(self, columns: Sequence[Column], values: Tree, kept: Sequence[Operand], kinds: Mapping[str, Kept] = {}) -> None:
         """Write what all turns have kept: for each column an array of their entries, or a list of these."""
         start = counted(values).first
         for column, entries in zip(columns, kept):
-            if column.is_list:
-                _extend(column.array, entries)
+            if type(column.array) is list:
+                found = _all_of(entries)
+                if column.name in kinds and kinds[column.name].is_plain:
+                    found = [*map(note_plain, found)]
+                if column.is_list:
+                    column.array.extend(found)
+                else:
+                    column.array[_part((start or 0) + (column.written or 0), len(found), column.step)] = found
                 continue
             assert start is not None
             assert column.written is not None
@@ -311,14 +357,13 @@ class TurnEntries(Refusing):
             column.array[(_part(start + column.written, len(rows), column.step), *column.rest)] = rows
 
 
-def _extend(values: list[Tree], entries: Operand | Sequence[Tree]) -> None:
-    """Append the entries of an array, or a list of them, to a list."""
-    if type(entries) is TrackedArray and entries.ndim == 1 and entries.type.dtype == FLOAT64 and entries._recorder.concrete:
-        found = all_entries(entries)
-        entries._recorder.entry_runs.append((found[0]._id, entries))
-    else:
-        found = [entries[k] for k in range(len(entries))]
-    values.extend(found)
+def _all_of(entries: Operand | Sequence[Tree]) -> list[Tree]:
+    """The entries of an array, or of a list of them."""
+    if type(entries) is not TrackedArray or entries.ndim > 1 or entries.type.dtype == BOOL or not entries._recorder.concrete:
+        return [entries[k] for k in range(len(entries))]
+    found = all_entries(entries)
+    entries._recorder.entry_runs.append((found[0]._id, entries))
+    return found
 
 
 def _newest(column: Column, start: int | None, turns: int) -> Operand:
@@ -327,6 +372,9 @@ def _newest(column: Column, start: int | None, turns: int) -> Operand:
         return column.array[-turns]
     assert start is not None
     assert column.written is not None
+    if type(column.array) is list:
+        found = column.array[start + column.written - turns * column.step]
+        return as_kept_int(found, holds) if type(found) is int else found
     found = column.array[(start + column.written - turns * column.step, *column.rest)]
     return found.copy() if found.shape else found
 

@@ -59,7 +59,7 @@ def _is_linalg(node: ast.expr, resolve: Resolve) -> bool:
 # Of the run time, of numbers that are as good as data.
 _OF_NUMBERS = ("appended", "sum_of", "mean_of", "set_aside", "choose_turn", "as_data", "of_table", "there")
 # Of the run time, with an index that may be data as the second argument.
-_OF_INDICES = ("index", "entry_at", "entry_within", "entry_of_matrix", "position", "entry_of_copy", "put")
+_OF_INDICES = ("index", "entry_at", "entry_within", "entry_of_matrix", "position", "entry_of_copy", "put", "kept_int")
 
 # Of the run time: what goes in ends in an array of float64, or nowhere.
 _INTO_ARRAYS = (

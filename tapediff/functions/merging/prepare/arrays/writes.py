@@ -156,11 +156,15 @@ def _is_annotated(stores: Sequence[ast.Subscript], parts: Sequence[ast.AST]) -> 
     return any(isinstance(n, ast.AnnAssign) and n.target in stores for n in parts)
 
 
+def _targets(node: ast.Assign) -> list[ast.expr]:
+    return [part for target in node.targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+
+
 class _Entries(Transformer):
     """Entries of arrays as variables."""
 
     def __init__(self, names: dict[ast.Subscript, str], site: ast.If) -> None:
-        self._names, self._site = names, site
+        self._names, self._site, self._entries = names, site, frozenset(names.values())
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         if node not in self._names:
@@ -168,11 +172,11 @@ class _Entries(Transformer):
         return ast.copy_location(ast.Name(self._names[node], node.ctx), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        targets = [part for target in node.targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
-        is_entry = any(isinstance(target, ast.Subscript) for target in targets)
+        is_entry = any(isinstance(target, ast.Subscript) for target in _targets(node))
         self.generic_visit(node)
         if is_entry:
-            node.value = self._stored(node.value)
+            # Of several targets each may have the value in another way.
+            node.value = self._stored(node.value, _targets(node) if len(node.targets) == 1 else [])
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
@@ -182,11 +186,12 @@ class _Entries(Transformer):
             return node
         assert isinstance(node.target, ast.Name)
         value = near(ast.copy_location(ast.BinOp(load(node.target.id), node.op, node.value), node), node)
-        return near(ast.copy_location(ast.Assign([node.target], self._stored(value)), node), node)
+        return near(ast.copy_location(ast.Assign([node.target], self._stored(value, [node.target])), node), node)
 
-    def _stored(self, value: ast.expr) -> ast.expr:
+    def _stored(self, value: ast.expr, targets: Sequence[ast.expr]) -> ast.expr:
         """A value, or each of several, as an array has it."""
         if isinstance(value, ast.Tuple):
-            value.elts = [self._stored(e) for e in value.elts]
+            value.elts = [self._stored(e, targets[k : k + 1]) for k, e in enumerate(value.elts)]
             return value
-        return call("stored", [place(self._site), value], value)
+        before = [load(target.id) for target in targets if isinstance(target, ast.Name) and target.id in self._entries]
+        return call("stored", [place(self._site), value, *before], value)

@@ -109,7 +109,7 @@ class WholeNumbers:
         if self._is_builtin(node, min, max):
             assert isinstance(node, ast.Call)
             return len(node.args) > 1 and not node.keywords and all(self._is_whole(a, names) for a in node.args)
-        return self._is_builtin(node, len, range, enumerate)
+        return self._is_builtin(node, len, range, enumerate) or _is_int(node, self._is_builtin)
 
     def constants_of(self, node: ast.expr) -> list[object] | None:
         """All values that a variable may have, where these are constants; None where they are not."""
@@ -165,6 +165,11 @@ class WholeNumbers:
 _TURNS_BEFORE_WIDENING = 3
 
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+
+
+def _is_int(node: ast.expr, is_builtin: Callable[..., bool]) -> bool:
+    """Whether an expression is int(x)."""
+    return is_builtin(node, int) and isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords
 
 
 def _either(first: Bounds | None, second: Bounds | None) -> Bounds | None:

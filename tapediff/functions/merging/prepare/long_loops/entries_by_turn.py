@@ -140,7 +140,7 @@ def _made(
     shapes = _tuple([
         _tuple([
             load(c.array), _tuple([*map(ast.Constant, c.rest)]), ast.Constant(c.is_list), ast.Constant(c.written), ast.Constant(step),
-            ast.Constant(has_in_place),
+            ast.Constant(has_in_place), ast.Constant(c.now),
         ]) for c in columns
     ])  # fmt: skip
     asked = _tuple([_tuple([ast.Constant(c.before), _tuple([ast.Constant(k) for k in sorted(c.ahead)])]) for c in columns])
@@ -364,7 +364,7 @@ def _rewrite(body: list[ast.stmt], entries: _Entries) -> None:
         made.append(node)
         if not blocks_of(node):
             for new in sorted(assigned([node]) - before):
-                made.append(assign(new, call("stored_by_turn", [place(entries.loop, LONG), load(new)], node), node))
+                made.append(assign(new, call("stored_by_turn", [place(entries.loop, LONG), load(new), ast.Constant(new)], node), node))
     body[:] = made
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import ast
 
-from ...nodes import Transformer, call, load, near, walk
-from ...rules import Known
+from ...nodes import Transformer, call, load, near, place, walk
+from ...rules import LONG, Known
 from ...variables import Names, assigned, reads
 from .entries_by_turn import counter_of
 from .fixed_reads import FIXED
@@ -31,14 +31,14 @@ def lists_as_tables(facts: Known, node: ast.For) -> list[ast.stmt]:
     names = {name for name in names - used if facts.is_own(name) and (not name.startswith(".") or name.startswith(FIXED))}
     if not names:
         return []
-    tables = _Tables(frozenset(names), facts.number())
+    tables = _Tables(frozenset(names), facts.number(), place(node, LONG))
     node.body = [tables.visit(statement) for statement in node.body]
     return [tables.made(name, node) for name in sorted(names)]
 
 
 class _Tables(Transformer):
-    def __init__(self, names: Names, number: int) -> None:
-        self._names, self._number = names, number
+    def __init__(self, names: Names, number: int, at: ast.expr) -> None:
+        self._names, self._number, self._place = names, number, at
 
     def _variables(self, name: str) -> tuple[str, str]:
         return f".table{self._number}.{name}", f".plain{self._number}.{name}"
@@ -53,4 +53,4 @@ class _Tables(Transformer):
             return node
         table, plain = self._variables(node.value.id)
         node.value = near(load(table), node)
-        return call("of_table", [load(plain), node], node)
+        return call("of_table", [load(plain), node, self._place], node)

@@ -209,6 +209,7 @@ class Counting(Refusing):
                 after[k] = value = as_float(value)
             is_other = k in self._ints and type(value) is TrackedArray and value.type != _FLOAT
             is_other |= k in self._ints and type(value) in (bool, np.bool_)
+            is_other |= kind is np.int64 and (value.dtype != INT64 if type(value) is TrackedArray else type(value) is not np.int64)
             is_other |= kind is bool and (value.dtype != BOOL if type(value) is TrackedArray else type(value) not in (bool, np.bool_))
             if is_other:
                 got = f"a variable is {self._first[k]!r} before the loop, and {getattr(value, 'type', value)!r} after a turn"

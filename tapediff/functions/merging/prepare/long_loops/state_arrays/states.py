@@ -28,7 +28,9 @@ from .exchanges import Exchange, exchanges
 def states_in_place(facts: Known, node: ast.For, may_end_early: bool) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """Rewrites the accesses to such arrays in the body of a loop, in place; gives the statements before and after it."""
     counter, _ = counter_of(facts, node)
-    counting = {counter} if counter else surely_assigned(node.target)
+    # What a loop goes over that is no range are positions like others.
+    items = surely_assigned(node.target) if not counter and not facts.is_builtin(node.iter, range) else frozenset[str]()
+    counting = {counter} if counter else surely_assigned(node.target) - items
     own, consumed = own_arrays(facts, node.body), used_up(facts, node.body)
     changing_places = [] if may_end_early else exchanges(node)
     exchanged = {name for exchange in changing_places for name in exchange.names}
@@ -38,6 +40,8 @@ def states_in_place(facts: Known, node: ast.For, may_end_early: bool) -> tuple[l
     accesses = [part for part in parts if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name)]
     bases = {access.value for access in accesses} | in_place_targets(parts)
     positions = {access.value.id for access in accesses if isinstance(access.value, ast.Name) and _is_at_position(access)}
+    of_items = [access.value for access in accesses if not items.isdisjoint(reads(access.slice))]
+    positions |= {base.id for base in of_items if isinstance(base, ast.Name)}
     stored = {access.value.id for access in accesses if not isinstance(access.ctx, ast.Load) and isinstance(access.value, ast.Name)}
     moving = {access.value.id for access in accesses if isinstance(access.value, ast.Name) and not counting.isdisjoint(reads(access.slice))}
     # Those that change places with one of them are states as well.
