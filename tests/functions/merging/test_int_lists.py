@@ -7,7 +7,6 @@ import pytest
 
 import tapediff as td
 from tapediff.recording import record
-from tapediff.targets.guarded import record_path
 
 from . import int_list_programs as programs
 from .long_loops_agree import agree, name_of
@@ -17,7 +16,6 @@ from .long_loops_agree import agree, name_of
 def _some_recordings_are_long(monkeypatch):
     """Beyond what a list costs that has an instruction for each of its entries."""
     monkeypatch.setattr(record, "LONG", 1_000)
-    monkeypatch.setattr(record_path, "LONG", 1_000)
 
 
 # Other branches, positions and winners at each.

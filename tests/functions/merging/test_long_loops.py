@@ -319,7 +319,7 @@ EARLY = {
 @pytest.mark.parametrize("is_guarded", [True, False], ids=["guarded", "compiled"])
 def test_loops_that_take_long_to_compile_are_long_sooner_still(name, is_guarded, monkeypatch):
     monkeypatch.setattr(record, "LONG", 30_000)
-    monkeypatch.setattr(record, "FEWER", 25)
+    monkeypatch.setattr(record, "FEWER", 12)
     f, is_loop = EARLY[name]
     tape = td.GuardedTape(f) if is_guarded else td.compile(f, POINTS[0])
     agree(f, POINTS, tape)

@@ -14,7 +14,7 @@ from ....nodes import Transformer, call, place
 from ....rules import Known
 
 # The last part of the place of such a call.
-INT = 18
+INT = 19
 
 
 class Ints(Transformer):
