@@ -284,6 +284,16 @@ def binds_array_mod(p):
     return tot
 
 
+def saved_const(p):
+    x = p[0]
+    out = []
+    for t in range(N):
+        x = 0.9 * x + p[1] * T[t]
+        if t % 10 == 0:
+            out.append(t)
+    return x * len(out) * out[3]
+
+
 ONE_TURN = (
     read_before,
     binds_array_mod,
@@ -311,6 +321,7 @@ ONE_TURN = (
     at_start,
     breaks,
     best,
+    saved_const,
 )
 
 
@@ -396,16 +407,6 @@ def saved_tuple(p):
     return np.sum(np.array(out) ** 2)
 
 
-def saved_const(p):
-    x = p[0]
-    out = []
-    for t in range(N):
-        x = 0.9 * x + p[1] * T[t]
-        if t % 10 == 0:
-            out.append(t)
-    return x * len(out) * out[3]
-
-
 def saved_changed(p):
     x = p[0] * np.ones(3)
     out = []
@@ -471,7 +472,6 @@ ALL_TURNS = (
     saved_alias_list,
     saved_twice_same,
     saved_tuple,
-    saved_const,
     saved_changed,
     saved_limit_moves,
     saved_last_changed,
