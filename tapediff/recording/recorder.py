@@ -83,7 +83,7 @@ _USUAL = (float, int, np.float64)
 
 
 # A line from which more than this part of a recording comes may be in a long loop.
-MOST_OF_RECORDING = 32
+MOST_OF_RECORDING = 10
 
 
 # Operations on arrays, and others than the usual ones on numbers, take many times as long to record.
