@@ -87,7 +87,7 @@ _USUAL = (float, int, np.float64)
 
 
 # A line from which more than this part of a recording comes may be in a long loop.
-MOST_OF_RECORDING = 32
+MOST_OF_RECORDING = 10
 
 
 class UsersLine(NamedTuple):

@@ -33,8 +33,9 @@ def short_recordings_are_long(monkeypatch):
 def test_one_turn_is_recorded_with_the_same_answers(f):
     tape = td.record(f, POINTS[0])
     found = [i for i in tape.instructions if i.op is LOOP]
-    assert len(found) == 1
-    assert not found[0].params[1].stops
+    # One for the table; where its border is filled by a loop before it, that may be one as well.
+    assert 1 <= len(found) <= 2
+    assert not any(loop.params[1].stops for loop in found)
     whole, compiled, guarded = td.GuardedTape(f, merge=False), td.compile(f, POINTS[0]), td.GuardedTape(f)
     agree(f, POINTS, compiled, guarded)
     for x in POINTS:

@@ -89,7 +89,7 @@ def test_an_operation_on_arrays_in_a_loop_keeps_no_object():
     """An instruction of its own took 170 bytes beside the values, of which none stays."""
 
     def f(x):
-        for _ in range(3000):
+        for _ in range(2000):
             x = 0.5 * (x + np.sin(x) * x)
         return np.sum(x)
 
