@@ -72,7 +72,7 @@ def _made_complex(given: Operand, dtype: DTypeLike | None, must_copy: bool | Non
 
 def as_array(value: Operand) -> Operand:
     """A number becomes an array without axes, which in-place operators write to where they would make a new number."""
-    if value.type.shape or value._view is not None:
+    if is_complex(value) or value.type.shape or value._view is not None:
         return value
     return copy(value)._as_view(copy(value), lambda base: base, lambda _, part: part)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import DtypeMismatch, RefusedByRecording, TapediffError
+from ..errors import DtypeMismatch
 from ..ir.arguments import ACCEPTED, Constant, argument_name, as_float_array, as_recorded, keywords_of
 from ..ir.containers import flatten_arguments
 from ..ir.instruction import Operand, Outcome, Tree, UserFunction
@@ -17,7 +17,7 @@ from .arguments.flat_function import FlatFunction, argument_names, by_position
 from .arrays.tracked import TrackedArray
 from .finish import finished_tape
 from .python_state.randomness import Draws
-from .recorder import Recorder, RecordingStopped, current_recorder
+from .recorder import Recorder, RecordingStopped
 
 # A recording of so many instructions has taken 30 ms or more, and a gradient takes several times as long again.
 LONG = 30_000
@@ -46,7 +46,7 @@ def record(
     name = getattr(f, "__name__", type(f).__name__)
     if named:
         args = positional(f, args, named)
-    draws, original = Draws((f,)), f
+    draws = Draws((f,))
     f = by_position(f, args)
     leaves, trees = flatten_arguments(args, (), f)
     recorder = Recorder(name, prescribed=prescribed)
@@ -54,29 +54,14 @@ def record(
         recorder.look_at(look, lengths_to_look_at())
     try:
         tape = recorder.run(_record, f if trees is None else FlatFunction(f, trees, has_aux), leaves, has_aux)
-    except Exception as error:
+    except Exception:
         if recorder.is_stopped:
             raise RecordingStopped from None
-        if isinstance(error, RefusedByRecording):
-            raise_own_error(lambda: plain_result(original, *args, has_aux=has_aux, **named))
         raise
     if recorder.is_stopped:
         raise RecordingStopped  # the function has caught it
     draws.warn(name)
     return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))), named_only=len(keywords_of(args)))
-
-
-def raise_own_error(plain: Callable[[], object]) -> None:
-    """Raise what a function raises in plain NumPy, where its recording was refused: of its own error it may have made the message."""
-    if current_recorder() is not None:
-        return
-    try:
-        with np.errstate(all="ignore"):
-            plain()
-    except TapediffError:
-        return
-    except Exception as error:
-        raise error from None
 
 
 def plain_result(f: UserFunction, *args: Tree, has_aux: bool = False, **named: Tree) -> Tree:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import RefusedByRecording
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.arrays.tracked import TrackedArray
@@ -44,6 +45,20 @@ def record(
 
     Cost: one call of f, plus about 2 µs per operation; merged, a few of them.
     """
+    try:
+        return _recorded(f, args, named, prescribed, has_aux, merge)
+    except RefusedByRecording as refusal:
+        # Imported where it is asked for, as below.
+        from .tapes.own_errors import raise_own_error
+
+        raise_own_error(refusal, lambda: plain_result(f, *args, has_aux=has_aux, **named))
+        raise
+
+
+def _recorded(
+    f: UserFunction, args: Sequence[Tree], named: dict[str, Tree], prescribed: Sequence[Outcome], has_aux: bool, merge: bool | None
+) -> Tape:
+    """The tape of a function, in the form that is asked for."""
     if not merge:
         if merge is False or current_recorder() is not None or prescribed:
             return record_plain(f, *args, prescribed=prescribed, has_aux=has_aux, **named)

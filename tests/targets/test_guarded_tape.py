@@ -193,7 +193,24 @@ def with_messages_in_a_loop(p):
     return total
 
 
-@pytest.mark.parametrize("f", [with_a_message, with_messages_in_a_loop])
+def with_a_message_before(p):
+    if p[0] > 0.0:
+        return p[0] ** 2
+    else:
+        message = f"a parameter of {p[0]}"
+        raise ValueError(message)
+
+
+WRITTEN = np.zeros(2)
+
+
+def with_a_message_that_is_not_raised(p):
+    WRITTEN[0] += 1.0
+    message = f"{p[0]}"
+    return p[0] * len(message)
+
+
+@pytest.mark.parametrize("f", [with_a_message, with_messages_in_a_loop, with_a_message_before])
 def test_the_message_of_an_error_of_the_functions_own_may_show_a_value(f):
     """That the value is tracked, and no text is made of it, is not what its user is to see."""
     inside, outside = np.array([0.5]), np.array([-1.0])
@@ -211,3 +228,8 @@ def test_the_message_of_an_error_of_the_functions_own_may_show_a_value(f):
         assert str(raised.value) == str(expected.value)
     with pytest.raises(td.TrackedValueEscaped):
         td.record(lambda p: p[0] if str(p[0]) == "0.5" else p[1], np.array([0.5, 2.0]))
+    # The plain function is not called where it would go on.
+    WRITTEN[:] = 0.0
+    with pytest.raises(td.TrackedValueEscaped):
+        td.record(with_a_message_that_is_not_raised, inside)
+    assert WRITTEN[0] == 1.0

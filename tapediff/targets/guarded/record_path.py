@@ -36,11 +36,12 @@ from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
 from ...recording.python_state.filled_arrays import Fills
 from ...recording.python_state.randomness import Draws
-from ...recording.record import lengths_to_look_at, raise_own_error
+from ...recording.record import lengths_to_look_at
 from ...recording.recorder import Recorder, RecordingStopped, current_recorder
 from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
+from ..tapes.own_errors import raise_own_error
 from .keyed_call import GuardedFunction, KeyedCall
 from .merging import Expected, Merging
 from .policy import Policy
@@ -278,8 +279,8 @@ class PathRecorder:
         started = time.perf_counter()
         try:
             tape = self._form(call, decided, missed)
-        except RefusedByRecording:
-            raise_own_error(lambda: call.bound.function(*[np.array(value, order="C")[()] for value in call.bound.inputs]))
+        except RefusedByRecording as refusal:
+            raise_own_error(refusal, lambda: call.bound.function(*[np.array(value, order="C")[()] for value in call.bound.inputs]))
             raise
         seconds = time.perf_counter() - started
         if draws is not None and draws.warn(

@@ -7,7 +7,8 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging.prepare.long_loops import which_loops
-from tapediff.functions.merging.run_time import entries, loops, turn_entries
+from tapediff.functions.merging.run_time import loops, turn_entries
+from tapediff.functions.merging.run_time.gone_over import entries
 from tapediff.ops.control.calls import LOOP
 from tapediff.recording import record
 from tapediff.targets.tapes import slow_recordings

@@ -33,6 +33,7 @@ EXCEPTIONS = {
     "compiler/bytecode/sweeps": "how several numbers are computed from several: a tape of arrays with another op is not swept",
     "targets/tapes/row_blocks.py": "calls: of a function with one, batches go row by row",
     "functions/merging/run_time/choices.py": "Python's operators",
+    "functions/merging/run_time/whole_numbers/int_arrays.py": "what is surely a whole number: the results of other ops may be any",
     "functions/merging/run_time/whole_numbers/counting.py": "how large whole numbers become: those of another op may be of any size",
     "functions/merging/prepare/long_loops/other_forms/tries.py": "where functions of math raise: a `try` around another one stays",
     "compiler/jit/own_routines.py": "routines on matrices",

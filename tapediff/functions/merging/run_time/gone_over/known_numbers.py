@@ -69,7 +69,6 @@ class KnownNumbers:
             size = table.params[0].size
             return np.ravel(table.params[0])[positions] if np.all((positions >= 0) & (positions < size)) else None
         try:
-            with np.errstate(all="ignore"):
-                return np.asarray(op.evaluate(*known, *params))
+            return np.asarray(np.errstate(all="ignore")(op.evaluate)(*known, *params))
         except ValueError:
             return None  # an int to a negative power
