@@ -8,12 +8,10 @@ from importlib import import_module
 import numpy as np
 
 from ..functions.loops import fori_loop
-from ..functions.subtape import SubTape
 from ..ir.instruction import Operand, is_tracked
 from ..numpy_api.matrices import linear_algebra
 from ..ops.elementwise.structure import STOP_GRADIENT
 from ..ops.matrices.stacks import turned
-from ..recording.recorder import current_recorder
 from .calls import computed, doubles, given, like, scipys, square
 from .equations import sylvester
 from .systems import solve
@@ -23,9 +21,6 @@ _PADE = tuple(
     float(math.factorial(26 - j) * math.factorial(13) // (math.factorial(13 - j) * math.factorial(j))) for j in range(14)
 )
 _RADIUS = 4.25
-
-# Of a recording with more exponentials than this each further one is a call: 70 operations in each take 0.1 s to compile.
-MOST_INLINE = 4
 
 
 @scipys
@@ -38,26 +33,12 @@ def expm(A: Operand) -> Operand:
     a = doubles(square(A))
     if a.size == 0:
         return a
-    recorder = current_recorder()
-    if recorder is not None:
-        recorder.times[expm] += 1
-        if recorder.times[expm] > MOST_INLINE:
-            return _called(a)
-    return _exponential(a)
-
-
-def _exponential(a: Operand) -> Operand:
-    """The exponential of doubles."""
     second = a @ a
     fourth = second @ second
     sixth = fourth @ second
     doublings = STOP_GRADIENT(_doublings(a, fourth, sixth))
     scale = np.exp2(-doublings)[..., None, None]
     return _squared(_pade(a, (second, fourth, sixth), scale), doublings)
-
-
-# In places that are not alike it is compiled once; short bodies and loops that repeat it are better without calls.
-_called = SubTape(_exponential, None, None, max_tapes=64, compiled=True, name="expm", merge=False)
 
 
 def _norm(a: Operand) -> Operand:

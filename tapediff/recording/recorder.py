@@ -149,7 +149,7 @@ class Recorder(TapeBuilder):
         has_ints: selections between numbers, of which one was an int of Python's.
         large_ints: constants that were ints of Python's beyond 2**31.
         counts: of whole numbers that loops have counted, what is known; see merging/run_time/whole_numbers/counting.py.
-        times: how often loops of merged functions that data ends were recorded, by where they stand, and costly functions of matrices.
+        loops_by_data: how many loops of merged functions that data ends were recorded, by where they stand.
         bits: of whole numbers of Python's that are data, how many bits the largest has that each may be.
         turn_numbers: whole numbers that a loop goes over, or that `int` gives, with the largest of each.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
@@ -193,7 +193,7 @@ class Recorder(TapeBuilder):
         self.entry_runs: list[tuple[int, TrackedArray]] = []
         self.has_ints: set[int] = set()
         self.large_ints: set[int] = set()
-        self.times = Counter[Hashable]()
+        self.loops_by_data = Counter[Hashable]()
         self.counts: dict[int, tuple[tuple[int, ...], float, float]] = {}
         self.bits: dict[int, float] = {}
         self.turn_numbers: dict[int, float] = {}

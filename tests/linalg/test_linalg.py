@@ -208,33 +208,3 @@ def test_eigenvectors_have_scipys_signs():
         x = RNG.normal(size=(4, 4))
         np.testing.assert_allclose(ours(x), scipy.linalg.eigh(x)[1], atol=1e-12)
         np.testing.assert_allclose(numpys(x), np.linalg.eigh(x)[1], atol=1e-12)
-
-
-def test_many_exponentials_are_one_function_that_is_called():
-    """Each but the first ones, whatever stands between them, with all derivatives."""
-    times = [0.1, 0.9, 2.0, 0.3, 30.0, 0.7, 1.1, 4.0, 0.2]
-
-    def f(p):
-        rates = np.array([[-p[0], 0.0], [p[0], -p[1]]])
-        state, total = np.array([1.0, 0.2]), 0.0
-        for k, t in enumerate(times):
-            state = scipy.linalg.expm(rates * t) @ state
-            total += state[1] if k % 3 == 0 else state[0] ** 2
-            if k % 2:
-                state = state + np.array([1.0, 0.0])
-        return total
-
-    x, v = np.array([0.7, 0.4]), np.array([0.3, -0.8])
-    tape = td.record(f, x)
-    assert sum(i.op.name == "call" for i in tape.instructions) == len(times) - 4
-    compiled = td.compile(tape)
-    for point in (x, 3.0 * x):
-        value, gradient = td.value_and_gradient(compiled, point)
-        np.testing.assert_allclose(value, f(point), rtol=1e-12)
-        np.testing.assert_allclose(td.gradient(tape, point), gradient, rtol=1e-10)
-        np.testing.assert_allclose(gradient @ v, (f(point + 1e-6 * v) - f(point - 1e-6 * v)) / 2e-6, rtol=1e-7)
-        slopes = [td.gradient(compiled, point + h * v) for h in (1e-5, -1e-5)]
-        np.testing.assert_allclose(td.hessian(compiled, point) @ v, (slopes[0] - slopes[1]) / 2e-5, rtol=1e-6)
-        np.testing.assert_allclose(td.hvp(compiled, point, v), td.hessian(compiled, point) @ v, rtol=1e-10)
-    batch = compiled.batch(np.array([x, 2.0 * x, 3.0 * x]))
-    np.testing.assert_allclose(batch[0], [f(x), f(2.0 * x), f(3.0 * x)], rtol=1e-12)

@@ -159,8 +159,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         recorder = current_recorder()
         if recorder is None:
             return
-        recorder.times[self._code, place] += 1
-        if recorder.times[self._code, place] == MOST_LOOPS and self._note_around(recorder.users_lines()):
+        recorder.loops_by_data[self._code, place] += 1
+        if recorder.loops_by_data[self._code, place] == MOST_LOOPS and self._note_around(recorder.users_lines()):
             raise StandsInLong(self._code, place, Breach("cost", place[0], f"it was recorded {MOST_LOOPS} times"))
 
     def check_turns(self, place: Place, turns: Operand) -> None:
