@@ -79,8 +79,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-# A recording is one of operations on arrays where one operation in so many is.
-OF_ARRAYS = 4
+# A recording is one of operations on arrays where one operation in so many is on arrays.
+ONE_IN = 4
 
 # Numbers that take part in operations of float64 as they are.
 _USUAL = (float, int, np.float64)
@@ -539,13 +539,13 @@ class Recorder(TapeBuilder):
 
     @property
     def is_of_arrays(self) -> bool:
-        """Whether at least one in OF_ARRAYS of the operations are on arrays."""
+        """Whether at least one operation in ONE_IN is on arrays."""
         columns = self.instructions
         if not isinstance(columns, GrowingColumns):
             return False
         counts = np.bincount(columns.which, minlength=len(columns.templates)).tolist()
         on_arrays = sum(n for i, n in zip(columns.templates, counts) if type(i.type) is ValueType and i.type.shape and i.op is not CONSTANT)
-        return OF_ARRAYS * on_arrays >= len(columns.which)
+        return ONE_IN * on_arrays >= len(columns.which)
 
     def users_lines(self) -> list[UsersLine]:
         """The lines that the recorded function, and those that it has called, are at, from the innermost outwards."""

@@ -16,7 +16,6 @@ from ...errors import (
     StaleTape,
 )
 from ...functions.callees.path_messages import site_of
-from ...functions.loops import repeated_scan, while_loop
 from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
 from ...functions.merging.prepare.closures import users_functions
 from ...functions.merging.prepare.source import lines_that_end_loops
@@ -31,6 +30,7 @@ from ...recording.arguments.bind_call import BoundCall
 from ...recording.recorder import Recorder
 from ..margins import apart
 from ..tapes.gradient_tape import gradient_tape
+from ..tapes.long_loops import LoopCalls
 from ..tapes.slow_recordings import fewest_turns, fewest_turns_of_long
 from .keyed_call import CallKey, GuardedFunction, KeyedCall
 from .payoff import Payoff
@@ -76,7 +76,8 @@ class Merging:
         if wanted not in (True, False, None):
             raise ArgumentMismatch("merge is True, False or None", got=repr(wanted), fix="merge=True")
         self._function, self.wanted = function, wanted
-        self.functions = MergedFunctions(self._while, scan=self._scan)
+        self._loops = LoopCalls()
+        self.functions = MergedFunctions(self._loops.while_loop, scan=self._loops.scan)
         self.is_on = False
         self.failed: str | None = None
         self.trials_left = 0
@@ -89,18 +90,10 @@ class Merging:
         self._was_merged = self._is_final = False
         # The merged form that was recorded last had no branch merged.
         self._had_none = False
-        # It is recorded for its long loops alone; and the latest recording has come to one of which one turn is recorded.
-        self._is_for_loops = self._has_loops = False
+        # It is recorded for its long loops alone.
+        self._is_for_loops = False
         # How often the plain form was recorded, for each kind of call.
         self._paths: Counter[CallKey] = Counter()
-
-    def _while(self, *args: Tree, **named: Tree) -> Tree:
-        self._has_loops = True
-        return while_loop(*args, **named)
-
-    def _scan(self, *args: Tree) -> tuple[Tree, Tree]:
-        self._has_loops = True
-        return repeated_scan(*args)
 
     @property
     def longest(self) -> int | None:
@@ -180,7 +173,7 @@ class Merging:
         """The call of the merged form of the function; None where the plain one is to be recorded."""
         if not self.is_on:
             return None
-        self._has_loops = False
+        self._loops.has_any = False
         merged = self._merged()
         if merged is None or not all(value.dtype in _DTYPES for value in map(np.asarray, call.bound.inputs)):
             return None
@@ -249,7 +242,7 @@ class Merging:
     @property
     def _is_in_vain(self) -> bool:
         """Whether the merged form is recorded for its long loops, and all their turns were."""
-        return self.is_on and self._is_for_loops and not self._has_loops
+        return self.is_on and self._is_for_loops and not self._loops.has_any
 
     def _leave(self) -> None:
         """Go back to the plain form."""

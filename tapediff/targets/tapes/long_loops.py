@@ -29,6 +29,25 @@ Look: TypeAlias = Callable[[Recorder], bool]
 SAME = 1e-9
 
 
+class LoopCalls:
+    """The loops that merged forms of a function record as loops.
+
+    Attributes:
+        has_any: the latest recording has come to one; set to False before it.
+    """
+
+    def __init__(self) -> None:
+        self.has_any = False
+
+    def while_loop(self, *args: Tree, **named: Tree) -> Tree:
+        self.has_any = True
+        return while_loop(*args, **named)
+
+    def scan(self, *args: Tree) -> tuple[Tree, Tree]:
+        self.has_any = True
+        return repeated_scan(*args)
+
+
 class LongLoops:
     """The long loops of one function that is being recorded.
 
@@ -38,16 +57,8 @@ class LongLoops:
 
     def __init__(self, f: UserFunction) -> None:
         self._f = f
-        self._functions = MergedFunctions(self._while, scan=self._scan)
-        self._has_loops = False
-
-    def _while(self, *args: Tree, **named: Tree) -> Tree:
-        self._has_loops = True
-        return while_loop(*args, **named)
-
-    def _scan(self, *args: Tree) -> tuple[Tree, Tree]:
-        self._has_loops = True
-        return repeated_scan(*args)
+        self._loops = LoopCalls()
+        self._functions = MergedFunctions(self._loops.while_loop, scan=self._loops.scan)
 
     def are_wanted(self, recorder: Recorder) -> bool:
         """Whether a recording that has become long comes from loops of which one turn can be recorded, so that it is to be stopped.
@@ -84,11 +95,11 @@ class LongLoops:
             if self.are_wanted(recorder):
                 return True
             # A recording that has become as long again without a loop of one turn will not have one.
-            is_vain = not self._has_loops and len(recorder.instructions) >= record.LONG
+            is_vain = not self._loops.has_any and len(recorder.instructions) >= record.LONG
             return is_vain
 
         for _ in range(MOST_ATTEMPTS):
-            form, results, self._has_loops = self._form(), list[Tree](), False
+            form, results, self._loops.has_any = self._form(), list[Tree](), False
             if form is None:
                 break
             try:
@@ -105,7 +116,7 @@ class LongLoops:
                 if functions.leave_entries():
                     continue
                 break
-            if self._has_loops and _are_same(results[-1], plain_result):
+            if self._loops.has_any and _are_same(results[-1], plain_result):
                 return tape
             break
         return recorded(self._f, None)

@@ -24,7 +24,7 @@ FEWEST_INSTRUCTIONS = 1000
 # Where loops make a tape shorter by less than this, they are chance repetitions of a few turns.
 MOST_ROLLED = 3
 
-# Operations on arrays that LLVM compiles in a second, and how many instructions become byte code in less than the time for one of them.
+# Operations on arrays that LLVM takes half a second or more for, and how many instructions become byte code in the time for one of them.
 MANY_ON_ARRAYS, INSTRUCTIONS_FOR_ONE = 500, 8
 
 # Entries of arrays for each instruction of a tape of numbers.
@@ -86,10 +86,10 @@ def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program
     ready, rolled, program = tape, tape, None
     if settings.roll_loops and tape.save_limit is None and _is_of_numbers(rolled_apart(tape)):
         ready = prepared_apart(tape)
-        program = swept(ready, wrt) if is_long(ready) and LOOP not in ready.ops else None
+        program = swept(ready, wrt) if is_long(ready) else None
     if program is None:
         ready = rolled = prepared(tape)
-        program = swept(ready, wrt) if is_long(ready) and LOOP not in ready.ops else None
+        program = swept(ready, wrt) if is_long(ready) else None
     if program is None and (_has_short_loops(ready, tape) or _is_slow_to_compile(ready, tape)):
         ready = prepared_straight(tape)
         program = swept(ready, wrt)

@@ -12,7 +12,7 @@ from ...recording import record
 from ...recording.recorder import Recorder
 from .long_tapes import INSTRUCTIONS_FOR_ONE, operations_on_arrays
 
-# Of recordings that LLVM would take a second for each thousand operations of.
+# Of recordings for which LLVM would take milliseconds an operation, and how many on arrays their beginning has beside what repeats.
 OF_SLOW, FEWEST_ON_ARRAYS = Nest(10, 100), 300
 
 # Operations on arrays take so many times as long to record.

@@ -44,13 +44,13 @@ def _may_be_suited(instruction: Instruction) -> bool:
         return True
     if type(type_) is not ValueType or type_.dtype not in KINDS:
         return False
-    return op.moves or isinstance(op, Elementwise) or (op in TAKEN_APART and len(type_.shape) <= DEEPEST) or op in _OTHERS
+    return op.moves or isinstance(op, Elementwise) or (op in TAKEN_APART and len(type_.shape) <= _MOST_AXES) or op in _OTHERS
 
 
 _OTHERS = frozenset((CONSTANT, INPUT, CONVERT, REPLACE, ASSEMBLE, PUT))
 
-# Products have no more axes; nor has anything else that is of few entries.
-DEEPEST = 2
+# Of products and reductions; what has more is a stack, of many entries.
+_MOST_AXES = 2
 
 
 def _one_by_one(table: Table, numbers: Sequence[int]) -> None:
