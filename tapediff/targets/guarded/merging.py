@@ -190,6 +190,7 @@ class Merging:
             return False
         is_news = self.functions.note_guards(tape.guards)
         if self.is_on:
+            self._is_for_loops &= not is_news
             return is_news and self._changes()
         self._paths[key] += 1
         if self.returned:
@@ -199,7 +200,7 @@ class Merging:
             return False
         if self._had_none and not is_news:
             return False
-        self.is_on = self._changes()
+        self._is_for_loops, self.is_on = False, self._changes()
         return self.is_on
 
     def _changes(self) -> bool:

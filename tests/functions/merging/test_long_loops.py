@@ -360,3 +360,36 @@ def test_loops_around_one_that_data_ends_have_one_turn_where_that_was_recorded_a
     agree(steps_by_newtons_method, POINTS, guarded)
     assert guarded.explain().count("a loop of which one turn is recorded") == 1
     assert "a loop with a number of turns that each call decides, with 2 paths" in guarded.explain()
+
+
+def filters_that_are_recorded_whole(p):
+    """The gain is asked for at a name that only the turn's number tells, so that all turns are recorded."""
+    total = FILTER(p)
+    for k in range(6):
+        total += p[0] ** 2 if p[0] * k > p[1] else np.sin(p[1] + k)
+    return total
+
+
+def _whole(p):
+    gains = {f"at {t}": by_inverse for t in range(130)}
+    total, m, s = 0.0, np.zeros(2), np.eye(2)
+    for t in range(130):
+        m, s = np.array([m[0] + m[1], np.tanh(p[0]) * m[1]]), s + np.exp(p[0]) * np.eye(2)
+        if SEEN[t]:
+            k, size = gains[f"at {t}"](s, np.exp(p[1]) * np.eye(2))
+            m, s = m + k @ (VALUES[t] - m), s - k @ s
+            total += m @ m + size
+    return total
+
+
+FILTER = _whole
+
+
+def test_branches_are_merged_also_where_a_form_for_loops_was_left(monkeypatch):
+    monkeypatch.setattr(record, "LONG", 30_000)
+    monkeypatch.setattr(record, "FEWER", 12)
+    f, tape = filters_that_are_recorded_whole, td.GuardedTape(filters_that_are_recorded_whole, merge=True)
+    points = np.random.default_rng(12).uniform(-0.5, 0.5, size=(9, 2))
+    agree(f, points, tape)
+    assert not any(loops_of(variant.tape) for variant in tape._cache.all())
+    assert len(tape._cache.all()) == 1
