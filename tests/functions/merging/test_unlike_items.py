@@ -13,7 +13,6 @@ from . import unlike_item_programs as programs
 from .long_loops_agree import agree, differences, loops_of, name_of
 from .test_items import POINTS
 from .test_look_ups import FURTHER
-from .test_look_ups import without_comparisons as without_comparisons
 
 pytestmark = [pytest.mark.usefixtures("short_recordings_are_long"), pytest.mark.filterwarnings("ignore")]
 
