@@ -13,6 +13,7 @@ from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.containers.whole_numbers import WholeNumbers
+from .prepare.desugar.statements import desugared
 from .prepare.early_exits import EarlyExits
 from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
 from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
@@ -35,8 +36,7 @@ from .prepare.long_loops.tables import lists_as_tables
 from .prepare.long_loops.which_loops import Loop
 from .prepare.long_loops.windows import windows_by_turn
 from .prepare.loop_exits import LoopExits, tells_of_exits
-from .prepare.source import Definition
-from .prepare.states.matches import without_matches
+from .prepare.source import Definition, is_generator
 from .prepare.states.none_flags import NoneFlags
 from .prepare.states.static_values import StaticValues
 from .rules import FIRST_TURN, LONG, REGION, WHOLE_LOOP, Breach, Broken, Place, Resolve, Without
@@ -104,13 +104,13 @@ class Facts:
         self._own = frozenset((*code.co_varnames, *code.co_cellvars)) - self._shared(definition)
         self.arguments = frozenset(part.arg for part in walk(definition.args) if isinstance(part, ast.arg))
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range, self._is_long)
-        statements = without_matches(body_of(definition))
+        statements = body_of(definition) if isinstance(definition, ast.Lambda) else desugared(body_of(definition), self.resolve)
+        known_before = self.arguments.union(code.co_freevars)
         if long_loops:
             self._lines = without_tries(self, self.resolve, statements, self._is_long).union(self._lines)
             without_reversed(self, statements, self._is_long)
             counted_whiles(self, statements, self._is_long)
             counted_whiles(self, statements, self._is_apart, FIRST_TURN)
-            known_before = self.arguments.union(code.co_freevars)
             with_counters(self, statements, self._is_apart, FIRST_TURN)
             with_first_turns(self, statements, self._is_apart, self.is_length, code.co_firstlineno, known_before)
             with_counters(self, statements, self._is_long)
@@ -121,7 +121,8 @@ class Facts:
         if isinstance(definition, ast.FunctionDef):
             statements = ChosenValues(self.looks_at_data, self.is_library).of_function(statements)
         counters = self._counters(statements)
-        body = self.loops.of_function(statements, self.arguments.union(code.co_freevars))
+        # A turn that is computed after the end of a loop would hand out values.
+        body = statements if is_generator(code) else self.loops.of_function(statements, known_before)
         self._counters_by_place = counters | self.loops.counters
         self.body = EarlyExits(self.looks_at_data).of_function(body)
         own = frozenset(code.co_varnames) - self.arguments - frozenset(code.co_cellvars)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -31,7 +32,7 @@ from .prepare.long_loops.which_loops import (
     loops_around,
     turns_around,
 )
-from .prepare.source import Definition, NoSource, compile_within, definition_of
+from .prepare.source import Definition, NoSource, compile_within, definition_of, is_generator
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
 from .regions.region_calls import Region
@@ -397,7 +398,8 @@ class MergedFunctions:
         may_merge, lines_of = partial(asked.may_merge, self._may_merge), partial(asked.lines_of, self._lines_of)
         given = self._lines_of(code), self._look_ups_of(code)
         look_into = partial(asked.look_into, partial(self._may_look_into, known))
-        long_loops = self.long_loops.get(code, frozenset())
+        # What a generator hands out leaves it turn by turn.
+        long_loops = frozenset[int]() if is_generator(code) else self.long_loops.get(code, frozenset())
         is_data, modules = code in self._results_are_data, _modules_of(function)
         facts = Facts(definition, code, resolve, *given, may_merge, lines_of, look_into, is_data, long_loops, modules)
         calls_helpers = self._calls_helpers(code)
@@ -410,7 +412,7 @@ class MergedFunctions:
         has_guards = bool(lines or calls_helpers or self._look_ups_of(code))
         if is_library_file(code.co_filename) or not has_guards or (code, None) in self.refused:
             return None
-        if code.co_flags & _UNUSUAL:
+        if code.co_flags & _UNUSUAL and not is_generator(code):
             return None
         try:
             form = self._known_form(function, lines) or self._new_form(function, lines)
@@ -525,5 +527,4 @@ def _named(known: Mapping[str, object], name: str) -> object:
     return known[name] if name in known else getattr(builtins, name, None)
 
 
-# Generators, coroutines.
-_UNUSUAL = 0x20 | 0x80 | 0x100 | 0x200
+_UNUSUAL = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR

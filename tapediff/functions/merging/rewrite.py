@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 from collections.abc import Callable, Collection, Sequence
 from types import FunctionType, ModuleType
 
@@ -300,9 +301,10 @@ class Helpers(Transformer):
         if is_call_of_run_time(node) or is_one(called, ASK_TYPES):
             return node
         if is_one(called, _CALL_BACK):
-            # A variable that is no function stays what it is.
-            node.args = [_helper(a) if isinstance(a, ast.Name) else a for a in node.args]
-            node.keywords = [ast.keyword(k.arg, _helper(k.value) if isinstance(k.value, ast.Name) else k.value) for k in node.keywords]
+            # What is no function stays what it is.
+            node.args = [_helper(a) if isinstance(a, _MAY_BE_FUNCTIONS) else a for a in node.args]
+            for keyword in node.keywords:
+                keyword.value = _helper(keyword.value) if isinstance(keyword.value, _MAY_BE_FUNCTIONS) else keyword.value
         if not isinstance(node.func, ast.Lambda) and not self._facts.is_library(node.func):
             node.func = _helper(node.func)
         return node
@@ -320,8 +322,13 @@ def _helper(function: ast.expr) -> ast.expr:
     return call("helper", [function], function)
 
 
+_MAY_BE_FUNCTIONS = (ast.Name, ast.Attribute, ast.Lambda)
+
 # Functions that call those that they are given.
-_CALL_BACK: tuple[Callable[..., object], ...] = (map, filter, sorted, functools.partial, functools.reduce)
+_CALL_BACK: tuple[Callable[..., object], ...] = (
+    map, filter, sorted, functools.partial, functools.reduce, itertools.starmap, itertools.accumulate, itertools.takewhile,
+    itertools.dropwhile, itertools.filterfalse,
+)  # fmt: skip
 
 
 class PlainErrors(Transformer):

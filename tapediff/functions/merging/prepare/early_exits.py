@@ -1,4 +1,4 @@
-"""Early exits: `if test: ...; return` becomes `if test: ... else: the rest`, and one return at the end."""
+"""Early exits: `if test: ...; return` becomes `if test: ... else: the rest`, and one return at the end, if it returns something."""
 
 from __future__ import annotations
 
@@ -39,14 +39,26 @@ class EarlyExits:
         if not rest and not all(leaves):
             return None
         new = [self.of_function(side[:-1] if left else [*side, *rest], depth + 1) for left, side in zip(leaves, sides)]
+        ends = [side[-1] if left else None for left, side in zip(leaves, sides)]
+        quiet = [_without_end(side, end) for side, end in zip(new, ends)]
+        if quiet[0] is not None and quiet[1] is not None:
+            body = quiet[0] or [ast.copy_location(ast.Pass(), statement)]
+            return [ast.copy_location(ast.If(statement.test, body, quiet[1]), statement)]
         self._count += 1
         result = f".result{self._count}"
-        ends = [side[-1] if left else None for left, side in zip(leaves, sides)]
         first, second = (_assigning(side, end, result) for side, end in zip(new, ends))
         if first is None or second is None:
             return None
         made = ast.copy_location(ast.If(statement.test, first, second), statement)
         return [made, near(ast.Return(load(result)), statement)]
+
+
+def _without_end(side: list[ast.stmt], end: ast.stmt | None) -> list[ast.stmt] | None:
+    """A side of a function that returns nothing, where it ends as the function does; None where it may return something."""
+    if end is None and side and isinstance(side[-1], ast.Return):
+        end, side = side[-1], side[:-1]
+    returns = isinstance(end, ast.Return) and end.value is not None
+    return None if returns or has_jump(side, (ast.Return,)) else side
 
 
 def _assigning(side: list[ast.stmt], end: ast.stmt | None, result: str) -> list[ast.stmt] | None:

@@ -6,6 +6,7 @@ import __future__
 import ast
 import copy
 import functools
+import inspect
 import linecache
 import operator
 from types import CodeType
@@ -35,6 +36,11 @@ def definition_of(code: CodeType) -> Definition:
             raise NoSource(f"{code.co_filename} is not the source that {code.co_name} was compiled from")
         file.proven[code] = found[0]
     return file.proven[code]
+
+
+def is_generator(code: CodeType) -> bool:
+    """Whether a function, as it is called, hands out values one by one."""
+    return bool(code.co_flags & inspect.CO_GENERATOR)
 
 
 def lines_that_end_loops(code: CodeType) -> set[int]:

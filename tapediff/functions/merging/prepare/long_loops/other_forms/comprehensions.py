@@ -5,6 +5,11 @@
 return sum(f(v) for v in values) + a       for .v in values: made = made + f(.v)
                                            return made + a
 
+                                           made = 0.0
+return sum(f(v) for v in values if g(v))   for .v in values:
+                                               if g(.v): made = made + f(.v)
+                                           return made
+
                                            made = []
 kept = np.array([f(v) for v in values])    for .v in values: made.append(f(.v))
                                            kept = np.array(made)
@@ -61,7 +66,7 @@ class _Replaced(Transformer):
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, ast.Call) and self._is_sum(node) and len(node.args) == 1 and not node.keywords:
             (argument,) = node.args
-            if isinstance(argument, (ast.ListComp, ast.GeneratorExp)) and self._may_be_a_loop(argument):
+            if isinstance(argument, (ast.ListComp, ast.GeneratorExp)) and self._may_be_a_loop(argument, is_sum=True):
                 return self._loop(argument, is_sum=True)
             if isinstance(argument, ast.Name):
                 return call("sum_of_entries", [node.func, argument], node)
@@ -69,26 +74,45 @@ class _Replaced(Transformer):
             return self._loop(node, is_sum=False)
         return node if isinstance(node, _APART) else self.generic_visit(node)
 
-    def _may_be_a_loop(self, node: Comprehension) -> bool:
-        generator = node.generators[0]
-        parts = [part for inner in (node.elt, generator.iter) for part in walk(inner)]
-        is_simple = len(node.generators) == 1 and not generator.ifs and not generator.is_async
-        return is_simple and not any(isinstance(part, (ast.Lambda, ast.NamedExpr, ast.Await)) for part in parts) and self._is_long(node)
+    def _may_be_a_loop(self, node: Comprehension, is_sum: bool = False) -> bool:
+        """Whether it goes over very many values, and then, for each of them, over no more than one."""
+        first, *others = node.generators
+        if any(generator.is_async for generator in node.generators) or not all(map(_of_one, others)):
+            return False
+        tests = [test for generator in node.generators for test in generator.ifs]
+        parts = [part for inner in (node.elt, first.iter, *tests) for part in walk(inner)]
+        is_simple = not any(isinstance(part, (ast.Lambda, ast.NamedExpr, ast.Await)) for part in parts)
+        # Of a list, its length would be data.
+        return is_simple and (is_sum or not tests) and self._is_long(node)
 
     def _loop(self, node: Comprehension, is_sum: bool) -> ast.expr:
-        generator, number = node.generators[0], self._number()
-        names = {name: f".{name}{number}" for name in surely_assigned(generator.target)}
-        target, entry = _renamed(copied(generator.target), names), _renamed(copied(node.elt), names)
+        number = self._number()
+        names = {name: f".{name}{number}" for generator in node.generators for name in surely_assigned(generator.target)}
+        outer = node.generators[0]
+        target, entry = _renamed(copied(outer.target), names), _renamed(copied(node.elt), names)
         made = f".made{number}"
         first: ast.expr = ast.Constant(0.0) if is_sum else ast.List([], ast.Load())
         if is_sum:
-            turn = assign(made, near(ast.BinOp(load(made), ast.Add(), entry), node), node)
+            turn = [assign(made, near(ast.BinOp(load(made), ast.Add(), entry), node), node)]
         else:
             append = ast.Call(ast.Attribute(load(made), "append", ast.Load()), [entry], [])
-            turn = near(ast.Expr(append), node)
-        loop = near(ast.copy_location(ast.For(target, generator.iter, [turn], []), node), node)
+            turn = [near(ast.Expr(append), node)]
+        for generator in reversed(node.generators):
+            for test in reversed(generator.ifs):
+                turn = [near(ast.copy_location(ast.If(_renamed(copied(test), names), turn, []), test), node)]
+            value = _of_one(generator)
+            if generator is not outer and value is not None:
+                given = ast.Assign([_renamed(copied(generator.target), names)], _renamed(copied(value), names))
+                turn = [near(ast.copy_location(given, value), node), *turn]
+        loop = near(ast.copy_location(ast.For(target, outer.iter, turn, []), node), node)
         self.before += [assign(made, first, node), loop]
         return near(load(made), node)
+
+
+def _of_one(generator: ast.comprehension) -> ast.expr | None:
+    """The only value that a part of a comprehension goes over."""
+    values = generator.iter.elts if isinstance(generator.iter, ast.List) else []
+    return values[0] if len(values) == 1 and not isinstance(values[0], ast.Starred) else None
 
 
 def _renamed(node: ast.expr, names: dict[str, str]) -> ast.expr:
