@@ -87,7 +87,7 @@ class Facts:
     ) -> None:  # fmt: skip
         self._long_loops, self._resolve, self.has_long_loops = long_loops, resolve, bool(long_loops)
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
-        if long_loops:
+        if long_loops or any(isinstance(part, ast.Nonlocal) for part in walk(definition)):
             self._lines = self._without_inner_functions(definition)
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
@@ -148,15 +148,18 @@ class Facts:
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
 
     def _without_inner_functions(self, definition: Definition) -> Collection[int]:
-        """Make functions that assign to variables of this one part of the long loops that call them; the lines that look at data."""
+        """Make functions that assign to variables of this one part of it where they are called; the lines that look at data."""
         self.variables = frozenset((*self.code.co_varnames, *self.code.co_cellvars, *self.code.co_freevars))
         self.modules = {}
-        found = without_inner_functions(body_of(definition), self._is_long, self.is_library)
         inner = {(code.co_name, code.co_firstlineno): code for code in self.code.co_consts if isinstance(code, CodeType)}
-        lines = set(self._lines)
-        for node in found:
+
+        def lines_of(node: ast.FunctionDef) -> Collection[int]:
             code = inner.get((node.name, node.lineno))
-            lines.update(self._lines_of(code) if code is not None else ())
+            return self._lines_of(code) if code is not None else ()
+
+        lines = set(self._lines)
+        for node in without_inner_functions(body_of(definition), self._is_long, lambda node: bool(lines_of(node)), self.is_library):
+            lines.update(lines_of(node))
             lines.update(part.test.lineno for part in walk(node) if isinstance(part, (ast.If, ast.IfExp)))
         return lines
 

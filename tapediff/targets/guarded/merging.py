@@ -18,6 +18,7 @@ from ...errors import (
 from ...functions.callees.path_messages import site_of
 from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
 from ...functions.merging.prepare.closures import users_functions
+from ...functions.merging.prepare.long_loops.which_loops import Nest
 from ...functions.merging.prepare.source import lines_that_end_loops
 from ...functions.merging.prepare.state_changes import first_change
 from ...functions.merging.rules import Refused
@@ -27,6 +28,7 @@ from ...ir.serialize import State
 from ...ir.tape import Tape
 from ...recording import record
 from ...recording.arguments.bind_call import BoundCall
+from ...recording.record import lengths_to_look_at
 from ...recording.recorder import Recorder
 from ..margins import apart
 from ..tapes.gradient_tape import gradient_tape
@@ -43,6 +45,10 @@ PATHS_BEFORE = 3
 OUTCOMES_AT_ONCE = 16
 # Recordings of more instructions, with a loop that a value has ended after many turns, take too long for there to be more of them.
 LONGEST_PATH = 1_000
+# After so many recordings of one form more, on other paths, one turn is recorded of the loops in which they part.
+RECORDINGS_BEFORE_LOOPS = 2
+# If these have so many turns, by themselves and in a nest; where it is asked, of what the latest recording had.
+PARTING, AT = Nest(10, 20), (0.25, 0.5, 0.75)
 # And for good when so many more have been recorded since the merged form was found not to pay.
 PATHS_AGAIN = 16
 # So many calls after a change the plain function is run beside its tape: up to the tenth one, if each call before has recorded a path.
@@ -94,6 +100,10 @@ class Merging:
         self._is_for_loops = False
         # How often the plain form was recorded, for each kind of call.
         self._paths: Counter[CallKey] = Counter()
+        # How often the form that is recorded now was; and how many instructions it had, while it is asked for the loops of these paths.
+        self._recordings, self._length = 0, 0
+        # The loops of the paths have been asked for.
+        self._has_parted = False
 
     @property
     def longest(self) -> int | None:
@@ -123,11 +133,21 @@ class Merging:
         """Whether the function changes more than its results."""
         return any(map(first_change, users_functions(self._function.f)))
 
+    def lengths_to_look_at(self) -> list[int]:
+        """At how many instructions wants_loops is asked."""
+        ours = [int(self._length * part) for part in AT] if self._length else []
+        return ours + [length for length in lengths_to_look_at() if length > max(ours, default=0)]
+
     def wants_loops(self, recorder: Recorder) -> bool:
-        """Whether a recording that has become long comes from loops of which one turn can be recorded; these are noted."""
+        """Whether a recording that has become long, or takes ever another path, comes from loops of which one turn can be recorded.
+
+        These are noted.
+        """
         if self.wanted is False or self.failed is not None or self._changes_more():
             return False
-        least = fewest_turns(recorder, bool(self.functions.long_loops))
+        is_short = len(recorder.instructions) <= self._length
+        self._has_parted |= is_short
+        least = PARTING if is_short else fewest_turns(recorder, bool(self.functions.long_loops))
         if least is None:
             return False
         if self.functions.note_long_loops(recorder.users_loops(), least):
@@ -189,6 +209,9 @@ class Merging:
         if self.wanted is False or self.failed is not None:
             return False
         is_news = self.functions.note_guards(tape.guards)
+        self._recordings += 1
+        parts = self._recordings > RECORDINGS_BEFORE_LOOPS and not self._has_parted and tape.guard_count >= PARTING.turns
+        self._length = len(tape) if parts else 0
         if self.is_on:
             self._is_for_loops &= not is_news
             return is_news and self._changes()
@@ -209,6 +232,7 @@ class Merging:
             return was_on and not self.is_on
         self.trials_left = TRIALS
         self.version += 1
+        self._recordings = 0
         return True
 
     def _returns_for_good(self) -> bool:

@@ -36,7 +36,6 @@ from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
 from ...recording.python_state.filled_arrays import Fills
 from ...recording.python_state.randomness import Draws
-from ...recording.record import lengths_to_look_at
 from ...recording.recorder import Recorder, RecordingStopped, current_recorder
 from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
@@ -353,7 +352,7 @@ class PathRecorder:
         recorder.merges = self._policy.merge
         recorder.stops = lambda: self.merging.stops(_beginning(recorder), recorder)
         if current_recorder() is None:
-            recorder.look_at(self.merging.wants_loops, lengths_to_look_at())
+            recorder.look_at(self.merging.wants_loops, self.merging.lengths_to_look_at())
         if not call.takes_ints:
             return self._recorded(recorder, bound)
         if missed is None:

@@ -1,4 +1,4 @@
-"""Inner functions that assign to variables of the function around them are part of the turns of the long loops that call them.
+"""Inner functions that assign to variables of the function around them, and branch on data or are called in long loops, are part of it.
 
 ```
 def step(v):                           for v in values:
@@ -42,9 +42,16 @@ class Inner(NamedTuple):
 
 
 def without_inner_functions(
-    body: list[ast.stmt], is_long: Callable[[ast.For | ast.While], bool], is_library: Callable[[ast.expr], bool]
-) -> list[ast.FunctionDef]:
-    """Puts what such functions compute in the places of their calls, in place; the functions."""
+    body: list[ast.stmt], is_long: Callable[[ast.For | ast.While], bool], branches: Callable[[ast.FunctionDef], bool],
+    is_library: Callable[[ast.expr], bool],
+) -> list[ast.FunctionDef]:  # fmt: skip
+    """Puts what such functions compute in the places of their calls, in place; the functions.
+
+    Args:
+        is_long: whether one turn of a loop is recorded.
+        branches: whether recordings had guards in a function.
+        is_library: whether a function is surely none of the user's.
+    """
     found: list[ast.FunctionDef] = []
     for node in [node for node in body if isinstance(node, ast.FunctionDef)]:
         inner = _inner(node, is_library)
@@ -59,7 +66,8 @@ def without_inner_functions(
         # Of two calls the same expressions would stand in two places.
         if len(named) != 1 or defined > 1 or len(calls.found) != 1:
             continue
-        if not any(isinstance(p, ast.For | ast.While) and is_long(p) and not calls.found.isdisjoint(walk(p)) for p in parts):
+        in_long = any(isinstance(p, ast.For | ast.While) and is_long(p) and not calls.found.isdisjoint(walk(p)) for p in parts)
+        if not in_long and not branches(node):
             continue
         del body[at]
         body[at:] = calls.replaced(body[at:])
