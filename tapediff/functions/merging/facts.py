@@ -78,6 +78,7 @@ class Facts:
         known_inner: the names of functions in it of which all calls are known.
         has_long_loops: one turn is recorded of some of its loops.
         calls_quotients: it calls functions of which the calls are known, and in which there are quotients or powers.
+        gives: numbers that may become data go into functions that it gets from outside.
     """
 
     def __init__(
@@ -142,7 +143,9 @@ class Facts:
         inner, others = known_inner(parts), OtherFunctions(parts, self.resolve, resolve, look_into)
         self.known_inner = frozenset(known.name for known in inner if isinstance(known.function, ast.FunctionDef))
         self.calls_quotients = others.divide or any(may_fail(known.function) for known in inner if known.name in self.known_inner)
-        self._contexts = Contexts(parts, self.resolve, may_merge, own, inner, others, results_are_data)
+        given = known_before - frozenset(name for name in stored if name not in code.co_freevars)
+        self._contexts = Contexts(parts, self.resolve, may_merge, own, given, inner, others, results_are_data)
+        self.gives = self._contexts.gives
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before

@@ -60,7 +60,8 @@ class Rewriter:
     def __init__(self, definition: Definition, facts: Facts, calls_helpers: bool, in_region: bool = False) -> None:
         self._definition, self._facts = definition, facts
         # Inner functions have to be found in the source where they are called, so their quotients are checked as helpers'.
-        self._all, self._calls_helpers = calls_helpers, calls_helpers or facts.calls_quotients
+        self._all = calls_helpers or facts.gives
+        self._calls_helpers = self._all or facts.calls_quotients
         self._regions = Regions(facts, lambda body: self._block(body, False))
         # Branches in a region are paths of it.
         self._in_region = in_region

@@ -185,6 +185,9 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
             return self._merged_helper(function)
         if type(function) is MethodType and type(function.__func__) is FunctionType:
             return MethodType(self._merged_helper(function.__func__), function.__self__)
+        if type(function) is functools.partial:
+            inner = self.helper(function.func)
+            return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)
         if isinstance(function, type):
             return _without_plain_numbers(function) if asks_types_later(function) else function
         method = getattr(type(function), "__call__", None)  # noqa: B004 -- asks for the function behind the call

@@ -11,7 +11,7 @@ from ..nodes import children, extent, walk
 from ..rules import COMPARISONS
 from ..variables import Names, each_assigned, makes_a_float
 from .flows import FlowGraph
-from .kinds import asks_for_none, never_divides_by_zero
+from .kinds import GIVEN, asks_for_none, never_divides_by_zero
 from .known_functions import Known
 
 LARGEST_EXPONENT = 4
@@ -98,6 +98,10 @@ class Climb:
         functions: those of which the calls are known.
         variable_of: by argument of a call of those, the variable that gets it.
         ints: where ints go by assignments.
+
+    Attributes:
+        gives: what has been followed goes into a function that is given: it has to be rewritten where it is called, and what comes out of
+            it may be a plain number that has become data.
     """
 
     def __init__(
@@ -112,7 +116,7 @@ class Climb:
         }
         self._callees: set[ast.AST] = {call.func for known in functions for call in known.calls}
         self._right = {node: node.right for node in parents if isinstance(node, ast.BinOp)}
-        self._line, self._beside = 0, frozenset[ast.AST]()
+        self._line, self._beside, self.gives = 0, frozenset[ast.AST](), False
         self._use = self._of_ints = Use()
 
     def uses_of(self, node: ast.AST, beside: frozenset[ast.AST]) -> tuple[Use, Use]:
@@ -222,7 +226,8 @@ class Climb:
                 self._note(NO_FLOAT, node is not parent.args[1])
                 return False
             # Variables of such functions are among those that are looked at.
-            is_known = node in self._variable_of or node in self._callees
+            is_known = node in self._variable_of or node in self._callees or kind == GIVEN
+            self.gives |= kind == GIVEN and node is not parent.func
             if may_be_int and (is_known or kind == "numpy"):
                 self._note_of_ints(NUMPYS)
             self._note(NO_FLOAT, not is_known and kind == "" and node is not parent.func)

@@ -49,7 +49,7 @@ class Contexts:
     Args:
         may_be: whether what stands at a place may be taken for what it mostly is, as it was not found to be something else: an assignment
             to entries for one to an array of float64, arithmetic for that with a float64 which is no plain number.
-        own: variables that nothing else than the body sees.
+        own: variables that nothing else than the body sees; given: those that it gets from outside.
         inner: the functions in the body of which all calls are known.
         others: the global functions that it calls.
         results_are_data: whoever calls the function gets its results as data in any case.
@@ -59,7 +59,7 @@ class Contexts:
     """
 
     def __init__(
-        self, parts: list[ast.AST], resolve: Resolve, may_be: Callable[[Place], bool], own: Names, inner: Sequence[Known],
+        self, parts: list[ast.AST], resolve: Resolve, may_be: Callable[[Place], bool], own: Names, given: Names, inner: Sequence[Known],
         others: OtherFunctions, results_are_data: bool = False,
     ) -> None:  # fmt: skip
         lists = lists_among(parts, own)
@@ -77,12 +77,13 @@ class Contexts:
         self._kinds: dict[ast.Call, str] = {}
         # Sides of branches are rewritten as copies of their expressions, which have kept their places.
         self._all_parts = [*parts, *others.parts]
-        for nodes, resolved in ((parts, resolve), (others.parts, others.resolve)):
+        theirs = frozenset(node.arg for node in others.parts if isinstance(node, ast.arg))
+        for nodes, resolved, arguments in ((parts, resolve, given), (others.parts, others.resolve, theirs)):
             for node in nodes:
                 for child in children(node):
                     self._parents[child] = node
                 if isinstance(node, ast.Call):
-                    self._kinds[node] = kind_of_call(node, resolved)
+                    self._kinds[node] = kind_of_call(node, resolved, arguments)
                 if isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Load) or isinstance(self._parents.get(node), ast.AugAssign)):
                     self._loads.append(node)
         self._placed = {extent(node): node for node in parts if isinstance(node, (ast.Call, ast.IfExp))}
@@ -116,6 +117,11 @@ class Contexts:
             flows = FlowGraph(self._flows_of(values) + flows_through(self._functions, values))
             self._totals_beside = self._totalled(flows, FlowGraph(self._flows_of(ints)), ends)
         return self._totals_beside
+
+    @property
+    def gives(self) -> bool:
+        """See Climb."""
+        return self._climb.gives
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self._parents.get(node)

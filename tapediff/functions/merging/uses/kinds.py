@@ -12,16 +12,24 @@ import numpy as np
 from ....recording.python_state.math_functions import NAMES as MATH
 from ..nodes import is_call_of_run_time
 from ..rules import Resolve
-from ..variables import Names
+from ..variables import NONE, Names
 
 
-def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
+GIVEN = "given"
+
+
+def kind_of_call(call: ast.Call, resolve: Resolve, given: Names = NONE) -> str:
     """What a call is of.
+
+    Args:
+        resolve: the object that a name stands for; None for variables.
+        given: the variables that a function gets from outside.
 
     Returns:
         "number": a built-in function from numbers to a number, or to an iterator over what it is given. "same": a function of NumPy's or
         math's that does with an int as with a float; "sign": that also sees the sign of zero; "numpy": another one of NumPy's. "array":
-        what an array of floats gets. "index": of the run time, of an index that may be data. "": something else.
+        what an array of floats gets. "index": of the run time, of an index that may be data. GIVEN: of a function that is an argument, or
+        that an inner function sees. "": something else.
     """
     function = call.func
     if is_call_of_run_time(call):
@@ -45,7 +53,7 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
     else:
         name = None
     if name is None:
-        return ""
+        return GIVEN if isinstance(function, ast.Name) and function.id in given else ""
     return "sign" if name in ASK_SIGN else "same" if name in _SAME else "numpy"
 
 
