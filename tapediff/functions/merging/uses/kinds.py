@@ -14,7 +14,6 @@ from ..nodes import is_call_of_run_time
 from ..rules import Resolve
 from ..variables import NONE, Names
 
-
 GIVEN = "given"
 
 
