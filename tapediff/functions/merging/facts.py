@@ -105,7 +105,9 @@ class Facts:
         self._own = frozenset((*code.co_varnames, *code.co_cellvars)) - self._shared(definition)
         self.arguments = frozenset(part.arg for part in walk(definition.args) if isinstance(part, ast.arg))
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range, self._is_long)
-        statements = body_of(definition) if isinstance(definition, ast.Lambda) else desugared(body_of(definition), self.resolve)
+        statements = body_of(definition)
+        if not isinstance(definition, ast.Lambda):
+            statements = desugared(statements, self.resolve, self.looks_at_data, self.is_library)
         known_before = self.arguments.union(code.co_freevars)
         if long_loops:
             self._lines = without_tries(self, self.resolve, statements, self._is_long).union(self._lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from types import CodeType
@@ -167,33 +168,55 @@ class LoopRunTime(Refusing):
             raise self._refuse("bound", place, "the loop has no turns")
         return len(values)
 
-    def entries(self, place: Place, entries: Sequence[tuple[Tree, Tree]], others: Sequence[Tree]) -> tuple[Operand, ...]:
-        """The values of array[index], for entries of arrays that a branch writes to, all of them apart.
+    def entries(
+        self, place: Place, entries: Sequence[tuple[Tree, Tree]], others: Sequence[Tree], written: Sequence[bool]
+    ) -> tuple[Operand, ...]:  # fmt: skip
+        """The values of array[index], for entries of arrays, lists and dicts that a branch writes to, all of them apart.
 
         Args:
             others: arrays, lists and other values that the branch reads entries of.
+            written: whether both sides write to an entry.
         """
-        seen: set[tuple[int, ...]] = set()
+        seen: set[tuple[Tree, ...]] = set()
         found: list[Operand] = []
-        for array, index in entries:
+        for (array, index), is_written in zip(entries, written):
+            if type(array) in _DICTS:
+                found.append(self._entry_of_dict(place, array, index, is_written))
+                seen.add((id(array), index))
+                continue
             shape = self._shape(place, array)
             place_of = index if type(index) is tuple else (index,)
-            if len(place_of) != len(shape) or not all(type(k) is int and -n <= k < n for k, n in zip(place_of, shape)):
+            if len(place_of) != len(shape) or not all(_is_whole(k) and -n <= k < n for k, n in zip(place_of, shape)):
                 raise self._refuse("writes", place, f"it writes at {index!r} in an array of shape {shape}")
-            seen.add((id(array), *(k % n for k, n in zip(place_of, shape))))
+            seen.add((id(array), *(int(k) % n for k, n in zip(place_of, shape))))
             try:
                 found.append(array[index])  # type: ignore[call-overload, index]  # of a list it is an int
             except TapediffError as error:
                 raise self._refuse("writes", place, f"it writes where nothing was written before: {error}") from error
-            if type(array) is list and type(found[-1]) not in (TrackedArray, np.float64):
+            if type(array) is list and type(found[-1]) not in (TrackedArray, np.float64, float):
                 raise self._refuse("writes", place, f"it writes to a list with a {type(found[-1]).__name__}")
         arrays = {id(array): array for array, _ in entries}.values()
         roots = [id(_root(array)) for array in arrays]
         if len(seen) < len(entries) or len(set(roots)) < len(roots):
             raise self._refuse("writes", place, "it writes to an entry in two ways")
-        if any(type(other) in (TrackedArray, list) and id(_root(other)) in roots for other in others):
+        if any(type(other) in (TrackedArray, list, *_DICTS) and id(_root(other)) in roots for other in others):
             raise self._refuse("writes", place, "it reads the array that it writes to by another name")
         return tuple(found)
+
+    def _entry_of_dict(self, place: Place, entries: dict[Tree, Tree], key: Tree, is_written: bool) -> Operand:
+        """An entry of a dict, which keeps plain numbers as a list does; one that is made now has to be written by both sides."""
+        self._in_lists.add(place)
+        if any(type(part) is TrackedArray for part in (key if type(key) is tuple else (key,))):
+            raise self._refuse("writes", place, "the key is data")
+        if not is_written and key not in entries:
+            raise self._refuse("writes", place, f"one side alone makes the entry {key!r} of a dict")
+        try:
+            found = entries[key]
+        except KeyError as error:
+            raise self._refuse("writes", place, f"it reads an entry that is not there: {error}") from error
+        if type(found) not in (TrackedArray, np.float64, float):
+            raise self._refuse("writes", place, f"it writes to a dict with a {type(found).__name__}")
+        return found
 
     def _shape(self, place: Place, array: Tree) -> tuple[int, ...]:
         """The shape of an array, or list of numbers, to which a branch writes."""
@@ -216,7 +239,9 @@ class LoopRunTime(Refusing):
     def stored(self, place: Place, value: Operand, before: Operand = None) -> Operand:
         """A number as an array has it, or a list, which keeps plain numbers as they are. `before`: what the entry was."""
         if place in self._in_lists and not is_wide(value):
-            raise self._refuse("writes", place, f"it writes {value!r} to a list")
+            if type(value) is not float and not (type(value) is TrackedArray and value.type == _NUMBER):
+                raise self._refuse("writes", place, f"it writes {value!r} to a list")
+            return value
         if place in self._in_others and (before is None or before.dtype != FLOAT64):
             found = None if before is None else as_stored(value, before.dtype)
             if found is None or found.shape:
@@ -259,9 +284,17 @@ class LoopRunTime(Refusing):
         return stop is True
 
 
-def _root(array: TrackedArray | list[Tree]) -> object:
+def _is_whole(position: Tree) -> bool:
+    """Whether it is a whole number: bools are masks."""
+    return type(position) is int or isinstance(position, np.integer)
+
+
+_DICTS = (dict, defaultdict)
+
+
+def _root(array: Tree) -> object:
     """The array whose memory this one shows."""
-    return array if type(array) is list or array._view is None else array._view.root  # type: ignore[union-attr]  # of an array
+    return array if type(array) is not TrackedArray or array._view is None else array._view.root  # type: ignore[union-attr]  # of an array
 
 
 def _same(values: list[bool]) -> bool | None:

@@ -134,7 +134,9 @@ class Writes:
         order = sorted(first)
         entries = [copied(first[name]) for name in order]
         pairs: list[ast.expr] = [ast.Tuple([entry.value, entry.slice], ast.Load()) for entry in entries]
-        arguments = [place(node), ast.Tuple(pairs, ast.Load()), ast.Tuple([load(name) for name in others], ast.Load())]
+        surely = _surely_stored(node.body, names) & _surely_stored(node.orelse, names)
+        on_both = ast.Tuple([ast.Constant(name in surely) for name in order], ast.Load())
+        arguments = [place(node), ast.Tuple(pairs, ast.Load()), ast.Tuple([load(name) for name in others], ast.Load()), on_both]
         before = near(ast.Assign([names_tuple(order, ast.Store())], call("entries", arguments, node)), node)
         after: list[ast.stmt] = []
         for name in order:
@@ -144,6 +146,18 @@ class Writes:
         _Entries(names, node).visit(node)
         self.made.add(node)
         return [before, node, *after]
+
+
+def _surely_stored(side: Sequence[ast.stmt], names: dict[ast.Subscript, str]) -> frozenset[str]:
+    """The variables of the entries that one side of a branch writes to in any case."""
+    found: set[str] = set()
+    for node in side:
+        if isinstance(node, ast.If):
+            found |= _surely_stored(node.body, names) & _surely_stored(node.orelse, names)
+        elif isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = _targets(node) if isinstance(node, ast.Assign) else [node.target]
+            found |= {names[target] for target in targets if isinstance(target, ast.Subscript) and target in names}
+    return frozenset(found)
 
 
 def _checked(rows: Sequence[Row], node: ast.If) -> ast.stmt:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from .calls_in_tests import with_calls_before_tests
 from .error_states import without_error_states
 from .matches import without_matches
 from .named_expressions import without_named_expressions
 from .yields import with_joined_yields
 
 
-def desugared(body: Sequence[ast.stmt], resolve: Callable[[str], object]) -> list[ast.stmt]:
+def desugared(
+    body: Sequence[ast.stmt], resolve: Callable[[str], object], looks_at_data: Callable[[ast.expr], bool],
+    is_library: Callable[[ast.expr], bool],
+) -> list[ast.stmt]:  # fmt: skip
     """The statements of a function, written with fewer kinds of them.
 
     Args:
         resolve: the object that a global or built-in name stands for; None for variables.
+        looks_at_data: whether recordings had a guard in an expression.
+        is_library: whether a function is surely none of the user's.
     """
-    return with_joined_yields(without_named_expressions(without_error_states(without_matches(body), resolve)))
+    made = without_named_expressions(without_error_states(without_matches(body), resolve))
+    return with_calls_before_tests(with_joined_yields(made), looks_at_data, is_library)
