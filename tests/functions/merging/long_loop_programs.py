@@ -357,6 +357,10 @@ def sums_within_a_table(p):
     return np.sum(bins**2)
 
 
+def filters(p):
+    return sum(p[0] * t * t + p[1] for t in TIMES if t > 0.0)
+
+
 ONE_TURN = (
     zipped, by_position, backwards, in_inner_functions, data_decides, variables_of_the_last_turn, loop_in_loop, one_after_the_other,
     arrays_handed_on, arrays_changed_in_place, rows_and_lists, Model(ROWS), writes, likelihood_beside_writes, writes_from_the_end,
@@ -365,6 +369,7 @@ ONE_TURN = (
     writes_on_one_side, writes_on_both_sides, writes_constants, writes_through_a_view_afterwards, writes_in_a_function, appends,
     appends_to_what_it_reads, appends_and_reads_by_number, appends_rows, inner_loops_write, sums_a_comprehension,
     sums_a_generator, lists_of_comprehensions, sums_of_lists, counts_for_itself, sums_within_a_table,
+    filters,
 )  # fmt: skip
 
 
@@ -510,10 +515,6 @@ def positions_in_a_table(p):
     return np.sum(state**2)
 
 
-def filters(p):
-    return sum(p[0] * t * t + p[1] for t in TIMES if t > 0.0)
-
-
 def one_of_two(p):
     return sum([p[0] * t + p[1] * t * t for t in TIMES]) if len(TIMES) > 3 else p[0]
 
@@ -531,7 +532,7 @@ ALL_TURNS = (
     reads_by_another_name, reads_by_a_view, a_function_reads, reads_a_list_by_another_name, writes_two_entries, writes_parts_of_rows,
     changes_rows_in_place, changes_appended_rows_in_place, appends_twice, appends_sometimes, asks_for_lengths, every_second_entry,
     positions_in_a_table,
-    filters, one_of_two, names_its_values, changes_a_list_in_a_comprehension,
+    one_of_two, names_its_values, changes_a_list_in_a_comprehension,
     counts_its_turns, asks_for_types, Changing(),
 )  # fmt: skip
 

@@ -39,7 +39,7 @@ WITHOUT = {
         programs.asks_in_a_function_of_its_own, programs.asks_in_a_recursion,
     ]),
     "functions that are not rewritten": ([(run_time, "asks_types", lambda _: False)], [
-        programs.asked_by_a_function_without_source, programs.asked_by_a_generator,
+        programs.asked_by_a_function_without_source,
     ]),
     "properties": ([(run_time, "asks_types_later", lambda _: False)], [programs.asked_by_a_property]),
 }  # fmt: skip
