@@ -15,7 +15,7 @@ CODES = rng.integers(0, 4, size=TURNS)
 
 
 def maps_a_lambda(p):
-    return sum(map(lambda t: p[0] * t if t > p[1] else t * t * p[1], TIMES))
+    return sum(map(lambda t: p[0] * t if t > p[1] else t * t * p[1], TIMES))  # noqa: C417
 
 
 def maps_two_sequences(p):
@@ -23,7 +23,7 @@ def maps_two_sequences(p):
 
 
 def maps_a_star(p):
-    return sum(itertools.starmap(lambda t, k: t * p[0] if t * k > p[1] else k * p[1], zip(TIMES, CODES)))
+    return sum(itertools.starmap(lambda t, k: t * p[0] if t * k > p[1] else k * p[1], zip(TIMES, CODES)))  # noqa: RUF058
 
 
 def reduces_with_a_lambda(p):
@@ -216,7 +216,7 @@ def names_in_a_comprehension(p):
 
 def reads_it_after_the_comprehension(p):
     found = sum(d * d for t in TIMES[:10] if (d := p[0] * t - p[1]) > -9)
-    return found + d  # noqa: F821 -- a comprehension binds it
+    return found + d
 
 
 def names_beside_a_call(p):
@@ -399,7 +399,7 @@ def bisects(p):
 
     total = 0.0
     for t in TIMES[:4]:
-        x = root(lambda x: x**3 + (1 + p[0] ** 2) * x - p[1] - t, -5.0, 5.0)  # noqa: B023 -- called at once
+        x = root(lambda x: x**3 + (1 + p[0] ** 2) * x - p[1] - t, -5.0, 5.0)  # noqa: B023
         # Which has no derivative by itself.
         total += x - (x**3 + (1 + p[0] ** 2) * x - p[1] - t) / (3 * x * x + 1 + p[0] ** 2)
     return total
