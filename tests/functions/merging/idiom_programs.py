@@ -399,7 +399,7 @@ def bisects(p):
 
     total = 0.0
     for t in TIMES[:4]:
-        x = root(lambda x: x**3 + (1 + p[0] ** 2) * x - p[1] - t, -5.0, 5.0)  # noqa: B023
+        x = root(lambda x: x**3 + (1 + p[0] ** 2) * x - p[1] - t, -5.0, 5.0)
         # Which has no derivative by itself.
         total += x - (x**3 + (1 + p[0] ** 2) * x - p[1] - t) / (3 * x * x + 1 + p[0] ** 2)
     return total
@@ -415,7 +415,7 @@ def goes_down(f, slope, x):
 
 
 def goes_down_by_newton(p):
-    return sum(goes_down(lambda x: x**3 + p[0] ** 2 * x + x - p[1] - t, lambda x: 3 * x * x + p[0] ** 2 + 1, 0.5) for t in TIMES[:4])  # noqa: B023
+    return sum(goes_down(lambda x: x**3 + p[0] ** 2 * x + x - p[1] - t, lambda x: 3 * x * x + p[0] ** 2 + 1, 0.5) for t in TIMES[:4])
 
 
 def sums_with_conditions(p):
