@@ -312,7 +312,7 @@ def leaves_a_method(p):
 
 
 def entries_of_a_dict(p):
-    found = {k: 0.0 for k in range(4)}
+    found = dict.fromkeys(range(4), 0.0)
     for t, k in zip(TIMES, CODES):
         if t > p[0]:
             found[k] += t * p[1]
