@@ -119,6 +119,10 @@ class MergedFunctions:
         self._told |= found
         return bool(found)
 
+    def has_news(self, guards: Iterable[Guard]) -> bool:
+        """Whether a recording looked at values where none did before."""
+        return any(self._news(guards))
+
     def _news(self, guards: Iterable[Guard]) -> Iterator[tuple[dict[CodeType, set[int]], CodeType, int]]:
         for guard in guards:
             if not isinstance(guard.site, Site) or type(guard.outcome) not in (bool, int):

@@ -164,8 +164,9 @@ class Merging:
         if self._is_in_vain:
             self._leave()
             return
-        outcomes = {(guard.site, guard.outcome) for guard in beginning.guards}
-        both_ways = [guard for guard in beginning.guards if (guard.site, not guard.outcome) in outcomes]
+        guards = [guard for guard in beginning.guards if type(guard.outcome) in (bool, int)]
+        outcomes = {(guard.site, guard.outcome) for guard in guards}
+        both_ways = [guard for guard in guards if (guard.site, not guard.outcome) in outcomes]
         self.functions.note_guards(both_ways)
         self._is_for_loops = not (self.is_on or both_ways)
         self.is_on = self._changes()
@@ -257,9 +258,12 @@ class Merging:
             self.version += 1
         return self.returned
 
-    def leave_empty(self) -> bool:
-        """Go back to the plain form if none of the branches that a recording of the merged form came to is merged, and no loop."""
-        self._had_none = self.is_on and (self._is_in_vain or not any(self.functions.sites.values()))
+    def leave_in_vain(self, tape: Tape) -> bool:
+        """Go back to the plain form if none of the branches that a recording of the merged form came to is merged, and no loop; or if it
+        parts as often as before, by branches that are not merged."""
+        is_in_vain = self._is_in_vain or not any(self.functions.sites.values())
+        parts = self.wanted is None and _parts_often(tape) and not self.functions.has_news(tape.guards)
+        self._had_none = self.is_on and (is_in_vain or parts)
         if self._had_none:
             self._leave()
         return self._had_none

@@ -321,8 +321,8 @@ class PathRecorder:
         try:
             # Sides that are not taken may overflow.
             tape = np.errstate(all="ignore")(self._tape)(call, merged, decided, missed)
-            is_empty = self.merging.leave_empty()
-            if not is_empty:
+            is_in_vain = self.merging.leave_in_vain(tape)
+            if not is_in_vain:
                 self._expected = self.merging.expected(tape, call, plain)
         except (IntNeeded, _Stopped):
             raise
@@ -332,7 +332,7 @@ class PathRecorder:
             self.merging.lower(error)
             self._cache.clear()
             raise FormChanged from error
-        if is_empty:
+        if is_in_vain:
             raise FormChanged
         return tape
 

@@ -12,7 +12,6 @@ from ...base.settings import settings
 from ...functions.callees.rolled_loop import prepared, prepared_apart, prepared_straight, rolled_apart
 from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType, columns_of
 from ...ir.tape import Tape
-from ...ops.control.calls import LOOP
 from .gradient_tape import READY, require_gradient
 
 if TYPE_CHECKING:
@@ -36,10 +35,9 @@ def is_long(tape: Tape) -> bool:
     return len(tape.instructions) >= FEWEST_INSTRUCTIONS
 
 
-def _has_short_loops(rolled: Tape, tape: Tape) -> bool:
-    """Whether a tape has loops, without which it is not much longer."""
-    is_little_shorter = is_long(rolled) and tape.save_limit is None and len(tape.instructions) < MOST_ROLLED * len(rolled.instructions)
-    return is_little_shorter and LOOP in rolled.ops
+def _is_little_shorter(rolled: Tape, tape: Tape) -> bool:
+    """Whether a tape has loops, or operations on arrays in place of some on numbers, without which it is not much longer."""
+    return is_long(rolled) and tape.save_limit is None and len(tape.instructions) < MOST_ROLLED * len(rolled.instructions)
 
 
 def _is_slow_to_compile(rolled: Tape, tape: Tape) -> bool:
@@ -90,7 +88,7 @@ def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program
     if program is None:
         ready = rolled = prepared(tape)
         program = swept(ready, wrt) if is_long(ready) else None
-    if program is None and (_has_short_loops(ready, tape) or _is_slow_to_compile(ready, tape)):
+    if program is None and (_is_little_shorter(ready, tape) or _is_slow_to_compile(ready, tape)):
         ready = prepared_straight(tape)
         program = swept(ready, wrt)
     if program is None:
