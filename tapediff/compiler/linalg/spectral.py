@@ -110,8 +110,11 @@ def cofactors_scratch(n: int) -> int:
 
 def cofactors(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
-) -> str:
-    """By the singular values of the transpose, which LAPACK is given; the cofactors' transpose is then in its order too."""
+) -> None:
+    """By the singular values of the transpose, which LAPACK is given; the cofactors' transpose is then in its order too.
+
+    LAPACK refuses a matrix that is not finite: its cofactors are NaN.
+    """
     (n,) = sizes
     matrix, start = operands[2], 0
     places = []
@@ -134,17 +137,13 @@ def cofactors(
         library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {factor}", order, f"ptr {pivots}", f"ptr {info}"])
         signs.append(code.emit(f"call double @tapediff_det_sign(ptr {factor}, i64 {n})"))
     sign = code.emit(f"fmul double {signs[0]}, {signs[1]}")
+    sign = code.emit(f"select i1 {bad}, double 0x7FF8000000000000, double {sign}")
     code.declare_all(matrix_loops.scale_columns())
     code.line(f"call void @tapediff_scale_columns(ptr {right}, ptr {values}, double {sign}, i64 {n})")
     strides = (n, n, n, n, 1, n, 1)
     call_dense(code, "product", [*(f"ptr {p}" for p in (right, left, result)), *(f"i64 {size}" for size in strides)])
-    return bad
 
 
-def cofactors_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
+def cofactors_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
     (n,) = sizes
-    try:
-        result[:] = spectral.cofactors(operands[0][: n * n].reshape(n, n)).ravel()
-    except np.linalg.LinAlgError:
-        return True
-    return False
+    result[:] = spectral.cofactors(operands[0][: n * n].reshape(n, n)).ravel()

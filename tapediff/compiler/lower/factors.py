@@ -121,7 +121,7 @@ class FactorLowering(matrices.MatrixLowering):
     def cofactors(self, i: Instruction) -> None:
         n = i.type.shape[-1]
         scratch = self.storage((cofactors_scratch(n),), "f64")
-        self._call_on_stack(i, "cofactors", [*map(self.in_memory, i.inputs), scratch], (n,), "SVD did not converge")
+        self._call_on_stack(i, "cofactors", [*map(self.in_memory, i.inputs), scratch], (n,))
 
     def det_3(self, i: Instruction) -> None:
         """By elimination: the rows are taken in turn from that with the largest number in the first column, which changes no sign."""

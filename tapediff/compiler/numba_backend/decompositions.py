@@ -74,7 +74,7 @@ def cofactors(a, lu, scratch, out, n):
         letter(A).ctypes, order.ctypes, order.ctypes, copied.ctypes, order.ctypes, values.ctypes, left.ctypes, order.ctypes,
         right.ctypes, order.ctypes, work.ctypes, integer(doubles).ctypes, whole.ctypes, info.ctypes,
     )  # fmt: skip
-    sign = sign_of(left, n) * sign_of(right, n)
+    sign = sign_of(left, n) * sign_of(right, n) if info[0] == 0 else np.nan
     for j in range(n):
         others = sign
         for k in range(n):
@@ -83,7 +83,6 @@ def cofactors(a, lu, scratch, out, n):
         for i in range(n):
             right[i * n + j] *= others
     gemm(right, left, out, n, n, n, 0, 0)
-    return info[0] != 0
 
 
 @inner

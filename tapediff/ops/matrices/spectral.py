@@ -122,11 +122,15 @@ EIGH_ATTEMPT = Op(
 
 
 def cofactors(x: np.ndarray) -> np.ndarray:
-    """The derivative of the determinant, also where that is zero: det(u v) u d v, where d has the products of the other singular values."""
-    u, s, v = np.linalg.svd(x)
+    """The derivative of the determinant, also where that is zero: det(u v) u d v, where d has the products of the other singular values.
+
+    Those of a matrix that is not finite are NaN, as its determinant is.
+    """
+    is_finite = np.all(np.isfinite(x), axis=(-2, -1), keepdims=True)
+    u, s, v = np.linalg.svd(np.where(is_finite, x, 0.0))
     others = [np.prod(np.delete(s, k, axis=-1), axis=-1) for k in range(s.shape[-1])]
     signs = np.sign(np.linalg.det(u) * np.linalg.det(v))
-    return signs[..., None, None] * ((u * np.stack(others, axis=-1)[..., None, :]) @ v)
+    return np.where(is_finite, signs[..., None, None] * ((u * np.stack(others, axis=-1)[..., None, :]) @ v), np.nan)
 
 
 def _cofactor_rule(z_bar: Operand, z: Operand, x: Operand, lu: Operand) -> Operand:
