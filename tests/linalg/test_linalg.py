@@ -208,3 +208,20 @@ def test_eigenvectors_have_scipys_signs():
         x = RNG.normal(size=(4, 4))
         np.testing.assert_allclose(ours(x), scipy.linalg.eigh(x)[1], atol=1e-12)
         np.testing.assert_allclose(numpys(x), np.linalg.eigh(x)[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["native", "numba"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+def test_the_gradient_of_the_determinant_of_a_matrix_that_is_not_finite_is_nan(n, bad, backend):
+    def f(x):
+        return np.linalg.det(np.eye(n) + np.outer(x, x)) + np.sum(np.linalg.det(np.stack([np.eye(n) + x, np.diag(x[::-1])])))
+
+    tape = td.compile(f, np.full(n, 0.1), backend=backend)
+    x = np.full(n, 0.1)
+    expected = td.gradient(tape, x)
+    x[0] = bad
+    with np.errstate(all="ignore"):
+        assert np.isnan(td.gradient(tape, x)).all()
+        assert np.isnan(td.gradient(td.record(f, np.full(n, 0.1)), x)).all()
+    np.testing.assert_array_equal(td.gradient(tape, np.full(n, 0.1)), expected)

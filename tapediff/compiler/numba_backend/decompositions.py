@@ -65,7 +65,14 @@ def eigh_attempt(a, scratch, out, n, lower):
 
 @inner
 def cofactors(a, lu, scratch, out, n):
-    """By the singular values of the transpose, which LAPACK sees: the others' products in place of each."""
+    """By the singular values of the transpose, which LAPACK sees: the others' products in place of each.
+
+    LAPACK may not come back from infinite numbers: the cofactors of a matrix with these are NaN.
+    """
+    for k in range(n * n):
+        if not np.isfinite(a[k]):
+            fill(out, 0, n * n, np.nan)
+            return
     copied, values, left, right = np.empty(n * n), np.empty(n), np.empty(n * n), np.empty(n * n)
     copy(a, copied, n * n)
     doubles = 4 * n * n + 7 * n + 64
@@ -74,7 +81,7 @@ def cofactors(a, lu, scratch, out, n):
         letter(A).ctypes, order.ctypes, order.ctypes, copied.ctypes, order.ctypes, values.ctypes, left.ctypes, order.ctypes,
         right.ctypes, order.ctypes, work.ctypes, integer(doubles).ctypes, whole.ctypes, info.ctypes,
     )  # fmt: skip
-    sign = sign_of(left, n) * sign_of(right, n) if info[0] == 0 else np.nan
+    sign = sign_of(left, n) * sign_of(right, n)
     for j in range(n):
         others = sign
         for k in range(n):

@@ -393,3 +393,22 @@ def test_branches_are_merged_also_where_a_form_for_loops_was_left(monkeypatch):
     agree(f, points, tape)
     assert not any(loops_of(variant.tape) for variant in tape._cache.all())
     assert len(tape._cache.all()) == 1
+
+
+MANY = np.random.default_rng(0).normal(size=9000)
+
+
+def writes_where_a_mask_says(p):
+    q = p.copy()
+    for v in MANY:
+        q[q > 0.5] *= 0.9
+        q += 0.01 * v
+    return q.sum()
+
+
+def test_masks_that_data_decides_are_guards_of_other_outcomes_than_bools():
+    tape = td.GuardedTape(writes_where_a_mask_says)
+    for x in (np.array([1.2, -0.2, 0.6, 0.1]), np.array([0.2, -0.3, -0.6, 0.9])):
+        value, gradient = td.value_and_gradient(tape, x)
+        np.testing.assert_allclose(value, writes_where_a_mask_says(x), rtol=1e-11)
+        np.testing.assert_allclose(gradient, differences(writes_where_a_mask_says, x), rtol=1e-6)

@@ -181,3 +181,28 @@ def test_of_the_sums_of_one_length_each_is_a_row_and_of_many_lengths_all_are_one
     assert "scatter_add" in names[0]
     assert "scatter_add" not in names[100]
     assert names[100].count("sum") > 20
+
+
+HEADS = np.random.default_rng(5).normal(size=(8, 12, 16))
+
+
+def attends_to_what_came_before(p):
+    """Products of stacks that loops have made, beside others of the same shapes but for the stack."""
+    keys, values = np.outer(np.resize(p, 16), np.resize(p[::-1], 32)).reshape(16, 2, 16).transpose(1, 0, 2)
+    total = 0.0
+    for h in HEADS:
+        k, v = h @ keys, h @ values
+        for t in range(12):
+            weights = np.array([h[t] @ k[s] for s in range(t + 1)])
+            total += np.sum(sum(weights[s] * v[s] for s in range(t + 1)) ** 2)
+    return total
+
+
+def test_products_of_stacks_stay_by_themselves():
+    tape = td.GuardedTape(attends_to_what_came_before)
+    for point in (POINT, OTHER):
+        value, gradient = td.value_and_gradient(tape, point)
+        np.testing.assert_allclose(value, attends_to_what_came_before(point), rtol=1e-11)
+        for k, step in enumerate(1e-6 * np.eye(4)):
+            difference = (attends_to_what_came_before(point + step) - attends_to_what_came_before(point - step)) / 2e-6
+            np.testing.assert_allclose(gradient[k], difference, rtol=1e-6)
