@@ -14,7 +14,7 @@ from .facts import Facts
 from .nodes import Node, Placed, Transformer, call, copied, is_call_of_run_time, is_index, near, place, walk
 from .prepare.source import NoSource, definition_of
 from .purity import is_of_library, is_users
-from .rules import COMPARISONS, ELEMENTWISE, MATH, MOST_COST, OPERATORS, Broken
+from .rules import COMPARISONS, ELEMENTWISE, MATH, MOST_COST, MOST_COST_IN_TURNS, OPERATORS, Broken
 from .uses.contexts import flags
 from .uses.kinds import asks_for_none, is_one, never_divides_by_zero
 
@@ -28,7 +28,7 @@ class Simple:
 
     def __init__(self, facts: Facts, site: Placed) -> None:
         self._facts, self.site = facts, site
-        self.cost = 0
+        self.cost, self._most = 0, MOST_COST_IN_TURNS if facts.has_long_loops else MOST_COST
         # Whether the value of the expression is used as a condition only: `and`, `or` and `not` give NumPy's bools or Python's.
         self.is_condition = False
         # Variables that were found to be numbers, and have not been assigned to since.
@@ -43,7 +43,7 @@ class Simple:
             Broken: it may fail, have effects, or costs too much.
         """
         self.cost += 1
-        if self.cost > MOST_COST:
+        if self.cost > self._most:
             raise Broken("cost", node, "its sides are long")
         if isinstance(node, ast.Constant):
             if type(node.value) not in (int, float, bool):
@@ -123,7 +123,7 @@ class Simple:
             raise Broken("calls", node, f"it calls {ast.unparse(node)}")
         if isinstance(node.func, ast.Name) and is_users(self._facts.resolve(node.func.id)):
             self.cost += cost_of(self._facts.resolve(node.func.id))
-            if self.cost > MOST_COST:
+            if self.cost > self._most:
                 raise Broken("cost", node, f"{node.func.id} is long")
             function = call("pure", [place(self.site), node.func, ast.Constant(len(node.args))], node.func)
             return call("number", [place(self.site), _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))], node)

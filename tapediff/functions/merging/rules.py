@@ -266,8 +266,9 @@ MATH = {
     **dict.fromkeys("asin acos acosh atanh pow erf erfc gamma lgamma".split(), 18),
 }  # fmt: skip
 
-# Both sides may cost so many additions; a call of a sub-tape takes about as long.
-MOST_COST = 60
+# Both sides may cost so many additions; a call of a sub-tape takes about as long. In turns of which one is recorded calls keep more from
+# being known, such as whether a whole number that is counted there stays small.
+MOST_COST, MOST_COST_IN_TURNS = 60, 200
 
 OPERATORS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 1, ast.Div: 4, ast.Pow: 4, ast.Mod: 4, ast.FloorDiv: 4}
 

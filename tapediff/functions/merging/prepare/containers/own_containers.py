@@ -12,6 +12,7 @@ from .as_variables import Containers
 from .called_function import Stays
 from .growing_lists import GrowingLists
 from .lookups import Lookups
+from .mapped_lists import with_mapped_lists
 from .methods import Methods
 from .nested.lists_of_containers import ListsOfContainers
 from .records import record_class
@@ -39,10 +40,11 @@ def containers_as_variables(body: list[ast.stmt], scope: Scope) -> Variables:
     """Replace lists, dicts and objects that are a function's own by variables, in place."""
     nested = ListsOfContainers(scope)
     body = nested.of_function(body)
-    scope = replace(scope, names=scope.names | nested.made)
+    mapped = with_mapped_lists(body, scope)
+    scope = replace(scope, names=scope.names | nested.made | mapped)
     growing = GrowingLists(scope)
     found = _with_methods(growing.of_function(body), scope)
-    made = nested.made | growing.made | found.made
+    made = nested.made | mapped | growing.made | found.made
     lookups = Lookups(replace(scope, names=scope.names | found.made))
     breaches = [*nested.breaches, *growing.breaches, *found.breaches]
     return Variables(lookups.of_function(found.body), made | lookups.made, found.lines, breaches)
