@@ -260,9 +260,9 @@ class Merging:
 
     def leave_in_vain(self, tape: Tape) -> bool:
         """Go back to the plain form if none of the branches that a recording of the merged form came to is merged, and no loop; or if it
-        parts as often as before, by branches that are not merged."""
+        parts as often as before, by branches that are not merged, and is no shorter for its loops."""
         is_in_vain = self._is_in_vain or not any(self.functions.sites.values())
-        parts = self.wanted is None and _parts_often(tape) and not self.functions.has_news(tape.guards)
+        parts = self.wanted is None and not self._loops.has_any and _parts_often(tape) and not self.functions.has_news(tape.guards)
         self._had_none = self.is_on and (is_in_vain or parts)
         if self._had_none:
             self._leave()
