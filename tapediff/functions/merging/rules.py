@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -14,6 +15,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from ...errors import TapediffError
 from ...recording.arrays.numbers import LARGEST_INT
+from .nodes import RUN_TIME
 
 # Line and column of a branch; a form of it that was tried has a number as well.
 Place: TypeAlias = tuple[int, ...]
@@ -176,10 +178,20 @@ class Breach:
     def text(self) -> str:
         rule = RULES[self.rule]
         is_index = self.rule in ("numbers", "outcomes") and "[" in self.needed and self.needed.endswith("an int")
-        return f"{self.got}{self.needed}; {rule.reason}. Instead: {_INSTEAD_OF_INDEX if is_index else rule.instead}"
+        found = in_users_words(f"{self.got}{self.needed}")
+        return f"{found}; {rule.reason}. Instead: {_INSTEAD_OF_INDEX if is_index else rule.instead}"
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.text}"
+
+
+def in_users_words(text: str) -> str:
+    """What was found at a branch, as ast.unparse writes it, without what rewriting has put there and nobody wrote."""
+    return "what stands there" if RUN_TIME in text else _MADE_OF.sub("", text)
+
+
+# `.state1.name`, `.whole2.name`: variables that were made of one.
+_MADE_OF = re.compile(r"(?<![\w)\]\"'])\.[a-z]+\d+\.(?=[a-zA-Z_])")
 
 
 class Broken(Exception):

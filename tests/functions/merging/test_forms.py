@@ -9,7 +9,7 @@ import tapediff as td
 from benchmarks.merged_problems import MERGED_PROBLEMS
 from tapediff.functions.merging.regions import region_calls
 from tapediff.functions.merging.regions.regions import EARLY_LOADS, FIRST_PLAIN, ONLY_DATA, REGION
-from tapediff.functions.merging.rules import Breach
+from tapediff.functions.merging.rules import Breach, in_users_words
 from tapediff.targets.guarded.merging import Merging
 from tests.functions.merging import loop_programs, programs, region_programs, write_programs
 from tests.functions.merging.test_merging import POINTS
@@ -96,3 +96,13 @@ def test_a_region_with_many_constants_is_given_up_at_its_limit(monkeypatch):
 
 
 RECORDED = region_calls.RecordedCallee
+
+
+@pytest.mark.parametrize(("made", "users"), [
+    (".state1.d.rotate(1)", "d.rotate(1)"),
+    ("x = .whole12.q[0] + a.b1.c", "x = q[0] + a.b1.c"),
+    ("it calls .loop of Foo", "it calls .loop of Foo"),
+    (".merging.check_turns((17, 8, 11), .turns.2)", "what stands there"),
+])
+def test_reports_have_the_names_of_the_function(made, users):
+    assert in_users_words(made) == users
