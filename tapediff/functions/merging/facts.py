@@ -14,7 +14,7 @@ from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.containers.whole_numbers import WholeNumbers
 from .prepare.desugar.statements import desugared
-from .prepare.early_exits import EarlyExits
+from .prepare.exits.early_exits import EarlyExits
 from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
 from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
 from .prepare.long_loops.counters import with_counters

@@ -28,7 +28,7 @@ from .nodes import (
     walk,
 )
 from .prepare.arrays.gathers import Gathers
-from .prepare.jumps import JUMPS, has_jump
+from .prepare.exits.jumps import JUMPS, has_jump
 from .prepare.long_loops.other_forms.ints import Ints
 from .prepare.long_loops.own_arrays import STATE, bound_otherwise, own_arrays
 from .prepare.long_loops.which_loops import COUNTED_BY_DATA, LONG_LOOP, gone_over

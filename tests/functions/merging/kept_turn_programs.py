@@ -294,6 +294,19 @@ def saved_const(p):
     return x * len(out) * out[3]
 
 
+def saved_else(p):
+    x = p[0]
+    out = []
+    other = []
+    for t in range(N):
+        x = 0.9 * x + p[1] * T[t]
+        if t % 10 == 0:
+            out.append(x)
+        else:
+            other.append(x**2)
+    return np.sum(np.array(out) ** 2) + np.sum(np.array(other))
+
+
 ONE_TURN = (
     read_before,
     binds_array_mod,
@@ -322,23 +335,11 @@ ONE_TURN = (
     breaks,
     best,
     saved_const,
+    saved_else,
 )
 
 
 # All turns are recorded.
-
-
-def saved_else(p):
-    x = p[0]
-    out = []
-    other = []
-    for t in range(N):
-        x = 0.9 * x + p[1] * T[t]
-        if t % 10 == 0:
-            out.append(x)
-        else:
-            other.append(x**2)
-    return np.sum(np.array(out) ** 2) + np.sum(np.array(other))
 
 
 def saved_state_alias(p):
@@ -465,7 +466,6 @@ def later(p):
 
 
 ALL_TURNS = (
-    saved_else,
     saved_state_alias,
     saved_cols,
     saved_while_read,

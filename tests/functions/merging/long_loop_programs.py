@@ -361,6 +361,14 @@ def filters(p):
     return sum(p[0] * t * t + p[1] for t in TIMES if t > 0.0)
 
 
+def appends_sometimes(p):
+    kept = []
+    for t in TIMES:
+        if t > 0.0:
+            kept.append(t * p[0] + p[1])
+    return np.sum(np.array(kept) ** 2) + len([t for t in TIMES if t * p[0] + p[1] * p[0] < 100.0])
+
+
 ONE_TURN = (
     zipped, by_position, backwards, in_inner_functions, data_decides, variables_of_the_last_turn, loop_in_loop, one_after_the_other,
     arrays_handed_on, arrays_changed_in_place, rows_and_lists, Model(ROWS), writes, likelihood_beside_writes, writes_from_the_end,
@@ -369,7 +377,7 @@ ONE_TURN = (
     writes_on_one_side, writes_on_both_sides, writes_constants, writes_through_a_view_afterwards, writes_in_a_function, appends,
     appends_to_what_it_reads, appends_and_reads_by_number, appends_rows, inner_loops_write, sums_a_comprehension,
     sums_a_generator, lists_of_comprehensions, sums_of_lists, counts_for_itself, sums_within_a_table,
-    filters,
+    filters, appends_sometimes,
 )  # fmt: skip
 
 
@@ -486,14 +494,6 @@ def appends_twice(p):
     return np.sum(np.array(kept) ** 2)
 
 
-def appends_sometimes(p):
-    kept = []
-    for t in TIMES:
-        if t > 0.0:
-            kept.append(t * p[0] + p[1])
-    return np.sum(np.array(kept) ** 2) + len([t for t in TIMES if t * p[0] + p[1] * p[0] < 100.0])
-
-
 def asks_for_lengths(p):
     kept = [p[0]]
     for t in TIMES:
@@ -530,7 +530,7 @@ def changes_a_list_in_a_comprehension(p):
 
 ALL_TURNS = (
     reads_by_another_name, reads_by_a_view, a_function_reads, reads_a_list_by_another_name, writes_two_entries, writes_parts_of_rows,
-    changes_rows_in_place, changes_appended_rows_in_place, appends_twice, appends_sometimes, asks_for_lengths, every_second_entry,
+    changes_rows_in_place, changes_appended_rows_in_place, appends_twice, asks_for_lengths, every_second_entry,
     positions_in_a_table,
     one_of_two, names_its_values, changes_a_list_in_a_comprehension,
     counts_its_turns, asks_for_types, Changing(),

@@ -31,7 +31,7 @@ from ..variables import (
     reads,
     surely_assigned,
 )
-from .jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
+from .exits.jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
 from .long_loops.counted_whiles import END
 from .long_loops.whole_turns import whole_turn
 

@@ -24,7 +24,7 @@ from ..nodes import (
     positional,
     walk,
 )
-from ..prepare.jumps import JUMPS, has_jump
+from ..prepare.exits.jumps import JUMPS, has_jump
 from ..purity import Checked, check_statements
 from ..rules import EARLY_LOADS, FIRST_PLAIN, ONLY_DATA, REGION, VARYING, Broken
 from ..selects import Select

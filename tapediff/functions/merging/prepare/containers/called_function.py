@@ -12,8 +12,8 @@ from types import FunctionType
 
 from ...nodes import copied
 from ...variables import blocks_of
-from ..early_exits import EarlyExits
-from ..jumps import has_jump
+from ..exits.early_exits import EarlyExits
+from ..exits.jumps import has_jump
 from ..source import NoSource, definition_of
 from .records import globals_of
 from .scope import Scope

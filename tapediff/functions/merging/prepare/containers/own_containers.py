@@ -10,9 +10,9 @@ from ...rules import Breach
 from ..states.static_values import pairs
 from .as_variables import Containers
 from .called_function import Stays
-from .growing_lists import GrowingLists
+from .growing.growing_lists import GrowingLists
+from .growing.mapped_lists import with_mapped_lists
 from .lookups import Lookups
-from .mapped_lists import with_mapped_lists
 from .methods import Methods
 from .nested.lists_of_containers import ListsOfContainers
 from .records import record_class

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 
 from ...nodes import Transformer, children, copied, load, near, walk
 from ...variables import blocks_of
-from ..jumps import has_jump
+from ..exits.jumps import has_jump
 
 
 def without_named_expressions(body: Sequence[ast.stmt]) -> list[ast.stmt]:

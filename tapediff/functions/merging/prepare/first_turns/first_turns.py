@@ -29,8 +29,8 @@ from ...variables import (
     reads,
     surely_assigned,
 )
-from ..containers.growing_lists import appended_to
-from ..jumps import EXITS, Elsewhere, Lowered, has_jump
+from ..containers.growing.growing_lists import appended_to
+from ..exits.jumps import EXITS, Elsewhere, Lowered, has_jump
 from ..long_loops.other_forms.reversed_ranges import downwards
 from ..long_loops.peeled import MOST_NODES, at_line, is_known
 from .first_numbers import Counter, counter_of, outcome

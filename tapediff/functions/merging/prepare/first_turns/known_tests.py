@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ...nodes import ARITHMETIC, Transformer, branch, near, walk, whole_number
 from ...rules import COMPARISONS
 from ...variables import Names, assigned, each_assigned
-from ..containers.growing_lists import appended_to
+from ..containers.growing.growing_lists import appended_to
 
 NOT_NONE = "not None"
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ...nodes import Transformer, assign, call, children, load, near, place, walk, whole_number
 from ...rules import LONG, Broken, Known
 from ...variables import Names, assigned, blocks_of, bound_by, read_first, surely_assigned
-from ..containers.growing_lists import appended_to
+from ..containers.growing.growing_lists import appended_to
 from .own_arrays import changed_in_place, own_arrays
 from .which_loops import gone_over
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from ...nodes import assign, call, copied, load, near, place, placeholder, walk
 from ...rules import KEPT, Known
 from ...variables import Names, assigned, read_first, reads, replace_each, surely_assigned
-from ..containers.growing_lists import appended_to
-from ..jumps import has_jump
+from ..containers.growing.growing_lists import appended_to
+from ..exits.jumps import has_jump
 from .entries_by_turn import counter_of
 from .peeled import at_line, is_known, of_each
 from .which_loops import gone_over

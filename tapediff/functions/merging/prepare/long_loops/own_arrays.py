@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from ...nodes import call, children, is_call_of_run_time, load, near, walk
 from ...rules import ELEMENTWISE, Known
 from ...variables import Names, assigned, blocks_of, each_assigned, names_outside_indices, read_first, surely_assigned
-from ..containers.growing_lists import appended_to
+from ..containers.growing.growing_lists import appended_to
 
 # So begin the names of arrays that turns hand on and write to, and of rows of tables that they write; see states.py, rows_of_tables.py.
 STATE, ROW = ".state", ".row"

@@ -44,7 +44,7 @@ from ...variables import (
     replace_each,
     surely_assigned,
 )
-from ..jumps import JUMPS, has_jump
+from ..exits.jumps import JUMPS, has_jump
 from .entries_by_turn import counter_of
 from .which_loops import gone_over
 

@@ -17,7 +17,7 @@ from .....recording.arrays.tracked import TrackedArray
 from ...nodes import call, children, walk
 from ...rules import Known
 from ...variables import reads, surely_assigned
-from ..jumps import has_jump
+from ..exits.jumps import has_jump
 from ..source import NoSource, definition_of
 from .counted_whiles import counted
 from .other_forms.comprehensions import Comprehension

@@ -21,8 +21,8 @@ from collections.abc import Callable, Sequence
 from ...nodes import assign, branch, call, copied, load, place, walk
 from ...rules import LONG
 from ...variables import Names, assigned, reads
-from ..containers.growing_lists import appended_to
-from ..jumps import EXITS, Elsewhere, has_jump
+from ..containers.growing.growing_lists import appended_to
+from ..exits.jumps import EXITS, Elsewhere, has_jump
 
 # Behind each exit all that follows is chosen: turns with more of them are left alone.
 MOST_EXITS = 16

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...nodes import Transformer, load, names_tuple, near, placeholder, walk
 from ...variables import NONE, Names, assigned, blocks_of
-from ..jumps import EXITS, has_jump
+from ..exits.jumps import EXITS, has_jump
 from .static_values import pairs, stored
 
 

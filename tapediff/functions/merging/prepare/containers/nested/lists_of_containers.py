@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from ....nodes import assign, copied, load, walk
 from ....rules import Breach
 from ....variables import Names, assigned, blocks_of, reads
-from ...jumps import EXITS, has_jump
+from ...exits.jumps import EXITS, has_jump
 from ...states.static_values import pairs, stored
 from ..decided import Decided
 from ..found import Makers, Put, matched

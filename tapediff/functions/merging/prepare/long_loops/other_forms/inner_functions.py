@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from ....nodes import Transformer, assign, copied, near, walk
 from ....variables import Names, assigned, blocks_of
-from ...early_exits import EarlyExits
-from ...jumps import has_jump
+from ...exits.early_exits import EarlyExits
+from ...exits.jumps import has_jump
 
 
 class Inner(NamedTuple):

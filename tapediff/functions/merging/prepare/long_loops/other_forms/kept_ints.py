@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from ....nodes import call, near, place, walk
 from ....rules import LONG
 from ....variables import Names, each_assigned
-from ...containers.growing_lists import appended_to
+from ...containers.growing.growing_lists import appended_to
 
 
 def keep_ints(

@@ -16,7 +16,7 @@ import ast
 
 from ....nodes import Transformer, assign, load, near, walk
 from ....rules import Known
-from ...jumps import JUMPS, has_jump
+from ...exits.jumps import JUMPS, has_jump
 from ..own_arrays import is_made
 
 _LATER = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.GeneratorExp, ast.NamedExpr, ast.Delete)

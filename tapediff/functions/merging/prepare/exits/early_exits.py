@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..nodes import assign, load, near
+from ...nodes import assign, load, near
 from .jumps import JUMPS, MOST_NESTED, has_jump
 
 

@@ -16,13 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ...nodes import Transformer, assign, call, children, load, near, placeholder, walk
-from ...rules import Breach, Place
-from ...uses.kinds import ASK_SIGN, is_one
-from ...variables import blocks_of, reads
-from ..states.static_values import stored
-from .decided import Decided
-from .scope import Scope
+from ....nodes import Transformer, assign, call, children, load, near, placeholder, walk
+from ....rules import Breach, Place
+from ....uses.kinds import ASK_SIGN, is_one
+from ....variables import blocks_of, reads
+from ...states.static_values import stored
+from ..decided import Decided
+from ..scope import Scope
 
 # In places, of lists.
 GROWING = 8

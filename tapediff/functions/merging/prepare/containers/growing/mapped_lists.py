@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...nodes import Transformer, assign, copied, is_call_of_run_time, load, near, walk
-from ...uses.kinds import is_one
-from ...variables import Names, assigned, blocks_of
-from .decided import Decided
+from ....nodes import Transformer, assign, copied, is_call_of_run_time, load, near, walk
+from ....uses.kinds import is_one
+from ....variables import Names, assigned, blocks_of
+from ..decided import Decided
+from ..scope import Scope
 from .growing_lists import appended_to
-from .scope import Scope
 
 
 class Mapped(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..nodes import (
+from ...nodes import (
     RUN_TIME,
     assign,
     branch,
@@ -19,7 +19,7 @@ from ..nodes import (
     placeholder,
     walk,
 )
-from ..variables import Names, assigned, reads
+from ...variables import Names, assigned, reads
 
 # So many early exits become branches of branches.
 MOST_NESTED = 16
