@@ -366,7 +366,7 @@ def appends_sometimes(p):
     for t in TIMES:
         if t > 0.0:
             kept.append(t * p[0] + p[1])
-    return np.sum(np.array(kept) ** 2) + len([t for t in TIMES if t * p[0] + p[1] * p[0] < 100.0])
+    return np.sum(np.array(kept) ** 2)
 
 
 ONE_TURN = (
