@@ -444,3 +444,76 @@ OTHERS = [
     names_beside_a_call, raises_under_an_error_state, entries_by_name, entries_that_one_side_makes, plain_entries_that_one_side_makes,
     two_names_of_a_dict,
 ]  # fmt: skip
+
+
+def squares_of_some(p):
+    kept = []
+    for t in TIMES:
+        if t > p[0]:
+            kept.append(t * p[1])
+    return sum(v**2 for v in kept) + np.sum(np.abs(np.array(kept))) + len(kept)
+
+
+def some_of_some(p):
+    kept, others, scale = [], [], p[0] * p[1]
+    for t in TIMES:
+        if t > p[0]:
+            kept.append(t * p[1])
+        elif t > -1.0:
+            others.append(t)
+    above = sum(scale * v for v in kept if v > p[0])
+    return above + np.sum([v * v * 0.5 for v in kept]) + sum(abs(v) for v in others) + (np.array(others) * scale).sum()
+
+
+def scales_by_what_changes(p):
+    kept, scale = [], 1.0
+    for t in TIMES:
+        if t > p[0]:
+            kept.append(t)
+        scale = 0.9 * scale + 0.1 * t * p[1]
+    scale = scale + p[0]
+    return sum(scale * v for v in kept)
+
+
+def puts_away_what_is_seen(p):
+    kept = []
+    for t in TIMES[:12]:
+        if t > p[0]:
+            kept.append(t * p[1])
+    seen = kept
+    seen.append(p[0])
+    return sum(v**2 for v in kept) * kept[-1]
+
+
+def divides_by_entries(p):
+    kept = []
+    for t in TIMES[:12]:
+        if t > p[0]:
+            kept.append(t + p[1])
+    return sum(1.0 / v for v in kept)
+
+
+def keeps_in_two_places(p):
+    kept = []
+    for t in TIMES[:20]:
+        if t > p[0]:
+            kept.append(t * p[1])
+        elif t < -abs(p[1]):
+            kept.append(-t)
+            kept.append(0.5 * p[0])
+    return sum(v * abs(v) for v in kept)
+
+
+def begins_again(p):
+    total = 0.0
+    for k in range(3):
+        kept = []
+        for t in TIMES[20 * k : 20 * k + 20]:
+            if t > p[0]:
+                kept.append(t * p[1])
+        total += sum(v**2 for v in kept)
+    return total
+
+
+MERGED += [squares_of_some, some_of_some, keeps_in_two_places]
+OTHERS += [scales_by_what_changes, puts_away_what_is_seen, divides_by_entries, begins_again]

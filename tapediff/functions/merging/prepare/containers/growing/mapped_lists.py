@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....nodes import Transformer, assign, copied, is_call_of_run_time, load, near, walk
+from ....nodes import Transformer, assign, copied, is_call_of_run_time, load, near, walk, whole_number
 from ....uses.kinds import is_one
 from ....variables import Names, assigned, blocks_of
 from ..decided import Decided
@@ -52,7 +52,7 @@ def with_mapped_lists(body: list[ast.stmt], scope: Scope) -> Names:
     lists = {name: made for name in names if (made := _made_empty(body, nodes, name)) is not None}
     if not lists:
         return frozenset()
-    finder = _Finder(lists, scope, {name: _fixed(body, made) for name, made in lists.items()})
+    finder = _Finder(lists, scope, {name: _changed(body, made) for name, made in lists.items()}, _entries_stay(nodes))
     for statement in body:
         finder.visit(statement)
     if finder.found:
@@ -83,20 +83,35 @@ def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
     return [(target, node.value)]
 
 
-def _fixed(body: Sequence[ast.stmt], made: ast.stmt) -> Names:
-    """The variables that are assigned to after a list is made, or beside it; all others have one value as long as there is the list."""
-    return assigned(body[body.index(made) :])
+def _changed(body: Sequence[ast.stmt], made: ast.stmt) -> Names:
+    """The variables that are assigned to after a list is made; all others have one value as long as there is the list."""
+    return assigned(body[body.index(made) + 1 :])
+
+
+def _entries_stay(nodes: Sequence[ast.AST]) -> bool:
+    """Whether nothing writes to entries but of what a call of the function has made: others may be arrays that it was given."""
+    written = [n.value for n in nodes if isinstance(n, (ast.Subscript, ast.Attribute)) and not isinstance(n.ctx, ast.Load)]
+    others = {
+        target.id for n in nodes if isinstance(n, ast.Assign) and not isinstance(n.value, ast.Call)
+        for target in _targets(n) if isinstance(target, ast.Name)
+    }  # fmt: skip
+    made = {target.id for n in nodes if isinstance(n, ast.Assign) for target in _targets(n) if isinstance(target, ast.Name)} - others
+    return all(isinstance(base, ast.Name) and base.id in made for base in written)
 
 
 class _Finder(Transformer):
     """Replaces what is asked of the entries by the names of lists.
 
+    Args:
+        changed: by list, the variables that are assigned to later.
+        entries_stay: what variables hold that are not assigned to stays what it is.
+
     Attributes:
         found: by the name of a list, those that are made of it.
     """
 
-    def __init__(self, lists: dict[str, ast.Assign], scope: Scope, changed: dict[str, Names]) -> None:
-        self._lists, self._scope, self._changed = lists, scope, changed
+    def __init__(self, lists: dict[str, ast.Assign], scope: Scope, changed: dict[str, Names], entries_stay: bool) -> None:
+        self._lists, self._scope, self._changed, self._entries_stay = lists, scope, changed, entries_stay
         self.found: dict[str, list[Mapped]] = {}
 
     def _stay(self, node: ast.AST) -> ast.AST:
@@ -156,6 +171,10 @@ class _Finder(Transformer):
             if isinstance(part, ast.Name):
                 if part.id != entry and (part.id in self._changed[name] or part.id in self._lists):
                     return False
+            elif isinstance(part, ast.Subscript):
+                if not self._entries_stay or whole_number(part.slice) is None:
+                    return False
+                pending.append(part.value)
             elif isinstance(part, ast.Call):
                 is_plain = self._scope.is_builtin(part, abs) or self._is_numpy(part.func, *_ELEMENTWISE)
                 if not is_plain or part.keywords or len(part.args) != 1:
