@@ -12,6 +12,7 @@ from ...base.settings import settings
 from ...functions.callees.rolled_loop import prepared, prepared_apart, prepared_straight, rolled_apart
 from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType, columns_of
 from ...ir.tape import Tape
+from ...ops.control.calls import LOOP
 from .gradient_tape import READY, require_gradient
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def is_long(tape: Tape) -> bool:
 
 def _is_little_shorter(rolled: Tape, tape: Tape) -> bool:
     """Whether a tape has loops, or operations on arrays in place of some on numbers, without which it is not much longer."""
-    return is_long(rolled) and tape.save_limit is None and len(tape.instructions) < MOST_ROLLED * len(rolled.instructions)
+    is_little_shorter = is_long(rolled) and tape.save_limit is None and len(tape.instructions) < MOST_ROLLED * len(rolled.instructions)
+    return is_little_shorter and (LOOP in rolled.ops or operations_on_arrays(rolled) > operations_on_arrays(tape))
 
 
 def _is_slow_to_compile(rolled: Tape, tape: Tape) -> bool:
