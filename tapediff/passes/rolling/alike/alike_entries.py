@@ -259,8 +259,7 @@ class _Reader:
             factor = self._factor(inputs[k])
             if kinds == "fff" and suits and self.factors[k, factor] > 1:
                 return MATMUL, by, factor
-        # Products of stacks have their axes already.
-        return ALONE if max(x, y) > 2 else (MATMUL, kinds, *shapes)
+        return MATMUL, kinds, *shapes
 
     def _factor(self, number: int) -> Hashable:
         """The same for what is read of one array in the same way."""

@@ -101,6 +101,11 @@ def _mean_entries(tape: Tape, start: int) -> float:
     return sum(sizes) / max(1, len(sizes))
 
 
+def _is_stack_beside_matrix(x: int, y: int) -> bool:
+    """Whether one operand of a product has an axis already, which one more would be taken for."""
+    return x != y and max(x, y) > 2
+
+
 def _summed(node: Node) -> np.ndarray:
     """What is summed up for each entry of a sum, by rows."""
     (operand,), (axes,) = node.operands, node.instruction.params
@@ -194,6 +199,8 @@ class _Builder:
         are_same = all(o.type.shape == of_all[0].type.shape for of_all in entries for o in of_all)
         if not are_same and (isinstance(instruction.op, Elementwise) or instruction.op is CONVERT):
             return [(self._flat(nodes, entries), nodes)]
+        if instruction.op is MATMUL and _is_stack_beside_matrix(*(len(of_all[0].type.shape) for of_all in entries)):
+            raise Unsuited
         return [(self._stacked(instruction, entries), nodes)]
 
     def _stacked(self, instruction: Instruction, entries: Sequence[Sequence[Entries]]) -> int:
