@@ -45,10 +45,11 @@ def _apart(node: ast.stmt) -> list[ast.stmt]:
     value = getattr(node, field, None)
     if value is None or (isinstance(node, ast.While) and (node.orelse or has_jump(node.body, (ast.Continue,)))):
         return [node]
-    targets = [node.target] if isinstance(node, ast.AugAssign) else getattr(node, "targets", [])
-    if any(not isinstance(target, ast.Name) for target in targets):
+    targets: list[ast.expr] = [node.target] if isinstance(node, ast.AugAssign) else getattr(node, "targets", [])
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    if len(names) < len(targets):
         return [node]  # what an entry is written to is computed before, or after
-    read_before = {target.id for target in targets if isinstance(node, ast.AugAssign)}
+    read_before = {*names} if isinstance(node, ast.AugAssign) else set[str]()
     found = list(_computed_first(value, read_before))
     if not found:
         return [node]

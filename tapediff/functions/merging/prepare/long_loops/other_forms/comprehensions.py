@@ -92,6 +92,7 @@ class _Replaced(Transformer):
         target, entry = _renamed(copied(outer.target), names), _renamed(copied(node.elt), names)
         made = f".made{number}"
         first: ast.expr = ast.Constant(0.0) if is_sum else ast.List([], ast.Load())
+        turn: list[ast.stmt]
         if is_sum:
             turn = [assign(made, near(ast.BinOp(load(made), ast.Add(), entry), node), node)]
         else:
