@@ -238,7 +238,7 @@ class Facts:
     def _containers_as_variables(self, names: Names) -> Names:
         """Replace lists, dicts and objects that are the function's own by variables; these."""
         known = self.resolve, self.is_builtin, self.looks_at_data, self.may_merge, self._lines_of, self.code.co_filename, self._is_long
-        scope = Scope(names, *known)
+        scope = Scope(names, *known, self.is_library)
         if self.has_long_loops and may_keep_ints(self.body, self._is_long):
             keep_ints(self.body, self._is_long, WholeNumbers(self.body, scope, lambda _: None).is_whole)
         found = containers_as_variables(self.body, scope)

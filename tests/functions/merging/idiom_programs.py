@@ -515,5 +515,64 @@ def begins_again(p):
     return total
 
 
+def reads_what_it_writes(p):
+    u, kept = np.zeros(2), []
+    for t in TIMES:
+        if t > p[0]:
+            kept.append(t)
+        u[0] = u[0] + 0.1 * t * p[1]
+    return sum(u[0] * v for v in kept)
+
+
+def reads_by_another_name(p):
+    u, kept = p * 1.0, []
+    q = np.asarray(u)
+    for t in TIMES:
+        if t > p[0]:
+            kept.append(t)
+        q[1] = 0.9 * q[1] + 0.1 * t
+    return sum(u[1] * v for v in kept)
+
+
+def changes_an_entry(z):
+    z[1] = 0.97 * z[1] + 0.02
+
+
+def reads_what_a_function_changes(p):
+    u, kept = p * 1.0, []
+    for t in TIMES:
+        if t > p[0]:
+            kept.append(t)
+        changes_an_entry(u)
+    return sum(u[1] * v for v in kept) + np.sum(np.array(kept) * u[1])
+
+
+def reads_what_is_sorted(p):
+    u, kept = np.array([1.0, 2.0]) * p[1], []
+    for t in TIMES:
+        if t > p[0]:
+            kept.append(t)
+    u.sort()
+    return sum(u[1] * v for v in kept) + np.sum(np.array(kept) * u[1])
+
+
+def reads_what_an_inner_function_assigns(p):
+    scale, kept = p[1], []
+
+    def step(t):
+        nonlocal scale
+        scale = 0.9 * scale + 0.1 * t
+
+    for t in TIMES:
+        if t > p[0]:
+            kept.append(t)
+        step(t)
+    return sum(scale * v for v in kept)
+
+
 MERGED += [squares_of_some, some_of_some, keeps_in_two_places]
 OTHERS += [scales_by_what_changes, puts_away_what_is_seen, divides_by_entries, begins_again]
+OTHERS += [
+    reads_what_it_writes, reads_by_another_name, reads_what_a_function_changes, reads_what_is_sorted,
+    reads_what_an_inner_function_assigns,
+]  # fmt: skip

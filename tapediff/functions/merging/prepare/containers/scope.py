@@ -23,6 +23,7 @@ class Scope:
         filename: where the function stands.
         may_merge: whether what is made or read at a place may become variables; it was not refused at run time.
         is_long: whether one turn of a loop is recorded in place of them all.
+        is_library: whether a function is surely none of the user's.
     """
 
     names: frozenset[str]
@@ -33,3 +34,4 @@ class Scope:
     lines_of: Callable[[CodeType], Collection[int]] = lambda _: ()
     filename: str = ""
     is_long: Callable[[ast.For], bool] = lambda _: False
+    is_library: Callable[[ast.expr], bool] = lambda _: False

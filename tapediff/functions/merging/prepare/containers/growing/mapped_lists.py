@@ -13,17 +13,20 @@ So is `np.sum(np.array(kept) ** 2)`. What is left is for growing_lists.py.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ....nodes import Transformer, assign, copied, is_call_of_run_time, load, near, walk, whole_number
 from ....uses.kinds import is_one
-from ....variables import Names, assigned, blocks_of
+from ....variables import Names, blocks_of, reads
 from ..decided import Decided
 from ..scope import Scope
 from .growing_lists import appended_to
+
+# By a name, and whether an entry of what it stands for is read.
+IsFixed: TypeAlias = Callable[[str, bool], bool]
 
 
 class Mapped(NamedTuple):
@@ -52,7 +55,7 @@ def with_mapped_lists(body: list[ast.stmt], scope: Scope) -> Names:
     lists = {name: made for name in names if (made := _made_empty(body, nodes, name)) is not None}
     if not lists:
         return frozenset()
-    finder = _Finder(lists, scope, {name: _changed(body, made) for name, made in lists.items()}, _entries_stay(nodes))
+    finder = _Finder(lists, scope, {name: _fixed(body, made, scope.is_library) for name, made in lists.items()})
     for statement in body:
         finder.visit(statement)
     if finder.found:
@@ -83,35 +86,40 @@ def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
     return [(target, node.value)]
 
 
-def _changed(body: Sequence[ast.stmt], made: ast.stmt) -> Names:
-    """The variables that are assigned to after a list is made; all others have one value as long as there is the list."""
-    return assigned(body[body.index(made) + 1 :])
+def _fixed(body: Sequence[ast.stmt], made: ast.stmt, is_library: Callable[[ast.expr], bool]) -> IsFixed:
+    """Whether what a name stands for, or an entry of it, stays what it is as long as there is a list: only then it makes no difference that
+    it is read when an entry is appended.
 
-
-def _entries_stay(nodes: Sequence[ast.AST]) -> bool:
-    """Whether nothing writes to entries but of what a call of the function has made: others may be arrays that it was given."""
-    written = [n.value for n in nodes if isinstance(n, (ast.Subscript, ast.Attribute)) and not isinstance(n.ctx, ast.Load)]
-    others = {
-        target.id for n in nodes if isinstance(n, ast.Assign) and not isinstance(n.value, ast.Call)
-        for target in _targets(n) if isinstance(target, ast.Name)
-    }  # fmt: skip
-    made = {target.id for n in nodes if isinstance(n, ast.Assign) for target in _targets(n) if isinstance(target, ast.Name)} - others
-    return all(isinstance(base, ast.Name) and base.id in made for base in written)
+    Args:
+        made: makes the list.
+    """
+    nodes = [n for statement in body for n in walk(statement)]
+    inner = [n for n in nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda))]
+    later = [n for statement in (*body[body.index(made) + 1 :], *inner) for n in walk(statement)]
+    calls = [n for n in nodes if isinstance(n, ast.Call)]
+    # What these get, or one of its views, may have other entries afterwards.
+    writes = any(isinstance(n, (ast.Subscript, ast.Attribute)) and not isinstance(n.ctx, ast.Load) for n in nodes)
+    writes |= any(k.arg in (None, "out") for n in calls for k in n.keywords)
+    changed = {n.id for n in later if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    others = [n for n in calls if not is_library(n.func) and not (isinstance(n.func, ast.Attribute) and n.func.attr == "append")]
+    changed.update(name for n in others for part in (*n.args, *n.keywords) for name in reads(part))
+    by_entry = {n.value for n in nodes if isinstance(n, ast.Subscript)}
+    used_whole = {n.id for n in nodes if isinstance(n, ast.Name) and n not in by_entry}
+    return lambda name, is_entry: not (writes or name in changed or (is_entry and name in used_whole))
 
 
 class _Finder(Transformer):
     """Replaces what is asked of the entries by the names of lists.
 
     Args:
-        changed: by list, the variables that are assigned to later.
-        entries_stay: what variables hold that are not assigned to stays what it is.
+        is_fixed: by list, whether what a name stands for stays what it is as long as there is the list.
 
     Attributes:
         found: by the name of a list, those that are made of it.
     """
 
-    def __init__(self, lists: dict[str, ast.Assign], scope: Scope, changed: dict[str, Names], entries_stay: bool) -> None:
-        self._lists, self._scope, self._changed, self._entries_stay = lists, scope, changed, entries_stay
+    def __init__(self, lists: Collection[str], scope: Scope, is_fixed: Mapping[str, IsFixed]) -> None:
+        self._lists, self._scope, self._is_fixed = lists, scope, is_fixed
         self.found: dict[str, list[Mapped]] = {}
 
     def _stay(self, node: ast.AST) -> ast.AST:
@@ -150,7 +158,9 @@ class _Finder(Transformer):
             return None
         (array,) = arrays
         name, entry = self._list_of(array) or "", ".entry"
-        value = _Put(array, load(entry)).visit(copied_but(node, array))
+        value = copied(node)
+        of_copy = walk(value)[walk(node).index(array)]
+        value = _Put(of_copy, near(load(entry), array)).visit(value)
         if not self._only_computes(value, name, entry):
             return None
         array.args = [self._named(name, entry, value, [], node)]
@@ -169,12 +179,12 @@ class _Finder(Transformer):
         while pending:
             part = pending.pop()
             if isinstance(part, ast.Name):
-                if part.id != entry and (part.id in self._changed[name] or part.id in self._lists):
+                if part.id != entry and (part.id in self._lists or not self._is_fixed[name](part.id, False)):
                     return False
             elif isinstance(part, ast.Subscript):
-                if not self._entries_stay or whole_number(part.slice) is None:
+                base = part.value.id if isinstance(part.value, ast.Name) else ""
+                if not base or whole_number(part.slice) is None or not self._is_fixed[name](base, True):
                     return False
-                pending.append(part.value)
             elif isinstance(part, ast.Call):
                 is_plain = self._scope.is_builtin(part, abs) or self._is_numpy(part.func, *_ELEMENTWISE)
                 if not is_plain or part.keywords or len(part.args) != 1:
@@ -204,7 +214,7 @@ class _Finder(Transformer):
 
 
 _ELEMENTWISE = (
-    "abs absolute fabs exp log log1p expm1 sqrt square sin cos tan tanh sinh cosh arctan arcsinh sign maximum minimum".split()
+    "abs absolute fabs exp log log1p expm1 sqrt square sin cos tan tanh sinh cosh arctan arcsinh sign".split()
 )  # fmt: skip
 
 
@@ -213,25 +223,11 @@ def _is_plain_divisor(value: object) -> bool:
 
 
 class _Put(Transformer):
-    def __init__(self, node: ast.expr, instead: ast.expr) -> None:
+    def __init__(self, node: ast.AST, instead: ast.expr) -> None:
         self._node, self._instead = node, instead
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        return near(ast.copy_location(copied(self._instead), node), node) if node is self._node else self.generic_visit(node)
-
-
-def copied_but(node: ast.expr, kept: ast.expr) -> ast.expr:
-    """A copy of an expression that holds one part of it as it is."""
-    if node is kept:
-        return node
-    made = copied(node)
-    for part, old in zip(walk(made), walk(node)):
-        for name, value in ast.iter_fields(old):
-            if value is kept:
-                setattr(part, name, kept)
-            elif isinstance(value, list) and any(each is kept for each in value):
-                setattr(part, name, [kept if inner is kept else new for inner, new in zip(value, getattr(part, name))])
-    return made
+        return self._instead if node is self._node else self.generic_visit(node)
 
 
 def _add(body: list[ast.stmt], lists: dict[str, list[Mapped]]) -> None:
