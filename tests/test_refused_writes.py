@@ -73,3 +73,21 @@ def test_what_is_not_supported_says_what_to_write_instead(name):
     with pytest.raises(td.UnsupportedFunction, match=f"fix: .*{fix}"):
         td.record(lambda x: f(x) or x, V)
     assert np.array_equal(PLAIN, np.arange(6.0))
+
+
+def test_an_error_behind_a_write_that_is_mended_is_the_one_that_is_raised():
+    """The array of np.zeros is tracked at the second attempt, which float() refuses."""
+
+    def f(x):
+        table = np.zeros(3)
+        for k in range(3):
+            table[k] = x[k]
+        if table[0] > 0:
+            return float(table[1])
+        return table[2]
+
+    for make in (td.record, td.compile, lambda f, x: td.gradient(td.GuardedTape(f), x)):
+        with pytest.raises(td.TrackedValueEscaped) as caught:
+            make(f, np.ones(3))
+        assert caught.value.at.line == f.__code__.co_firstlineno + 5
+        assert "float()" in caught.value.fix

@@ -274,9 +274,9 @@ class Recorder(TapeBuilder):
                 if not is_last:
                     refusal = refusal or error
                 elif refusal is not None and isinstance(error, RefusedByRecording):
-                    # At the same line the later one knows more.
-                    is_same = isinstance(refusal, RefusedByRecording) and is_same_line(_site(refusal), _site(error))
-                    raise (error if is_same else refusal) from None
+                    # At the same line the later one knows more, and behind it the first one is mended.
+                    is_later = isinstance(refusal, RefusedByRecording) and _is_at_or_behind(_site(error), _site(refusal))
+                    raise (error if is_later else refusal) from None
                 elif error is raised:
                     raise
                 else:
@@ -636,6 +636,13 @@ class Recorder(TapeBuilder):
 
 def _site(refusal: RefusedByRecording) -> Site | None:
     return refusal.at if isinstance(refusal.at, Site) else None
+
+
+def _is_at_or_behind(site: Site | None, first: Site | None) -> bool:
+    """Whether a site is on the same line as another one, or further down in the same function."""
+    if is_same_line(site, first):
+        return True
+    return site is not None and first is not None and site.code is first.code and site.line > first.line
 
 
 @contextlib.contextmanager
