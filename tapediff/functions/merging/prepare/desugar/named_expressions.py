@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...nodes import Transformer, children, copied, load, near, walk
-from ...variables import blocks_of
+from ...variables import replace_each
 from ..exits.jumps import has_jump
 
 
@@ -31,11 +31,7 @@ def without_named_expressions(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     for node in body:
         _InComprehensions(body).visit(node)
     made = list(body)
-    pending = [made]
-    while pending:
-        block = pending.pop()
-        block[:] = [new for node in block for new in _apart(node)]
-        pending += [inner for node in block for inner in blocks_of(node)]
+    replace_each(made, _apart)
     return made
 
 

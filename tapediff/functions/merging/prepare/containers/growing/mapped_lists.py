@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ....nodes import Transformer, assign, copied, is_call_of_run_time, load, near, walk, whole_number
 from ....uses.kinds import is_one
-from ....variables import Names, blocks_of, reads
+from ....variables import Names, reads, replace_each
 from ..decided import Decided
 from ..scope import Scope
 from .growing_lists import appended_to
@@ -232,30 +233,20 @@ class _Put(Transformer):
 
 def _add(body: list[ast.stmt], lists: dict[str, list[Mapped]]) -> None:
     """Adds the lists where those are made whose entries they take, and their entries where these are appended."""
-    number = 0
-    pending = [body]
-    while pending:
-        block = pending.pop()
-        made: list[ast.stmt] = []
-        for node in block:
-            pending += blocks_of(node)
-            name = appended_to(node)
-            if name in lists:
-                assert isinstance(node, ast.Expr)
-                assert isinstance(node.value, ast.Call)
-                number += 1
-                entry = f".{name}:entry{number}"
-                made.append(assign(entry, node.value.args[0], node))
-                node.value.args = [near(load(entry), node)]
-                made.append(node)
-                for mapped in lists[name]:
-                    made += _appended(mapped, entry, node)
-                continue
-            made.append(node)
-            if isinstance(node, ast.Assign):
-                empty = [t.id for t in _targets(node) if isinstance(t, ast.Name) and t.id in lists]
-                made += [assign(mapped.name, ast.List([], ast.Load()), node) for each in empty for mapped in lists[each]]
-        block[:] = made
+    numbers = count(1)
+
+    def replaced(node: ast.stmt) -> list[ast.stmt]:
+        name = appended_to(node)
+        if name in lists:
+            assert isinstance(node, ast.Expr)
+            assert isinstance(node.value, ast.Call)
+            entry = f".{name}:entry{next(numbers)}"
+            given, node.value.args[0] = node.value.args[0], near(load(entry), node)
+            return [assign(entry, given, node), node, *(new for mapped in lists[name] for new in _appended(mapped, entry, node))]
+        made = [t.id for t in _targets(node) if isinstance(t, ast.Name) and t.id in lists] if isinstance(node, ast.Assign) else []
+        return [node, *(assign(mapped.name, ast.List([], ast.Load()), node) for each in made for mapped in lists[each])]
+
+    replace_each(body, replaced)
 
 
 def _appended(mapped: Mapped, entry: str, at: ast.Expr) -> list[ast.stmt]:
