@@ -9,7 +9,7 @@ from ..loop_ir.program import Group, Interpreted, LoopNest, Outlined, Scan, Stra
 # LLVM takes quadratic time over long functions: longer straight-line code is cut into functions of this many steps, and where
 # loops have more than that in all, each is a function.
 LONGEST_STRAIGHT = 400
-MOST_IN_LOOPS = 1000
+MOST_IN_LOOPS = 250
 # Between many loops and calls there are many short stretches of straight-line code. Beyond this many steps in all, those that are
 # longer than a call of a function are functions, too.
 MOST_STRAIGHT = 2000

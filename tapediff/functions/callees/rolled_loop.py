@@ -16,6 +16,7 @@ from ...passes.loops.split_carries import split_carries
 from ...passes.loops.split_constants import split_constants
 from ...passes.parts.regular_positions import regular_positions
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
+from ...passes.rolling.alike.alike_powers import alike_powers
 from ...passes.rolling.alike.alike_terms import alike_terms
 from ...passes.rolling.shrinking_arrays import shrinking_arrays
 from ...passes.rolling.states import states
@@ -55,9 +56,10 @@ def rolled_apart(tape: Tape) -> Tape:
 
 
 def _with_loops_prepared(tape: Tape) -> Tape:
-    """The tape with less in the bodies of its loops."""
+    """The tape with less in the bodies of its loops, and what keeps turns of others from being alike at once."""
     if LOOP in tape.ops:
         tape = dead_code(tape)  # of entries of what a loop gives there may be very many, which nothing reads
+    tape = tape if alike_powers.__name__ in settings.left_out else alike_powers(tape)
     counted = tape if counted_loops.__name__ in settings.left_out else counted_loops(tape)
     return last_values(known_conditions(counted))
 

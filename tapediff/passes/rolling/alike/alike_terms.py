@@ -11,6 +11,7 @@ the order of instructions changes: values are the same to the bit.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
 
@@ -52,6 +53,10 @@ def alike_terms(tape: Tape) -> Tape:
     sums = _longest_sum(columns, operands, tape.outputs)
     groups = None if sums is None else _groups(columns, operands, sums)
     if sums is None or groups is None:
+        return tape
+    # Alike are none of different lengths.
+    lengths = Counter(map(len, groups))
+    if 2 * sum(length * times for length, times in lengths.items() if times >= FEWEST_ALIKE) < len(tape.instructions):
         return tape
     instructions = tuple(tape.instructions)
     if _is_periodic([_form(instructions, group) for group in groups[:FIRST_GROUPS]]):
