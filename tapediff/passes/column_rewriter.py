@@ -44,6 +44,14 @@ class ColumnRewriter(Rewriter):
         self._copied_from += range(start, stop)
         self.number[start:stop] = range(begin, begin + stop - start)
 
+    def copy_between(self, start: int, stop: int) -> None:
+        """The same, of any tape."""
+        if self.columns is not None:
+            self.copy_stretch(start, stop)
+            return
+        for old in range(start, stop):
+            self.number[old] = self.copy(old)
+
     def copy_those(self, old: Sequence[int]) -> None:
         """The same for old instructions that stand apart."""
         numbers = self.number

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections import ChainMap, Counter
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -150,6 +150,7 @@ class Recorder(TapeBuilder):
         large_ints: constants that were ints of Python's beyond 2**31.
         counts: of whole numbers that loops have counted, what is known; see merging/run_time/whole_numbers/counting.py.
         loops_by_data: how many loops of merged functions that data ends were recorded, by where they stand.
+        recorded_turns: of long loops, by where they stand, how many turns those had of which one was recorded, and its operations.
         bits: of whole numbers of Python's that are data, how many bits the largest has that each may be.
         turn_numbers: whole numbers that a loop goes over, or that `int` gives, with the largest of each.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
@@ -194,6 +195,7 @@ class Recorder(TapeBuilder):
         self.has_ints: set[int] = set()
         self.large_ints: set[int] = set()
         self.loops_by_data = Counter[Hashable]()
+        self.recorded_turns = defaultdict[Hashable, list[tuple[int, int]]](list)
         self.counts: dict[int, tuple[tuple[int, ...], float, float]] = {}
         self.bits: dict[int, float] = {}
         self.turn_numbers: dict[int, float] = {}

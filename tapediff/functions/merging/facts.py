@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import CodeType, ModuleType
 
-from .nodes import walk
+from .nodes import is_least_at, walk
 from .prepare.arrays.writes import Writes
 from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.containers.whole_numbers import WholeNumbers
+from .prepare.desugar.least_entries import with_least_entries
 from .prepare.desugar.statements import desugared
 from .prepare.exits.early_exits import EarlyExits
 from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
@@ -93,6 +94,9 @@ class Facts:
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
+        self.modules = {}
+        if long_loops:
+            with_least_entries(self, body_of(definition))
         taken = Counter(part.arg for part in walk(definition) if isinstance(part, ast.arg))
         self.modules = {name: module for name, module in modules.items() if taken[name] == 1 and name not in stored}
         self.sites: dict[Place, str] = {}
@@ -399,6 +403,8 @@ class Facts:
 
     def is_library(self, function: ast.expr) -> bool:
         """Whether a function is surely none of the user's."""
+        if is_least_at(function):
+            return True
         while isinstance(function, ast.Attribute):
             function = function.value
         if not isinstance(function, ast.Name):

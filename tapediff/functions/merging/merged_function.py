@@ -322,7 +322,7 @@ class MergedFunctions:
             return known
         code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or ()))
-        shared = self._while_loop, self._scan, self._regions, self._states, self._note_around
+        shared = self._while_loop, self._scan, self._regions, self._states, self._note_around, self.turns_around
         cells[RUN_TIME] = CellType(RunTime(code, self.helper, self.checked, is_helper, self._is_body, *shared))
         closure = tuple(cells[name] for name in made.co_freevars)
         merged = FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)

@@ -175,6 +175,12 @@ def is_of_arrays(node: ast.Call) -> bool:
     return is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr in ("whole", "fresh", "put")
 
 
+def is_least_at(function: ast.expr) -> bool:
+    """Whether a function is that of the run time which tells where the least of some values is: as argmin, it only reads them."""
+    is_of_run_time = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == RUN_TIME
+    return is_of_run_time and isinstance(function, ast.Attribute) and function.attr == "least_at"
+
+
 def is_helper(node: ast.Call) -> bool:
     """Whether a call of the run time gives a function with its branches merged."""
     return isinstance(node.func, ast.Attribute) and node.func.attr == "helper"

@@ -31,6 +31,7 @@ from ...ops.control.callee import Callee
 from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
 from ...ops.elementwise.arithmetic import ADD, CONVERT, SUBTRACT
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR
+from ..column_rewriter import ColumnRewriter
 
 # What is computed here for all iterations together may have so many numbers in all; and bodies so many instructions.
 MOST_NUMBERS, LARGEST_BODY = 1 << 24, 10_000
@@ -77,19 +78,23 @@ def counted_loops(tape: Tape) -> Tape:
     plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(tape, i)) is not None}
     if not plans:
         return tape
-    rewriter = Rewriter(tape)
-    for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
-        if number in plans:
-            rewriter.number[number] = _emitted(rewriter, tape.instructions[number], plans[number])
-        elif op is GET and inputs[0] in plans:
-            counters, k = plans[inputs[0]].counters, params[0]
-            if k in counters:
-                rewriter.number[number] = rewriter.constant(counters[k], _COUNT)
-            else:
-                place = k - sum(other < k for other in counters)
-                rewriter.number[number] = rewriter.emit(GET, (rewriter.number[inputs[0]],), (place,), type_, site)
+    rewriter, done = ColumnRewriter(tape), 0
+    for number, instruction in tape.numbered(LOOP, GET):
+        op, inputs, params, type_, site = instruction
+        if number not in plans and (op is LOOP or inputs[0] not in plans):
+            continue
+        rewriter.copy_between(done, number)
+        done = number + 1
+        if op is LOOP:
+            rewriter.number[number] = _emitted(rewriter, instruction, plans[number])
+            continue
+        counters, k = plans[inputs[0]].counters, params[0]
+        if k in counters:
+            rewriter.number[number] = rewriter.constant(counters[k], _COUNT)
         else:
-            rewriter.number[number] = rewriter.copy(number)
+            place = k - sum(other < k for other in counters)
+            rewriter.number[number] = rewriter.emit(GET, (rewriter.number[inputs[0]],), (place,), type_, site)
+    rewriter.copy_between(done, len(tape.instructions))
     return rewriter.finish()
 
 

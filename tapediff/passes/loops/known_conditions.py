@@ -28,11 +28,13 @@ def known_conditions(tape: Tape) -> Tape:
     """The tape with such loops of one variant; itself if there are none."""
     if LOOP not in tape.ops:
         return tape
-    made = list(tape.instructions)
-    for number, instruction in enumerate(made):
-        if instruction.op is LOOP:
-            made[number] = _with_constants(tape, instruction)
-    return tape if all(a is b for a, b in zip(made, tape.instructions)) else replace(tape, instructions=tuple(made))
+    found = [(number, loop, _with_constants(tape, loop)) for number, loop in tape.numbered(LOOP)]
+    if all(loop is made for _, loop, made in found):
+        return tape
+    instructions = list(tape.instructions)
+    for number, _, made in found:
+        instructions[number] = made
+    return replace(tape, instructions=tuple(instructions))
 
 
 def _with_constants(tape: Tape, loop: Instruction) -> Instruction:

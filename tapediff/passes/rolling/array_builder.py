@@ -191,8 +191,20 @@ class ArrayBuilder(ColumnRewriter):
 
     # Arrays of old values
 
-    def stacked(self, old: Ints) -> int:
-        """The array of some old values of one type."""
+    def stacked(self, old: Ints, grows: bool = False) -> int:
+        """The array of some old values of one type. `grows`: they will be put together again, with a few more."""
+        made, sequence = self._stacked(old), self.sequence
+        if grows or sequence.growing:
+            old = sequence.same[old]
+            sources = sequence.source[old]
+            is_read = sources[0] >= 0 and (sources == sources[0]).all()
+            grows |= not sequence.growing.isdisjoint((int(sources[0]), int(sources[-1])))
+            if grows and not is_read and np.unique(old).size == old.size:
+                sequence.growing.add(len(self.tape.instructions) + len(self._arrays))
+                self.settle(old, made)
+        return made
+
+    def _stacked(self, old: Ints) -> int:
         sequence = self.sequence
         type_: ValueType = self.tape.instructions[int(old[0])].type
         wide = ValueType((old.size, *type_.shape), type_.dtype)

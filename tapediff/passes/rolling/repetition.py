@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,9 @@ FIRST_ROWS = 128
 # So many tokens are compared on either side of a window that has occurred before, to begin with.
 FIRST_LOOKS = 8
 
+# Arrays grow by at most so many values from one repetition to the next.
+MOST_NEW = 4
+
 # Where a repetition breaks so often, the rest is looked at afresh.
 MOST_BREAKS = 16
 
@@ -49,6 +52,7 @@ class Repetition:
         slots: of each column; the columns of slot k are first[k] to first[k + 1].
         producers: by column, the slot that makes it, or -1 where it is from outside.
         distances: by column, how many iterations before.
+        growing: columns of values from outside of which earlier repetitions had all but a few, at one end.
     """
 
     start: int
@@ -59,6 +63,7 @@ class Repetition:
     first: Ints
     producers: Ints
     distances: Ints
+    growing: frozenset[int] = frozenset()
 
     @property
     def end(self) -> int:
@@ -82,6 +87,7 @@ class Finder:
         self._agreements: dict[int, tuple[int, int]] = {}
         # Bodies of which no few turns together are put together of fewer parts.
         self._best_alone: set[Hashable] = set()
+        self._growing = _Growing(sequence)
 
     def next(self, begin: int) -> Repetition | None:
         """The first repetition that starts at place `begin` or later."""
@@ -139,6 +145,8 @@ class Finder:
         """The repetition, or one of a few times its period that is put together of fewer parts, if it pays."""
         best, (reads, parts) = found, examined.outside(found)
         together = _common_distance(found)
+        if parts and self._growing.goes_on(found):
+            return self._if_it_pays(found, reads, parts)
         # In a loop in a loop each turn has a repetition like the ones before.
         body = self.sequence.tokens[found.start : found.start + found.period]
         key = (found.count, parts, *[each.tobytes() for each in (body, found.producers, found.distances)])
@@ -157,6 +165,9 @@ class Finder:
 
     def _if_it_pays(self, found: Repetition, reads: int, parts: int) -> Repetition | None:
         pays = self._pays(found.start, found.period, found.count, reads, 2 * parts)
+        if not pays and parts and self._pays(found.start, found.period, found.count, reads):
+            growing = self._growing.columns(found)
+            pays, found = bool(growing), replace(found, growing=growing)
         return found if pays and not self._hands_on_tuples(found) else None
 
     def _hands_on_tuples(self, found: Repetition) -> bool:
@@ -172,6 +183,57 @@ class Finder:
         weights = self.sequence.weights
         body = int(weights[start + period] - weights[start]) + reads
         return body * (count - 1) - costs >= LEAST_SAVED
+
+
+class _Growing:
+    """Values that are put together in one repetition after the other, each time with a few more.
+
+    ```
+    for t in range(1, n):
+        x.append(a * sum(x[s] * w[t - s] for s in range(t)))        of the loop over s: x[0] to x[t - 1]
+    ```
+    Once they are an array, the next one is this array and what is new.
+    """
+
+    def __init__(self, sequence: TapeArrays) -> None:
+        self._sequence = sequence
+        # The values of columns that did not pay, by the value at the end at which they may grow.
+        self._last: dict[int, Ints] = {}
+        self._first: dict[int, Ints] = {}
+
+    def columns(self, found: Repetition) -> frozenset[int]:
+        """The columns that would have to be put together, if all of them were before, but for a few new ones; else none."""
+        growing: list[int] = []
+        put_together = self._put_together(found)
+        for column, values in put_together.items():
+            if self._has_grown(values):
+                growing.append(column)
+            self._last[int(values[-1])] = self._first[int(values[0])] = values
+        return frozenset(growing if len(growing) == len(put_together) else ())
+
+    def goes_on(self, found: Repetition) -> bool:
+        """Whether all columns that would have to be put together begin or end with an array that has grown before."""
+        known, source = self._sequence.growing, self._sequence.source
+        ends = [source[values[[0, -1]]].tolist() for values in self._put_together(found).values()] if known else []
+        return bool(ends) and not any(map(known.isdisjoint, ends))
+
+    def _put_together(self, found: Repetition) -> dict[int, Ints]:
+        """By column, the values that are no constants, and no parts of one array."""
+        made: dict[int, Ints] = {}
+        for column in np.flatnonzero(found.producers < 0).tolist():
+            values = found.values[:, column]
+            sources = self._sequence.source[values]
+            is_read = sources[0] >= 0 and (sources == sources[0]).all()
+            if not (is_read or (values == values[0]).all() or self._sequence.is_constant[values].all()):
+                made[column] = values
+        return made
+
+    def _has_grown(self, values: Ints) -> bool:
+        for new in range(1, MOST_NEW + 1):
+            for known, mine in ((self._last.get(int(values[-1 - new])), values), (self._first.get(int(values[new])), values[new:])):
+                if known is not None and known.size + new == values.size and np.array_equal(known, mine[: known.size]):
+                    return True
+        return False
 
 
 def _may_repeat(tokens: Ints, places: Ints, periods: Ints) -> np.ndarray:

@@ -155,7 +155,7 @@ class _Rolling:
             return (
                 (self.builder.value(values[0]), False)
                 if self.is_fixed(column)
-                else (self.builder.stacked(values), True)
+                else (self.builder.stacked(values, column in self.found.growing), True)
             )
         if producer in self.fixed:
             return self.fixed[producer], False

@@ -66,10 +66,11 @@ class TapeArrays:
         is_constant, is_guard, is_tuple: what it is, or its type.
         same: the value that it is equal to: an earlier read of the same part, or a value that a loop makes once instead of every time.
         last_use: the last place in the sequence that uses it; beyond the end for outputs.
+        growing: sources that are put together again and again, each time with a few more values; see repetition.py.
     """
 
     def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+        self.tape, self.growing = tape, set[int]()
         self.columns = as_columns(tape.instructions)
         count = self.columns.which.size
         self._inputs()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from math import log2
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ....ir.instruction import FLOAT64, GUARD, Operand, Tree, is_tracked
+from ....ir.instruction import FLOAT64, GUARD, INPUT, Operand, Tree, is_tracked
 from ....ops.control.calls import CALL, GET, LOOP
 from ....recording.aliases import ALWAYS
 from ....recording.arrays.tracked import TrackedArray
@@ -71,6 +71,10 @@ MOST_OTHER_TURNS = 1_000
 # A loop that data ends is recorded so often before those around it are recorded by one of their turns.
 MOST_LOOPS = 8
 
+# A loop of which a turn has been recorded so often, as it reads other numbers or lists each time, is recorded turn by turn where that is
+# not more operations than so many, which take as long as to record and compile one turn on its own.
+MOST_RECORDED, SOONER_ONE_BY_ONE = 3, 3_000
+
 # All turns of a loop that data ends are computed, unless there may be more than MOST_MASKED, or so many for one before its end.
 MOST_MASKED, MOST_TURNS_FOR_ONE = 1_000_000, 4
 
@@ -85,6 +89,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
     _is_helper: bool
     whole_turns: set[Place]
     _note_around: Callable[[Sequence[UsersLine]], bool]
+    _turns_around: Callable[[Sequence[UsersLine]], int]
 
     def loop(
         self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...],
@@ -192,6 +197,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         known = self.counts[place] = counted(values)
         if known.length > MOST_MASKED and any(by_data):
             raise self._refuse("cost", place, f"it may end early, and has up to {known.length} turns")
+        self._require_long(place, known.length)
         if entries is not None and self._scan is not None:
             return self._turns(place, values, entries, turn, first, flags, by_data, written, states, in_place)
         may_group = may_group and self._scan is not None and not (written or states or any(by_data))
@@ -204,6 +210,18 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         for group in groups:
             first = self._turns(place, values, group, turn, first, flags, by_data, (), (), in_place, True)
         return first
+
+    def _require_long(self, place: Place, length: int) -> None:
+        """Refuse a loop of so many turns of which one is recorded again and again, where all are sooner recorded."""
+        recorder = current_recorder()
+        before = [] if recorder is None else recorder.recorded_turns[self._code, place]
+        if recorder is None or len(before) < MOST_RECORDED:
+            return
+        if any(other != length for other, _ in before):
+            # Such as the number of the turn of the loop around it.
+            length = max(length, self._turns_around(recorder.users_lines()) // max(length, 1) // 2)
+        if length * max(size for _, size in before) <= SOONER_ONE_BY_ONE:
+            raise self._refuse("cost", place, f"it has about {length} turns, and a turn differs each time that it is come to")
 
     def _turns(
         self, place: Place, values: Tree, entries: Entries, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...],
@@ -225,10 +243,10 @@ class Loops(LoopRunTime, TurnEntries, Windows):
         were = tuple([value is not self.nothing and lists.may_be_plain(value) for value in first])
         after: list[bool] = []
         kinds: dict[str, Kept] = {}
-        paths, is_recorded = 0, False
+        paths, is_recorded, size = 0, False, 0
 
         def step(carry: tuple[Operand, ...], items: Sequence[Operand]) -> tuple[tuple[Operand, ...], Tree]:
-            nonlocal paths
+            nonlocal paths, size
             paths += 1
             if paths > most and not is_recorded:
                 raise self._refuse("guards", place, f"its turns take more than {most} paths")
@@ -277,6 +295,8 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             if any(is_plain and not was and k not in unbound for k, (is_plain, was) in enumerate(zip(are_plain, were))):
                 raise self._refuse("numbers", place, "a turn gives a plain number where there was none before")
             after[:] = [now or later for now, later in zip(are_plain, after or [False] * count_given)]
+            plain = {k for k, array in zip(from_items, streams.arrays) if type(array) is np.ndarray}
+            size = max(size, 1 + _operations_on_data(recorder, plain))
             return found, kept
 
         forget = forgets_failures()
@@ -293,6 +313,9 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             except _OtherArrays as other:
                 forget()
                 start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
+        recorder = current_recorder()
+        if size and recorder is not None:
+            recorder.recorded_turns[self._code, place].append((entries.length, size))
         self._write(written, values, rows, kinds)
         counting.note_results(start, found)
         result = lists.opened(_noted(found, after or were), after or were)
@@ -429,6 +452,16 @@ def _decides_by(recorder: Recorder, count: int) -> bool:
         if follows[number] and (instruction.op is GUARD or (instruction.op in (CALL, LOOP) and instruction.params[0].may_branch)):
             return True
     return False
+
+
+def _operations_on_data(recorder: Recorder, plain: Collection[int]) -> int:
+    """How many operations of a recording depend on other inputs than those that are known."""
+    is_data, count = list[bool](), 0
+    for number, instruction in enumerate(recorder.instructions):
+        is_made = instruction.op is not INPUT
+        is_data.append(any(is_data[k] for k in instruction.inputs) if is_made else number not in plain)
+        count += is_data[number] and is_made
+    return count
 
 
 def _looks_at_values(result: TrackedArray) -> bool:

@@ -6,8 +6,14 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from ....ir.instruction import Operand, is_tracked
+import numpy as np
+
+from ....ir.instruction import FLOAT64, Operand, Tree, is_tracked
+from ....ops.elementwise.comparison import SELECT
 from ..rules import Place
+
+# Of more values each comparison is asked for by Python.
+MOST_COMPARED = 64
 
 # Whether an element counts, and its value.
 Element: TypeAlias = tuple[Operand, Operand]
@@ -55,6 +61,30 @@ def extreme(
     if default is None and not has_found:
         return function([])  # Python's own error
     return found
+
+
+def least_at(values: Tree, function: Callable[..., Operand]) -> int:
+    """values.index(function(values)), for min or max: the first position of the least or largest value, with one guard that asks for it.
+
+    Python compares one after the other with the best so far, which is another order than that of NumPy where some are NaN.
+    """
+    is_list = type(values) in (list, tuple) and len(values) <= MOST_COMPARED
+    if not (is_list and any(map(is_tracked, values)) and all(map(_is_number, values))):
+        return values.index(function(values))
+    best, at = values[0], 0
+    for number, value in enumerate(values[1:], 1):
+        is_next = value < best if function is min else value > best
+        if is_tracked(is_next):
+            best, at = SELECT(is_next, value, best), SELECT(is_next, np.int64(number), at if is_tracked(at) else np.int64(at))
+        elif is_next:
+            best, at = value, number
+    return int(at)
+
+
+def _is_number(value: Operand) -> bool:
+    if is_tracked(value):
+        return not value.shape and value.dtype == FLOAT64
+    return type(value) in (float, np.float64)
 
 
 def among(chooses: Choosing, place: Place, elements: Sequence[Element], is_any: bool) -> Operand:

@@ -34,6 +34,7 @@ from .array_copies import ArrayCopies
 from .choices import OPERATORS, PLAIN, Choices
 from .container_calls import ContainerCalls, looked_up
 from .loops import Loops, Scan, WhileLoop
+from .reductions import least_at
 from .whole_numbers.int_arrays import as_int
 
 
@@ -48,7 +49,7 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         is_body: of a callee; see MergedFunctions.
         regions: those of all functions, by code and place.
         states: what loops read besides their variables.
-        note_around: notes the loops around one that data ends; see MergedFunctions.
+        note_around, turns_around: note the loops around one that data ends, and count the turns of those around lines; see MergedFunctions.
         while_loop, scan: td.while_loop, and the loop of td.scan; None where long loops are not asked for.
     """
 
@@ -56,11 +57,13 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         self, code: CodeType, merged: Callable[[FunctionType], FunctionType], checked: Callable[[FunctionType], FunctionType | None],
         is_helper: bool, is_body: bool, while_loop: WhileLoop, scan: Scan | None, regions: dict[object, Region],
         states: dict[Hashable, OutsideState], note_around: Callable[[Sequence[UsersLine]], bool],
+        turns_around: Callable[[Sequence[UsersLine]], int],
     ) -> None:  # fmt: skip
         super().__init__(code)
         self._merged, self._checked, self._is_helper, self._is_body = merged, checked, is_helper, is_body
         self.counts, self.whole_turns, self.written_dtypes = {}, set(), {}
-        self._while_loop, self._scan, self._regions, self._states, self._note_around = while_loop, scan, regions, states, note_around
+        self._while_loop, self._scan, self._regions, self._states = while_loop, scan, regions, states
+        self._note_around, self._turns_around = note_around, turns_around
 
     def _tapediff_rebuilt(self, _: Callable[[object], Tree]) -> RunTime:
         """Functions that close over it are frozen without it."""
@@ -146,6 +149,8 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         if not is_wide(left) and not is_wide(right):
             raise self._refuse("beside", place, f"neither side of {name} is an array")
         return OPERATORS[name](left, right)
+
+    least_at = staticmethod(least_at)
 
     @staticmethod
     def as_int(_: Place, function: Callable[[Tree], Tree], value: Tree) -> Tree:

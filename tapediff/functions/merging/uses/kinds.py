@@ -10,7 +10,7 @@ from typing import TypeGuard
 import numpy as np
 
 from ....recording.python_state.math_functions import NAMES as MATH
-from ..nodes import is_call_of_run_time
+from ..nodes import is_call_of_run_time, is_least_at
 from ..rules import Resolve
 from ..variables import NONE, Names
 
@@ -31,6 +31,8 @@ def kind_of_call(call: ast.Call, resolve: Resolve, given: Names = NONE) -> str:
         that an inner function sees. "": something else.
     """
     function = call.func
+    if is_least_at(function):
+        return "same"
     if is_call_of_run_time(call):
         if isinstance(function, ast.Attribute) and function.attr in _OF_INDICES:
             return "index"

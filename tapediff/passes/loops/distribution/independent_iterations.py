@@ -24,6 +24,7 @@ from ....ops.arrays.reductions import SUM
 from ....ops.control.callee import Callee
 from ....ops.control.calls import GET, LOOP, LoopForm, loop_items
 from ....ops.elementwise.arithmetic import ADD, SUBTRACT
+from ...column_rewriter import ColumnRewriter
 from ...rolling.vectorize import LARGEST_ARRAY, Batch, is_batchable, spread
 from .selected_terms import with_selected_terms
 
@@ -83,14 +84,18 @@ def independent_iterations(tape: Tape) -> Tape:
     plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(*i.params)) is not None}
     if not plans:
         return tape
-    rewriter, items = Rewriter(tape), dict[int, dict[int, int]]()
-    for number, (op, inputs, params, _, _) in enumerate(tape.instructions):
-        if number in plans:
-            items[number] = _Taken(rewriter, plans[number], tape.instructions[number]).items()
-        elif op is GET and inputs[0] in plans:
-            rewriter.number[number] = items[inputs[0]][params[0]]
+    rewriter, items, done = ColumnRewriter(tape), dict[int, dict[int, int]](), 0
+    for number, instruction in tape.numbered(LOOP, GET):
+        op, inputs, params, _, _ = instruction
+        if number not in plans and (op is LOOP or inputs[0] not in plans):
+            continue
+        rewriter.copy_between(done, number)
+        done = number + 1
+        if op is LOOP:
+            items[number] = _Taken(rewriter, plans[number], instruction).items()
         else:
-            rewriter.number[number] = rewriter.copy(number)
+            rewriter.number[number] = items[inputs[0]][params[0]]
+    rewriter.copy_between(done, len(tape.instructions))
     return rewriter.finish()
 
 

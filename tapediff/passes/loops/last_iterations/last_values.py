@@ -52,8 +52,8 @@ def last_values(tape: Tape) -> Tape:
         return tape
     asked = {(i.inputs[0], i.params[0]) for i in tape.all_of(GET)}
     plans: dict[int, Plan] = {}
-    for number, instruction in enumerate(tape.instructions):
-        plan = _plan(*instruction.params) if instruction.op is LOOP else None
+    for number, instruction in tape.numbered(LOOP):
+        plan = _plan(*instruction.params)
         if plan is not None and any((number, k) in asked for k in plan.computed):
             plans[number] = plan
     if not plans:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...nodes import children, walk
+from ...nodes import children, is_least_at, walk
 from ...uses.kinds import is_one
 from ...variables import reads
 from .decided import Decided
@@ -120,7 +120,8 @@ class Uses:
         """Whether all entries are read at once, by what neither changes nor keeps the container, or leaves the function with it."""
         parent = self.parents[node]
         if isinstance(parent, ast.Call) and node in parent.args:
-            return self._is(parent.func, sum, max, min, any, all, sorted, list, tuple) or self._is_of_numpy(parent.func)
+            is_known = self._is_of_numpy(parent.func) or is_least_at(parent.func)
+            return is_known or self._is(parent.func, sum, max, min, any, all, sorted, list, tuple)
         if isinstance(parent, ast.Tuple) and isinstance(parent.ctx, ast.Load):
             parent = self.parents[parent]
         return isinstance(parent, ast.Return)

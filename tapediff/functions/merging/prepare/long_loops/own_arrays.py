@@ -62,7 +62,7 @@ _MAKERS = ELEMENTWISE.keys() | frozenset(
 
 
 # Functions that give something else than what they are given, or a part of it.
-_CONSUMING = ELEMENTWISE.keys() | frozenset("sum max min mean prod dot any all var std argmax argmin linalg.norm norm".split())
+_CONSUMING = ELEMENTWISE.keys() | frozenset("sum max min mean prod dot any all var std argmax argmin least_at linalg.norm norm".split())
 
 
 def used_up(facts: Known, body: Sequence[ast.stmt]) -> set[ast.AST]:
