@@ -96,7 +96,7 @@ class Facts:
         self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
         self.modules = {}
         if long_loops:
-            with_least_entries(self, body_of(definition))
+            with_least_entries(self, body_of(definition), self._is_long)
         taken = Counter(part.arg for part in walk(definition) if isinstance(part, ast.arg))
         self.modules = {name: module for name, module in modules.items() if taken[name] == 1 and name not in stored}
         self.sites: dict[Place, str] = {}

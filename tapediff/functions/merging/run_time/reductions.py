@@ -63,11 +63,16 @@ def extreme(
     return found
 
 
-def least_at(values: Tree, function: Callable[..., Operand]) -> int:
+def least_at(values: Tree, function: Callable[..., Operand], count: int | None = None) -> int:
     """values.index(function(values)), for min or max: the first position of the least or largest value, with one guard that asks for it.
+
+    Args:
+        count: of how many values; of all of them unless given.
 
     Python compares one after the other with the best so far, which is another order than that of NumPy where some are NaN.
     """
+    if count is not None and (type(count) is not int or type(values) is not list or count != len(values)):
+        values = [values[k] for k in range(count)]
     is_list = type(values) in (list, tuple) and len(values) <= MOST_COMPARED
     if not (is_list and any(map(is_tracked, values)) and all(map(_is_number, values))):
         return values.index(function(values))

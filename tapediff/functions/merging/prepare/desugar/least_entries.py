@@ -3,6 +3,7 @@
 ```
 k = free.index(min(free))                              k = least_at(free)
 k = min(range(n), key=lambda j: cost(j))               k = least_at([cost(j) for j in range(n)])
+k = min(range(len(free)), key=free.__getitem__)        k = least_at(free, len(free))
 k, t = min(enumerate(free), key=lambda p: p[1])        k = least_at(free); t = free[k]
 t, k = min((t, k) for k, t in enumerate(free))         the same
 ```
@@ -12,18 +13,19 @@ Python compares the values one by one: a turn of a long loop would have a path f
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from ...nodes import Transformer, assign, call, copied, load, near
+from ...nodes import Transformer, assign, call, copied, load, near, walk
 from ...rules import Known
 from ...variables import replace_each
 
 
-def with_least_entries(facts: Known, body: list[ast.stmt]) -> None:
-    """Replaces such expressions, in place."""
-    replace_each(body, lambda node: _assigned(facts, node))
+def with_least_entries(facts: Known, body: Sequence[ast.stmt], is_long: Callable[[ast.For | ast.While], bool]) -> None:
+    """Replaces such expressions in long loops, in place."""
     positions = _Positions(facts)
-    body[:] = [positions.visit(node) for node in body]
+    for loop in [part for statement in body for part in walk(statement) if isinstance(part, (ast.For, ast.While)) and is_long(part)]:
+        replace_each(loop.body, lambda node: _assigned(facts, node))
+        loop.body[:] = [positions.visit(node) for node in loop.body]
 
 
 class _Positions(Transformer):
@@ -36,8 +38,9 @@ class _Positions(Transformer):
         return node if found is None else found
 
 
-def _position(values: ast.expr, function: ast.expr, at: ast.expr) -> ast.expr:
-    return call("least_at", [values, copied(function)], at)
+def _position(values: ast.expr, function: ast.expr, at: ast.expr, count: ast.expr | None = None) -> ast.expr:
+    """Of the first `count` values, or of all of them."""
+    return call("least_at", [values, copied(function), *([] if count is None else [count])], at)
 
 
 def _index_of_least(facts: Known, node: ast.Call) -> ast.expr | None:
@@ -73,16 +76,24 @@ def _least_of_range(facts: Known, node: ast.Call) -> ast.expr | None:
     assert isinstance(over, ast.Call)
     if len(over.args) != 1 or over.keywords or isinstance(over.args[0], ast.Starred):
         return None
-    if isinstance(key, ast.Attribute) and key.attr == "__getitem__" and isinstance(key.value, ast.Name):
-        name = ".position"
-        value: ast.expr = ast.Subscript(key.value, load(name), ast.Load())
-    elif isinstance(key, ast.Lambda) and _parameter(key) is not None:
-        name, value = _parameter(key) or "", key.body
-    else:
+    name = _parameter(key) if isinstance(key, ast.Lambda) else None
+    entries = _entries_by(key, name)
+    if entries is not None:
+        return _position(entries, node.func, node, over.args[0])
+    if name is None or not isinstance(key, ast.Lambda):
         return None
     each = ast.comprehension(ast.Name(name, ast.Store()), over, [], 0)
-    values = near(ast.copy_location(ast.ListComp(value, [each]), node), node)
-    return _position(values, node.func, node)
+    return _position(near(ast.copy_location(ast.ListComp(key.body, [each]), node), node), node.func, node)
+
+
+def _entries_by(key: ast.expr, name: str | None) -> ast.Name | None:
+    """The variable of which `key` gives the entries: values.__getitem__, or lambda j: values[j]."""
+    if isinstance(key, ast.Attribute) and key.attr == "__getitem__" and isinstance(key.value, ast.Name):
+        return key.value
+    entry = key.body if isinstance(key, ast.Lambda) else None
+    if not isinstance(entry, ast.Subscript) or not isinstance(entry.slice, ast.Name) or entry.slice.id != name:
+        return None
+    return entry.value if isinstance(entry.value, ast.Name) and entry.value.id != name else None
 
 
 def _parameter(node: ast.Lambda) -> str | None:

@@ -1,0 +1,187 @@
+"""Where the least of some values is, in the words in which Python's programs ask for it, is one position in long loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tapediff as td
+
+from .long_loops_agree import agree, name_of
+
+rng = np.random.default_rng(20261127)
+CUSTOMERS = 60
+ARRIVALS = np.cumsum(rng.exponential(size=CUSTOMERS))
+SERVICES = 1.8 * rng.exponential(size=CUSTOMERS)
+POINTS = np.vstack([[[0.4, 0.8], [0.7, 0.3], [-0.9, 0.95], [1.6, -0.4], [0.05, 0.1]], rng.normal(size=(6, 2))])
+
+
+def index_of_min(p):
+    free, wait = [0.0, 0.0, 0.0], 0.0
+    for i in range(CUSTOMERS):
+        k = free.index(min(free))
+        start = max(ARRIVALS[i], free[k])
+        wait += start - ARRIVALS[i]
+        free[k] = start + SERVICES[i] * np.exp(p[0])
+    return wait / CUSTOMERS + p[1] ** 2
+
+
+def index_of_max(p):
+    left, total = [p[0], 1.0, p[1]], 0.0
+    for s in SERVICES:
+        k = left.index(max(left))
+        total += left[k] ** 2
+        left[k] = 0.9 * left[k] - 0.1 * s
+    return total
+
+
+def min_by_entries(p):
+    free, wait = [0.0, 0.0, 0.0], 0.0
+    for a, s in zip(ARRIVALS, SERVICES):
+        k = min(range(len(free)), key=free.__getitem__)
+        start = max(a, free[k])
+        wait += start - a
+        free[k] = start + s * np.exp(p[0])
+    return wait * p[1]
+
+
+def min_by_lambda(p):
+    free, wait = [0.0, 0.0, 0.0], 0.0
+    for a, s in zip(ARRIVALS, SERVICES):
+        k = min(range(3), key=lambda j: free[j])
+        start = max(a, free[k])
+        wait += start - a
+        free[k] = start + s * np.exp(p[0])
+    return wait * p[1]
+
+
+def min_of_enumerate(p):
+    free, wait = [0.0, 0.0, 0.0], 0.0
+    for a, s in zip(ARRIVALS, SERVICES):
+        k, f = min(enumerate(free), key=lambda pair: pair[1])
+        start = max(a, f)
+        wait += start - a
+        free[k] = start + s * np.exp(p[0])
+    return wait * p[1]
+
+
+def min_of_pairs(p):
+    free, wait = [0.0, 0.0, 0.0], 0.0
+    for a, s in zip(ARRIVALS, SERVICES):
+        f, k = min((f, k) for k, f in enumerate(free))
+        start = max(a, f)
+        wait += start - a
+        free[k] = start + s * np.exp(p[0])
+    return wait * p[1]
+
+
+def nearest_by_lambda(p):
+    centres, total = [p[0], p[1], 0.5], 0.0
+    for s in SERVICES:
+        k = min(range(3), key=lambda j: (centres[j] - s) ** 2)
+        total += (centres[k] - s) ** 2
+        centres[k] = 0.9 * centres[k] + 0.1 * s
+    return total
+
+
+MERGED = [index_of_min, index_of_max, min_by_entries, min_by_lambda, min_of_enumerate, min_of_pairs]
+
+
+def first_two_by_lambda(p):
+    free, wait = [p[0], 0.2, -5.0], 0.0
+    for a, s in zip(ARRIVALS, SERVICES):
+        k = min(range(2), key=lambda j: free[j])
+        wait += free[k] * p[1]
+        free[k] = free[k] + s - 0.1 * a
+    return wait
+
+
+def index_in_another(p):
+    free, other, total = [p[0], 0.2, p[1]], [0.2, 0.1, 0.3], 0.0
+    for s in SERVICES:
+        k = free.index(min(free[1], free[0])) + other.index(min(other))
+        total += free[k % 3] * s
+        free[k % 3] = 0.5 * free[k % 3] - 0.1 * s * p[1]
+    return total
+
+
+def last_of_equal_pairs(p):
+    free, total = [p[0], p[0], p[0]], 0.0
+    for s in SERVICES:
+        f, k = max((f, k) for k, f in enumerate(free))
+        total += f * s * (k + 1.0)
+        free[k] = f - s * np.exp(p[1])
+    return total
+
+
+def many_servers(p):
+    free, wait = [0.0] * 9, 0.0
+    for a, s in zip(ARRIVALS, SERVICES):
+        k = free.index(min(free))
+        start = max(a, free[k])
+        wait += start - a
+        free[k] = start + 9.0 * s * np.exp(p[0])
+    return wait * p[1]
+
+
+def with_a_min_of_its_own(p):
+    def least(values, **_):
+        return values[-1]
+
+    total, free, min = 0.0, [p[0], 0.2, p[1]], least
+    for s in SERVICES:
+        k = free.index(min(free))
+        if free[k] > 0.0:
+            total += free[k] * s
+        free[k] = free[k] - 0.1 * s
+    return total
+
+
+def nothing_to_compare(p):
+    total, none = p[0], []
+    for s in SERVICES:
+        if total > s:
+            total = total * 0.9
+        try:
+            total += none.index(min(none))
+        except ValueError:
+            total += p[1] * s
+    return total
+
+
+def not_a_number(p):
+    total = 0.0
+    for s in SERVICES:
+        with np.errstate(invalid="ignore"):
+            values = [np.log(p[0] - s), p[1], s]
+        k = values.index(min(values))
+        total += (k + 1.0) * p[1] * s
+    return total
+
+
+OTHERS = [
+    nearest_by_lambda, first_two_by_lambda, index_in_another, last_of_equal_pairs, many_servers, with_a_min_of_its_own, nothing_to_compare,
+    not_a_number,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", MERGED, ids=name_of)
+def test_a_loop_of_one_turn_serves_all_points(f):
+    tape = td.GuardedTape(f)
+    agree(f, POINTS, tape)
+    recordings = tape.stats.recordings
+    assert recordings <= 6
+    agree(f, rng.normal(size=(6, 2)), tape)
+    assert tape.stats.recordings == recordings
+
+
+@pytest.mark.parametrize("f", [*MERGED, *OTHERS], ids=name_of)
+@pytest.mark.usefixtures("without_comparisons")
+def test_answers_are_those_of_the_function(f):
+    agree(f, POINTS, td.GuardedTape(f))
+
+
+@pytest.mark.parametrize("f", [*MERGED, *OTHERS], ids=name_of)
+@pytest.mark.usefixtures("short_recordings_are_long", "without_comparisons")
+def test_answers_of_long_loops_are_those_of_the_function(f):
+    agree(f, POINTS, td.GuardedTape(f))
