@@ -180,6 +180,48 @@ def guards_in_a_loop(n: int) -> Program:
     return f, np.linspace(0.1, 1.0, n)
 
 
+def renewal_equation(n: int) -> Program:
+    """Each value is a sum over all values before it, in a list."""
+    weights = 0.1 * np.exp(-np.arange(n) / 10.0)
+
+    def f(p: Any) -> Any:
+        x = [np.exp(p[0])]
+        for t in range(1, n):
+            x.append(np.exp(0.1 * p[1]) * sum(x[s] * weights[t - s] for s in range(t)))
+        return sum((v - 1.0) ** 2 for v in x)
+
+    return f, np.array([0.3, 0.2])
+
+
+def intensities(n: int) -> Program:
+    """The likelihood of events that each make later ones likelier: a loop over what came before, within a loop."""
+    times = np.cumsum(np.random.default_rng(5).exponential(size=n))
+
+    def f(p: Any) -> Any:
+        total = 0.0
+        for i in range(n):
+            rate = p[0]
+            for j in range(i):
+                rate += p[1] * np.exp(-p[2] * (times[i] - times[j]))
+            total += np.log(rate)
+        return total
+
+    return f, np.array([0.8, 0.3, 0.6])
+
+
+def binomial_tree(n: int) -> Program:
+    """A price on a tree: powers of many orders, then lists that get shorter."""
+
+    def f(p: Any) -> Any:
+        u, d, q = np.exp(p[0] / np.sqrt(n)), np.exp(-p[0] / np.sqrt(n)), 0.5 + 0.01 * p[1]
+        v = [np.maximum(1.0 - u**j * d ** (n - j), 0.0) for j in range(n + 1)]
+        for i in range(n - 1, -1, -1):
+            v = [0.999 * (q * v[j + 1] + (1.0 - q) * v[j]) for j in range(i + 1)]
+        return v[0]
+
+    return f, np.array([0.3, 0.2])
+
+
 # The sizes at which the growth is measured.
 PROGRAMS: dict[Callable[[int], Program], tuple[int, ...]] = {
     filled_array: (1000, 10_000, 100_000),
@@ -192,4 +234,7 @@ PROGRAMS: dict[Callable[[int], Program], tuple[int, ...]] = {
     stencil_by_cells: (6, 20, 40),
     soft_alignment: (5, 16, 50),
     guards_in_a_loop: (100, 1000, 10_000),
+    renewal_equation: (30, 100, 300),
+    intensities: (30, 100, 300),
+    binomial_tree: (15, 60, 200),
 }
