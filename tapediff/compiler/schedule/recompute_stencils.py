@@ -33,7 +33,7 @@ MOST_VALUES = 32
 MOST_ROUNDS = 16
 # So do all readers behind so many values of trees, each of which takes 25 us: 200 arrays, each made of two neighbours in the one before,
 # have 42,000 of them, and none that is worth computing again.
-MOST_VALUES_IN_ALL = 30_000
+MOST_VALUES_IN_ALL = 10_000
 
 
 def recompute_stencils(

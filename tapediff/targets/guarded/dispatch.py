@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...errors import NonScalarOutput
-from ...ir.instruction import Operand, Outcome
+from ...ir.instruction import Operand, Outcome, Tree
 from ...ir.interpreter import GuardFailure
 from ...ir.outputs import Out
 from ...recording.arguments.int_arguments import IntNeeded
@@ -17,7 +17,10 @@ from .record_path import FormChanged, Missed, PathRecorder
 from .report import unstable
 from .staleness import StalenessCheck
 from .tape_cache import TapeCache
-from .variant import Answer, Variant
+from .variant import NEW, ONCE, Answer, Variant
+
+# After so many recordings it is asked whether paths come again: if hardly any does, further ones are compiled when they do.
+RECORDINGS_BEFORE_RARE = 6
 
 # attempt(variant, decided) gives the answer, or the GuardFailure at a guard; the first `decided` guards hold.
 Attempt = Callable[[Variant, int], Answer]
@@ -66,7 +69,10 @@ class Dispatch:
 
         def attempt(variant: Variant, decided: int) -> Answer:
             try:
-                if variant.replays >= self._policy.compile_after:
+                is_replayed = self._is_replayed(variant, call, decided)
+                if isinstance(is_replayed, GuardFailure):
+                    return is_replayed
+                if not is_replayed:
                     return variant.attempt(argnums, call.bound.inputs, outs)
                 answer = variant.replay(argnums, call.bound.inputs, outs, decided)
             except NonScalarOutput:
@@ -74,17 +80,47 @@ class Dispatch:
                 answer = variant.replay(None, call.bound.inputs, None, decided)
                 if type(answer) is not GuardFailure:
                     raise
-            variant.replays += type(answer) is not GuardFailure
+            self._note_replay(variant, answer)
             return answer
 
         return attempt
+
+    def _is_replayed(self, variant: Variant, call: KeyedCall, decided: int) -> bool | GuardFailure:
+        """Whether a tape is still replayed with NumPy; or the failed guard of one that is not worth compiling to find that."""
+        if variant.replays < self._policy.compile_after:
+            return True
+        if variant.compiled.kernels or not (variant.rare or self._policy.compile_after):
+            return False
+        if variant.rare == NEW:
+            return True
+        found = variant.replay(None, call.bound.inputs, None, decided)
+        if type(found) is GuardFailure:
+            return found
+        variant.rare = 0  # the path has come again
+        return False
+
+    @staticmethod
+    def _note_replay(variant: Variant, answer: Tree) -> None:
+        if type(answer) is not GuardFailure:
+            variant.replays += 1
+            variant.rare = min(variant.rare, ONCE)
+
+    @property
+    def _hardly_recur(self) -> bool:
+        """Whether new paths are likely not to come again: so few calls were answered by a tape that was there."""
+        recordings = self._recorder.recordings
+        if recordings < RECORDINGS_BEFORE_RARE or self._policy.compile_after_given is not None:
+            return False
+        return self._cache.dropped_hits + sum(variant.hits for variant in self._cache.all()) <= recordings
 
     def operate(self, call: KeyedCall, operator: Operator, vectors: Sequence[Operand], out: Out, several: bool) -> Attempt:
         """How a tape is tried for an operator; the answer is an Evaluation."""
 
         def attempt(variant: Variant, decided: int) -> Evaluation | GuardFailure:
             tape, inputs = operator.function(variant.program.tape), [*call.bound.inputs, *variant.constants]
-            is_replayed = variant.replays < self._policy.compile_after
+            is_replayed = self._is_replayed(variant, call, decided)
+            if isinstance(is_replayed, GuardFailure):
+                return is_replayed
             try:
                 derived = operator.tape(tape)
             except NonScalarOutput:
@@ -98,8 +134,8 @@ class Dispatch:
             outputs = variant.operate(operator, given, out if several or out is None else [out], decided, is_replayed)
             if isinstance(outputs, GuardFailure):
                 return outputs
-            variant.replays += is_replayed
             if is_replayed:
+                self._note_replay(variant, outputs)
                 return Evaluation(outputs, tape, operator.wrt, replayed(tape))
             return Evaluation(outputs, tape, operator.wrt, variant.compiled.run_unguarded, variant.compiled.kernel)
 
@@ -127,6 +163,8 @@ class Dispatch:
         while True:
             if variant is None:
                 variant, is_new = self._recorder.variant(call, decided, missed)
+                if is_new and variant.outcomes and self._hardly_recur:
+                    variant.rare = NEW
             if missed is not None:
                 hops.append((*missed, variant))
             answer = attempt(variant, len(decided))

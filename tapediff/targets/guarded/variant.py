@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Tree
 
 
+# Of tapes that are not compiled yet: before its first answer, and behind it.
+NEW, ONCE = 2, 1
+
+
 class CompiledProgram(Program):
     """A program of a guarded function: compiled once for all of its tapes that differ in constants alone.
 
@@ -53,11 +57,12 @@ class Variant(PathEntry):
     Attributes:
         hits: calls that it answered, beside those that recorded it.
         is_direct: its inputs are the call's arguments, in order: nothing is specialised on.
+        rare: NEW or ONCE while it is not worth compiling, as hardly any path has come again so far; else 0.
         program: the tape that is differentiated and compiled for it; constants: its inputs after the arguments.
     """
 
     __slots__ = (
-        "calls", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
+        "calls", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "rare", "reason", "seconds", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -67,7 +72,7 @@ class Variant(PathEntry):
         self.program = program
         self.constants = self.program.constants(tape)
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
-        self.hits = 0
+        self.hits = self.rare = 0
         # Its kernels, by the PathCalls that run them; none once the tape is dropped.
         self.calls: dict[object, Callable[..., object]] = {}
         # By the status of a kernel at a failed guard: the tape that answered there last.

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...nodes import Transformer, assign, call, copied, load, near, walk
+from ...nodes import Transformer, assign, call, copied, load, near, walk, whole_number
 from ...rules import Known
 from ...variables import replace_each
 
@@ -134,9 +134,9 @@ def _numbered_by_key(facts: Known, node: ast.Call) -> ast.Name | None:
     if not isinstance(key, ast.Lambda):
         return None
     name, entry = _parameter(key), key.body
-    is_second = isinstance(entry, ast.Subscript) and isinstance(entry.value, ast.Name) and entry.value.id == name
-    is_second = is_second and isinstance(entry.slice, ast.Constant) and type(entry.slice.value) is int and entry.slice.value in (1, -1)
-    return _enumerated(facts, node.args[0]) if is_second and name is not None else None
+    if name is None or not isinstance(entry, ast.Subscript) or not isinstance(entry.value, ast.Name) or entry.value.id != name:
+        return None
+    return _enumerated(facts, node.args[0]) if whole_number(entry.slice) in (1, -1) else None
 
 
 def _numbered_by_pairs(facts: Known, node: ast.Call) -> ast.Name | None:
