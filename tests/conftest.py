@@ -60,11 +60,14 @@ def share_bytecode():
 # Of a test with more cases than these, a run of the whole suite takes a twenty-fourth, and a forty-eighth.
 LONG_TABLE, LONGER_TABLE = 16, 64
 
-# Cases of tests in these files take seconds each, so that it takes half of three and more.
+# Cases of tests in these files take seconds each, so that it takes a third of three and more.
 SLOW = tuple(
     f"tests/{name}.py" for name in (
-        "base/test_fork_locks", "base/test_operating_system", "compiler/bytecode/test_translate", "compiler/codegen/test_outlining",
-        "compiler/numba_backend/test_posteriors", "functions/merging/test_tries", "functions/test_primitive", "numpy_api/test_complex",
+        "base/test_fork_locks", "base/test_operating_system", "compiler/bytecode/test_sweeps", "compiler/bytecode/test_translate",
+        "compiler/codegen/test_outlining", "compiler/lower/test_in_place", "compiler/numba_backend/test_posteriors",
+        "compiler/numba_backend/test_registry", "compiler/schedule/test_recompute_stencils", "functions/merging/test_gathers",
+        "functions/merging/test_items", "functions/merging/test_long_loops", "functions/merging/test_tables", "functions/merging/test_tries",
+        "linalg/test_linalg", "passes/rolling/test_alike_powers", "passes/rolling/test_batch_alike", "passes/rolling/test_growing_lists", "functions/test_primitive", "numpy_api/test_complex",
         "numpy_api/test_kinds", "passes/loops/test_save_for_backward", "passes/parts/test_lattice_tables", "passes/parts/test_regular_positions",
         "passes/rolling/test_grids", "passes/rolling/test_repetition", "passes/rolling/test_reroll", "passes/rolling/test_reroll_grids",
         "passes/rolling/test_shrinking_arrays", "stats/test_special_points", "test_control_fuzz", "test_implicit", "test_ode", "test_random",
@@ -107,7 +110,7 @@ def _sampled(cases, one_of, sample):
 def _one_of(name, cases):
     """How many cases of a test with so many there are for each one that is taken."""
     if cases <= LONG_TABLE:
-        return 2 if cases > 2 and name.startswith(SLOW) else 1
+        return 3 if cases > 2 and name.startswith(SLOW) else 1
     return 48 if cases > LONGER_TABLE else 24
 
 

@@ -71,7 +71,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
             by recording hold all the same.
         max_tapes: how many tapes are kept; the one not used for the longest time is dropped for a new one.
         compile_after: how many answers of a new tape are replayed with NumPy before it is compiled. Unless given 10 with
-            on_new_tape="interpret"; else 0, or 1 where hardly any of at least six tapes has been used again.
+            on_new_tape="interpret"; else 0, or 1 where hardly any of at least four tapes has been used again.
         on_new_tape: how a call is answered for which no tape is kept. "compile": record and compile one. "interpret": record one
             and answer by replaying it with NumPy, at once. "warn": as "compile", with a GuardWarning for each tape after the
             first. "raise": NewTape, once there is a tape. May be set later, as `safe.on_new_tape = "raise"` after a warm-up.

@@ -20,7 +20,7 @@ from .tape_cache import TapeCache
 from .variant import NEW, ONCE, Answer, Variant
 
 # After so many recordings it is asked whether paths come again: if hardly any does, further ones are compiled when they do.
-RECORDINGS_BEFORE_RARE = 6
+RECORDINGS_BEFORE_RARE = 4
 
 # attempt(variant, decided) gives the answer, or the GuardFailure at a guard; the first `decided` guards hold.
 Attempt = Callable[[Variant, int], Answer]
