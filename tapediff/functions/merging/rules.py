@@ -187,11 +187,14 @@ class Breach:
 
 def in_users_words(text: str) -> str:
     """What was found at a branch, as ast.unparse writes it, without what rewriting has put there and nobody wrote."""
-    return "what stands there" if RUN_TIME in text else _MADE_OF.sub("", text)
+    text = _ENTRY_OF.sub("", _MADE_OF.sub("", text))
+    return "what stands there" if RUN_TIME in text or _HIDDEN.search(text) else text
 
 
-# `.state1.name`, `.whole2.name`: variables that were made of one.
+# `.state1.name`, `.whole2.name`: variables that were made of one; `.name[0]`: of an entry; and others that nobody wrote.
 _MADE_OF = re.compile(r"(?<![\w)\]\"'])\.[a-z]+\d+\.(?=[a-zA-Z_])")
+_ENTRY_OF = re.compile(r"(?<![\w)\]\"'])\.(?=[a-zA-Z_]\w*\[)")
+_HIDDEN = re.compile(r"(?<![\w)\]\"'])\.[a-z]\w*\.[a-z]")
 
 
 class Broken(Exception):

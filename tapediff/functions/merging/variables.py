@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .nodes import children, is_appended, is_entry, is_of_arrays, walk
+from .nodes import children, is_appended, is_entry, is_least_at, is_of_arrays, walk
 
 Names: TypeAlias = frozenset[str]
 NONE: Names = frozenset()
@@ -248,8 +248,8 @@ def reads_within(node: ast.AST, ends_at: Callable[[ast.AST], bool]) -> Names:
             pending += [part.body, part.orelse]
         elif isinstance(part, ast.Call) and is_entry(part):
             pending.append(part.args[2])
-        elif isinstance(part, ast.Call) and is_of_arrays(part):
-            continue
+        elif isinstance(part, ast.Call) and (is_of_arrays(part) or is_least_at(part.func)):
+            continue  # where the least value is, the values only decide
         elif not ends_at(part):
             pending += children(part)
     return frozenset(found)

@@ -103,6 +103,8 @@ RECORDED = region_calls.RecordedCallee
     ("x = .whole12.q[0] + a.b1.c", "x = q[0] + a.b1.c"),
     ("it calls .loop of Foo", "it calls .loop of Foo"),
     (".merging.check_turns((17, 8, 11), .turns.2)", "what stands there"),
+    ("(.owners[0] if .index.of23 == 0 else .owners[1]).append(w)", "what stands there"),
+    ("min([.free[0], .free[1]])", "min([free[0], free[1]])"),
 ])
 def test_reports_have_the_names_of_the_function(made, users):
     assert in_users_words(made) == users

@@ -84,7 +84,42 @@ def nearest_by_lambda(p):
     return total
 
 
-MERGED = [index_of_min, index_of_max, min_by_entries, min_by_lambda, min_of_enumerate, min_of_pairs]
+def index_as_a_position(p):
+    free, total = [0.1 * p[0], 0.013, 0.207, 0.31], 0.0
+    for s in SERVICES:
+        e, k = min((v, j) for j, v in enumerate(free))
+        free[k] = e + np.exp(0.1 * p[k % 2]) * s
+        total += e * (k + 1)
+    return total / 100
+
+
+def last_of_equal_pairs(p):
+    free, total = [p[0], p[0], p[0]], 0.0
+    for s in SERVICES:
+        f, k = max((f, k) for k, f in enumerate(free))
+        total += f * s * (k + 1.0)
+        free[k] = f - s * np.exp(p[1])
+    return total
+
+
+def branches_beside_it(p):
+    """Behind a `continue` the position is chosen."""
+    free, total = [0.0, 0.0, 0.0], 0.0
+    for i in range(CUSTOMERS):
+        t = np.abs(p[0]) * i * 0.4
+        k, e = min(enumerate(free), key=lambda pair: pair[1])
+        if e > t + p[1]:
+            total += 0.1 * p[1]
+            continue
+        s = max(t, e)
+        total += s - t
+        free[k] = s + p[1] * (1 + (i * 7 % 5) / 3)
+    return total + sum(free)
+
+
+MERGED = [
+    index_of_min, index_of_max, min_by_entries, min_by_lambda, min_of_enumerate, min_of_pairs, index_as_a_position, last_of_equal_pairs,
+]  # fmt: skip
 
 
 def first_two_by_lambda(p):
@@ -102,15 +137,6 @@ def index_in_another(p):
         k = free.index(min(free[1], free[0])) + other.index(min(other))
         total += free[k % 3] * s
         free[k % 3] = 0.5 * free[k % 3] - 0.1 * s * p[1]
-    return total
-
-
-def last_of_equal_pairs(p):
-    free, total = [p[0], p[0], p[0]], 0.0
-    for s in SERVICES:
-        f, k = max((f, k) for k, f in enumerate(free))
-        total += f * s * (k + 1.0)
-        free[k] = f - s * np.exp(p[1])
     return total
 
 
@@ -160,8 +186,7 @@ def not_a_number(p):
 
 
 OTHERS = [
-    nearest_by_lambda, first_two_by_lambda, index_in_another, last_of_equal_pairs, many_servers, with_a_min_of_its_own, nothing_to_compare,
-    not_a_number,
+    branches_beside_it, nearest_by_lambda, first_two_by_lambda, index_in_another, many_servers, with_a_min_of_its_own, nothing_to_compare, not_a_number,
 ]  # fmt: skip
 
 

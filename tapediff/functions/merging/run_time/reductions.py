@@ -63,11 +63,12 @@ def extreme(
     return found
 
 
-def least_at(values: Tree, function: Callable[..., Operand], count: int | None = None) -> int:
+def least_at(values: Tree, function: Callable[..., Operand], count: int | None = None, is_last: bool = False) -> int:
     """values.index(function(values)), for min or max: the first position of the least or largest value, with one guard that asks for it.
 
     Args:
         count: of how many values; of all of them unless given.
+        is_last: the last of equal values instead; only for max.
 
     Python compares one after the other with the best so far, which is another order than that of NumPy where some are NaN.
     """
@@ -75,10 +76,10 @@ def least_at(values: Tree, function: Callable[..., Operand], count: int | None =
         values = [values[k] for k in range(count)]
     is_list = type(values) in (list, tuple) and len(values) <= MOST_COMPARED
     if not (is_list and any(map(is_tracked, values)) and all(map(_is_number, values))):
-        return values.index(function(values))
+        return function((value, k) for k, value in enumerate(values))[1] if is_last else values.index(function(values))
     best, at = values[0], 0
     for number, value in enumerate(values[1:], 1):
-        is_next = value < best if function is min else value > best
+        is_next = value < best if function is min else value >= best if is_last else value > best
         if is_tracked(is_next):
             best, at = SELECT(is_next, value, best), SELECT(is_next, np.int64(number), at if is_tracked(at) else np.int64(at))
         elif is_next:

@@ -38,7 +38,7 @@ class _Positions(Transformer):
         return node if found is None else found
 
 
-def _position(values: ast.expr, function: ast.expr, at: ast.expr, count: ast.expr | None = None) -> ast.expr:
+def _position(values: ast.expr, function: ast.expr, at: ast.expr, count: ast.expr | None = None) -> ast.Call:
     """Of the first `count` values, or of all of them."""
     return call("least_at", [values, copied(function), *([] if count is None else [count])], at)
 
@@ -116,6 +116,8 @@ def _assigned(facts: Known, node: ast.stmt) -> list[ast.stmt]:
     if values is None or values.id in targets:
         return [node]
     position = _position(values, node.value.func, node.value)
+    if found[0] is None and facts.is_builtin(node.value, max):
+        position.keywords.append(ast.keyword("is_last", near(ast.Constant(True), node.value)))
     at, value = targets if found[0] is not None else targets[::-1]
     entry = near(ast.copy_location(ast.Subscript(copied(values), load(at), ast.Load()), node.value), node.value)
     return [assign(at, position, node), assign(value, entry, node)]
@@ -140,8 +142,8 @@ def _numbered_by_key(facts: Known, node: ast.Call) -> ast.Name | None:
 
 
 def _numbered_by_pairs(facts: Known, node: ast.Call) -> ast.Name | None:
-    """min((t, k) for k, t in enumerate(values)): of equal values the first; max would take the last of them."""
-    if len(node.args) != 1 or node.keywords or not facts.is_builtin(node, min):
+    """min((t, k) for k, t in enumerate(values)): of equal values the first; max takes the last of them."""
+    if len(node.args) != 1 or node.keywords:
         return None
     over = node.args[0]
     if not isinstance(over, (ast.GeneratorExp, ast.ListComp)) or len(over.generators) != 1:
