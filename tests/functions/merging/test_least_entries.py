@@ -210,3 +210,70 @@ def test_answers_are_those_of_the_function(f):
 @pytest.mark.usefixtures("short_recordings_are_long", "without_comparisons")
 def test_answers_of_long_loops_are_those_of_the_function(f):
     agree(f, POINTS, td.GuardedTape(f))
+
+
+def of_an_array(p):
+    free, wait = np.array([p[0], 0.1, 0.2]), 0.0
+    for s in SERVICES:
+        k, f = min(enumerate(free), key=lambda pair: pair[1])
+        wait += f * s
+        free[k] = f + s * np.exp(p[1])
+    return wait
+
+
+def of_an_array_by_range(p):
+    free, wait = np.array([p[0], 0.1, 0.2]), 0.0
+    for s in SERVICES:
+        k = max(range(len(free)), key=free.__getitem__)
+        wait += free[k] * s
+        free[k] = free[k] - s * np.exp(p[1])
+    return wait
+
+
+def of_a_dict(p):
+    known, wait = {0: 0.3, 1: 0.2, 2: p[0]}, 0.0
+    for s in SERVICES:
+        k, key = min(enumerate(known), key=lambda pair: pair[1])
+        wait += known[key] * s * (k + 1)
+        known[key] = known[key] + s * p[1]
+        if known[key] > 3.0:
+            known[key] = known[key] * 0.5
+    return wait
+
+
+def of_what_is_used_up(p):
+    wait = 0.0
+    for s in SERVICES:
+        values = iter([p[0] * s, p[1], 0.2])
+        k, v = min(enumerate(values), key=lambda pair: pair[1])
+        wait += v * (k + 1) + sum(values)
+    return wait
+
+
+def with_a_name_in_the_key(p):
+    total, v = 0.0, 3.0
+    for s in SERVICES:
+        k = min(range(3), key=lambda j: (v := p[j % 2] * s * (j + 1)) * v)
+        total += v * s + k * p[0]
+    return total
+
+
+def in_a_function_of_the_loop(p):
+    total = 0.0
+    for s in SERVICES:
+        def nearest(values):
+            return values.index(min(values))
+
+        total += nearest([p[0] * s, p[1], 0.317]) * p[1] + s * p[0]
+    return total
+
+
+@pytest.mark.parametrize(
+    "f", [of_an_array, of_an_array_by_range, of_a_dict, of_what_is_used_up, with_a_name_in_the_key, in_a_function_of_the_loop], ids=name_of
+)
+@pytest.mark.parametrize("is_long", [False, True])
+@pytest.mark.usefixtures("without_comparisons")
+def test_other_containers_and_functions_keep_what_they_mean(f, is_long, request):
+    if is_long:
+        request.getfixturevalue("short_recordings_are_long")
+    agree(f, POINTS, td.GuardedTape(f))

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from ....ir.instruction import FLOAT64, Operand, Tree, is_tracked
+from ....ir.instruction import FLOAT64, Operand, is_tracked
 from ....ops.elementwise.comparison import SELECT
 from ..rules import Place
 
@@ -63,19 +63,16 @@ def extreme(
     return found
 
 
-def least_at(values: Tree, function: Callable[..., Operand], count: int | None = None, is_last: bool = False) -> int:
+def least_at(values: Sequence[Operand], function: Callable[..., Operand], is_last: bool = False) -> int:
     """values.index(function(values)), for min or max: the first position of the least or largest value, with one guard that asks for it.
 
     Args:
-        count: of how many values; of all of them unless given.
         is_last: the last of equal values instead; only for max.
 
     Python compares one after the other with the best so far, which is another order than that of NumPy where some are NaN.
     """
-    if count is not None and (type(count) is not int or type(values) is not list or count != len(values)):
-        values = [values[k] for k in range(count)]
-    is_list = type(values) in (list, tuple) and len(values) <= MOST_COMPARED
-    if not (is_list and any(map(is_tracked, values)) and all(map(_is_number, values))):
+    is_short = type(values) in (list, tuple) and len(values) <= MOST_COMPARED
+    if not (is_short and any(map(is_tracked, values)) and all(map(_is_number, values))):
         return function((value, k) for k, value in enumerate(values))[1] if is_last else values.index(function(values))
     best, at = values[0], 0
     for number, value in enumerate(values[1:], 1):

@@ -150,7 +150,23 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
             raise self._refuse("beside", place, f"neither side of {name} is an array")
         return OPERATORS[name](left, right)
 
-    least_at = staticmethod(least_at)
+    def least_at(
+        self, place: Place, values: Tree, function: Callable[..., Operand], count: int | None = None, is_numbered: bool = False,
+        is_last: bool = False,
+    ) -> int:  # fmt: skip
+        """Where the least of some values is; see reductions.least_at.
+
+        Args:
+            count: of how many values; of all of them unless given.
+            is_numbered: they are those that enumerate gives, which has to be by their positions.
+        """
+        if is_numbered and type(values) in (TrackedArray, np.ndarray) and values.ndim == 1:
+            values = [values[k] for k in range(len(values))]
+        elif is_numbered and type(values) not in (list, tuple):
+            raise self._refuse("containers", place, f"it numbers the values of {type(values).__name__}")
+        elif count is not None and (type(count) is not int or type(values) is not list or count != len(values)):
+            values = [values[k] for k in range(count)]
+        return least_at(values, function, is_last)
 
     @staticmethod
     def as_int(_: Place, function: Callable[[Tree], Tree], value: Tree) -> Tree:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...nodes import Transformer, assign, call, copied, load, near, walk, whole_number
+from ...nodes import Transformer, assign, call, copied, load, near, place, walk, whole_number
 from ...rules import Known
 from ...variables import replace_each
 
@@ -28,19 +28,30 @@ def with_least_entries(facts: Known, body: Sequence[ast.stmt], is_long: Callable
         loop.body[:] = [positions.visit(node) for node in loop.body]
 
 
+# The last part of the place of such an expression.
+LEAST = 20
+
+
 class _Positions(Transformer):
     def __init__(self, facts: Known) -> None:
         self._facts = facts
 
+    def _inner(self, node: ast.AST) -> ast.AST:
+        """Functions in the loop have to be found in the source where they are called."""
+        return node
+
+    visit_Lambda = visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _inner
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        found = _index_of_least(self._facts, node) or _least_of_range(self._facts, node)
-        return node if found is None else found
+        found = None
+        if self._facts.may_merge((node.lineno, node.col_offset, LEAST)):
+            found = _index_of_least(self._facts, node) or _least_of_range(self._facts, node)
+        return self.generic_visit(node if found is None else found)
 
 
 def _position(values: ast.expr, function: ast.expr, at: ast.expr, count: ast.expr | None = None) -> ast.Call:
     """Of the first `count` values, or of all of them."""
-    return call("least_at", [values, copied(function), *([] if count is None else [count])], at)
+    return call("least_at", [place(at, LEAST), values, copied(function), *([] if count is None else [count])], at)
 
 
 def _index_of_least(facts: Known, node: ast.Call) -> ast.expr | None:
@@ -80,7 +91,7 @@ def _least_of_range(facts: Known, node: ast.Call) -> ast.expr | None:
     entries = _entries_by(key, name)
     if entries is not None:
         return _position(entries, node.func, node, over.args[0])
-    if name is None or not isinstance(key, ast.Lambda):
+    if name is None or not isinstance(key, ast.Lambda) or any(isinstance(part, ast.NamedExpr) for part in walk(key)):
         return None
     each = ast.comprehension(ast.Name(name, ast.Store()), over, [], 0)
     return _position(near(ast.copy_location(ast.ListComp(key.body, [each]), node), node), node.func, node)
@@ -113,11 +124,12 @@ def _assigned(facts: Known, node: ast.stmt) -> list[ast.stmt]:
     assert isinstance(node.value, ast.Call)
     found = _numbered_by_key(facts, node.value), _numbered_by_pairs(facts, node.value)
     values = found[0] or found[1]
-    if values is None or values.id in targets:
+    if values is None or values.id in targets or not facts.may_merge((node.value.lineno, node.value.col_offset, LEAST)):
         return [node]
     position = _position(values, node.value.func, node.value)
-    if found[0] is None and facts.is_builtin(node.value, max):
-        position.keywords.append(ast.keyword("is_last", near(ast.Constant(True), node.value)))
+    is_last = found[0] is None and facts.is_builtin(node.value, max)
+    numbered = [ast.keyword("is_numbered", ast.Constant(True)), ast.keyword("is_last", ast.Constant(is_last))]
+    position.keywords += [near(each, node.value) for each in numbered]
     at, value = targets if found[0] is not None else targets[::-1]
     entry = near(ast.copy_location(ast.Subscript(copied(values), load(at), ast.Load()), node.value), node.value)
     return [assign(at, position, node), assign(value, entry, node)]
