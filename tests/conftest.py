@@ -75,6 +75,9 @@ SLOW = tuple(
     )
 )  # fmt: skip
 
+# Of these files it takes a third of the tests: they are of parts that hardly change, and take ten seconds each.
+ROTATING = tuple(f"tests/compiler/{name}.py" for name in ("jit/test_linking", "numba_backend/test_control_flow", "numba_backend/test_saved_program"))
+
 
 def _sample_tables(config):
     """Let a run of the whole suite, which has fifteen minutes, take some of the cases of long tables: others each month.
@@ -94,7 +97,8 @@ def pytest_collection_modifyitems(config, items):
         return
     tests = collections.defaultdict(list)
     for item in items:
-        tests[item.nodeid.partition("[")[0]].append(item)
+        file, _, name = item.nodeid.partition("::")
+        tests[file if file in ROTATING else f"{file}::{name.partition('[')[0]}"].append(item)
     chosen = {id(item) for name, cases in tests.items() for item in _sampled(cases, _one_of(name, len(cases)), sample)}
     left_out = [item for item in items if id(item) not in chosen]
     items[:] = [item for item in items if id(item) in chosen]
@@ -109,6 +113,8 @@ def _sampled(cases, one_of, sample):
 
 def _one_of(name, cases):
     """How many cases of a test with so many there are for each one that is taken."""
+    if name in ROTATING:
+        return 3
     if cases <= LONG_TABLE:
         return 3 if cases > 2 and name.startswith(SLOW) else 1
     return 48 if cases > LONGER_TABLE else 24
