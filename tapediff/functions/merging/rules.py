@@ -152,6 +152,8 @@ RULES = {
              "make sure that it is not zero"),
         Rule("large", "ints of Python's are exact, and floats only to 2**53", "if x > 0: n += 1\nreturn n + 2**60 - 2**60",
              "compute with smaller numbers, or with floats"),
+        Rule("turns", "a turn of the loop would be recorded each time that it is come to, and all its turns are sooner recorded one by one",
+             "for i in range(n):\n    for j in range(i): s += y[i] * y[j]", "leave it: it is recorded as it stands"),
         Rule("powers", "powers of plain numbers may be complex numbers or errors", "h = 0.1\nif x > 0: h = -h\nreturn h ** 0.5",
              "make sure that the base is positive, or use np.power"),
     )

@@ -8,6 +8,7 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging.rules import RULES
+from tapediff.recording import record
 from tapediff.targets.guarded.merging import TRIALS
 from tests.functions.merging import (
     choice_programs,
@@ -239,9 +240,25 @@ def calls_what_asks_whether_numbers_are_close(x):
     return (doubled_near_one(x[1]) if x[0] > 0 else x[2]) * x[3]
 
 
+def reads_more_each_time(x):
+    total = 0.0
+    for i in range(210):
+        rate = x[0] * x[0]
+        for j in range(i):
+            rate = rate + 0.1 * x[1] * x[1] / (1.5 + 0.1 * i - 0.05 * j)
+        total = total + np.log(rate)
+    return total
+
+
 @np.errstate(all="ignore")
-def test_every_rule_keeps_a_trap_out():
+def test_every_rule_keeps_a_trap_out(monkeypatch):
     met = set()
+    with monkeypatch.context() as patch:
+        patch.setattr(record, "LONG", 12_000)
+        merged = td.GuardedTape(reads_more_each_time)
+        td.gradient(merged, POINTS[0])
+        met |= {breach.rule for breach in merged._recorder.merging.functions.refused.values()}
+        assert "turns" in met
     others = [has_a_long_condition, asks_a_number, calls_what_asks_whether_numbers_are_close, *choice_programs.CHOICES[:1]]
     for f in [*others, divides_by_a_number_that_is_zero, unbound_on_one_side, *TRAPS]:
         merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)

@@ -221,7 +221,7 @@ class Loops(LoopRunTime, TurnEntries, Windows):
             # Such as the number of the turn of the loop around it.
             length = max(length, self._turns_around(recorder.users_lines()) // max(length, 1) // 2)
         if length * max(size for _, size in before) <= SOONER_ONE_BY_ONE:
-            raise self._refuse("cost", place, f"it has about {length} turns, and a turn differs each time that it is come to")
+            raise self._refuse("turns", place, f"it has about {length} turns, and reads something else each time")
 
     def _turns(
         self, place: Place, values: Tree, entries: Entries, turn: Callable[..., tuple[Tree, Tree]], first: tuple[Tree, ...],
