@@ -60,7 +60,7 @@ Scan: TypeAlias = Callable[[Callable[[Tree, Tree], tuple[Tree, Tree]], Tree, Seq
 
 
 # A loop whose turns take more paths than this, where it is recorded, is recorded turn by turn.
-MOST_PATHS = 6
+MOST_PATHS = 12
 
 # The same of a loop over items that are not alike, which takes a path for each of their forms.
 MOST_PATHS_OF_VARIANTS = 24
