@@ -57,8 +57,8 @@ def share_bytecode():
         yield
 
 
-# Of a test with more cases than these, a run of the whole suite takes a twenty-fourth, and a forty-eighth.
-LONG_TABLE, LONGER_TABLE = 16, 64
+# Of a test with more cases than these, a run of the whole suite takes half, a twenty-fourth, and a forty-eighth.
+SHORT_TABLE, LONG_TABLE, LONGER_TABLE = 7, 16, 64
 
 # Cases of tests in these files take seconds each, so that it takes a third of three and more.
 SLOW = tuple(
@@ -116,7 +116,7 @@ def _one_of(name, cases):
     if name in ROTATING:
         return 3
     if cases <= LONG_TABLE:
-        return 3 if cases > 2 and name.startswith(SLOW) else 1
+        return 3 if cases > 2 and name.startswith(SLOW) else 2 if cases > SHORT_TABLE else 1
     return 48 if cases > LONGER_TABLE else 24
 
 
