@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -44,8 +44,16 @@ class ColumnRewriter(Rewriter):
         self._copied_from += range(start, stop)
         self.number[start:stop] = range(begin, begin + stop - start)
 
-    def copy_between(self, start: int, stop: int) -> None:
-        """The same, of any tape."""
+    def changing(self, changed: Iterable[tuple[int, Instruction]]) -> Iterator[tuple[int, Instruction]]:
+        """Old instructions that are changed, in order; what stands before, between and behind them is copied."""
+        done = 0
+        for number, instruction in changed:
+            self._copy_all_between(done, number)
+            yield number, instruction
+            done = number + 1
+        self._copy_all_between(done, len(self.tape.instructions))
+
+    def _copy_all_between(self, start: int, stop: int) -> None:
         if self.columns is not None:
             self.copy_stretch(start, stop)
             return

@@ -88,13 +88,13 @@ class Facts:
         long_loops: Collection[int] = (), modules: Mapping[str, ModuleType] = {},
     ) -> None:  # fmt: skip
         self._long_loops, self._resolve, self.has_long_loops = long_loops, resolve, bool(long_loops)
+        self.modules: dict[str, ModuleType] = {}
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
         if long_loops or any(isinstance(part, ast.Nonlocal) for part in walk(definition)):
             self._lines = self._without_inner_functions(definition)
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
-        self.modules = {}
         if long_loops:
             with_least_entries(self, body_of(definition), self._is_long)
         taken = Counter(part.arg for part in walk(definition) if isinstance(part, ast.arg))
@@ -159,7 +159,6 @@ class Facts:
     def _without_inner_functions(self, definition: Definition) -> Collection[int]:
         """Make functions that assign to variables of this one part of it where they are called; the lines that look at data."""
         self.variables = frozenset((*self.code.co_varnames, *self.code.co_cellvars, *self.code.co_freevars))
-        self.modules = {}
         inner = {(code.co_name, code.co_firstlineno): code for code in self.code.co_consts if isinstance(code, CodeType)}
 
         def lines_of(node: ast.FunctionDef) -> Collection[int]:

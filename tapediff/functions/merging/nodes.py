@@ -177,8 +177,9 @@ def is_of_arrays(node: ast.Call) -> bool:
 
 def is_least_at(function: ast.expr) -> bool:
     """Whether a function is that of the run time which tells where the least of some values is: as argmin, it only reads them."""
-    is_of_run_time = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == RUN_TIME
-    return is_of_run_time and isinstance(function, ast.Attribute) and function.attr == "least_at"
+    if not isinstance(function, ast.Attribute) or function.attr != "least_at":
+        return False
+    return isinstance(function.value, ast.Name) and function.value.id == RUN_TIME
 
 
 def is_helper(node: ast.Call) -> bool:

@@ -13,7 +13,7 @@ whole numbers are known as well: so td.scan(..., np.arange(100)) reads x, and so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -78,13 +78,9 @@ def counted_loops(tape: Tape) -> Tape:
     plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(tape, i)) is not None}
     if not plans:
         return tape
-    rewriter, done = ColumnRewriter(tape), 0
-    for number, instruction in tape.numbered(LOOP, GET):
+    rewriter = ColumnRewriter(tape)
+    for number, instruction in rewriter.changing(loops_and_items(tape, plans)):
         op, inputs, params, type_, site = instruction
-        if number not in plans and (op is LOOP or inputs[0] not in plans):
-            continue
-        rewriter.copy_between(done, number)
-        done = number + 1
         if op is LOOP:
             rewriter.number[number] = _emitted(rewriter, instruction, plans[number])
             continue
@@ -94,8 +90,12 @@ def counted_loops(tape: Tape) -> Tape:
         else:
             place = k - sum(other < k for other in counters)
             rewriter.number[number] = rewriter.emit(GET, (rewriter.number[inputs[0]],), (place,), type_, site)
-    rewriter.copy_between(done, len(tape.instructions))
     return rewriter.finish()
+
+
+def loops_and_items(tape: Tape, loops: Container[int]) -> list[tuple[int, Instruction]]:
+    """Some loops of a tape, and what is taken of their results, in order."""
+    return [(n, i) for n, i in tape.numbered(LOOP, GET) if (n if i.op is LOOP else i.inputs[0]) in loops]
 
 
 # Which loops

@@ -26,6 +26,7 @@ from ....ops.control.calls import GET, LOOP, LoopForm, loop_items
 from ....ops.elementwise.arithmetic import ADD, SUBTRACT
 from ...column_rewriter import ColumnRewriter
 from ...rolling.vectorize import LARGEST_ARRAY, Batch, is_batchable, spread
+from ..counted_loops import loops_and_items
 from .selected_terms import with_selected_terms
 
 # Shorter loops are left alone; so are larger bodies, and iterations that work on larger arrays, which fill the lanes by themselves.
@@ -84,18 +85,13 @@ def independent_iterations(tape: Tape) -> Tape:
     plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(*i.params)) is not None}
     if not plans:
         return tape
-    rewriter, items, done = ColumnRewriter(tape), dict[int, dict[int, int]](), 0
-    for number, instruction in tape.numbered(LOOP, GET):
+    rewriter, items = ColumnRewriter(tape), dict[int, dict[int, int]]()
+    for number, instruction in rewriter.changing(loops_and_items(tape, plans)):
         op, inputs, params, _, _ = instruction
-        if number not in plans and (op is LOOP or inputs[0] not in plans):
-            continue
-        rewriter.copy_between(done, number)
-        done = number + 1
         if op is LOOP:
             items[number] = _Taken(rewriter, plans[number], instruction).items()
         else:
             rewriter.number[number] = items[inputs[0]][params[0]]
-    rewriter.copy_between(done, len(tape.instructions))
     return rewriter.finish()
 
 
