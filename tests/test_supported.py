@@ -54,9 +54,9 @@ derivative. Where the *shape* of a result depends on values, as for `np.nonzero`
 that fill an array made by `np.zeros`, `np.ones`, `np.empty`, `np.full`, `np.eye` or `np.array` inside the recorded function, or read it at
 tracked positions, are recorded as they stand (the function is then run again, with tracked arrays there: of floats, and if that is not
 enough, of ints and bools, and those of `np.arange`, `linspace`, `tile`, `repeat`, `diag` and `outer`); arrays from outside, and of narrower
-integers, are not written to. A plain array from outside is read at tracked positions by `td.asarray(array)[k]` or `np.take(array, k)`;
-`array[k]` guards a number and refuses an array, as a plain array asks nobody. [Data of other libraries](data.md) has sparse matrices,
-pandas and splines.
+integers, are not written to. A plain array from outside is read at tracked positions by `array[k]`, where the positions are data as far as
+your function can be rewritten and else are guarded; `td.asarray(array)[k]` and `np.take(array, k)` never guard them. [Data of other
+libraries](data.md) has sparse matrices, pandas and splines.
 
 All of `numpy.linalg` takes stacks of matrices, with any leading axes, and gives NumPy's own signs of vectors and factors. Kernels factor,
 solve and invert stacks of matrices of up to 16 rows with a matrix in each SIMD lane (10,000 solves of 3 by 3 with their gradient take 0.4 ms,

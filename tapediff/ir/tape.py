@@ -92,6 +92,12 @@ class Tape:
         columns = columns_of(self.instructions)
         return frozenset([i.op for i in (self.instructions if columns is None else columns.templates)])
 
+    @property
+    def looks_at_arrays(self) -> bool:
+        """Whether there is a guard on a whole array, as of positions or of a mask."""
+        columns = columns_of(self.instructions)
+        return any(i.op is GUARD and i.params[0] == "array" for i in (self.instructions if columns is None else columns.templates))
+
     def all_of(self, op: Primitive) -> list[Instruction]:
         """The instructions of one op, in order."""
         return [i for _, i in self.numbered(op)]

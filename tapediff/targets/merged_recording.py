@@ -77,7 +77,7 @@ def _recorded(
 
 
 def _with_long_loops(f: UserFunction, args: Sequence[Tree], has_aux: bool, named: dict[str, Tree]) -> Tape:
-    """The tape of a function; of its long loops one turn is recorded."""
+    """The tape of a function; of its long loops one turn is recorded, and reads of plain arrays at positions from data are gathers."""
     found: list[LongLoops] = []
 
     def look(recorder: Recorder) -> bool:
@@ -90,10 +90,17 @@ def _with_long_loops(f: UserFunction, args: Sequence[Tree], has_aux: bool, named
     def recorded(form: UserFunction, look: Callable[[Recorder], bool] | None) -> Tape:
         return record_plain(form, *args, has_aux=has_aux, look=look, **named)
 
+    result = lambda: plain_result(f, *args, has_aux=has_aux, **named)  # noqa: E731 -- used in the next lines
     try:
-        return recorded(f, look)
+        tape = recorded(f, look)
     except RecordingStopped:
-        return found[-1].tape(recorded, lambda: plain_result(f, *args, has_aux=has_aux, **named))
+        return found[-1].tape(recorded, result)
+    if not tape.looks_at_arrays:
+        return tape
+    # Imported where it is asked for, as above.
+    from .tapes.plain_reads import tape_of_gathers
+
+    return tape_of_gathers(f, tape, lambda form: recorded(form, None), result)
 
 
 def _with_merged_bodies(f: UserFunction, results: list[Tree]) -> UserFunction:

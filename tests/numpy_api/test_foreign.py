@@ -58,11 +58,12 @@ def test_arrays_that_are_read_in_another_way_are_refused():
 
 
 def test_tables_are_read_at_tracked_positions():
-    """By td.asarray and np.take, without a guard on the positions: compiled once, other positions give other entries."""
+    """By td.asarray, np.take and brackets, without a guard on the positions: compiled once, other positions give other entries."""
     table, row = np.arange(24.0).reshape(6, 4) ** 1.5, np.arange(6) * 10
     programs = [
         lambda x, k: td.asarray(table)[k], lambda x, k: td.asarray(table)[k, k - 1], lambda x, k: np.take(table, k, axis=0),
         lambda x, k: td.asarray(row)[k] * 1.0, lambda x, k: td.asarray([[1.0, 2.0]] * 6)[k], lambda x, k: np.take(table, k, mode="clip"),
+        lambda x, k: table[k], lambda x, k: table[:, k - 3], lambda x, k: row[k] * 1.0, lambda x, k: table[k, 1:3],
     ]  # fmt: skip
     k, other = np.array([1, 3, 0, 2]), np.array([3, 3, -1, 1])
     for program in programs:
@@ -70,7 +71,7 @@ def test_tables_are_read_at_tracked_positions():
         compiled = td.compile(f, X, k)
         for positions in (k, other):
             assert compiled(X, positions) == pytest.approx(f(X, positions), rel=1e-13)
-    for program in (lambda x, k: table[k], lambda x, k: table[:, k], lambda x, k: row.take(k)):
+    for program in (lambda x, k: row.take(k), lambda x, k: row[[k[0], 1]]):
         with pytest.raises(td.TrackedValueEscaped, match=r"td\.asarray\(array\)\[k\]"):
             td.record(program, X, k)
     filled = td.record(lambda x: (y := td.asarray(np.zeros(4))).__setitem__(slice(0, 2), x[:2]) or y, X)

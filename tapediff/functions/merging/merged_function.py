@@ -11,6 +11,8 @@ from functools import partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from ...base.source_location import Site, is_library_file
 from ...errors import TapediffError, UnsupportedFunction
 from ...ir.instruction import Guard
@@ -125,7 +127,7 @@ class MergedFunctions:
 
     def _news(self, guards: Iterable[Guard]) -> Iterator[tuple[dict[CodeType, set[int]], CodeType, int]]:
         for guard in guards:
-            if not isinstance(guard.site, Site) or type(guard.outcome) not in (bool, int):
+            if not isinstance(guard.site, Site) or not (type(guard.outcome) in (bool, int) or is_of_positions(guard)):
                 continue
             code, line = self._origins.get(guard.site.code, guard.site.code), guard.site.line
             lines = self.lines if type(guard.outcome) is bool else self.look_ups
@@ -466,6 +468,11 @@ class MergedFunctions:
         if not asked.others and all(map(is_fixed, resolved.values())):
             keep_form(code, form)
         return form
+
+
+def is_of_positions(guard: Guard) -> bool:
+    """Whether a guard is on an array of whole numbers, as where a plain array is read at these positions."""
+    return isinstance(guard.outcome, np.ndarray) and guard.outcome.dtype.kind == "i"
 
 
 def _key_of(function: FunctionType) -> tuple[CodeType, int]:

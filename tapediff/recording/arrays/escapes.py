@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import numpy_api as functions
 from ...base.current_recording import Recording
-from ...base.source_location import Site, library_function, scipy_function, user_frame, user_site
+from ...base.source_location import Site, is_library_file, library_function, scipy_function, user_frame, user_site
 from ...errors import TrackedValueEscaped, UnsupportedMethod
 from ...ir.instruction import Operand, Recorded, ValueType
 from ...numpy_api.alternatives import SHOW, instead_of
@@ -182,12 +182,19 @@ class Escapes(Recorded):
         if (plain := self._plain()) is not None:
             return np.array(plain, dtype)
         if self.type.dtype.kind in "ib":
+            if self.type.dtype.kind == "i" and _is_at_a_read(sys._getframe(1)):
+                return self._recorder.observe(self, "array")  # type: ignore[return-value]  # of an array
             escaped(self, "a plain ndarray", f"{_READ_AT}; else {_JOIN}")
         escaped(
             self,
             "a plain ndarray",
             _JOIN,
         )
+
+
+def _is_at_a_read(frame: FrameType) -> bool:
+    """Whether a frame is the user's, at y[k]: where y is not tracked, which takes a plain k, the positions are guarded."""
+    return frame.f_code.co_code[frame.f_lasti] == _READ and not is_library_file(frame.f_code.co_filename)
 
 
 def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:

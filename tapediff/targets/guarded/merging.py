@@ -16,7 +16,7 @@ from ...errors import (
     StaleTape,
 )
 from ...functions.callees.path_messages import site_of
-from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
+from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions, is_of_positions
 from ...functions.merging.prepare.closures import users_functions
 from ...functions.merging.prepare.long_loops.which_loops import Nest
 from ...functions.merging.prepare.source import lines_that_end_loops
@@ -409,7 +409,9 @@ def again_unmerged(method: Method) -> Method:
 
 def _is_due_at_once(tape: Tape) -> bool:
     """Whether hardly two calls take the path of a recording, or one that begins like it."""
-    return _parts_often(tape) or (not tape.outputs and _is_in_long_loop(tape))
+    if _parts_often(tape) or (tape.looks_at_arrays and any(map(is_of_positions, tape.guards))):
+        return True
+    return not tape.outputs and _is_in_long_loop(tape)
 
 
 def _is_in_long_loop(beginning: Tape) -> bool:

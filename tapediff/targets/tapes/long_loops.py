@@ -103,7 +103,7 @@ class LongLoops:
             if form is None:
                 break
             try:
-                tape = recorded(_checked(form, results), look)
+                tape = recorded(checked(form, results), look)
             except RecordingStopped:
                 if is_vain:
                     break
@@ -116,7 +116,7 @@ class LongLoops:
                 if functions.leave_entries():
                     continue
                 break
-            if self._loops.has_any and _are_same(results[-1], plain_result):
+            if self._loops.has_any and are_same(results[-1], plain_result):
                 return tape
             break
         return recorded(self._f, None)
@@ -131,7 +131,7 @@ def _repeated_guards(recorder: Recorder) -> list[Guard]:
     return [guard for guard in guards if times[guard.site] > 1]
 
 
-def _checked(form: UserFunction, results: list[Tree]) -> UserFunction:
+def checked(form: UserFunction, results: list[Tree]) -> UserFunction:
     """A rewritten form that looks at the end for what Python would have computed in another way; its result goes to `results` as well."""
 
     @functools.wraps(form)
@@ -147,7 +147,7 @@ def _checked(form: UserFunction, results: list[Tree]) -> UserFunction:
 
 
 @np.errstate(all="ignore")
-def _are_same(result: Tree, plain_result: Callable[[], Tree]) -> bool:
+def are_same(result: Tree, plain_result: Callable[[], Tree]) -> bool:
     """Whether a recording came to the same as the function in plain NumPy."""
     (ours, structure), (theirs, other) = flatten(result), flatten(plain_result())
     pairs = list(zip([leaf._value if type(leaf) is TrackedArray else leaf for leaf in ours], theirs))

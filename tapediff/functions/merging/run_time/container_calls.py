@@ -80,7 +80,9 @@ class ContainerCalls(Refusing):
             may_be_row: nothing is written that may be a view of the array.
         """
         found = looked_up(array, index)
-        return array[index] if found is None or (type(found) is TrackedArray and found.ndim and not may_be_row) else found
+        if found is None or may_be_row or type(found) is not TrackedArray or not found.ndim:
+            return array[index] if found is None else found
+        return found if any(map(_is_array_of_positions, index if type(index) is tuple else (index,))) else array[index]
 
     def entry_of_matrix(self, place: Place, index: tuple[Tree, ...], array: Tree) -> Tree:
         """array[index] of an array with several axes, where some of the indices may be data."""
@@ -162,7 +164,11 @@ def looked_up(array: Tree, index: Tree) -> Tree:
     Of a tracked array as well, where the program may not reach this: it then counts only there whether there is such an entry.
     """
     parts = index if type(index) is tuple else (index,)
-    if not any(type(part) is TrackedArray for part in parts) or not all(map(_is_position, parts)):
+    if not any(type(part) is TrackedArray for part in parts):
+        return None
+    if type(array) is np.ndarray and any(map(_is_array_of_positions, parts)):
+        return current_recorder().tracked_constant(array)[index] if array.dtype in _TABLES else None
+    if not all(map(_is_position, parts)):
         return None
     if type(array) in (list, tuple, dict):
         found = item_at(array, parts, lambda table: GATHER(table, _positions(parts, table.shape)))
@@ -185,6 +191,11 @@ def _are_tracked(array: Tree) -> bool:
 
 def _is_whole(part: Tree) -> bool:
     return type(part) in (int, np.int64, TrackedArray)
+
+
+def _is_array_of_positions(part: Tree) -> bool:
+    """Whether a part of an index is an array of whole numbers that are data, which selects a copy."""
+    return type(part) is TrackedArray and part.type.dtype.kind == "i" and bool(part.type.shape)
 
 
 def _is_position(part: Tree) -> bool:

@@ -1,0 +1,151 @@
+"""Plain arrays read at arrays of positions that data decides on, as y[np.argsort(x)[:3]]: gathered, and no path for each order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+
+import tapediff as td
+
+rng = np.random.default_rng(20261127)
+Y, ROWS, LABELS, IS_LARGE = rng.normal(size=40), rng.normal(size=(40, 3)), np.arange(40) % 3, np.arange(40) % 5 > 2
+POINTS = np.array([0.43, 0.27, -0.16]) + 0.4 * rng.normal(size=(8, 3))
+
+
+def nearest(p):
+    total = 0.0
+    for k in range(6):
+        distances = np.sum((ROWS * p - ROWS[k] * p) ** 2, axis=1)
+        near = np.argsort(distances)[1:4]
+        total += (Y[k] * p[1] - np.mean(Y[near])) ** 2 + distances[near].sum()
+    return total
+
+
+def in_order(values):
+    return Y[np.argsort(values)]
+
+
+def by_a_helper(p):
+    return np.sum(in_order(ROWS @ p) * (ROWS @ p) ** 2 * np.arange(40))
+
+
+def rows_and_columns(p):
+    order = np.argsort(-(ROWS @ p))[:5]
+    return np.sum(ROWS[order] @ p * np.arange(5)) + np.sum(ROWS[order, LABELS[order]] * p[0]) + np.sum(ROWS[order, 1:] * p[1])
+
+
+def labels_and_masks(p):
+    values = ROWS @ p
+    order = np.argsort(values)
+    return np.sum(np.where(LABELS[order] == 2, values, 0.0) * np.arange(40)) + np.sum(np.where(IS_LARGE[order], values, p[1]))
+
+
+def interpolated(p):
+    at = np.clip(ROWS @ p * 3 + 20, 0, 38)
+    k = np.floor(at).astype(int)
+    return np.sum((1 - (at - k)) * Y[k] + (at - k) * Y[k + 1]) * p[0]
+
+
+def from_the_end(p):
+    return np.sum(Y[np.argsort(ROWS @ p)[:3] - 40] * p)
+
+
+def beside_a_branch(p):
+    order = np.argsort(ROWS @ p)
+    if p[0] > 0.4:
+        return np.sum(Y[order[:5]] * p[0])
+    return np.sum(Y[order[:3]] * p)
+
+
+def written_where_read(p):
+    filled = np.zeros(40)
+    order = np.argsort(ROWS @ p)
+    filled[order[:3]] += Y[order[3:6]]
+    return np.sum(filled * np.arange(40)) * p[1]
+
+
+def in_a_scan(p):
+    def body(total, k):
+        values = ROWS @ p * k
+        return total + np.sum(Y[np.argsort(values * np.cos(values))[:3]] * p), None
+
+    return td.scan(body, 0.0, np.arange(1.0, 6.0))[0]
+
+
+FUNCTIONS = [
+    nearest, by_a_helper, rows_and_columns, labels_and_masks, interpolated, from_the_end, beside_a_branch, written_where_read, in_a_scan,
+]  # fmt: skip
+
+
+def slopes(f: Callable[[np.ndarray], float], point: np.ndarray) -> list[float]:
+    steps = 1e-6 * np.eye(len(point))
+    return [(f(point + step) - f(point - step)) / 2e-6 for step in steps]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_positions_are_data(f):
+    """Neither a call of a GuardedTape nor a compiled tape needs another path for another order; but for the branch."""
+    guarded, compiled = td.GuardedTape(f), td.compile(f, POINTS[0])
+    for k, point in enumerate(POINTS):
+        expected = f(point), pytest.approx(slopes(f, point), rel=1e-5, abs=1e-5)
+        value, gradient = guarded.value_and_gradient(point)
+        assert value == pytest.approx(expected[0], rel=1e-12)
+        assert gradient == expected[1]
+        if k == 3:
+            recorded = guarded.stats.recordings
+        if f is not beside_a_branch:
+            value, gradient = td.value_and_gradient(compiled, point)
+            assert value == pytest.approx(expected[0], rel=1e-12)
+            assert gradient == expected[1]
+    if f is not beside_a_branch:
+        assert guarded.stats.recordings == recorded
+
+
+def test_without_merging_the_order_is_guarded():
+    tape = td.compile(from_the_end, POINTS[0], merge=False)
+    assert td.gradient(tape, POINTS[0]) == pytest.approx(slopes(from_the_end, POINTS[0]), rel=1e-6)
+    with pytest.raises(td.GuardFailed, match="from_the_end"):
+        td.gradient(tape, -POINTS[0])
+
+
+def test_a_position_that_is_not_there_raises_as_in_numpy():
+    def f(p, k):
+        return np.sum(Y[k] * p)
+
+    compiled = td.compile(f, POINTS[0], np.array([1, 5, 39]))
+    assert compiled(POINTS[0], np.array([0, -40, 7])) == pytest.approx(f(POINTS[0], np.array([0, -40, 7])), rel=1e-13)
+    guarded = td.GuardedTape(f)
+    guarded(POINTS[0], np.array([1, 5, 39]))
+    for positions in (np.array([0, 1, 40]), np.array([-41, 0, 0])):
+        with pytest.raises(IndexError):
+            guarded(POINTS[0], positions)
+        with pytest.raises(td.GuardFailed):
+            compiled(POINTS[0], positions)
+    assert guarded(POINTS[0], np.array([2, 3, 4])) == pytest.approx(f(POINTS[0], np.array([2, 3, 4])), rel=1e-13)
+
+
+def test_a_function_that_changes_more_than_its_result_is_run_once():
+    seen = []
+
+    def f(p):
+        seen.append(1)
+        return np.sum(Y[np.argsort(ROWS @ p)[:3]] * p)
+
+    td.record(f, POINTS[0])
+    assert len(seen) == 1
+
+
+def test_a_plain_array_is_still_not_written_to():
+    kept = np.zeros(40)
+
+    def f(p):
+        kept[np.argsort(ROWS @ p)[:3]] = p
+        return np.sum(kept)
+
+    for recorded in (td.GuardedTape(f), partial(td.record, f)):
+        with pytest.raises(td.TrackedValueEscaped):
+            recorded(POINTS[0])
+    assert not kept.any()
