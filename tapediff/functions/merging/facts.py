@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import CodeType, ModuleType
 
+import numpy as np
+
 from .nodes import is_least_at, walk
 from .prepare.arrays.writes import Writes
 from .prepare.chosen_values import ChosenValues
@@ -264,6 +266,10 @@ class Facts:
     def is_builtin(self, node: ast.expr, *wanted: object) -> bool:
         """Whether an expression is a call of one of these functions, by its name."""
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and is_one(self.resolve(node.func.id), wanted)
+
+    def is_numpy(self, node: ast.expr) -> bool:
+        """Whether an expression is the name of NumPy."""
+        return isinstance(node, ast.Name) and self.resolve(node.id) is np
 
     def is_length(self, node: ast.Call) -> bool:
         """Whether a call is len(variable)."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...base.source_location import Site, is_library_file
 from ...errors import TapediffError, UnsupportedFunction
-from ...ir.instruction import Guard
+from ...ir.instruction import BOOL, Guard
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL, LOOP
 from ...recording.recorder import UsersLine
@@ -127,11 +127,13 @@ class MergedFunctions:
 
     def _news(self, guards: Iterable[Guard]) -> Iterator[tuple[dict[CodeType, set[int]], CodeType, int]]:
         for guard in guards:
-            if not isinstance(guard.site, Site) or not (type(guard.outcome) in (bool, int) or is_of_positions(guard)):
+            if not isinstance(guard.site, Site) or not (type(guard.outcome) in (bool, int) or is_of_positions(guard) or is_of_mask(guard)):
                 continue
             code, line = self._origins.get(guard.site.code, guard.site.code), guard.site.line
             lines = self.lines if type(guard.outcome) is bool else self.look_ups
-            if line in lines.get(code, ()) or (lines is self.look_ups and (self._leaves_entries or not reads_entries(code, line))):
+            if line in lines.get(code, ()):
+                continue
+            if lines is self.look_ups and (self._leaves_entries or not reads_entries(code, line, is_of_mask(guard))):
                 continue
             yield lines, code, line
 
@@ -473,6 +475,11 @@ class MergedFunctions:
 def is_of_positions(guard: Guard) -> bool:
     """Whether a guard is on an array of whole numbers, as where a plain array is read at these positions."""
     return isinstance(guard.outcome, np.ndarray) and guard.outcome.dtype.kind == "i"
+
+
+def is_of_mask(guard: Guard) -> bool:
+    """Whether a guard is on a mask, as where it selects entries of an array."""
+    return isinstance(guard.outcome, np.ndarray) and guard.outcome.dtype == BOOL
 
 
 def _key_of(function: FunctionType) -> tuple[CodeType, int]:

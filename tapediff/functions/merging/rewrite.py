@@ -84,7 +84,7 @@ class Rewriter:
             body = [*(near(ast.Expr(call("require_module", each, definition)), definition) for each in asked), *body]
             definition.body, definition.decorator_list, definition.returns = body, [], None
         definition = PlainErrors(facts, definition, self._all).visit(definition)
-        gathers = Gathers(facts.looks_up, facts.had_look_up, facts.may_merge)
+        gathers = Gathers(facts.looks_up, facts.had_look_up, facts.may_merge, facts.is_builtin, facts.is_numpy)
         definition = gathers.of_function(definition)
         facts.sites = gathers.sites | facts.sites
         return definition

@@ -154,6 +154,8 @@ RULES = {
              "compute with smaller numbers, or with floats"),
         Rule("turns", "a turn of the loop would be recorded each time that it is come to, and all its turns are sooner recorded one by one",
              "for i in range(n):\n    for j in range(i): s += y[i] * y[j]", "leave it: it is recorded as it stands"),
+        Rule("masks", "what a mask that is data selects is as long as data says: it is computed with entry by entry, and reduced",
+             "np.diff(z[z > 0])", "leave it: each mask is a path; or use np.where(z > 0, z, other)"),
         Rule("powers", "powers of plain numbers may be complex numbers or errors", "h = 0.1\nif x > 0: h = -h\nreturn h ** 0.5",
              "make sure that the base is positive, or use np.power"),
     )

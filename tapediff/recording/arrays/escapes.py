@@ -182,7 +182,7 @@ class Escapes(Recorded):
         if (plain := self._plain()) is not None:
             return np.array(plain, dtype)
         if self.type.dtype.kind in "ib":
-            if self.type.dtype.kind == "i" and _is_at_a_read(sys._getframe(1)):
+            if _is_at_a_read(sys._getframe(1)):
                 return self._recorder.observe(self, "array")  # type: ignore[return-value]  # of an array
             escaped(self, "a plain ndarray", f"{_READ_AT}; else {_JOIN}")
         escaped(

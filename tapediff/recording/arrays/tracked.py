@@ -7,7 +7,7 @@ views.py.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -55,6 +55,16 @@ from .views import Versioned, view_of
 def _shifts(function: Callable[..., Operand]) -> tuple[Callable[[Operand, Operand], Operand], Callable[[Operand, Operand], Operand]]:
     """The operator of a function of two arguments, and the reflected one."""
     return lambda self, other: function(self, other), lambda self, other: function(other, self)
+
+
+class Computes:
+    """An operand that tracked arrays leave all operations with it to."""
+
+    __slots__ = ()
+
+    def written_at(self, array: Operand, index: Operand) -> Operand:
+        """What an array is when this was written to some of its entries."""
+        raise NotImplementedError
 
 
 class TrackedArray(Versioned):
@@ -221,6 +231,8 @@ class TrackedArray(Versioned):
         return GATHER(self, positions_of(index, self.shape))
 
     def __setitem__(self, index: Operand, value: Operand) -> None:
+        if issubclass(type(value), Computes):
+            index, value = ..., value.written_at(self, index)
         functions.assign(self, index, value)
 
     def reshape(self, *shape: Operand, order: str = "C") -> Operand:
@@ -268,11 +280,15 @@ class TrackedArray(Versioned):
                 number = of_two(op, *inputs)
                 if number is not None:
                     return number
+        if any(issubclass(type(value), Computes) for value in inputs):
+            return NotImplemented
         return functions.call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(
-        self, function: Callable[..., Operand], types: object, args: tuple[Operand, ...], kwargs: dict[str, Operand]
+        self, function: Callable[..., Operand], types: Collection[type], args: tuple[Operand, ...], kwargs: dict[str, Operand]
     ) -> Operand:
+        if len(types) > 1 and any(issubclass(kind, Computes) for kind in types):
+            return NotImplemented
         return functions.call_function(function, args, kwargs)
 
     def __getattr__(self, name: str) -> Operand:

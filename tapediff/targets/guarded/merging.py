@@ -16,13 +16,13 @@ from ...errors import (
     StaleTape,
 )
 from ...functions.callees.path_messages import site_of
-from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions, is_of_positions
+from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions, is_of_mask, is_of_positions
 from ...functions.merging.prepare.closures import users_functions
 from ...functions.merging.prepare.long_loops.which_loops import Nest
 from ...functions.merging.prepare.source import lines_that_end_loops
 from ...functions.merging.prepare.state_changes import first_change
 from ...functions.merging.rules import Refused
-from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
+from ...ir.instruction import FLOAT64, Guard, Operand, Tree, UserFunction, ValueType
 from ...ir.interpreter import run
 from ...ir.serialize import State
 from ...ir.tape import Tape
@@ -409,9 +409,14 @@ def again_unmerged(method: Method) -> Method:
 
 def _is_due_at_once(tape: Tape) -> bool:
     """Whether hardly two calls take the path of a recording, or one that begins like it."""
-    if _parts_often(tape) or (tape.looks_at_arrays and any(map(is_of_positions, tape.guards))):
+    if _parts_often(tape) or (tape.looks_at_arrays and any(map(_is_hardly_met_again, tape.guards))):
         return True
     return not tape.outputs and _is_in_long_loop(tape)
+
+
+def _is_hardly_met_again(guard: Guard) -> bool:
+    """Whether a guard is on positions, or on a mask of many entries."""
+    return is_of_positions(guard) or (is_of_mask(guard) and np.size(guard.outcome) >= OUTCOMES_AT_ONCE)
 
 
 def _is_in_long_loop(beginning: Tape) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -14,9 +16,10 @@ from ....recording.masks import holds
 from ....recording.recorder import current_recorder
 from ..plain_numbers import may_be_plain, note_plain
 from ..prepare.containers.records import record_class
-from ..rules import Place, Refusing
+from ..rules import Place, Refused, Refusing
 from .carried_lists import array_of, is_number
 from .gone_over.look_ups import item_at
+from .selections import Selection, selected
 
 
 class ContainerCalls(Refusing):
@@ -74,15 +77,33 @@ class ContainerCalls(Refusing):
         return self._whole(place, index).astype(np.int64) if type(index) is TrackedArray else index
 
     def gathered(self, place: Place, array: Tree, index: Tree, may_be_row: bool) -> Tree:
-        """array[index]: gathered where the array is plain and the index data.
+        """array[index]: gathered where the array is plain and the index data, and kept as a whole where a mask is.
 
         Args:
             may_be_row: nothing is written that may be a view of the array.
         """
+        chosen = selected(array, index, partial(self._not_of_a_mask, place))
+        if chosen is not None:
+            return chosen
         found = looked_up(array, index)
         if found is None or may_be_row or type(found) is not TrackedArray or not found.ndim:
             return array[index] if found is None else found
         return found if any(map(_is_array_of_positions, index if type(index) is tuple else (index,))) else array[index]
+
+    def places(self, place: Place, function: Callable[..., Tree], a: Tree) -> Tree:
+        """np.nonzero(a), np.flatnonzero(a), np.where(a): of a vector that is data the places are selected by a mask."""
+        is_vector = type(a) is TrackedArray and a.ndim == 1
+        found = selected(np.arange(len(a)), a if a.dtype == BOOL else a != 0, partial(self._not_of_a_mask, place)) if is_vector else None
+        return function(a) if found is None else found if function is np.flatnonzero else (found,)
+
+    def _not_of_a_mask(self, place: Place, got: str) -> Refused:
+        return self._refuse("masks", place, f"{got} of what a mask selects")
+
+    def of_entries(self, function: Callable[[Tree], Operand], entries: Tree) -> Operand:
+        """len(entries) or sum(entries), which is data where a mask that is data has selected them."""
+        if type(entries) is not Selection:
+            return function(entries)
+        return entries.length() if function is len else note_plain(entries.sum(axis=0))
 
     def entry_of_matrix(self, place: Place, index: tuple[Tree, ...], array: Tree) -> Tree:
         """array[index] of an array with several axes, where some of the indices may be data."""

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Sequence
 from types import CodeType
 
-from ...nodes import Transformer, call, walk
+from ...nodes import Transformer, call, load, near, walk
 from ...rules import Place
 from ...uses.kinds import is_read
 from ..source import Definition, NoSource, definition_of
@@ -23,14 +23,26 @@ GATHERED = 10
 LOOK_UP = "a look-up"
 
 
-def reads_entries(code: CodeType, line: int) -> bool:
-    """Whether a line of a function reads an entry at a position that is no constant."""
+def reads_entries(code: CodeType, line: int, by_mask: bool = False) -> bool:
+    """Whether a line of a function reads an entry at a position that is no constant; or may read by a mask."""
     try:
         definition = definition_of(code)
     except NoSource:
         return False
-    reads = [node for node in walk(definition) if isinstance(node, ast.Subscript) and is_read(node) and not _converts(node.slice)]
+    nodes = walk(definition)
+    reads: list[ast.expr] = [node for node in nodes if isinstance(node, ast.Subscript) and is_read(node) and not _converts(node.slice)]
+    if by_mask:
+        reads += [node.target for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript)]
+        reads += [node for node in nodes if isinstance(node, ast.Call) and _name_of(node) in _PLACES]
     return any(node.lineno <= line <= (node.end_lineno or node.lineno) for node in reads)
+
+
+def _name_of(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ""
+
+
+# NumPy's functions that give the places at which a mask is true.
+_PLACES = frozenset(("nonzero", "flatnonzero", "where"))
 
 
 class Gathers(Transformer):
@@ -40,24 +52,32 @@ class Gathers(Transformer):
         looks_up: whether an expression is such a read.
         had_look_up: whether there was such a guard in its lines.
         may_merge: whether it was not refused.
+        is_builtin: whether an expression is a call of a built-in function.
+        is_numpy: whether an expression is the module.
 
     Attributes:
         sites: the places of these guards, with the form that they have taken.
     """
 
     def __init__(
-        self, looks_up: Callable[[ast.expr], bool], had_look_up: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool]
-    ) -> None:
+        self, looks_up: Callable[[ast.expr], bool], had_look_up: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool],
+        is_builtin: Callable[..., bool], is_numpy: Callable[[ast.expr], bool],
+    ) -> None:  # fmt: skip
         self._looks_up, self._had_look_up, self._may_merge = looks_up, had_look_up, may_merge
+        self._is_builtin, self._is_numpy, self._count = is_builtin, is_numpy, 0
         self._keeps_views = False
+        # The variables that entries are bound to.
+        self._selected = set[str]()
         self.sites: dict[Place, str] = {}
 
     def of_function(self, definition: Definition) -> Definition:
         """The function, in place."""
         nodes = walk(definition)
-        if any(isinstance(node, ast.Subscript) and self._looks_up(node) for node in nodes):
+        if any(isinstance(node, (ast.Subscript, ast.Call)) and (self._looks_up(node) or self._had_look_up(node)) for node in nodes):
             # A row of a plain array is a view, and what is written to it later is in the array then.
             self._keeps_views = _may_write_to_views(nodes)
+            bound = [(node.targets[0], node.value) for node in nodes if isinstance(node, ast.Assign)]
+            self._selected = {a.id for a, value in bound if isinstance(a, ast.Name) and isinstance(value, (ast.Subscript, ast.Call))}
             self.generic_visit(definition)
         return definition
 
@@ -67,6 +87,42 @@ class Gathers(Transformer):
 
     visit_Lambda = visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _inner
 
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """The length and sum of what an index has selected may be data, where that is a mask."""
+        asked = node.args[0] if self._is_builtin(node, len, sum) and len(node.args) == 1 and not node.keywords else None
+        is_selected = isinstance(asked, ast.Subscript) if not isinstance(asked, ast.Name) else asked.id in self._selected
+        asks_places = self._had_look_up(node) and self._is_of_numpy(node) and len(node.args) == 1 and not node.keywords
+        self.generic_visit(node)
+        place = node.lineno, node.col_offset, GATHERED
+        if asks_places and self._may_merge(place):
+            self.sites[place[:2]] = LOOK_UP
+            return call("places", [_constants(place), node.func, *node.args], node)
+        return call("of_entries", [node.func, *node.args], node) if is_selected else node
+
+    def _is_of_numpy(self, node: ast.Call) -> bool:
+        """Whether a call is one of np.nonzero, or of a relative."""
+        return _name_of(node) in _PLACES and isinstance(node.func, ast.Attribute) and self._is_numpy(node.func.value)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
+        """z[mask] *= x reads, multiplies, and writes."""
+        target, place = node.target, (node.lineno, node.col_offset, GATHERED)
+        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name) or not isinstance(target.slice, _ONE_INDEX):
+            return self.generic_visit(node)
+        if not self._had_look_up(target) or not self._may_merge(place):
+            return self.generic_visit(node)
+        self.generic_visit(node)
+        self.sites[place[:2]] = LOOK_UP
+        self._count += 1
+        index, entries = f".index.of{self._count}", f".entries.of{self._count}"
+        read = call("gathered", [_constants(place), load(target.value.id), load(index), ast.Constant(True)], node)
+        made: list[ast.stmt] = [
+            ast.Assign([ast.Name(index, ast.Store())], target.slice),
+            ast.Assign([ast.Name(entries, ast.Store())], read),
+            ast.AugAssign(ast.Name(entries, ast.Store()), node.op, node.value),
+            ast.Assign([ast.Subscript(load(target.value.id), load(index), ast.Store())], load(entries)),
+        ]
+        return [near(ast.copy_location(statement, node), node) for statement in made]
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
         place = node.lineno, node.col_offset, GATHERED
@@ -74,8 +130,14 @@ class Gathers(Transformer):
             return node
         if self._had_look_up(node):
             self.sites[place[:2]] = LOOK_UP
-        at = ast.Tuple([ast.Constant(k) for k in place], ast.Load())
-        return call("gathered", [at, node.value, _index(node.slice), ast.Constant(not self._keeps_views)], node)
+        return call("gathered", [_constants(place), node.value, _index(node.slice), ast.Constant(not self._keeps_views)], node)
+
+
+def _constants(place: Place) -> ast.expr:
+    return ast.Tuple([ast.Constant(k) for k in place], ast.Load())
+
+
+_ONE_INDEX = (ast.Name, ast.Compare, ast.UnaryOp, ast.BinOp, ast.Call)
 
 
 def _converts(node: ast.expr) -> bool:
