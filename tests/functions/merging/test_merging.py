@@ -250,6 +250,10 @@ def reads_more_each_time(x):
     return total
 
 
+def needs_what_a_mask_selects(x):
+    return np.sum(np.diff(x[x > 0]) ** 2)
+
+
 @np.errstate(all="ignore")
 def test_every_rule_keeps_a_trap_out(monkeypatch):
     met = set()
@@ -259,7 +263,7 @@ def test_every_rule_keeps_a_trap_out(monkeypatch):
         td.gradient(merged, POINTS[0])
         met |= {breach.rule for breach in merged._recorder.merging.functions.refused.values()}
         assert "turns" in met
-    others = [has_a_long_condition, asks_a_number, calls_what_asks_whether_numbers_are_close, *choice_programs.CHOICES[:1]]
+    others = [needs_what_a_mask_selects, has_a_long_condition, asks_a_number, calls_what_asks_whether_numbers_are_close, *choice_programs.CHOICES[:1]]
     for f in [*others, divides_by_a_number_that_is_zero, unbound_on_one_side, *TRAPS]:
         merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
         for x in POINTS[:2]:  # what is refused is known at the second path

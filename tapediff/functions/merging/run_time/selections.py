@@ -16,6 +16,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, is_tracked
 from ....numpy_api.shaping import copy
+from ....ops.elementwise.arithmetic import ROOT
 from ....recording.arrays.tracked import Computes, TrackedArray
 from ....recording.masks import holds
 from ....recording.recorder import current_recorder
@@ -265,7 +266,8 @@ class Selection(Computes, NDArrayOperatorsMixin):
         return np.true_divide((apart * apart).sum(axis, **others), self._numbers(axis) - ddof)
 
     def std(self, axis: Operand = None, *, ddof: Operand = 0, **others: Operand) -> Operand:
-        return np.sqrt(self.var(axis, ddof=ddof, **others))
+        found = self.var(axis, ddof=ddof, **others)
+        return self._each(ROOT, (found,)) if isinstance(found, Selection) else ROOT(found)
 
     def _numbers(self, axis: Operand) -> Operand:
         """Over how many entries a reduction goes."""
@@ -375,7 +377,7 @@ def _average(a: Selection, axis: Operand = None, weights: Operand = None) -> Ope
 
 
 def _norm(x: Selection) -> Operand:
-    return np.sqrt((x * x).sum())
+    return ROOT((x * x).sum())
 
 
 # By NumPy's function.

@@ -1,0 +1,244 @@
+"""What masks that are data select, as z[z > 0], and the places of what they are true for: computed with as data, and no path for each mask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tapediff as td
+
+rng = np.random.default_rng(20261128)
+COUNT = 40
+E, Y, T = rng.normal(size=COUNT), rng.normal(size=COUNT), np.linspace(0, 1, COUNT)
+ROWS, TABLE, KINDS = rng.normal(size=(COUNT, 3)), rng.normal(size=(8, 5)), np.arange(COUNT) % 3
+POINTS = np.array([0.43, 0.27, -0.16]) + np.linspace(0.02, 0.5, 10)[:, None] * rng.normal(size=(10, 3))
+
+
+def huber(p):
+    apart = np.abs(Y - ROWS @ p)
+    near = apart <= 0.7
+    return np.sum(0.5 * apart[near] ** 2) + 0.7 * np.sum(apart[~near] - 0.35)
+
+
+def expected_shortfall(p):
+    losses = ROWS @ p
+    return losses[losses >= np.quantile(losses, 0.9)].mean()
+
+
+def clipped_deviations(p):
+    values = p[0] * E + p[2] * Y
+    for _ in range(3):
+        values = values[np.abs(values - values.mean()) < 2 * values.std()]
+    return values.std(ddof=1) + values.var()
+
+
+def functions_of_what_is_positive(p):
+    z = p[0] * E + p[1]
+    positive = z[z > 0]
+    return np.sum(np.log(positive)) + np.sum(1 / z[z < -0.01]) + np.sum(np.sqrt(positive) * positive ** p[2])
+
+
+def lengths_and_branches(p):
+    z = p[0] * E + p[1]
+    large = z[z > 1.2]
+    if len(large) > 2:
+        return large.max() - large.min() + large.size * p[2]
+    return p[2] * 2.0 + np.sum(large)
+
+
+def pieces(p):
+    z = p[0] * E + p[1]
+    made, is_large = np.zeros(COUNT), z > 0
+    made[is_large] = np.log(z[is_large])
+    made[~is_large] = z[~is_large] ** 2 * p[2]
+    return np.sum(made * T)
+
+
+def changed_in_place(p):
+    r = Y - ROWS @ p
+    r[r < 0] *= p[1]
+    far = np.abs(r) > 1
+    r[far] -= np.sign(r[far]) * 0.5
+    return np.sum(r**2 * T)
+
+
+def places(p):
+    z = p[0] * E + p[1]
+    at = np.flatnonzero(z > 0.1)
+    others = np.where(z < -0.2)[0]
+    return np.sum(Y[at] * p[2] + z[at]) / (1 + len(at)) + np.sum(z[others] ** 2 * T[others]) + np.sum(z[np.nonzero(z > 1)[0]])
+
+
+def neighbours(p):
+    z = p[0] * np.sin(7 * T) + p[1] * E * 0.3
+    tops = np.flatnonzero((z[1:-1] > z[:-2]) & (z[1:-1] > z[2:])) + 1
+    return np.sum(z[tops] * T[tops]) + np.sum(z[tops + 1] * z[tops - 1])
+
+
+def first_crossing(p):
+    z = np.cumsum(p[0] * E + 0.3)
+    above = np.flatnonzero(z > 3)
+    if len(above) == 0:
+        return p[2] * 1.0
+    return z[above[0]] * p[1] + T[above[0]] + z[np.where(z > 3)[0][-1]]
+
+
+def rows_that_are_fitted(p):
+    z = p[0] * E + p[1] * Y
+    mask = np.abs(z) < 1
+    chosen, targets = ROWS[mask], z[mask]
+    found = np.linalg.solve(chosen.T @ chosen, chosen.T @ targets)
+    return np.sum((targets - chosen @ found) ** 2) * p[2] + np.sum(chosen.mean(axis=0) * p) + np.sum(ROWS[mask, 1:].max(axis=1))
+
+
+def in_order(p):
+    z = p[0] * E + p[1]
+    values = z[z > 0]
+    lowest = np.sort(values)[:3]
+    return np.median(values) + np.quantile(values, 0.3) + np.percentile(values, 80) * p[2] + np.sum(lowest**2) + np.sum(values[-2:]) + values[1]
+
+
+def of_a_table(p):
+    z = TABLE * p[0] + p[1]
+    return np.sum(z[z > 0] ** 2) + np.mean(z[z <= 0.1]) + np.max(np.cumsum(p[2] * E[KINDS > 0]))
+
+
+def selected_twice(p):
+    z = p[0] * E + p[1]
+    some = z[z > -0.5]
+    fewer = some[some < 0.7]
+    return np.sum(fewer**3) + np.mean(some) + np.sum(np.where(some > 0.2, some**2, p[2])) + np.sum(np.clip(some, 0.1, 0.6))
+
+
+def changed_later(p):
+    z = p[0] * E + p[1]
+    mask = z > 0
+    before = z[mask]
+    z[0] = 5.0
+    mask[1] = not mask[1]
+    return np.sum(before) + np.sum(z) * p[2] + np.sum(z[mask] ** 2)
+
+
+def mean_log(values):
+    return np.sum(np.log1p(values)) / max(values.size, 1)
+
+
+def positive_part(z):
+    return z[z > 0]
+
+
+def by_helpers(p):
+    z = p[0] * E + p[1]
+    return mean_log(positive_part(z)) + positive_part(z) @ positive_part(z)
+
+
+MERGED = [
+    huber, expected_shortfall, clipped_deviations, functions_of_what_is_positive, lengths_and_branches, pieces, changed_in_place, places,
+    neighbours, first_crossing, rows_that_are_fitted, in_order, of_a_table, selected_twice, changed_later, by_helpers,
+]  # fmt: skip
+
+
+def differences(p):
+    z = p[0] * E + p[1]
+    return np.sum(np.diff(z[z > 0]) ** 2)
+
+
+def one_by_one(p):
+    return sum(v * v for v in (p[0] * E[:20] + p[1])[p[0] * E[:20] > 0])
+
+
+def returned(p):
+    z = p[0] * E + p[1]
+    return z[z > 0]
+
+
+def slopes(f: Callable[[np.ndarray], float], point: np.ndarray) -> list[float]:
+    steps = 1e-6 * np.eye(len(point))
+    return [(f(point + step) - f(point - step)) / 2e-6 for step in steps]
+
+
+@pytest.mark.parametrize("f", MERGED, ids=lambda f: f.__name__)
+def test_masks_are_data(f):
+    """At points where the masks differ, without a further recording."""
+    guarded, recorded = td.GuardedTape(f), []
+    for point in POINTS:
+        value, gradient = guarded.value_and_gradient(point)
+        assert value == pytest.approx(f(point), rel=1e-10)
+        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-5)
+        recorded.append(guarded.stats.recordings)
+    assert recorded[-1] <= recorded[4] + 1
+    assert recorded[-1] <= 5
+
+
+@pytest.mark.parametrize("f", [differences, one_by_one], ids=lambda f: f.__name__)
+def test_other_uses_are_paths(f):
+    guarded = td.GuardedTape(f)
+    for point in POINTS:
+        value, gradient = guarded.value_and_gradient(point)
+        assert value == pytest.approx(f(point), rel=1e-10)
+        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-5)
+    assert "mask" in guarded.explain()
+
+
+def test_what_a_mask_selects_is_returned():
+    guarded = td.GuardedTape(returned)
+    for point in POINTS:
+        np.testing.assert_allclose(guarded(point), returned(point), rtol=1e-12)
+
+
+def test_nothing_selected():
+    def total(p):
+        z = p[0] * E + p[1]
+        return np.sum(z[z > p[2]]) + len(z[z > p[2]])
+
+    def greatest(p):
+        z = p[0] * E + p[1]
+        return np.max(z[z > p[2]])
+
+    def mean(p):
+        z = p[0] * E + p[1]
+        return np.mean(z[z > p[2]])
+
+    few, none = np.array([0.5, 0.1, 0.2]), np.array([0.5, 0.1, 100.0])
+    for f in (total, greatest, mean):
+        guarded = td.GuardedTape(f)
+        for point in (few, few + 0.1, few - 0.2, few - 0.1):
+            assert guarded(point) == pytest.approx(f(point), rel=1e-12)
+        if f is greatest:
+            with pytest.raises(ValueError, match="zero-size array"):
+                guarded(none)
+        else:
+            with pytest.warns(RuntimeWarning) if f is mean else np.errstate():
+                np.testing.assert_equal(guarded(none), f(none))
+        assert guarded(few) == pytest.approx(f(few), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nan_and_infinity_are_where_numpy_has_them():
+    guarded = td.GuardedTape(in_order)
+    for point in POINTS[:4]:
+        guarded(point)
+    with np.errstate(all="ignore"):
+        for special in (np.nan, np.inf, -np.inf):
+            for k in range(3):
+                point = POINTS[0].copy()
+                point[k] = special
+                try:
+                    expected = in_order(point)
+                except IndexError:
+                    with pytest.raises(IndexError):
+                        guarded(point)
+                else:
+                    np.testing.assert_allclose(guarded(point), expected, rtol=1e-12)
+
+
+def test_hessians_and_products():
+    hessian, direction = td.hessian(td.GuardedTape(huber)), np.array([0.3, -1.0, 0.4])
+    for point in POINTS[:4]:
+        gradient = lambda x: td.gradient(td.compile(huber, x), x)
+        steps = 1e-6 * np.eye(3)
+        expected = np.array([(gradient(point + step) - gradient(point - step)) / 2e-6 for step in steps])
+        assert hessian(point) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+        assert td.hvp(td.GuardedTape(huber), point, direction) == pytest.approx(expected @ direction, rel=1e-5, abs=1e-5)
