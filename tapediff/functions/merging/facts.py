@@ -15,6 +15,7 @@ from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.containers.whole_numbers import WholeNumbers
+from .prepare.desugar.joined_writes import with_joined_writes
 from .prepare.desugar.least_entries import with_least_entries
 from .prepare.desugar.statements import desugared
 from .prepare.exits.early_exits import EarlyExits
@@ -94,6 +95,7 @@ class Facts:
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
         if long_loops or any(isinstance(part, ast.Nonlocal) for part in walk(definition)):
             self._lines = self._without_inner_functions(definition)
+        with_joined_writes(body_of(definition), self.looks_at_data)
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))

@@ -38,6 +38,16 @@ def definition_of(code: CodeType) -> Definition:
     return file.proven[code]
 
 
+def definitions_at(code: CodeType, line: int) -> list[Definition]:
+    """The functions that a line of a function stands in, or of a comprehension in it.
+
+    Raises:
+        NoSource: there is no file.
+    """
+    found = [node for nodes in _file(code.co_filename).definitions.values() for node in nodes]
+    return [node for node in found if node.lineno <= line <= (node.end_lineno or node.lineno)]
+
+
 def is_generator(code: CodeType) -> bool:
     """Whether a function, as it is called, hands out values one by one."""
     return bool(code.co_flags & inspect.CO_GENERATOR)

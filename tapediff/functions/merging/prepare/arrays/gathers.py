@@ -14,7 +14,7 @@ from types import CodeType
 from ...nodes import Transformer, call, load, near, walk
 from ...rules import Place
 from ...uses.kinds import is_read
-from ..source import Definition, NoSource, definition_of
+from ..source import Definition, NoSource, definition_of, definitions_at
 
 # The last part of the place of a read that is gathered.
 GATHERED = 10
@@ -26,10 +26,10 @@ LOOK_UP = "a look-up"
 def reads_entries(code: CodeType, line: int, by_mask: bool = False) -> bool:
     """Whether a line of a function reads an entry at a position that is no constant; or may read by a mask."""
     try:
-        definition = definition_of(code)
+        is_own = not code.co_name.startswith("<") or code.co_name == "<lambda>"
+        nodes = [node for each in ([definition_of(code)] if is_own else definitions_at(code, line)) for node in walk(each)]
     except NoSource:
         return False
-    nodes = walk(definition)
     reads: list[ast.expr] = [node for node in nodes if isinstance(node, ast.Subscript) and is_read(node) and not _converts(node.slice)]
     if by_mask:
         reads += [node.target for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript)]

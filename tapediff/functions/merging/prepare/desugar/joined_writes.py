@@ -1,0 +1,167 @@
+"""Branches that end in writes to one entry, or in appends to one list, write after the branch what they have chosen:
+
+```
+v[j] = a * v[j + 1]                 v[j] = a * v[j + 1]             if test:                if test:
+if test:                            if test:                            x.append(a)             chosen = a
+    v[j] = b                            chosen = b                  else:                   else:
+                                    else:                               x.append(b)             chosen = b
+                                        chosen = v[j]                                       x.append(chosen)
+                                    v[j] = chosen
+```
+A side that leaves an entry alone writes what is there, which the program has just read or written. So every turn of a loop writes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+
+from ...nodes import assign, copied, load, near, walk
+from ...variables import assigned, blocks_of
+from ..exits.jumps import has_jump
+
+_JUMPS = (ast.Break, ast.Continue, ast.Return, ast.Raise)
+
+
+def with_joined_writes(body: Sequence[ast.stmt], looks_at_data: Callable[[ast.expr], bool]) -> None:
+    """Rewrites such branches in loops, in place."""
+    names = (f".written.at{k}" for k in count())
+    loops = [part for statement in body for part in walk(statement) if isinstance(part, (ast.For, ast.While))]
+    pending, seen = [loop.body for loop in loops], set[int]()
+    while pending:
+        block = pending.pop()
+        if id(block) in seen:
+            continue
+        seen.add(id(block))
+        block[:] = _joined(block, names, looks_at_data)
+        pending += [inner for node in block for inner in blocks_of(node)]
+
+
+def _joined(block: Sequence[ast.stmt], names: Iterator[str], looks_at_data: Callable[[ast.expr], bool]) -> list[ast.stmt]:
+    made: list[ast.stmt] = []
+    for k, node in enumerate(block):
+        target = _written_by(node) if isinstance(node, ast.If) and looks_at_data(node.test) else None
+        if target is None or not isinstance(node, ast.If):
+            made.append(node)
+            continue
+        is_known = isinstance(target, ast.Subscript) and _is_known(target, block[:k])
+        if not _may_join(node, target, is_known):
+            made.append(node)
+            continue
+        name = next(names)
+        _choose(node, target, name)
+        after = ast.Assign([target], load(name)) if isinstance(target, ast.Subscript) else ast.Expr(ast.Call(target, [load(name)], []))
+        made += [node, near(ast.copy_location(after, node), node)]
+    return made
+
+
+# What is written to: an entry, or the method that appends to a list.
+_Target = ast.Subscript | ast.Attribute
+
+
+def _target_of(node: ast.stmt) -> _Target | None:
+    """Where a statement writes, if it does nothing else."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        found = node.targets[0]
+    elif isinstance(node, ast.AugAssign):
+        found = node.target
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) == 1 and not node.value.keywords:
+        call = node.value.func
+        is_append = isinstance(call, ast.Attribute) and call.attr == "append" and isinstance(call.value, ast.Name)
+        return call if is_append and not isinstance(node.value.args[0], ast.Starred) else None  # type: ignore[return-value]  # an attribute
+    else:
+        return None
+    is_entry = isinstance(found, ast.Subscript) and isinstance(found.value, ast.Name)
+    return found if is_entry and all(isinstance(part, _SIMPLE) for part in walk(found.slice)) else None
+
+
+_SIMPLE = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.operator, ast.unaryop, ast.expr_context)
+
+
+def _written_by(node: ast.If) -> _Target | None:
+    """Where one of the sides of a branch writes at its end."""
+    for side in _sides(node):
+        target = _target_of(side[-1]) if side else None
+        if target is not None:
+            return copied(target)
+    return None
+
+
+def _sides(node: ast.If) -> Iterator[list[ast.stmt]]:
+    """The statements of each side, those of `elif` included; an `else` that is not there is empty."""
+    while True:
+        yield node.body
+        if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
+            break
+        node = node.orelse[0]
+    yield node.orelse
+
+
+def _may_join(node: ast.If, target: _Target, is_known: bool) -> bool:
+    """Whether all sides end in such a write, or may; and nothing in them changes where that is."""
+    is_append = isinstance(target, ast.Attribute)
+    for side in _sides(node):
+        writes = bool(side) and (found := _target_of(side[-1])) is not None and ast.dump(found) == ast.dump(target)
+        if has_jump(side, _JUMPS) or not (writes or (is_known and not is_append)):
+            return False
+    place = {part.id for part in walk(target) if isinstance(part, ast.Name)}
+    return place.isdisjoint(assigned([node]))
+
+
+def _is_known(target: ast.Subscript, before: Sequence[ast.stmt]) -> bool:
+    """Whether statements before surely read the entry, or write it, so that it is there."""
+    wanted = {ast.dump(ast.Subscript(target.value, target.slice, context)) for context in (ast.Load(), ast.Store())}
+    names = {part.id for part in walk(target) if isinstance(part, ast.Name)}
+    for node in reversed(before):
+        if not names.isdisjoint(assigned([node])):
+            return False
+        parts: list[ast.AST] = [node.test] if isinstance(node, ast.If) else [node]
+        if isinstance(node, (ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef)):
+            continue
+        if any(ast.dump(part) in wanted for part in _surely_run(parts)):
+            return True
+    return False
+
+
+def _surely_run(parts: list[ast.AST]) -> Iterator[ast.AST]:
+    """The expressions that are computed in any case."""
+    pending = list(parts)
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, ast.IfExp):
+            pending.append(node.test)
+        elif isinstance(node, ast.BoolOp):
+            pending.append(node.values[0])
+        elif isinstance(node, ast.Compare):
+            pending += [node.left, node.comparators[0]]
+        elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
+            pending += ast.iter_child_nodes(node)
+
+
+def _choose(node: ast.If, target: _Target, name: str) -> None:
+    """Assign to a variable what each side writes, in place."""
+    while True:
+        node.body = _side(node.body, target, name, node)
+        if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
+            break
+        node = node.orelse[0]
+    node.orelse = _side(node.orelse, target, name, node)
+
+
+def _side(side: list[ast.stmt], target: _Target, name: str, at: ast.stmt) -> list[ast.stmt]:
+    last = side[-1] if side else None
+    if last is not None and _target_of(last) is not None and ast.dump(_target_of(last)) == ast.dump(target):  # type: ignore[arg-type]  # there
+        if isinstance(last, ast.AugAssign):
+            changed = near(ast.copy_location(ast.AugAssign(ast.Name(name, ast.Store()), last.op, last.value), last), last)
+            return [*side[:-1], assign(name, _read(target, last), last), changed]
+        value = last.value.args[0] if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else last.value  # type: ignore[union-attr]
+        return [*side[:-1], assign(name, value, last)]
+    return [*side, assign(name, _read(target, at), at)]
+
+
+def _read(target: _Target, at: ast.stmt) -> ast.expr:
+    """The entry that is written to, before it is."""
+    assert isinstance(target, ast.Subscript), "one may only append"
+    return near(ast.copy_location(ast.Subscript(copied(target.value), copied(target.slice), ast.Load()), at), at)
