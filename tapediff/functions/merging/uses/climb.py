@@ -11,7 +11,7 @@ from ..nodes import children, extent, walk
 from ..rules import COMPARISONS
 from ..variables import Names, each_assigned, makes_a_float
 from .flows import FlowGraph
-from .kinds import GIVEN, asks_for_none, never_divides_by_zero
+from .kinds import GIVEN, appended_value, asks_for_none, never_divides_by_zero
 from .known_functions import Known
 
 LARGEST_EXPONENT = 4
@@ -176,6 +176,8 @@ class Climb:
             parent = self._parents.get(node)
             if isinstance(parent, ast.keyword) and node in self._variable_of:
                 parent = self._parents[parent]
+            if self._is_append(parent, node):
+                return None  # what is appended is among the entries of the list
             if isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Call)):
                 if not self._goes_on(parent, node, may_be_int):
                     return None
@@ -195,6 +197,13 @@ class Climb:
                 self._end(parent, may_be_int)
                 return None
             part, node = node, parent
+
+    def _is_append(self, parent: ast.AST | None, node: ast.AST) -> bool:
+        """Whether something is appended to a list that nothing else sees: the node, or what stands after it."""
+        if isinstance(parent, ast.Attribute) and isinstance(node, ast.Name):
+            parent = self._parents.get(parent)
+            return parent is not None and (found := appended_value(parent)) is not None and found[0] == node.id in self._lists
+        return parent is not None and (found := appended_value(parent)) is not None and found[0] in self._lists and node is found[1]
 
     def _may_grow(self, statement: ast.Assign | ast.AugAssign, value: ast.AST, name: str, is_product: bool) -> bool:
         """Whether an int is computed from itself by more than adding to it. `value`: of the assignment, or a part of its tuple."""

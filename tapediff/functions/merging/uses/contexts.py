@@ -21,7 +21,7 @@ from ..variables import (
 )
 from .climb import Climb, Use
 from .flows import FlowGraph
-from .kinds import base_of_store, is_store, kind_of_call, lists_among
+from .kinds import appended_value, base_of_store, is_store, kind_of_call, lists_among, same_lists
 from .known_functions import Known, OtherFunctions, flows_through
 
 
@@ -65,7 +65,7 @@ class Contexts:
         lists = lists_among(parts, own)
         stores = [n for n in parts if isinstance(n, ast.stmt) and is_store(n) and base_of_store(n) not in lists]
         self.stores = {n for n in stores if may_be((n.lineno, n.col_offset))}
-        self._parts, self._may_be = parts, may_be
+        self._parts, self._may_be, self._lists = parts, may_be, lists
         self._functions = [*inner, *others.known]
         # By argument the variable that gets it; and by a statement that gives a result the name of the function.
         self._variable_of: dict[ast.AST, str] = {argument: name for known in self._functions for argument, name in known.given.items()}
@@ -97,7 +97,9 @@ class Contexts:
         self._totals_beside: _Totals | None = None
 
     def _flows_of(self, reads: Callable[[ast.AST], Names]) -> Flows:
-        return flows_of(self._all_parts, reads, self.stores)
+        appended = [found for node in self._parts if (found := appended_value(node)) is not None and found[0] in self._lists]
+        into_lists = [(reads(value), frozenset([name])) for name, value in appended]
+        return flows_of(self._all_parts, reads, self.stores) + into_lists + same_lists(self._parts, self._lists)
 
     def _totalled(self, flows: FlowGraph, ints: FlowGraph, beside: frozenset[ast.AST]) -> _Totals:
         of_all: dict[str, Use] = {}

@@ -128,18 +128,38 @@ def base_of_store(node: ast.Assign | ast.AugAssign) -> str:
 
 
 def lists_among(parts: Iterable[ast.AST], own: Names) -> Names:
-    """Those of some variables that are lists of numbers wherever they are bound, each made for it."""
-    made: set[str] = set()
+    """Those of some variables that are lists of numbers wherever they are bound, each made for it, or for another one of these."""
+    bound: dict[str, set[str]] = {}
     others: set[str] = set()
     known: set[ast.AST] = set()
     for node in parts:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and _makes_a_list(node.value):
-            made.add(node.targets[0].id)
-            known.add(node.targets[0])
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            if _makes_a_list(node.value) or isinstance(node.value, ast.Name):
+                by = {node.value.id} if isinstance(node.value, ast.Name) else set[str]()
+                bound.setdefault(node.targets[0].id, set()).update(by)
+                known.add(node.targets[0])
     for node in parts:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node not in known:
             others.add(node.id)
-    return own & made - others
+    found = {name for name in own & bound.keys() if name not in others}
+    while left := {name for name in found if not bound[name] <= found}:
+        found -= left
+    return frozenset(found)
+
+
+def same_lists(parts: Iterable[ast.AST], lists: Names) -> list[tuple[Names, Names]]:
+    """For each assignment of one list to another the variables that are the same list then, each as what goes into the other one."""
+    pairs = [(node.targets[0], node.value) for node in parts if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    names = [(target.id, value.id) for target, value in pairs if isinstance(target, ast.Name) and isinstance(value, ast.Name)]
+    return [(frozenset([target]), frozenset([value])) for target, value in names if {target, value} <= lists]
+
+
+def appended_value(node: ast.AST) -> tuple[str, ast.expr] | None:
+    """The variable of a list, and what a call appends to it."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords or not isinstance(node.func, ast.Attribute):
+        return None
+    is_append = node.func.attr == "append" and isinstance(node.func.value, ast.Name)
+    return (node.func.value.id, node.args[0]) if is_append and isinstance(node.func.value, ast.Name) else None
 
 
 def _makes_a_list(node: ast.expr) -> bool:

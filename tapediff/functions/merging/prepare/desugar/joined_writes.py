@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
 from ...nodes import assign, copied, load, near, walk
+from ...uses.kinds import appended_value
 from ...variables import assigned, blocks_of
 from ..exits.jumps import has_jump
 
@@ -45,7 +46,7 @@ def _joined(block: Sequence[ast.stmt], names: Iterator[str], looks_at_data: Call
         if target is None or not isinstance(node, ast.If):
             made.append(node)
             continue
-        is_known = isinstance(target, ast.Subscript) and _is_known(target, block[:k])
+        is_known = isinstance(target, ast.Subscript) and _is_known(target, [*block[:k], node])
         if not _may_join(node, target, is_known):
             made.append(node)
             continue
@@ -62,18 +63,16 @@ _Target = ast.Subscript | ast.Attribute
 
 def _target_of(node: ast.stmt) -> _Target | None:
     """Where a statement writes, if it does nothing else."""
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        found = node.targets[0]
-    elif isinstance(node, ast.AugAssign):
-        found = node.target
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) == 1 and not node.value.keywords:
-        call = node.value.func
-        is_append = isinstance(call, ast.Attribute) and call.attr == "append" and isinstance(call.value, ast.Name)
-        return call if is_append and not isinstance(node.value.args[0], ast.Starred) else None  # type: ignore[return-value]  # an attribute
-    else:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        found = appended_value(node.value)
+        is_append = found is not None and not isinstance(found[1], ast.Starred)
+        return node.value.func if is_append and isinstance(node.value.func, ast.Attribute) else None
+    if not isinstance(node, (ast.Assign, ast.AugAssign)):
         return None
-    is_entry = isinstance(found, ast.Subscript) and isinstance(found.value, ast.Name)
-    return found if is_entry and all(isinstance(part, _SIMPLE) for part in walk(found.slice)) else None
+    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0] if len(node.targets) == 1 else None
+    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+        return None
+    return target if all(isinstance(part, _SIMPLE) for part in walk(target.slice)) else None
 
 
 _SIMPLE = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.operator, ast.unaryop, ast.expr_context)
@@ -110,11 +109,12 @@ def _may_join(node: ast.If, target: _Target, is_known: bool) -> bool:
 
 
 def _is_known(target: ast.Subscript, before: Sequence[ast.stmt]) -> bool:
-    """Whether statements before surely read the entry, or write it, so that it is there."""
+    """Whether statements before, or the test of the branch, which is the last of these, surely read the entry or write it: it is there."""
     wanted = {ast.dump(ast.Subscript(target.value, target.slice, context)) for context in (ast.Load(), ast.Store())}
     names = {part.id for part in walk(target) if isinstance(part, ast.Name)}
     for node in reversed(before):
-        if not names.isdisjoint(assigned([node])):
+        is_branch = node is before[-1] and isinstance(node, ast.If)
+        if not is_branch and not names.isdisjoint(assigned([node])):
             return False
         parts: list[ast.AST] = [node.test] if isinstance(node, ast.If) else [node]
         if isinstance(node, (ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef)):
