@@ -113,13 +113,15 @@ def lexsort(keys: Operand, axis: int = -1) -> Operand:
 
 
 def bincount(x: Operand, weights: Operand = None, minlength: int = 0) -> Operand:
-    """The length of the result is a shape: of tracked integers their largest is guarded."""
+    """The length of the result is a shape: of tracked integers it is guarded that all are below `minlength`, or which is the largest."""
     x = as_value(x)
     if np.ndim(x) != 1 or x.dtype.kind not in "iu":
         raise UnsupportedFunction("np.bincount of what is not a list of integers", fix="pass integers, as by x.astype(int)")
-    largest = int(np.max(x)) if x.size else -1
-    if x.size and int(np.min(x)) < 0:
+    if x.size and np.min(x) < 0:
         raise ValueError("'list' argument must have no negative elements")
+    length = operator.index(minlength)
+    if x.size and not np.max(x) < length:
+        length = int(np.max(x)) + 1
     if weights is None:
         counted: Operand = np.ones(x.shape, np.int64)
     else:
@@ -127,7 +129,7 @@ def bincount(x: Operand, weights: Operand = None, minlength: int = 0) -> Operand
         if np.shape(weights) != x.shape:
             raise ValueError("The weights and list don't have the same length.")
         counted = converted(weights, FLOAT64) if is_tracked(weights) else weights.astype(float)
-    return SCATTER_ADD(counted, x, shape=(max(largest + 1, operator.index(minlength)),))
+    return SCATTER_ADD(counted, x, shape=(length,))
 
 
 def histogram(

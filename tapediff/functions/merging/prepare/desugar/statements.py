@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from .calls_in_tests import with_calls_before_tests
 from .error_states import without_error_states
+from .filtered_lists import with_filtered_lists
 from .matches import without_matches
 from .named_expressions import without_named_expressions
 from .yields import with_joined_yields
@@ -23,5 +24,5 @@ def desugared(
         looks_at_data: whether recordings had a guard in an expression.
         is_library: whether a function is surely none of the user's.
     """
-    made = without_named_expressions(without_error_states(without_matches(body), resolve))
+    made = with_filtered_lists(without_named_expressions(without_error_states(without_matches(body), resolve)), looks_at_data)
     return with_calls_before_tests(with_joined_yields(made), looks_at_data, is_library)

@@ -1,0 +1,87 @@
+"""Lists of what passes a test on data, of which the sum, length and the like are asked: no path for each set of entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tapediff as td
+
+rng = np.random.default_rng(20261127)
+E, Y = rng.normal(size=40), rng.normal(size=40)
+POINTS = np.array([0.43, 0.27, -0.16]) + 0.2 * rng.normal(size=(9, 3))
+
+
+def gains_and_losses(p):
+    z = p[0] * E + p[1]
+    gains = [v for v in z if v > 0]
+    lost = [-v for v in z if v < 0]
+    losses = sum(lost)
+    return sum(gains) / max(losses, 1e-3) + len(gains) * p[2]
+
+
+def neighbours(p):
+    total = 0.0
+    for k in range(5):
+        near = [(E[i] - 0.3 * k) * p[0] for i in range(40) if abs(p[0] * E[i] - 0.2 * k * p[1]) < 0.5]
+        if near:
+            total += sum(near) / len(near)
+    return total
+
+
+def two_tests(p):
+    z = p[0] * E + p[1]
+    some = [v for v in z if v > 0.1 if v < 1]
+    return np.mean(some) + max(some) * p[2] + np.sum(np.array(some) ** 2)
+
+
+def pairs(p):
+    points = [(p[0] * a, p[1] * b) for a, b in zip(E, Y)]
+    x = 0.5
+    inside = [x * y for x, y in points if x * x + y * y < 0.1]
+    return sum(inside) + len(inside) * p[2] * x
+
+
+def made_of_itself(p):
+    values = [p[0] * e + p[1] for e in E]
+    values = [v for v in values if v > 0]
+    values = [v * p[2] for v in values if v < 1]
+    return sum(v * v for v in values)
+
+
+def positions(p):
+    z = p[0] * E + p[1]
+    at = [i for i in range(40) if z[i] > 0.2]
+    return sum(z[i] * Y[i] for i in at) + len(at) * p[2]
+
+
+def slopes(f: Callable[[np.ndarray], float], point: np.ndarray) -> list[float]:
+    steps = 1e-6 * np.eye(len(point))
+    return [(f(point + step) - f(point - step)) / 2e-6 for step in steps]
+
+
+@pytest.mark.parametrize("f", [gains_and_losses, neighbours, two_tests, pairs, made_of_itself, positions], ids=lambda f: f.__name__)
+def test_entries_are_data(f):
+    guarded, recorded = td.GuardedTape(f), []
+    for point in POINTS:
+        value, gradient = guarded.value_and_gradient(point)
+        assert value == pytest.approx(f(point), rel=1e-11)
+        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-6)
+        recorded.append(guarded.stats.recordings)
+    if f not in (made_of_itself, positions):
+        assert recorded[-1] == recorded[4] <= 5
+
+
+def test_a_list_without_entries():
+    def f(p):
+        large = [v for v in p[0] * E if v > p[1]]
+        return max(large) * p[2]
+
+    guarded = td.GuardedTape(f)
+    for point in POINTS:
+        assert guarded(np.array([1.0, -abs(point[1]), point[2]])) == pytest.approx(f(np.array([1.0, -abs(point[1]), point[2]])), rel=1e-12)
+    for recorded in (f, guarded):
+        with pytest.raises(ValueError, match="empty"):
+            recorded(np.array([1.0, 100.0, 1.0]))
