@@ -81,6 +81,8 @@ class Simple:
         return any(self._may_fail(part) for part in walk(node))
 
     def _may_fail(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Call) and is_call_of_run_time(node):
+            return isinstance(node.func, ast.Attribute) and node.func.attr == "no_nan"
         if isinstance(node, ast.Call):
             return is_of_math(self._facts, node.func) or (isinstance(node.func, ast.Name) and is_users(self._facts.resolve(node.func.id)))
         if isinstance(node, ast.Subscript):
@@ -112,6 +114,8 @@ class Simple:
             return call(name, [self.expression(a) for a in node.args], node)
         if name in ("appended", "stored_by_turn", "of_table"):
             return call(name, [node.args[0], self.expression(node.args[1]), *node.args[2:]], node)
+        if name == "no_nan":
+            return call(name, [node.args[0], *map(self.expression, node.args[1:])], node)
         if name == "entry_within":
             return call("number", [place(self.site), node], node)
         raise Broken("calls", node, f"it calls {ast.unparse(node)}")

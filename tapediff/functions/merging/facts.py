@@ -17,6 +17,7 @@ from .prepare.containers.scope import Scope
 from .prepare.containers.whole_numbers import WholeNumbers
 from .prepare.desugar.joined_writes import with_joined_writes
 from .prepare.desugar.least_entries import with_least_entries
+from .prepare.desugar.short_sorts import with_short_sorts
 from .prepare.desugar.statements import desugared
 from .prepare.exits.early_exits import EarlyExits
 from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
@@ -95,6 +96,8 @@ class Facts:
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
         if long_loops or any(isinstance(part, ast.Nonlocal) for part in walk(definition)):
             self._lines = self._without_inner_functions(definition)
+        if not isinstance(definition, ast.Lambda):
+            self._lines = self._with_short_sorts(definition.body, code).union(self._lines)
         with_joined_writes(body_of(definition), self.looks_at_data)
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
@@ -174,6 +177,10 @@ class Facts:
             lines.update(lines_of(node))
             lines.update(part.test.lineno for part in walk(node) if isinstance(part, (ast.If, ast.IfExp)))
         return lines
+
+    def _with_short_sorts(self, body: list[ast.stmt], code: CodeType) -> set[int]:
+        names = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
+        return with_short_sorts(body, lambda name: None if name in names else self._resolve(name), self.may_merge, self.looks_at_data)
 
     def _counters(self, body: Sequence[ast.stmt]) -> dict[Place, tuple[Place, str]]:
         """The `while` loops that count their turns, with their places and the variables that count."""

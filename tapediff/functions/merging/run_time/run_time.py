@@ -10,7 +10,7 @@ from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptor
 import numpy as np
 
 from ....errors import UnsupportedFunction
-from ....ir.instruction import BOOL, INT64, Operand, Tree
+from ....ir.instruction import BOOL, FLOAT_SCALAR, INT64, Operand, Tree
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.masks import holds
 from ....recording.recorder import UsersLine
@@ -149,6 +149,16 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
         if not is_wide(left) and not is_wide(right):
             raise self._refuse("beside", place, f"neither side of {name} is an array")
         return OPERATORS[name](left, right)
+
+    def no_nan(self, place: Place, *values: Tree) -> Tree:
+        """The first of some numbers that are to be sorted; refuses those that are in no order."""
+        for value in values:
+            if type(value) is TrackedArray and value.type == FLOAT_SCALAR:
+                if holds(lambda value=value: np.isnan(value)):
+                    raise self._refuse("numbers", place, "it sorts NaN")
+            elif type(value) not in (int, float, np.float64) or value != value:
+                raise self._refuse("containers", place, f"it sorts {type(value).__name__}")
+        return values[0]
 
     def least_at(
         self, place: Place, values: Tree, function: Callable[..., Operand], count: int | None = None, is_numbered: bool = False,

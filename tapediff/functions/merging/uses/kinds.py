@@ -12,7 +12,7 @@ import numpy as np
 from ....recording.python_state.math_functions import NAMES as MATH
 from ..nodes import is_call_of_run_time, is_least_at
 from ..rules import Resolve
-from ..variables import NONE, Names
+from ..variables import NONE, Names, each_assigned
 
 GIVEN = "given"
 
@@ -66,7 +66,7 @@ def _is_linalg(node: ast.expr, resolve: Resolve) -> bool:
 
 
 # Of the run time, of numbers that are as good as data.
-_OF_NUMBERS = ("appended", "sum_of", "mean_of", "set_aside", "choose_turn", "as_data", "of_table", "there")
+_OF_NUMBERS = ("appended", "sum_of", "mean_of", "set_aside", "choose_turn", "as_data", "of_table", "there", "no_nan")
 # Of the run time, with an index that may be data as the second argument.
 _OF_INDICES = ("index", "entry_at", "entry_within", "entry_of_matrix", "position", "entry_of_copy", "put", "kept_int")
 
@@ -132,12 +132,11 @@ def lists_among(parts: Iterable[ast.AST], own: Names) -> Names:
     bound: dict[str, set[str]] = {}
     others: set[str] = set()
     known: set[ast.AST] = set()
-    for node in parts:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            if _makes_a_list(node.value) or isinstance(node.value, ast.Name):
-                by = {node.value.id} if isinstance(node.value, ast.Name) else set[str]()
-                bound.setdefault(node.targets[0].id, set()).update(by)
-                known.add(node.targets[0])
+    assigns = [node for node in parts if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    for target, value in [pair for node in assigns for pair in each_assigned(node.targets, node.value)]:
+        if isinstance(target, ast.Name) and (_makes_a_list(value) or isinstance(value, ast.Name)):
+            bound.setdefault(target.id, set()).update({value.id} if isinstance(value, ast.Name) else ())
+            known.add(target)
     for node in parts:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node not in known:
             others.add(node.id)
@@ -149,7 +148,8 @@ def lists_among(parts: Iterable[ast.AST], own: Names) -> Names:
 
 def same_lists(parts: Iterable[ast.AST], lists: Names) -> list[tuple[Names, Names]]:
     """For each assignment of one list to another the variables that are the same list then, each as what goes into the other one."""
-    pairs = [(node.targets[0], node.value) for node in parts if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    assigns = [node for node in parts if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    pairs = [pair for node in assigns for pair in each_assigned(node.targets, node.value)]
     names = [(target.id, value.id) for target, value in pairs if isinstance(target, ast.Name) and isinstance(value, ast.Name)]
     return [(frozenset([target]), frozenset([value])) for target, value in names if {target, value} <= lists]
 

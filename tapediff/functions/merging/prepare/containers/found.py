@@ -108,7 +108,7 @@ class Makers:
         parts, count = (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
         if not isinstance(parts, ast.List) or not (isinstance(count, ast.Constant) and type(count.value) is int):
             return None
-        if not all(isinstance(e, (ast.Constant, ast.Name)) for e in parts.elts):
+        if not all(isinstance(e, ast.Name) or _is_constant(e) for e in parts.elts):
             return None
         return self._sequence("list", [copied(e) for _ in range(min(count.value, MOST_ENTRIES + 1)) for e in parts.elts])
 
@@ -218,6 +218,11 @@ class Makers:
 _CONVERSIONS: tuple[Tree, ...] = (list, tuple, dict)
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr)
+
+
+def _is_constant(node: ast.expr) -> bool:
+    """Whether an expression is a constant, also a negative one."""
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 def _has_star(node: ast.Tuple) -> bool:

@@ -1,0 +1,170 @@
+"""Short lists that are sorted, and heaps of as many entries all the time: no path for each order."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+import numpy as np
+import pytest
+
+import tapediff as td
+
+rng = np.random.default_rng(20261127)
+E, Y = rng.normal(size=60), rng.normal(size=60)
+POINTS = np.array([0.43, 0.27, -0.16]) + 0.2 * rng.normal(size=(9, 3))
+
+
+def servers_as_a_heap(p):
+    free, now, waited = [0.0] * 3, 0.0, 0.0
+    for e, y in zip(E, Y):
+        now += abs(p[0]) * abs(e)
+        first = heapq.heappop(free)
+        start = now if now > first else first
+        waited += start - now
+        heapq.heappush(free, start + abs(p[1]) * abs(y) * 3)
+    return waited + max(free) * p[2] + free[0]
+
+
+def servers_replaced(p):
+    free, now, waited = [0.0, 0.0], 0.0, 0.0
+    for e, y in zip(E, Y):
+        now += abs(p[0]) * abs(e)
+        start = max(now, free[0])
+        waited += start - now
+        heapq.heapreplace(free, start + abs(p[1]) * abs(y) * 2)
+    return waited
+
+
+def by_their_names(p):
+    held, total = [0.5, 0.5, 0.5, 0.5], 0.0
+    for e in E:
+        least = heappop(held)
+        total += least * p[2]
+        heappush(held, least + abs(p[0] * e) + 0.1)
+    return total + sum(held)
+
+
+def sorted_servers(p):
+    free, now, waited = [0.0] * 4, 0.0, 0.0
+    for e, y in zip(E, Y):
+        now += abs(p[0]) * abs(e)
+        free.sort()
+        start = max(free[0], now)
+        waited += start - now
+        free[0] = start + abs(p[1]) * abs(y) * 3
+    return waited + free[2] * p[2]
+
+
+def three_largest(p):
+    best = [-9.0] * 3
+    for e, y in zip(E, Y):
+        value = p[0] * e + p[1] * y
+        if value > best[2]:
+            best[2] = value
+            best.sort(reverse=True)
+    return best[0] + 2 * best[1] + 3 * best[2] * p[2]
+
+
+def moving_median(p):
+    total = 0.0
+    for i in range(2, 60):
+        near = [p[0] * E[i] + p[1] * Y[i], p[0] * E[i - 1] + p[1] * Y[i - 1], p[0] * E[i - 2] + p[2] * Y[i - 2]]
+        near.sort()
+        total += near[1] ** 2
+    return total
+
+
+MERGED = [servers_as_a_heap, servers_replaced, by_their_names, sorted_servers, three_largest, moving_median]
+
+
+def slopes(f: Callable[[np.ndarray], float], point: np.ndarray) -> list[float]:
+    steps = 1e-6 * np.eye(len(point))
+    return [(f(point + step) - f(point - step)) / 2e-6 for step in steps]
+
+
+@pytest.mark.parametrize("f", MERGED, ids=lambda f: f.__name__)
+def test_orders_are_data(f):
+    guarded, recorded = td.GuardedTape(f), []
+    for point in POINTS:
+        value, gradient = guarded.value_and_gradient(point)
+        assert value == pytest.approx(f(point), rel=1e-12)
+        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-6)
+        recorded.append(guarded.stats.recordings)
+    assert recorded[-1] == recorded[4] <= 5
+
+
+def seen_by_another_name(p):
+    held = [0.0, 0.0, 0.0]
+    other = held
+    for e in E:
+        held.sort()
+        other[0] += abs(p[0] * e)
+    return held[0] * p[1] + other[2]
+
+
+def grows(p):
+    held = [0.0, 0.0]
+    for e in E[:20]:
+        held.append(p[0] * e)
+        held.sort()
+    return held[0] * p[1] + held[3]
+
+
+def pops_under_a_condition(p):
+    held = [0.0] * 3
+    for e in E[:20]:
+        if p[1] * e > 0.1 and len(held) > 1:
+            heapq.heappop(held)
+        else:
+            heapq.heappush(held, p[0] * e)
+    return sum(held) + len(held)
+
+
+def begins_as_no_heap(p):
+    held = [p[0] + 2.0, p[1], p[2]]
+    total = 0.0
+    for e in E[:6]:
+        total += heapq.heappop(held) * e
+        heapq.heappush(held, p[0] * e)
+    return total
+
+
+def reads_the_second_of_a_heap(p):
+    held = [0.0] * 3
+    for e in E:
+        heapq.heapreplace(held, abs(p[0] * e) + held[1])
+    return held[1] + held[2] * p[1]
+
+
+def of_many(p):
+    held = [0.0] * 9
+    for e in E:
+        held.sort()
+        held[0] += abs(p[0] * e)
+    return held[4] + p[1]
+
+
+OTHERS = [seen_by_another_name, grows, pops_under_a_condition, begins_as_no_heap, reads_the_second_of_a_heap, of_many]
+
+
+@pytest.mark.parametrize("f", OTHERS, ids=lambda f: f.__name__)
+def test_others_stay_as_they_are(f):
+    guarded = td.GuardedTape(f)
+    for point in POINTS:
+        value, gradient = guarded.value_and_gradient(point)
+        assert value == pytest.approx(f(point), rel=1e-12)
+        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("f", MERGED, ids=lambda f: f.__name__)
+def test_nan_is_where_python_has_it(f):
+    guarded = td.GuardedTape(f)
+    for point in POINTS[:5]:
+        guarded(point)
+    for k in range(3):
+        point = POINTS[0].copy()
+        point[k] = np.nan
+        np.testing.assert_equal(guarded(point), f(point))
+    assert guarded(POINTS[1]) == pytest.approx(f(POINTS[1]), rel=1e-12)
