@@ -169,3 +169,36 @@ def test_what_does_not_fit_is_refused():
         td.record(lambda x: (a * 1j) @ x, X)
     with pytest.raises(td.UnsupportedFunction, match="max"):
         td.record(lambda x: a.multiply(x).max(), X)
+
+
+@pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.coo_array, scipy.sparse.csr_matrix])
+def test_every_target_gives_gradients_by_a_matrix_of_scipys(make):
+    matrix = make(scipy.sparse.diags_array([2.0, -1.0], offsets=[0, 1], shape=(3, 3)))
+    x = np.array([0.5, -1.0, 2.0])
+
+    def loss(x, A):
+        return np.sum((A @ x) ** 2)
+
+    expected = 2 * np.outer(matrix @ x, x) * (matrix.toarray() != 0)
+    compiled = td.compile(loss, x, matrix)
+    for target in (loss, td.record(loss, x, matrix), compiled, td.GuardedTape(loss)):
+        for _ in range(2):
+            np.testing.assert_allclose(td.gradient(target, x, matrix, argnums=1).toarray(), expected, rtol=1e-13)
+            by_x, by_matrix = td.value_and_gradient(target, x, matrix, argnums=(0, 1))[1]
+            np.testing.assert_allclose(by_matrix.toarray(), expected, rtol=1e-13)
+            np.testing.assert_allclose(by_x, 2 * matrix.T @ (matrix @ x), rtol=1e-13)
+    for _ in range(3):
+        np.testing.assert_allclose(td.grad(loss, argnums=1)(x, matrix).toarray(), expected, rtol=1e-13)
+    within = td.gradient(td.GuardedTape(lambda d: loss(d["x"], d["A"])), {"x": x, "A": matrix})
+    np.testing.assert_allclose(within["A"].toarray(), expected, rtol=1e-13)
+    values, gradients = compiled.batch(np.stack([x, 2 * x]), matrix)
+    np.testing.assert_allclose(values, [loss(x, matrix), loss(2 * x, matrix)], rtol=1e-13)
+    np.testing.assert_allclose(gradients[1], 4 * matrix.T @ (matrix @ x), rtol=1e-13)
+
+
+def test_a_matrix_of_another_kind_is_no_gradient_of_one():
+    matrix = scipy.sparse.csr_array(np.array([[1.0, 0.0], [2.0, 3.0]]))
+    compiled = td.compile(lambda x, A: np.sum(A @ x), np.ones(2), matrix)
+    for other in (scipy.sparse.csc_array(matrix), scipy.sparse.csr_array(np.array([[1.0, 1.0], [2.0, 3.0]]))):
+        with pytest.raises(td.ArgumentMismatch):
+            compiled(np.ones(2), other)

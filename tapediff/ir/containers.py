@@ -36,6 +36,7 @@ from .pytree import (
     holds_arrays,
     is_complex,
     is_dataclass,
+    is_made_for,
     is_registered,
     is_static,
     parts_of,
@@ -200,7 +201,9 @@ def flatten_as(treedef: TreeDef, tree: Tree, leaves: list[Tree], *, is_exact: bo
         return not is_exact or treedef.keys.is_like(tree)
     mark = type(tree) if type(tree) in MARKS else None
     found = parts_of(tree if mark is None else tree.value)
-    if found is None or found[0] is not treedef.kind or found[1] != treedef.keys or len(found[2]) != len(treedef.parts):
+    if found is None or found[1] != treedef.keys or len(found[2]) != len(treedef.parts):
+        return False
+    if found[0] is not treedef.kind and not is_made_for(treedef, found[0], found[2]):
         return False
     parts = found[2] if mark is None else [marked(mark, part) for part in found[2]]
     return all(flatten_as(inside, part, leaves, is_exact=is_exact) for inside, part in zip(treedef.parts, parts))

@@ -156,6 +156,13 @@ def is_registered(kind: type) -> bool:
     return kind in REGISTERED
 
 
+def is_made_for(treedef: TreeDef, kind: type, parts: Sequence[Tree]) -> bool:
+    """Whether objects of a class are made of the parts of another one: functions and callers get these in place of SciPy's matrices."""
+    if not is_registered(treedef.kind) or len(treedef.keys) != 1:  # type: ignore[arg-type]  # of a container
+        return False
+    return type(REGISTERED[treedef.kind][1](treedef.keys[0].value, parts)) is kind  # type: ignore[index]
+
+
 def is_dataclass(tree: object) -> bool:
     return hasattr(type(tree), "__dataclass_fields__")
 
