@@ -330,3 +330,16 @@ def test_spherical_bessel_functions_are_scipys_with_derivatives(name):
         left = np.array([-0.4, -1.2, -3.0])
         np.testing.assert_allclose(td.record(lambda t, n=n: function(n, t), left)(left), function(n, left), rtol=1e-12, atol=1e-15)
         td.testing.check_gradient(lambda t, n=n: np.sum(function(n, t)), lambda t, n=n: np.sum(function(n, t)), left)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "nbdtri"])
+def test_counts_of_trials_are_whole_numbers_as_in_scipy(name):
+    """Others are cut off, so that the derivatives by them are zero."""
+    function = getattr(scipy.special, name)
+    guarded = td.GuardedTape(lambda p: getattr(scipy.special, name)(p[0], p[1], p[2]))
+    for point in ([1.0, 2.3, 0.6], [1.7, 2.3, 0.6], [1.2, 4.9, 0.7], [2.0, 5.0, 0.3]):
+        point = np.array(point)
+        assert guarded(point) == pytest.approx(function(*point), rel=1e-13)
+        slope = (function(point[0], point[1], point[2] + 1e-6) - function(point[0], point[1], point[2] - 1e-6)) / 2e-6
+        assert td.gradient(guarded, point) == pytest.approx([0.0, 0.0, slope], rel=1e-6)

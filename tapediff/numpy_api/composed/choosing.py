@@ -15,7 +15,7 @@ from ...ops.arrays.indexing import GATHER, SCATTER_ADD
 from ...ops.arrays.shape import broadcast, reshape
 from ..indexing import in_range
 from ..joining import as_value, stack
-from ..kinds import Shape, converted
+from ..kinds import Axis, Shape, converted
 from ..reducing import axes_of
 from ..shaping import copy
 from .ordering import argsort, sort
@@ -110,6 +110,13 @@ def lexsort(keys: Operand, axis: int = -1) -> Operand:
     for key in keys[1:]:
         order = np.take_along_axis(order, argsort(np.take_along_axis(key, order, axis), axis), axis)
     return order
+
+
+def nanmedian(a: Operand, axis: Axis = None, keepdims: bool = False) -> Operand:
+    """The middle one of an odd count of numbers, else half of the sum of the two in the middle, which may be infinite."""
+    low, high = (np.nanquantile(a, 0.5, axis, method=method, keepdims=keepdims) for method in ("lower", "higher"))
+    is_odd = np.sum(~np.isnan(a), axis=axis, keepdims=keepdims) % 2 == 1
+    return np.where(is_odd, low, (low + high) * 0.5)
 
 
 def bincount(x: Operand, weights: Operand = None, minlength: int = 0) -> Operand:

@@ -81,7 +81,7 @@ def _last(k: Operand) -> Operand:
 
 def _binomial(k: Operand, n: Operand, p: Operand, complement: bool) -> Operand:
     """P(X <= floor(k)) of n trials, or its complement."""
-    k = _last(k)
+    k, n = _last(k), _whole(n)
     rest = n - k
     is_all, is_none = rest <= 0.0, k < 0.0
     known = SELECT(LOGICAL_AND(k >= 0.0, rest > 0.0), 1.0, 0.0) > 0.0
@@ -119,14 +119,16 @@ COMPOSITIONS: dict[str, Callable[..., Operand]] = {
     "chdtri": lambda v, p: 2.0 * GAMMAINCCINV(0.5 * v, p),
     "pdtr": lambda k, m: GAMMAINCC(_last(k) + 1.0, m), "pdtrc": lambda k, m: GAMMAINC(_last(k) + 1.0, m),
     "bdtr": lambda k, n, p: _binomial(k, n, p, complement=False), "bdtrc": lambda k, n, p: _binomial(k, n, p, complement=True),
-    "nbdtr": lambda k, n, p: BETAINC(n, k + 1.0, p), "nbdtrc": lambda k, n, p: BETAINCC(n, k + 1.0, p),
+    "nbdtr": lambda k, n, p: BETAINC(_whole(n), _whole(k) + 1.0, p),
+    "nbdtrc": lambda k, n, p: BETAINCC(_whole(n), _whole(k) + 1.0, p),
     "fdtr": lambda dfn, dfd, x: BETAINC(0.5 * dfn, 0.5 * dfd, _f_share(dfn, dfd, x)[0]),
     "fdtrc": lambda dfn, dfd, x: BETAINC(0.5 * dfd, 0.5 * dfn, _f_share(dfn, dfd, x)[1]),
     **{name: lambda x, ops=ops: tuple(op(x) for op in ops) for name, ops in SEVERAL.items()},
     **POLYNOMIALS, "agm": agm, "jve": JV, "yve": YV, "jn": JV, "round": lambda x: np.rint(x),
     "radian": lambda d, m, s: DEGREE * (d + m / 60.0 + s / 3600.0),
     "pdtri": lambda k, y: GAMMAINCCINV(_last(k) + 1.0, y), "gdtria": lambda p, b, x: GAMMAINCINV(b, p) / x,
-    "bdtri": lambda k, n, y: BETAINCCINV(_last(k) + 1.0, n - _last(k), y), "nbdtri": lambda k, n, y: BETAINCINV(n, k + 1.0, y),
+    "bdtri": lambda k, n, y: BETAINCCINV(_last(k) + 1.0, _whole(n) - _last(k), y),
+    "nbdtri": lambda k, n, y: BETAINCINV(_whole(n), _whole(k) + 1.0, y),
     "fdtri": lambda dfn, dfd, p: dfd * BETAINCINV(0.5 * dfn, 0.5 * dfd, p) / (dfn * BETAINCCINV(0.5 * dfd, 0.5 * dfn, p)),
     "nrdtrimn": lambda p, std, x: x - std * NDTRI(p), "nrdtrisd": lambda mn, p, x: (x - mn) / NDTRI(p),
     "kn": lambda n, x: KV(_whole(n), x), "yn": lambda n, x: YV(_whole(n), x), "expn": lambda n, x: EXPN(_whole(n), x),

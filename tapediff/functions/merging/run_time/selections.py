@@ -289,7 +289,13 @@ class Selection(Computes, NDArrayOperatorsMixin):
         return Selection(np.sort(self._filled(np.nan)), is_one, self._refuse)
 
     def median(self, axis: Operand = None) -> Operand:
-        return self.quantile(0.5, axis)
+        """The middle one of an odd number, else half of the sum of the two in the middle; NaN of none, and where one is NaN."""
+        if axis not in (None, 0, -1):
+            return self._refused("such a median")
+        values, count = self.sorted()._data, np.sum(self._mask)
+        last = np.maximum(count - 1, 0)
+        low, high = values[last // 2], values[np.minimum(count // 2, last)]
+        return np.where(np.isnan(values[last]), np.nan, np.where(count % 2 == 1, low, (low + high) * 0.5))
 
     def quantile(self, q: Operand, axis: Operand = None) -> Operand:
         """Of no entries, or where one is NaN, NaN."""
