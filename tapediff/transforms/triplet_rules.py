@@ -58,7 +58,7 @@ def accumulate(tape: Tape, vectors: Sequence[int], most_work: float) -> Triplets
         else:
             made.terms[number] = made.merged(_terms_of(made, instruction))
     # Instructions made from here on are needed in any case.
-    made.most_work = made.most_instructions = math.inf
+    made.most_work = made.most_instructions = made.most_moves = math.inf
     return made
 
 

@@ -26,6 +26,9 @@ from ..ops.elementwise.arithmetic import ADD
 # So many more instructions than the tape has are worth fewer multiplications.
 MOST_INSTRUCTIONS = 4.0
 
+# Terms that are moved for each instruction of the tape. Each takes as long as ten instructions of other passes.
+MOST_MOVES = 2
+
 
 class NotInTriplets(Exception):
     """An operation that mixes all entries, such as a product with a matrix; or too much work."""
@@ -62,6 +65,9 @@ class Triplets(Rewriter):
         self.terms: dict[int, list[Term]] = {}
         self.work, self.most_work = 0, most_work
         self.most_instructions: float = MOST_INSTRUCTIONS * len(tape.instructions) + 100
+        # How many terms have been moved to other places, and how many may be: an array of many terms that is written entry by entry.
+        self.moves = 0
+        self.most_moves: float = MOST_MOVES * len(tape.instructions) + 1_000
         self.site: Site | None = None
         self._known: dict[Any, np.ndarray] = {}
         self._picked: dict[tuple[int, int], int] = {}
@@ -75,6 +81,11 @@ class Triplets(Rewriter):
     def count(self, op: Primitive, type_: ValueType) -> None:
         self.work += 0 if getattr(op, "is_view", False) else max(type_.size, 1)
         if self.work > self.most_work or len(self.instructions) > self.most_instructions:
+            raise NotInTriplets
+
+    def count_moves(self, number: int) -> None:
+        self.moves += len(self.terms[number])
+        if self.moves > self.most_moves:
             raise NotInTriplets
 
     def same(self, array: np.ndarray) -> np.ndarray:
@@ -161,6 +172,7 @@ class Triplets(Rewriter):
 
     def moved(self, number: int, source: np.ndarray) -> list[Term]:
         """The terms of a value whose entries are entries of another: of each, which one."""
+        self.count_moves(number)
         size = math.prod(self.tape.instructions[number].type.shape)
         flat = np.ravel(source)
         place = np.full(size, -1)
@@ -203,6 +215,7 @@ class Triplets(Rewriter):
 
     def combined(self, number: int, places: np.ndarray) -> list[Term]:
         """The terms of a value to which each entry of another is added in one place, or dropped at -1."""
+        self.count_moves(number)
         found = []
         for term in self.terms[number]:
             rows = np.ravel(places)[term.rows]
