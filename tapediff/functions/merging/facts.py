@@ -17,6 +17,7 @@ from .prepare.containers.scope import Scope
 from .prepare.containers.whole_numbers import WholeNumbers
 from .prepare.desugar.joined_writes import with_joined_writes
 from .prepare.desugar.least_entries import with_least_entries
+from .prepare.desugar.mask_loops import with_mask_loops
 from .prepare.desugar.short_sorts import with_short_sorts
 from .prepare.desugar.statements import desugared
 from .prepare.exits.early_exits import EarlyExits
@@ -97,7 +98,7 @@ class Facts:
         if long_loops or any(isinstance(part, ast.Nonlocal) for part in walk(definition)):
             self._lines = self._without_inner_functions(definition)
         if not isinstance(definition, ast.Lambda):
-            self._lines = self._with_short_sorts(definition.body, code).union(self._lines)
+            self._lines = self._written_out(definition.body, code).union(self._lines)
         with_joined_writes(body_of(definition), self.looks_at_data)
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
@@ -178,9 +179,14 @@ class Facts:
             lines.update(part.test.lineno for part in walk(node) if isinstance(part, (ast.If, ast.IfExp)))
         return lines
 
-    def _with_short_sorts(self, body: list[ast.stmt], code: CodeType) -> set[int]:
+    def _written_out(self, body: list[ast.stmt], code: CodeType) -> set[int]:
+        """Write out sorts, and loops over what masks select, in place; the lines at which they look at data besides."""
         names = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
-        return with_short_sorts(body, lambda name: None if name in names else self._resolve(name), self.may_merge, self.looks_at_data)
+        resolve = lambda name: None if name in names else self._resolve(name)  # noqa: E731 -- used in the next lines
+        if self._look_ups:
+            is_numpy = lambda node: isinstance(node, ast.Name) and resolve(node.id) is np  # noqa: E731 -- used in the next line
+            with_mask_loops(body, is_numpy, self.had_look_up, self.may_merge)
+        return with_short_sorts(body, resolve, self.may_merge, self.looks_at_data)
 
     def _counters(self, body: Sequence[ast.stmt]) -> dict[Place, tuple[Place, str]]:
         """The `while` loops that count their turns, with their places and the variables that count."""

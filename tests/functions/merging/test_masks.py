@@ -134,9 +134,39 @@ def by_helpers(p):
     return mean_log(positive_part(z)) + positive_part(z) @ positive_part(z)
 
 
+def loops(p):
+    z, total = p[0] * E + p[1], 0.0
+    for v in z[z > 0]:
+        total += v**2 * p[2]
+    for i in np.flatnonzero(z > 0.1):
+        if T[i] > 0.3:
+            total += z[i] * Y[i]
+        else:
+            total -= z[i]
+    below = np.where(z < -0.2)[0]
+    for i in below:
+        total += z[i]
+        if total < -0.5:
+            break
+    return total + sum(z[i] * T[i] for i in below) + sum([np.exp(v) for v in z[np.abs(z) < 0.3]]) + len(below) * p[2]
+
+
+def last_of_a_loop(p):
+    z, v, seen = p[0] * E + p[1], 0.5, 0
+    for v in z[z > 0.2]:
+        seen += 1
+        if v > 1.5 * p[0]:
+            continue
+        seen += 1
+    else:
+        seen += 3
+    return v * p[2] + seen * p[1]
+
+
 MERGED = [
     huber, expected_shortfall, clipped_deviations, functions_of_what_is_positive, lengths_and_branches, pieces, changed_in_place, places,
     neighbours, first_crossing, rows_that_are_fitted, in_order, of_a_table, selected_twice, changed_later, by_helpers,
+    loops, last_of_a_loop,
 ]  # fmt: skip
 
 
@@ -145,8 +175,8 @@ def differences(p):
     return np.sum(np.diff(z[z > 0]) ** 2)
 
 
-def one_by_one(p):
-    return sum(v * v for v in (p[0] * E[:20] + p[1])[p[0] * E[:20] > 0])
+def rows_one_by_one(p):
+    return sum(row @ p for row in ROWS[ROWS @ p > 0])
 
 
 def returned(p):
@@ -172,7 +202,7 @@ def test_masks_are_data(f):
     assert recorded[-1] <= 5
 
 
-@pytest.mark.parametrize("f", [differences, one_by_one], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [differences, rows_one_by_one], ids=lambda f: f.__name__)
 def test_other_uses_are_paths(f):
     guarded = td.GuardedTape(f)
     for point in POINTS:

@@ -96,6 +96,15 @@ class ContainerCalls(Refusing):
         found = selected(np.arange(len(a)), a if a.dtype == BOOL else a != 0, partial(self._not_of_a_mask, place)) if is_vector else None
         return function(a) if found is None else found if function is np.flatnonzero else (found,)
 
+    def chosen_turns(self, place: Place, entries: Tree) -> list[tuple[Operand, Tree]]:
+        """What a loop goes over: whether there is a turn for it, and the entry."""
+        if type(entries) is not Selection:
+            return [(True, entry) for entry in entries]
+        found = entries.turns()
+        if found is None:
+            raise self._refuse("masks", place, "a loop over very many entries, or rows,")
+        return found
+
     def _not_of_a_mask(self, place: Place, got: str) -> Refused:
         return self._refuse("masks", place, f"{got} of what a mask selects")
 

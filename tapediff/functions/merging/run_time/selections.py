@@ -25,6 +25,9 @@ from ..rules import Refused
 
 _Function: TypeAlias = Callable[..., Operand]
 
+# A loop over more entries is recorded as it stands.
+MOST_TURNS = 10_000
+
 # Arguments of reductions that are left as they are unless they say something.
 _SAYS_NOTHING = (None, False, np._NoValue)  # type: ignore[attr-defined]  # NumPy's own default
 
@@ -65,6 +68,12 @@ class Selection(Computes, NDArrayOperatorsMixin):
     def length(self) -> Operand:
         """len(x), as an int of Python's that is data."""
         return self._count()
+
+    def turns(self) -> list[tuple[Operand, Operand]] | None:
+        """Whether each entry of the array is selected, and the entry; None of rows, and of very many."""
+        if self._rest or self._mask.ndim > 1 or len(self._mask) > MOST_TURNS:
+            return None
+        return [(self._mask[k], self._data[k]) for k in range(len(self._mask))]
 
     def _count(self, each: int = 1) -> Operand:
         return note_plain(np.sum(self._mask) * each)
