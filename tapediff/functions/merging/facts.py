@@ -19,6 +19,7 @@ from .prepare.desugar.joined_writes import with_joined_writes
 from .prepare.desugar.least_entries import with_least_entries
 from .prepare.desugar.mask_loops import with_mask_loops
 from .prepare.desugar.short_sorts import with_short_sorts
+from .prepare.desugar.single_targets import with_single_targets
 from .prepare.desugar.statements import desugared
 from .prepare.exits.early_exits import EarlyExits
 from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
@@ -181,6 +182,7 @@ class Facts:
 
     def _written_out(self, body: list[ast.stmt], code: CodeType) -> set[int]:
         """Write out sorts, and loops over what masks select, in place; the lines at which they look at data besides."""
+        with_single_targets(body)
         names = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
         resolve = lambda name: None if name in names else self._resolve(name)  # noqa: E731 -- used in the next lines
         if self._look_ups:

@@ -55,6 +55,8 @@ PATHS_AGAIN = 16
 TRIALS = 7
 # Fewer where the plain function takes long: each of these seconds is as good as a call more.
 SECONDS_OF_TRIAL = 0.2
+# A merged tape that parts as often as before is worth its recording where it is so many times as long.
+WORTH_OF_LENGTH = 0.5
 # Gradients of longer tapes take too long with NumPy.
 LONGEST_COMPARED = 5_000
 # Two forms of a gradient add in other orders.
@@ -102,6 +104,8 @@ class Merging:
         self._paths: Counter[CallKey] = Counter()
         # How often the form that is recorded now was; and how many instructions it had, while it is asked for the loops of these paths.
         self._recordings, self._length = 0, 0
+        # The length of the latest tape of the plain form.
+        self._plain_length = 0
         # The loops of the paths have been asked for.
         self._has_parted = False
 
@@ -217,6 +221,7 @@ class Merging:
             self._is_for_loops &= not is_news
             return is_news and self._changes()
         self._paths[key] += 1
+        self._plain_length = len(tape)
         if self.returned:
             return self._paths.total() >= min(PATHS_AGAIN, most_paths) and self._returns_for_good()
         is_due = self.wanted or self._was_merged or self._paths[key] >= PATHS_BEFORE or _is_due_at_once(tape)
@@ -262,7 +267,8 @@ class Merging:
         """Go back to the plain form if none of the branches that a recording of the merged form came to is merged, and no loop; or if it
         parts as often as before, by branches that are not merged, and is no shorter for its loops."""
         is_in_vain = self._is_in_vain or not any(self.functions.sites.values())
-        parts = self.wanted is None and not self._loops.has_any and _parts_often(tape) and not self.functions.has_news(tape.guards)
+        is_shorter = self._loops.has_any and len(tape) < WORTH_OF_LENGTH * self._plain_length
+        parts = self.wanted is None and not is_shorter and _parts_often(tape) and not self.functions.has_news(tape.guards)
         self._had_none = self.is_on and (is_in_vain or parts)
         if self._had_none:
             self._leave()

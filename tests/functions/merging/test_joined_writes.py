@@ -181,3 +181,37 @@ def test_others_stay_as_they_are(f):
         value, gradient = guarded.value_and_gradient(point)
         assert value == pytest.approx(f(point), rel=1e-11)
         assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-6)
+
+
+def two_pointers(p):
+    first, second = np.cumsum(np.abs(E[:30]) * abs(p[0])), np.cumsum(np.abs(Y[:30]) * abs(p[1]) * 2)
+    i = j = 0
+    total = 0.0
+    while i < 30 and j < 30:
+        if first[i] < second[j]:
+            total += first[i] * p[2]
+            i += 1
+        else:
+            total += second[j]
+            j += 1
+    return total
+
+
+def one_list_bound_twice(p):
+    held = other = [0.1] * 3
+    for i, e in enumerate(E[:20]):
+        held[i % 3] = 0.5 * held[i % 3] + p[0] * e
+        if held[i % 3] > 0.2:
+            held[i % 3] = p[1]
+    return sum(other) * p[2] + held[1]
+
+
+@pytest.mark.parametrize("f", [two_pointers, one_list_bound_twice], ids=lambda f: f.__name__)
+def test_several_targets(f):
+    guarded, recorded = td.GuardedTape(f), []
+    for point in POINTS:
+        value, gradient = guarded.value_and_gradient(point)
+        assert value == pytest.approx(f(point), rel=1e-11)
+        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-6)
+        recorded.append(guarded.stats.recordings)
+    assert recorded[-1] == recorded[5] <= 6

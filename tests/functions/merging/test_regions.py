@@ -74,7 +74,7 @@ WITHOUT = {
                   [programs.goes_through_in_a_method, programs.unpacks_in_a_method]),
     "in place": ({(REGION, "in_place"): nothing}, [programs.adds_to_a_list_by_another_name]),
     "named tuples": ({(purity, "_OF_RECORDS"): frozenset([*purity._OF_RECORDS, "__add__"])}, [programs.adds_a_named_tuple]),
-    "statements": ({(regions, "check_statements"): nothing}, [programs.writes_to_a_list, programs.stores_on_an_object]),
+    "statements": ({(regions, "check_statements"): nothing}, [programs.stores_on_an_object]),
     "identity": ({(region_values, "identities_matter"): lambda: False, (regions, "compares_identities"): never,
                   (rewrite, "_asks_identity"): lambda *_: False}, [programs.asks_which_tuple_it_is]),
     "numbers": ({(regions, "flags"): lambda use, further=0: ast.Constant(7 + further)}, [programs.adds_bools]),

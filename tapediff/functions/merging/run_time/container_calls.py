@@ -133,10 +133,13 @@ class ContainerCalls(Refusing):
             except IndexError as error:
                 # Another condition may keep the program from asking.
                 raise self._refuse("containers", place, f"an index that fails: {error}") from error
-        index, values = self._whole(place, index), self._numbers_of(place, array)
+        index = self._whole(place, index)
+        is_tracked_array = type(array) is TrackedArray and array.type.dtype == FLOAT64 and array.ndim == 1
+        values: Operand = array if is_tracked_array else self._numbers_of(place, array)
         if type(limit) is not int or limit > len(values) or not len(values):
             raise self._refuse("containers", place, f"the index may be up to {limit}")
-        return self._gathered(array, values, np.minimum(index, len(values) - 1))
+        at = np.minimum(index, len(values) - 1)
+        return values[at.astype(np.int64)] if is_tracked_array else self._gathered(array, values, at)
 
     def appended(self, place: Place, value: Tree) -> Tree:
         """A number that a list gets, of which only the sum is used: a float64, or float."""
