@@ -214,13 +214,15 @@ class Uses:
         return least, most
 
     def true_at(self, node: ast.expr) -> list[ast.Compare]:
-        """The comparisons before an expression in the same `and`, of which nothing has changed since."""
+        """The comparisons before an expression in the same `and`, and the opposites of those in an `or`; nothing has changed since."""
         found: list[ast.Compare] = []
         inner: ast.AST = node
         while inner in self.parents and not isinstance(inner, ast.stmt):
             parent = self.parents[inner]
             if isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
                 found += [v for v in parent.values[: parent.values.index(inner)] if isinstance(v, ast.Compare)]  # type: ignore[arg-type]
+            elif isinstance(parent, ast.BoolOp):
+                found += [o for v in parent.values[: parent.values.index(inner)] if (o := _opposite(v)) is not None]  # type: ignore[arg-type]
             inner = parent
         return found
 
@@ -268,3 +270,13 @@ def _constant(node: ast.expr) -> int | str | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         return -node.operand.value if type(node.operand.value) is int else None
     return None
+
+
+def _opposite(node: ast.expr) -> ast.Compare | None:
+    """The comparison of whole numbers that is true where another one is not."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or type(node.ops[0]) not in _OPPOSITES:
+        return None
+    return ast.copy_location(ast.Compare(node.left, [_OPPOSITES[type(node.ops[0])]()], node.comparators), node)
+
+
+_OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
