@@ -163,6 +163,24 @@ def last_of_a_loop(p):
     return v * p[2] + seen * p[1]
 
 
+def views(p):
+    z = p[0] * E + p[1]
+    values = z[z > 0]
+    same, first = values[:], values[:3]
+    values *= 2.0
+    return np.sum(same) + np.sum(first**2) * p[2] + np.sum(values)
+
+
+def views_that_are_changed(p):
+    z = p[0] * E + p[1]
+    values = z[z > 0]
+    first = values[:3]
+    first += p[2]
+    other = values
+    other -= 0.5
+    return np.sum(values**2) + np.sum(first)
+
+
 MERGED = [
     huber, expected_shortfall, clipped_deviations, functions_of_what_is_positive, lengths_and_branches, pieces, changed_in_place, places,
     neighbours, first_crossing, rows_that_are_fitted, in_order, of_a_table, selected_twice, changed_later, by_helpers,
@@ -202,7 +220,7 @@ def test_masks_are_data(f):
     assert recorded[-1] <= 5
 
 
-@pytest.mark.parametrize("f", [differences, rows_one_by_one], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [differences, rows_one_by_one, views, views_that_are_changed], ids=lambda f: f.__name__)
 def test_other_uses_are_paths(f):
     guarded = td.GuardedTape(f)
     for point in POINTS:

@@ -41,13 +41,19 @@ class Selection(Computes, NDArrayOperatorsMixin):
         refuse: makes the error of a use that is not known.
     """
 
-    __slots__ = ("_data", "_mask", "_refuse")
+    __slots__ = ("_data", "_mask", "_refuse", "_shares")
 
     def __init__(self, data: Operand, mask: Operand, refuse: Callable[[str], Refused]) -> None:
         self._data, self._mask, self._refuse = data, mask, refuse
+        # Another one shows some of its entries, as a view does, so that none of them is changed in place.
+        self._shares = False
 
     def _like(self, data: Operand) -> Selection:
         return Selection(data, self._mask, self._refuse)
+
+    def _view(self, view: Selection) -> Selection:
+        self._shares = view._shares = True
+        return view
 
     # As an array
 
@@ -63,6 +69,7 @@ class Selection(Computes, NDArrayOperatorsMixin):
 
     @property
     def T(self) -> Operand:
+        self._shares = True
         return _Transposed(self) if self._rest == self._mask.ndim == 1 else self if not self._rest else self._refused("a transpose")
 
     def length(self) -> Operand:
@@ -112,12 +119,12 @@ class Selection(Computes, NDArrayOperatorsMixin):
         if isinstance(index, slice) and self._mask.ndim == 1 and index.step is None:
             found = self._between(index)
             if found is not None:
-                return found
+                return self._view(found)
         parts = index if type(index) is tuple else (index,)
         if parts and (parts[0] is Ellipsis or parts[0] == slice(None)) and all(map(_is_basic, parts)):
             whole = () if parts[0] is Ellipsis else (slice(None),) * (self._mask.ndim - 1)
             if len([part for part in parts[1:] if part is not None]) <= self._rest:
-                return self._like(self._data[(*whole, *parts)])
+                return self._view(self._like(self._data[(*whole, *parts)]))
         return self._refused(f"the entries {index!r}" if not is_tracked(index) else "entries at other places")
 
     def _place(self, number: int) -> Operand:
@@ -185,7 +192,8 @@ class Selection(Computes, NDArrayOperatorsMixin):
         found = self._product(*inputs) if ufunc is np.matmul else self._each(ufunc, inputs) if ufunc.signature is None else None
         if out is None and found is not None:
             return found
-        if found is None or out != (self,) or found.dtype != self.dtype or found._data.shape != self._data.shape:
+        is_whole = found is not None and found.dtype == self.dtype and found._data.shape == self._data.shape
+        if found is None or not is_whole or out is None or len(out) != 1 or out[0] is not self or self._shares:
             return self._refused(f"np.{ufunc.__name__}")
         self._data = found._data  # an operator such as +=
         return self
