@@ -263,6 +263,22 @@ def test_nothing_selected():
         assert guarded(few) == pytest.approx(f(few), rel=1e-12)
 
 
+def test_nothing_to_divide_by():
+    def mean(p):
+        z = p[0] * E + p[1]
+        large = z[z > p[2]]
+        return sum(large) / len(large)
+
+    guarded = td.GuardedTape(mean)
+    for point in POINTS:
+        assert guarded(point) == pytest.approx(mean(point), rel=1e-12)
+    assert guarded.stats.recordings <= 4
+    for f in (mean, guarded):
+        with pytest.raises(ZeroDivisionError):
+            f(np.array([0.5, 0.1, 100.0]))
+    assert guarded(POINTS[0]) == pytest.approx(mean(POINTS[0]), rel=1e-12)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_nan_and_infinity_are_where_numpy_has_them():
     guarded = td.GuardedTape(in_order)

@@ -112,7 +112,10 @@ class ContainerCalls(Refusing):
         """len(entries) or sum(entries), which is data where a mask that is data has selected them."""
         if type(entries) is not Selection:
             return function(entries)
-        return entries.length() if function is len else note_plain(entries.sum(axis=0))
+        if function is len:
+            return entries.length()
+        # Of no entries it is an int.
+        return 0 if holds(entries.is_empty) else entries.sum(axis=0)
 
     def entry_of_matrix(self, place: Place, index: tuple[Tree, ...], array: Tree) -> Tree:
         """array[index] of an array with several axes, where some of the indices may be data."""

@@ -76,6 +76,10 @@ class Selection(Computes, NDArrayOperatorsMixin):
         """len(x), as an int of Python's that is data."""
         return self._count()
 
+    def is_empty(self) -> Operand:
+        """Whether nothing is selected, as data."""
+        return np.logical_not(np.any(self._mask))
+
     def turns(self) -> list[tuple[Operand, Operand]] | None:
         """Whether each entry of the array is selected, and the entry; None of rows, and of very many."""
         if self._rest or self._mask.ndim > 1 or len(self._mask) > MOST_TURNS:
@@ -225,7 +229,7 @@ class Selection(Computes, NDArrayOperatorsMixin):
         behind = self._axis_behind(axis)
         if behind is not None:
             return self._like(function(self._data, axis=behind))
-        if needs_one and holds(lambda: np.logical_not(np.any(self._mask))):
+        if needs_one and holds(self.is_empty):
             raise ValueError(f"zero-size array to reduction operation {needs_one} which has no identity")
         over = None if axis is None else tuple(range(self._mask.ndim))
         return function(self._filled(fill), axis=over)
