@@ -200,7 +200,7 @@ class Recorder(TapeBuilder):
         self.bits: dict[int, float] = {}
         self.turn_numbers: dict[int, float] = {}
         self.has_narrow_constants = False
-        self.at_end: dict[int, Callable[[], None]] = {}
+        self.at_end: dict[Hashable, Callable[[], None]] = {}
         self.merges: bool | None = None
         self.inlines = False
         self.calls: list[int] = []

@@ -122,11 +122,15 @@ def nanmedian(a: Operand, axis: Axis = None, keepdims: bool = False) -> Operand:
 def bincount(x: Operand, weights: Operand = None, minlength: int = 0) -> Operand:
     """The length of the result is a shape: of tracked integers it is guarded that all are below `minlength`, or which is the largest."""
     x = as_value(x)
+    if np.ndim(x) == 1 and x.dtype.kind == "b":
+        x = x.astype(np.int64)
     if np.ndim(x) != 1 or x.dtype.kind not in "iu":
         raise UnsupportedFunction("np.bincount of what is not a list of integers", fix="pass integers, as by x.astype(int)")
     if x.size and np.min(x) < 0:
         raise ValueError("'list' argument must have no negative elements")
     length = operator.index(minlength)
+    if length < 0:
+        raise ValueError("'minlength' must not be negative")
     if x.size and not np.max(x) < length:
         length = int(np.max(x)) + 1
     if weights is None:

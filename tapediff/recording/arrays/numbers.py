@@ -34,7 +34,7 @@ from ...ops.arrays.indexing import INDEX
 from ...ops.declaration.op import Elementwise
 from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY
 from ...ops.elementwise.comparison import MASK_OPS
-from .views import Versioned
+from .views import Computes, Versioned
 
 # Larger ints of Python's are noted: with others that became floats they may not be exact.
 LARGEST_INT = 1 << 31
@@ -112,6 +112,8 @@ def _general(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
             return other * operator.index(self)
         if issubclass(kind, Versioned):
             return recorder.apply(op, (self, other)) if other._recorder is recorder else op(self, other)
+        if issubclass(kind, Computes):
+            return NotImplemented
         if kind is float or isinstance(other, _OPERANDS):
             return recorder.apply(op, (self, other))
         return recorder.apply(op, (self, plain_data(other))) if is_foreign(other) else NotImplemented
@@ -119,7 +121,7 @@ def _general(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
     def reflected(self: Versioned, other: Operand) -> Operand:
         if is_product and type(other) in _SEQUENCES and _is_whole(self):
             return other * operator.index(self)
-        if isinstance(other, _OPERANDS):
+        if isinstance(other, _OPERANDS) and not issubclass(type(other), Computes):
             return self._recorder.apply(op, (other, self))
         return self._recorder.apply(op, (plain_data(other), self)) if is_foreign(other) else NotImplemented
 

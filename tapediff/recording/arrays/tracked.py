@@ -49,22 +49,12 @@ from ...ops.elementwise.arithmetic import (
 from ...ops.matrices.products import MATMUL
 from .escapes import escaped
 from .numbers import REFLECTED, binary, entry_of, of_two, unary
-from .views import Versioned, view_of
+from .views import Computes, Versioned, view_of
 
 
 def _shifts(function: Callable[..., Operand]) -> tuple[Callable[[Operand, Operand], Operand], Callable[[Operand, Operand], Operand]]:
     """The operator of a function of two arguments, and the reflected one."""
     return lambda self, other: function(self, other), lambda self, other: function(other, self)
-
-
-class Computes:
-    """An operand that tracked arrays leave all operations with it to."""
-
-    __slots__ = ()
-
-    def written_at(self, array: Operand, index: Operand) -> Operand:
-        """What an array is when this was written to some of its entries."""
-        raise NotImplementedError
 
 
 class TrackedArray(Versioned):
@@ -243,8 +233,10 @@ class TrackedArray(Versioned):
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
         return functions.transpose(self, axes or None)
 
-    def astype(self, dtype: DTypeLike, *_: Operand, **__: object) -> Operand:
+    def astype(self, dtype: DTypeLike, *_: Operand, **named: object) -> Operand:
         dtype = functions.tracked_dtype(dtype)
+        if named.get("copy") is False and dtype == self.dtype:
+            return self
         if dtype == BOOL and self.dtype != BOOL:
             return self != 0
         return functions.converted(functions.copy(self), dtype) if dtype.kind == "c" else CONVERT(self, dtype=dtype)

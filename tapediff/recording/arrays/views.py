@@ -18,6 +18,16 @@ from ...ops.elementwise.arithmetic import CONVERT
 from .escapes import Escapes
 
 
+class Computes:
+    """An operand that tracked arrays leave all operations with it to."""
+
+    __slots__ = ()
+
+    def written_at(self, array: Operand, index: Operand) -> Operand:
+        """What an array is when this was written to some of its entries."""
+        raise NotImplementedError
+
+
 class View(NamedTuple):
     """The relation of a tracked array to the one whose memory it shares: a write to either is seen in both, as in NumPy.
 

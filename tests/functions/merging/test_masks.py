@@ -163,6 +163,15 @@ def last_of_a_loop(p):
     return v * p[2] + seen * p[1]
 
 
+def changed_in_a_loop(p):
+    z, total = p[0] * E + p[1], 0.0
+    values = z[z > 0]
+    for v in values:
+        values -= np.maximum(values - 0.3, 0.0)
+        total += v
+    return total * p[2] + np.sum(values)
+
+
 def views(p):
     z = p[0] * E + p[1]
     values = z[z > 0]
@@ -220,7 +229,7 @@ def test_masks_are_data(f):
     assert recorded[-1] <= 5
 
 
-@pytest.mark.parametrize("f", [differences, rows_one_by_one, views, views_that_are_changed], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [differences, rows_one_by_one, changed_in_a_loop, views, views_that_are_changed], ids=lambda f: f.__name__)
 def test_other_uses_are_paths(f):
     guarded = td.GuardedTape(f)
     for point in POINTS:
@@ -261,6 +270,56 @@ def test_nothing_selected():
             with pytest.warns(RuntimeWarning) if f is mean else np.errstate():
                 np.testing.assert_equal(guarded(none), f(none))
         assert guarded(few) == pytest.approx(f(few), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_numpy_divides_by_and_raises_where_few_are_selected():
+    def spread(p):
+        z = p[0] * E[:6] + p[1]
+        return np.var(z[z > p[2]], ddof=2) + np.std(z[z > p[2]], ddof=1)
+
+    def quantile(p):
+        z = p[0] * E[:6] + p[1]
+        return np.quantile(z[z > p[2]], 0.3)
+
+    def weighted(p):
+        z = p[0] * E[:6] + p[1]
+        return np.average(z[z > p[2]], weights=np.abs(Y[:6][z > p[2]]))
+
+    levels = np.sort(0.5 * E[:6] + 0.1)
+    points = [np.array([0.5, 0.1, level + 0.001]) for level in (-9.0, *levels, 9.0)]
+    for f in (spread, quantile, weighted):
+        guarded = td.GuardedTape(f, merge=True)
+        for point in [*points[:3], *points[::-1], *points]:
+            try:
+                expected = f(point)
+            except (IndexError, ZeroDivisionError) as error:
+                with pytest.raises(type(error)):
+                    guarded(point)
+            else:
+                np.testing.assert_allclose(guarded(point), expected, rtol=1e-11)
+
+
+def test_an_array_that_is_bound_anew_while_it_is_written():
+    """Wrong answers, if there are any, come in late calls: the first ones are compared with the plain function."""
+
+    def f(p):
+        y = p[0] * E
+        z = y
+        y[E > p[1] * 0.0] += (y := 3.0 * E * p[1])[0]
+        y[y > 0] *= 2.0
+        return np.sum(y) + 100 * np.sum(z)
+
+    def asks_what_it_is(p):
+        values = (p[0] * E)[p[0] * E > 0]
+        return np.sum(values * 2) if isinstance(values, np.ndarray) else np.sum(values * 3)
+
+    for g in (f, asks_what_it_is):
+        guarded = td.GuardedTape(lambda p, g=g: g(p[:3]) * np.maximum(0.0, p[3]), merge=True)
+        for point in POINTS:
+            guarded(np.append(point, -1.0))
+        for point in POINTS:
+            assert guarded(np.append(point, 1.0)) == pytest.approx(g(point), rel=1e-11)
 
 
 def test_nothing_to_divide_by():

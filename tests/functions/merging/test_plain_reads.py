@@ -149,3 +149,73 @@ def test_a_plain_array_is_still_not_written_to():
         with pytest.raises(td.TrackedValueEscaped):
             recorded(POINTS[0])
     assert not kept.any()
+
+
+def adds_to_the_table(x):
+    table = np.arange(10.0).reshape(5, 2)
+    row = table[np.argmax(x)]
+    table += np.where(table > 8.5, 1.0, 0.0)
+    return row.sum() * x[0]
+
+
+def keeps_rows(x):
+    table = np.arange(10.0).reshape(5, 2)
+    rows = [table[np.argmax(x)], table[np.argmin(x), 1:]]
+    table *= 1.5
+    return rows[0].sum() * x[0] + rows[1].sum()
+
+
+def doubled(row):
+    row *= 2.0
+    return row
+
+
+def changes_a_row_in_a_function(x):
+    table = np.arange(10.0).reshape(5, 2)
+    return doubled(table[np.argmax(x)]).sum() * x[0] + table.sum()
+
+
+def fills_a_row(x):
+    table = np.arange(10.0).reshape(5, 2)
+    table[np.argmax(x)].fill(7.0)
+    return table.sum() * x[0]
+
+
+def gives_out_a_row(x):
+    table = np.arange(10.0).reshape(5, 2)
+    row = table[np.argmax(x)]
+    np.multiply(row, 3, out=row)
+    return table.sum() * x[0]
+
+
+@pytest.mark.parametrize(
+    "f", [adds_to_the_table, keeps_rows, changes_a_row_in_a_function, fills_a_row, gives_out_a_row], ids=lambda f: f.__name__
+)
+def test_rows_are_views(f):
+    """What is wrong, if something is, shows in late calls: the first ones are compared with the plain function."""
+    early = [0.1 * np.roll(np.arange(5.0), k) + np.array([0, 0, 0, 0, -9.0]) for k in range(12)]
+    late = [0.1 * np.roll(np.arange(5.0), k) + np.array([0, 0, 0, 0, 9.0]) for k in range(5)]
+    guarded = td.GuardedTape(f)
+    for x in [*early, *late]:
+        assert guarded(x) == pytest.approx(f(x), rel=1e-13)
+
+
+def test_conversions_that_copy_nothing():
+    def f(x):
+        y = x * 1.0
+        same = y.astype(float, copy=False)
+        same *= 2
+        return y.sum()
+
+    assert td.GuardedTape(f)(POINTS[0]) == pytest.approx(f(POINTS[0]), rel=1e-13)
+
+
+def test_counts_of_bins():
+    def f(x):
+        return np.sum(np.bincount(x > 0.1, minlength=2) * np.array([1.0, 3.0])) * x[0]
+
+    guarded = td.GuardedTape(f)
+    for point in POINTS:
+        assert guarded(point) == pytest.approx(f(point), rel=1e-13)
+    with pytest.raises(ValueError, match="minlength"):
+        td.GuardedTape(lambda x: np.sum(np.bincount((x > 0).astype(int), minlength=-1)) * x[0])(POINTS[0])

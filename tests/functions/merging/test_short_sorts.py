@@ -138,6 +138,15 @@ def reads_the_second_of_a_heap(p):
     return held[1] + held[2] * p[1]
 
 
+def pushes_what_the_heap_lacks(p):
+    held, total = [0.0] * 3, 0.0
+    for e in E:
+        least = heapq.heappop(held)
+        heapq.heappush(held, max(least + abs(p[0] * e), held[0] - 0.1))
+        total += least * least * p[1]
+    return total + len(held)
+
+
 def of_many(p):
     held = [0.0] * 9
     for e in E:
@@ -146,7 +155,7 @@ def of_many(p):
     return held[4] + p[1]
 
 
-OTHERS = [seen_by_another_name, grows, pops_under_a_condition, begins_as_no_heap, reads_the_second_of_a_heap, of_many]
+OTHERS = [seen_by_another_name, grows, pops_under_a_condition, begins_as_no_heap, reads_the_second_of_a_heap, pushes_what_the_heap_lacks, of_many]
 
 
 @pytest.mark.parametrize("f", OTHERS, ids=lambda f: f.__name__)

@@ -86,9 +86,25 @@ class ContainerCalls(Refusing):
         if chosen is not None:
             return chosen
         found = looked_up(array, index)
+        if found is not None and type(array) is np.ndarray and type(found) is TrackedArray and found.ndim:
+            self._note_row(place, array, found)
         if found is None or may_be_row or type(found) is not TrackedArray or not found.ndim:
             return array[index] if found is None else found
         return found if any(map(_is_array_of_positions, index if type(index) is tuple else (index,))) else array[index]
+
+    def _note_row(self, place: Place, array: np.ndarray, row: TrackedArray) -> None:
+        """A row of a plain array is a view of it: refuse it at the end where either was written to."""
+        recorder = row._recorder
+        known = recorder.at_end.get(("array", id(array)))
+        before = known.keywords["before"] if isinstance(known, partial) else array.copy()
+
+        def check(before: np.ndarray) -> None:
+            if row._writes or not np.array_equal(array, before, equal_nan=array.dtype.kind == "f"):
+                raise self._refuse("writes", place, "a row of an array is read, and it or the array is written to")
+
+        if not isinstance(known, partial):
+            recorder.at_end["array", id(array)] = partial(check, before=before)
+        recorder.at_end["row", row._id, place] = partial(check, before=before)
 
     def places(self, place: Place, function: Callable[..., Tree], a: Tree) -> Tree:
         """np.nonzero(a), np.flatnonzero(a), np.where(a): of a vector that is data the places are selected by a mask."""

@@ -17,13 +17,16 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, is_tracked
 from ....numpy_api.shaping import copy
 from ....ops.elementwise.arithmetic import ROOT
-from ....recording.arrays.tracked import Computes, TrackedArray
+from ....recording.arrays.tracked import TrackedArray
+from ....recording.arrays.views import Computes
 from ....recording.masks import holds
 from ....recording.recorder import current_recorder
 from ..plain_numbers import note_plain
 from ..rules import Refused
 
 _Function: TypeAlias = Callable[..., Operand]
+
+DTYPES = (FLOAT64, INT64, BOOL)
 
 # A loop over more entries is recorded as it stands.
 MOST_TURNS = 10_000
@@ -57,6 +60,10 @@ class Selection(Computes, NDArrayOperatorsMixin):
 
     # As an array
 
+    @property
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return np.ndarray
+
     dtype = property(lambda self: self._data.dtype)
     ndim = property(lambda self: 1 + self._rest)
     size = property(lambda self: self._count(math.prod(self._data.shape[self._mask.ndim :])))
@@ -84,6 +91,7 @@ class Selection(Computes, NDArrayOperatorsMixin):
         """Whether each entry of the array is selected, and the entry; None of rows, and of very many."""
         if self._rest or self._mask.ndim > 1 or len(self._mask) > MOST_TURNS:
             return None
+        self._shares = True
         return [(self._mask[k], self._data[k]) for k in range(len(self._mask))]
 
     def _count(self, each: int = 1) -> Operand:
@@ -136,7 +144,7 @@ class Selection(Computes, NDArrayOperatorsMixin):
         before = np.cumsum(self._mask)
         is_one = before == (number + 1 if number >= 0 else before[-1] + number + 1)
         if holds(lambda: np.logical_not(np.any(np.logical_and(is_one, self._mask)))):
-            raise IndexError(f"index {number} is out of bounds")
+            raise IndexError(f"index {number} is out of bounds for axis 0 with size {np.count_nonzero(self._mask._value)}")
         return np.argmax(is_one)
 
     def _between(self, part: slice) -> Operand:
@@ -211,7 +219,11 @@ class Selection(Computes, NDArrayOperatorsMixin):
             return self._refused(f"np.{name}")
         return known(*args, **named)
 
-    def astype(self, dtype: Operand, *_: Operand, **__: Operand) -> Operand:
+    def astype(self, dtype: Operand, *_: Operand, **named: Operand) -> Operand:
+        if np.dtype(dtype) not in DTYPES:
+            return self._refused(f"a conversion to {np.dtype(dtype)}")
+        if np.dtype(dtype) == self.dtype and named.get("copy") is False:
+            return self
         return self._like(self._data.astype(dtype))
 
     def copy(self, *_: Operand) -> Operand:
@@ -284,7 +296,7 @@ class Selection(Computes, NDArrayOperatorsMixin):
         if behind is not None:
             return self._like(np.var(self._data, axis=behind, ddof=ddof)) if not others else self._refused("a variance")
         apart = self - self.mean(axis)
-        return np.true_divide((apart * apart).sum(axis, **others), self._numbers(axis) - ddof)
+        return np.true_divide((apart * apart).sum(axis, **others), np.maximum(self._numbers(axis) - ddof, 0))
 
     def std(self, axis: Operand = None, *, ddof: Operand = 0, **others: Operand) -> Operand:
         found = self.var(axis, ddof=ddof, **others)
@@ -319,9 +331,11 @@ class Selection(Computes, NDArrayOperatorsMixin):
         return np.where(np.isnan(values[last]), np.nan, np.where(count % 2 == 1, low, (low + high) * 0.5))
 
     def quantile(self, q: Operand, axis: Operand = None) -> Operand:
-        """Of no entries, or where one is NaN, NaN."""
+        """Where one is NaN, NaN; of no entries what NumPy gives or raises."""
         if np.ndim(q) or is_tracked(q) or axis not in (None, 0, -1):
             return self._refused("such a quantile")
+        if holds(self.is_empty):
+            return np.quantile(np.empty(0), q)
         values, last = self.sorted()._data, np.maximum(np.sum(self._mask) - 1, 0)
         at = q * last
         below = np.floor(at)
@@ -361,7 +375,7 @@ class _Transposed(NamedTuple):
 
 def selected(array: Tree, index: Tree, refuse: Callable[[str], Refused]) -> Selection | None:
     """array[index] where the index is a mask that is data, or begins with one; None of anything else."""
-    is_array = type(array) in (TrackedArray, np.ndarray) and array.dtype in (FLOAT64, INT64, BOOL)
+    is_array = type(array) in (TrackedArray, np.ndarray) and array.dtype in DTYPES
     if isinstance(index, Selection):
         return index.entries_of(array) if is_array and array.ndim else None
     mask, *rest = index if type(index) is tuple else (index,)
@@ -400,7 +414,10 @@ def _average(a: Selection, axis: Operand = None, weights: Operand = None) -> Ope
         return a.mean(axis)
     if a._rest or axis not in (None, 0):
         return a._refused("np.average along an axis")
-    return np.true_divide((a * weights).sum(), weights.sum() if isinstance(weights, Selection) else a._refused("other weights"))
+    total = weights.sum() if isinstance(weights, Selection) else a._refused("other weights")
+    if holds(lambda: total == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    return np.true_divide((a * weights).sum(), total)
 
 
 def _norm(x: Selection) -> Operand:

@@ -113,13 +113,14 @@ class Gathers(Transformer):
         self.generic_visit(node)
         self.sites[place[:2]] = LOOK_UP
         self._count += 1
-        index, entries = f".index.of{self._count}", f".entries.of{self._count}"
-        read = call("gathered", [_constants(place), load(target.value.id), load(index), ast.Constant(True)], node)
+        array, index, entries = (f".{name}.of{self._count}" for name in ("array", "index", "entries"))
+        read = call("gathered", [_constants(place), load(array), load(index), ast.Constant(True)], node)
         made: list[ast.stmt] = [
+            ast.Assign([ast.Name(array, ast.Store())], load(target.value.id)),
             ast.Assign([ast.Name(index, ast.Store())], target.slice),
             ast.Assign([ast.Name(entries, ast.Store())], read),
             ast.AugAssign(ast.Name(entries, ast.Store()), node.op, node.value),
-            ast.Assign([ast.Subscript(load(target.value.id), load(index), ast.Store())], load(entries)),
+            ast.Assign([ast.Subscript(load(array), load(index), ast.Store())], load(entries)),
         ]
         return [near(ast.copy_location(statement, node), node) for statement in made]
 

@@ -203,6 +203,10 @@ class _Rewriting:
                     if taken is (function is heapq.heappop):
                         return False
                     taken, known = not taken, known + 1
+                    if function is heapq.heappush and isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                        pushed = [part for value in node.value.args[1:] for part in walk(value)]
+                        if any(isinstance(part, ast.Name) and part.id == name for part in pushed):
+                            return False  # which lacks what was taken
                 elif function is heapq.heapreplace:
                     if taken:
                         return False
