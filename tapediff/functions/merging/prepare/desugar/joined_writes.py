@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
 from ...nodes import assign, copied, load, near, walk
-from ...uses.kinds import appended_value
-from ...variables import assigned, blocks_of
+from ...uses.kinds import appended_value, lists_among
+from ...variables import Names, assigned, blocks_of
 from ..exits.jumps import has_jump
 
 _JUMPS = (ast.Break, ast.Continue, ast.Return, ast.Raise)
@@ -27,23 +27,29 @@ _JUMPS = (ast.Break, ast.Continue, ast.Return, ast.Raise)
 
 def with_joined_writes(body: Sequence[ast.stmt], looks_at_data: Callable[[ast.expr], bool]) -> None:
     """Rewrites such branches in loops, in place."""
+    parts = [part for statement in body for part in walk(statement)]
+    loops = [part for part in parts if isinstance(part, (ast.For, ast.While))]
+    if not loops:
+        return
     names = (f".written.at{k}" for k in count())
-    loops = [part for statement in body for part in walk(statement) if isinstance(part, (ast.For, ast.While))]
+    lists = lists_among(parts, frozenset(part.id for part in parts if isinstance(part, ast.Name)))
     pending, seen = [loop.body for loop in loops], set[int]()
     while pending:
         block = pending.pop()
         if id(block) in seen:
             continue
         seen.add(id(block))
-        block[:] = _joined(block, names, looks_at_data)
+        block[:] = _joined(block, names, looks_at_data, lists)
         pending += [inner for node in block for inner in blocks_of(node)]
 
 
-def _joined(block: Sequence[ast.stmt], names: Iterator[str], looks_at_data: Callable[[ast.expr], bool]) -> list[ast.stmt]:
+def _joined(
+    block: Sequence[ast.stmt], names: Iterator[str], looks_at_data: Callable[[ast.expr], bool], lists: Names
+) -> list[ast.stmt]:
     made: list[ast.stmt] = []
     for k, node in enumerate(block):
         target = _written_by(node) if isinstance(node, ast.If) and looks_at_data(node.test) else None
-        if target is None or not isinstance(node, ast.If):
+        if target is None or not isinstance(node, ast.If) or not _is_of_numbers(target, lists):
             made.append(node)
             continue
         is_known = isinstance(target, ast.Subscript) and _is_known(target, [*block[:k], node])
@@ -55,6 +61,13 @@ def _joined(block: Sequence[ast.stmt], names: Iterator[str], looks_at_data: Call
         after = ast.Assign([target], load(name)) if isinstance(target, ast.Subscript) else ast.Expr(ast.Call(target, [load(name)], []))
         made += [node, near(ast.copy_location(after, node), node)]
     return made
+
+
+def _is_of_numbers(target: _Target, lists: Names) -> bool:
+    """Whether a list of numbers is written to, or an entry of a matrix; others, and constant places, are treated otherwise."""
+    if isinstance(target.value, ast.Name) and target.value.id in lists:
+        return isinstance(target, ast.Attribute) or any(isinstance(part, ast.Name) for part in walk(target.slice))
+    return isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Tuple)
 
 
 # What is written to: an entry, or the method that appends to a list.
