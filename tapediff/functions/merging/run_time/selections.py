@@ -190,8 +190,7 @@ class Selection(Computes, NDArrayOperatorsMixin):
                 return self._refused("an array beside it")
             else:
                 whole.append(operand)
-        with np.errstate(all="ignore"):
-            return self._like(function(*whole))
+        return self._like(np.errstate(all="ignore")(function)(*whole))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **named: Operand) -> Operand:
         out = named.pop("out", None)
