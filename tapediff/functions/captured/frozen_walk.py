@@ -225,8 +225,9 @@ class Filling(Walk):
         self.arrays: set[int] = set()
         self._made: list[tuple[PythonValue, PythonValue]] = []
 
-    def state(self, value: PythonValue) -> PythonValue:
-        return self._replaced.get(id(value), value)
+    def copy(self, value: PythonValue) -> PythonValue:
+        # Also one that had no tracked values when it was frozen, and has some by now.
+        return self._replaced[id(value)] if id(value) in self._replaced else super().copy(value)
 
     def changed(self, value: PythonValue, made: PythonValue, old: PythonValue) -> PythonValue:
         result = super().changed(value, made, old)

@@ -215,3 +215,45 @@ def test_several_targets(f):
         assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-6)
         recorded.append(guarded.stats.recordings)
     assert recorded[-1] == recorded[5] <= 6
+
+
+def reads_a_list_that_grows(p):
+    held, out = p[0] * np.arange(3) * 0.1, []
+    for i in range(26):
+        k = i % 3
+        if held[k] > p[1] * 0.3:
+            held[k - 1] = -held[k]
+        if len(out) > 3 and held[k] > 0.1:
+            last = 0.0
+        elif p[0] * E[i] > 0.2:
+            last = 0.5 * held[k]
+        else:
+            last = out[-1] * 0.2 if out else 1.0
+        out.append(last)
+    return sum(v * v for v in held) + max(out)
+
+
+def begins_with_constants(p):
+    first = [0.1] * 8
+    held, out = first, [0.0]
+    for i in range(13):
+        k = i % 8
+        if held[k] < 0:
+            held[k] += E[i] * p[0]
+        elif E[i] * p[1] < held[k]:
+            held[k] = out[-1] * 0.2 if out else 1.0
+        else:
+            held[k] -= E[i] * p[0]
+    return sum(held) + len(out) * p[2] + sum(first)
+
+
+@pytest.mark.parametrize("f", [reads_a_list_that_grows, begins_with_constants], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("seed", range(4))
+def test_paths_that_are_met_late(f, seed):
+    """Those of a sub-tape are recorded when the list that it reads has grown; and its arguments are constants in some turns."""
+    draws = np.random.default_rng(seed)
+    guarded, centre = td.GuardedTape(f), 0.6 * draws.normal(size=3)
+    for k in range(10):
+        point = centre + 0.15 * k * draws.normal(size=3)
+        assert guarded(point) == pytest.approx(f(point), rel=1e-11)
+        assert guarded.value_and_gradient(point)[0] == pytest.approx(f(point), rel=1e-11)
