@@ -217,6 +217,9 @@ def test_several_targets(f):
     assert recorded[-1] == recorded[5] <= 6
 
 
+STEPS = np.random.default_rng(1).normal(size=60)
+
+
 def reads_a_list_that_grows(p):
     held, out = p[0] * np.arange(3) * 0.1, []
     for i in range(26):
@@ -225,7 +228,7 @@ def reads_a_list_that_grows(p):
             held[k - 1] = -held[k]
         if len(out) > 3 and held[k] > 0.1:
             last = 0.0
-        elif p[0] * E[i] > 0.2:
+        elif p[0] * STEPS[i] > 0.2:
             last = 0.5 * held[k]
         else:
             last = out[-1] * 0.2 if out else 1.0
