@@ -17,10 +17,7 @@ from .prepare.containers.scope import Scope
 from .prepare.containers.whole_numbers import WholeNumbers
 from .prepare.desugar.joined_writes import with_joined_writes
 from .prepare.desugar.least_entries import with_least_entries
-from .prepare.desugar.mask_loops import with_mask_loops
-from .prepare.desugar.short_sorts import with_short_sorts
-from .prepare.desugar.single_targets import with_single_targets
-from .prepare.desugar.statements import desugared
+from .prepare.desugar.statements import desugared, written_out
 from .prepare.exits.early_exits import EarlyExits
 from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
 from .prepare.long_loops.counted_whiles import counted_whiles, end_and_step, surely_counted
@@ -96,14 +93,15 @@ class Facts:
         self._long_loops, self._resolve, self.has_long_loops = long_loops, resolve, bool(long_loops)
         self.modules: dict[str, ModuleType] = {}
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
+        self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
         if long_loops or any(isinstance(part, ast.Nonlocal) for part in walk(definition)):
             self._lines = self._without_inner_functions(definition)
         if not isinstance(definition, ast.Lambda):
-            self._lines = self._written_out(definition.body, code).union(self._lines)
-        with_joined_writes(body_of(definition), self.looks_at_data)
+            self._lines = written_out(self, definition.body).union(self._lines)
+            with_joined_writes(self, definition.body)
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
-        self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
+        self.variables |= frozenset(stored)
         if long_loops:
             with_least_entries(self, body_of(definition), self._is_long)
         taken = Counter(part.arg for part in walk(definition) if isinstance(part, ast.arg))
@@ -167,7 +165,6 @@ class Facts:
 
     def _without_inner_functions(self, definition: Definition) -> Collection[int]:
         """Make functions that assign to variables of this one part of it where they are called; the lines that look at data."""
-        self.variables = frozenset((*self.code.co_varnames, *self.code.co_cellvars, *self.code.co_freevars))
         inner = {(code.co_name, code.co_firstlineno): code for code in self.code.co_consts if isinstance(code, CodeType)}
 
         def lines_of(node: ast.FunctionDef) -> Collection[int]:
@@ -179,16 +176,6 @@ class Facts:
             lines.update(lines_of(node))
             lines.update(part.test.lineno for part in walk(node) if isinstance(part, (ast.If, ast.IfExp)))
         return lines
-
-    def _written_out(self, body: list[ast.stmt], code: CodeType) -> set[int]:
-        """Write out sorts, and loops over what masks select, in place; the lines at which they look at data besides."""
-        with_single_targets(body)
-        names = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
-        resolve = lambda name: None if name in names else self._resolve(name)  # noqa: E731 -- used in the next lines
-        if self._look_ups:
-            is_numpy = lambda node: isinstance(node, ast.Name) and resolve(node.id) is np  # noqa: E731 -- used in the next line
-            with_mask_loops(body, is_numpy, self.had_look_up, self.may_merge)
-        return with_short_sorts(body, resolve, self.may_merge, self.looks_at_data)
 
     def _counters(self, body: Sequence[ast.stmt]) -> dict[Place, tuple[Place, str]]:
         """The `while` loops that count their turns, with their places and the variables that count."""

@@ -28,3 +28,16 @@ def agree(f, points, *made, rtol=2e-6):
             value, gradient = td.value_and_gradient(each, x)
             np.testing.assert_allclose(value, f(x), rtol=1e-11)
             np.testing.assert_allclose(gradient, differences(f, x), rtol=rtol, atol=rtol * np.abs(gradient).max())
+
+
+def no_path_is_new(f, points, *, after=5, most=5, rtol=1e-5):
+    """Values and gradients of a GuardedTape agree at every point, and from some point on nothing is recorded any more.
+
+    Args:
+        after: how many points come before; `most`: how many recordings these may take.
+    """
+    guarded = td.GuardedTape(f)
+    agree(f, points[:after], guarded, rtol=rtol)
+    recordings = guarded.stats.recordings
+    agree(f, points[after:], guarded, rtol=rtol)
+    assert guarded.stats.recordings == recordings <= most

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 import tapediff as td
+
+from .long_loops_agree import agree, name_of, no_path_is_new
 
 rng = np.random.default_rng(20261127)
 E, Y = rng.normal(size=60), rng.normal(size=60)
@@ -122,20 +122,9 @@ def walk(p):
 MERGED = [american_put, american_put_by_appends, edit_distance, knapsack, shortest_paths, levels, one_list_by_two_names, walk]
 
 
-def slopes(f: Callable[[np.ndarray], float], point: np.ndarray) -> list[float]:
-    steps = 1e-6 * np.eye(len(point))
-    return [(f(point + step) - f(point - step)) / 2e-6 for step in steps]
-
-
-@pytest.mark.parametrize("f", MERGED, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", MERGED, ids=name_of)
 def test_what_is_written_is_chosen(f):
-    guarded, recorded = td.GuardedTape(f), []
-    for point in POINTS:
-        value, gradient = guarded.value_and_gradient(point)
-        assert value == pytest.approx(f(point), rel=1e-11)
-        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-6)
-        recorded.append(guarded.stats.recordings)
-    assert recorded[-1] == recorded[4] <= 5
+    no_path_is_new(f, POINTS)
 
 
 def grows_on_one_side(p):
@@ -174,13 +163,9 @@ def writes_what_may_not_be_there(p):
     return sum(held.values()) + len(held)
 
 
-@pytest.mark.parametrize("f", [grows_on_one_side, changes_the_index, leaves_the_loop, writes_what_may_not_be_there], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [grows_on_one_side, changes_the_index, leaves_the_loop, writes_what_may_not_be_there], ids=name_of)
 def test_others_stay_as_they_are(f):
-    guarded = td.GuardedTape(f)
-    for point in POINTS:
-        value, gradient = guarded.value_and_gradient(point)
-        assert value == pytest.approx(f(point), rel=1e-11)
-        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-6)
+    agree(f, POINTS, td.GuardedTape(f), rtol=1e-5)
 
 
 def two_pointers(p):
@@ -206,15 +191,9 @@ def one_list_bound_twice(p):
     return sum(other) * p[2] + held[1]
 
 
-@pytest.mark.parametrize("f", [two_pointers, one_list_bound_twice], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [two_pointers, one_list_bound_twice], ids=name_of)
 def test_several_targets(f):
-    guarded, recorded = td.GuardedTape(f), []
-    for point in POINTS:
-        value, gradient = guarded.value_and_gradient(point)
-        assert value == pytest.approx(f(point), rel=1e-11)
-        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-6)
-        recorded.append(guarded.stats.recordings)
-    assert recorded[-1] == recorded[5] <= 6
+    no_path_is_new(f, POINTS, after=6, most=6)
 
 
 STEPS = np.random.default_rng(1).normal(size=60)
@@ -250,7 +229,7 @@ def begins_with_constants(p):
     return sum(held) + len(out) * p[2] + sum(first)
 
 
-@pytest.mark.parametrize("f", [reads_a_list_that_grows, begins_with_constants], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [reads_a_list_that_grows, begins_with_constants], ids=name_of)
 @pytest.mark.parametrize("seed", range(4))
 def test_paths_that_are_met_late(f, seed):
     """Those of a sub-tape are recorded when the list that it reads has grown; and its arguments are constants in some turns."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 import tapediff as td
+
+from .long_loops_agree import agree, name_of, no_path_is_new
 
 rng = np.random.default_rng(20261128)
 COUNT = 40
@@ -211,31 +211,16 @@ def returned(p):
     return z[z > 0]
 
 
-def slopes(f: Callable[[np.ndarray], float], point: np.ndarray) -> list[float]:
-    steps = 1e-6 * np.eye(len(point))
-    return [(f(point + step) - f(point - step)) / 2e-6 for step in steps]
-
-
-@pytest.mark.parametrize("f", MERGED, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", MERGED, ids=name_of)
 def test_masks_are_data(f):
     """At points where the masks differ, without a further recording."""
-    guarded, recorded = td.GuardedTape(f), []
-    for point in POINTS:
-        value, gradient = guarded.value_and_gradient(point)
-        assert value == pytest.approx(f(point), rel=1e-10)
-        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-5)
-        recorded.append(guarded.stats.recordings)
-    assert recorded[-1] <= recorded[4] + 1
-    assert recorded[-1] <= 5
+    no_path_is_new(f, POINTS, after=7)
 
 
-@pytest.mark.parametrize("f", [differences, rows_one_by_one, changed_in_a_loop, views, views_that_are_changed], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [differences, rows_one_by_one, changed_in_a_loop, views, views_that_are_changed], ids=name_of)
 def test_other_uses_are_paths(f):
     guarded = td.GuardedTape(f)
-    for point in POINTS:
-        value, gradient = guarded.value_and_gradient(point)
-        assert value == pytest.approx(f(point), rel=1e-10)
-        assert gradient == pytest.approx(slopes(f, point), rel=1e-4, abs=1e-5)
+    agree(f, POINTS, guarded, rtol=1e-5)
     assert "mask" in guarded.explain()
 
 

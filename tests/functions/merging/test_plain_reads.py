@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import pytest
 
 import tapediff as td
+
+from .long_loops_agree import agree, differences, name_of, no_path_is_new
 
 rng = np.random.default_rng(20261127)
 Y, ROWS, LABELS, IS_LARGE = rng.normal(size=40), rng.normal(size=(40, 3)), np.arange(40) % 3, np.arange(40) % 5 > 2
@@ -80,33 +81,19 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
-def slopes(f: Callable[[np.ndarray], float], point: np.ndarray) -> list[float]:
-    steps = 1e-6 * np.eye(len(point))
-    return [(f(point + step) - f(point - step)) / 2e-6 for step in steps]
-
-
-@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", FUNCTIONS, ids=name_of)
 def test_positions_are_data(f):
     """Neither a call of a GuardedTape nor a compiled tape needs another path for another order; but for the branch."""
-    guarded, compiled = td.GuardedTape(f), td.compile(f, POINTS[0])
-    for k, point in enumerate(POINTS):
-        expected = f(point), pytest.approx(slopes(f, point), rel=1e-5, abs=1e-5)
-        value, gradient = guarded.value_and_gradient(point)
-        assert value == pytest.approx(expected[0], rel=1e-12)
-        assert gradient == expected[1]
-        if k == 3:
-            recorded = guarded.stats.recordings
-        if f is not beside_a_branch:
-            value, gradient = td.value_and_gradient(compiled, point)
-            assert value == pytest.approx(expected[0], rel=1e-12)
-            assert gradient == expected[1]
-    if f is not beside_a_branch:
-        assert guarded.stats.recordings == recorded
+    if f is beside_a_branch:
+        agree(f, POINTS, td.GuardedTape(f), rtol=1e-5)
+    else:
+        no_path_is_new(f, POINTS)
+        agree(f, POINTS, td.compile(f, POINTS[0]), rtol=1e-5)
 
 
 def test_without_merging_the_order_is_guarded():
     tape = td.compile(from_the_end, POINTS[0], merge=False)
-    assert td.gradient(tape, POINTS[0]) == pytest.approx(slopes(from_the_end, POINTS[0]), rel=1e-6)
+    assert td.gradient(tape, POINTS[0]) == pytest.approx(differences(from_the_end, POINTS[0]), rel=1e-6)
     with pytest.raises(td.GuardFailed, match="from_the_end"):
         td.gradient(tape, -POINTS[0])
 
@@ -189,7 +176,7 @@ def gives_out_a_row(x):
 
 
 @pytest.mark.parametrize(
-    "f", [adds_to_the_table, keeps_rows, changes_a_row_in_a_function, fills_a_row, gives_out_a_row], ids=lambda f: f.__name__
+    "f", [adds_to_the_table, keeps_rows, changes_a_row_in_a_function, fills_a_row, gives_out_a_row], ids=name_of
 )
 def test_rows_are_views(f):
     """What is wrong, if something is, shows in late calls: the first ones are compared with the plain function."""

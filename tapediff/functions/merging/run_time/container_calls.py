@@ -19,6 +19,7 @@ from ..prepare.containers.records import record_class
 from ..rules import Place, Refused, Refusing
 from .carried_lists import array_of, is_number
 from .gone_over.look_ups import item_at
+from .plain_rows import PlainRows
 from .selections import Selection, selected
 
 
@@ -86,25 +87,20 @@ class ContainerCalls(Refusing):
         if chosen is not None:
             return chosen
         found = looked_up(array, index)
-        if found is not None and type(array) is np.ndarray and type(found) is TrackedArray and found.ndim:
-            self._note_row(place, array, found)
-        if found is None or may_be_row or type(found) is not TrackedArray or not found.ndim:
-            return array[index] if found is None else found
-        return found if any(map(_is_array_of_positions, index if type(index) is tuple else (index,))) else array[index]
+        if found is None:
+            return array[index]
+        is_row = type(found) is TrackedArray and bool(found.ndim) and not _has_array_of_positions(index)
+        if is_row and not may_be_row:
+            return array[index]
+        if is_row:
+            self.note_row(place, array, found)
+        return found
 
-    def _note_row(self, place: Place, array: np.ndarray, row: TrackedArray) -> None:
-        """A row of a plain array is a view of it: refuse it at the end where either was written to."""
-        recorder = row._recorder
-        known = recorder.at_end.get(("array", id(array)))
-        before = known.keywords["before"] if isinstance(known, partial) else array.copy()
-
-        def check(before: np.ndarray) -> None:
-            if row._writes or not np.array_equal(array, before, equal_nan=array.dtype.kind == "f"):
-                raise self._refuse("writes", place, "a row of an array is read, and it or the array is written to")
-
-        if not isinstance(known, partial):
-            recorder.at_end["array", id(array)] = partial(check, before=before)
-        recorder.at_end["row", row._id, place] = partial(check, before=before)
+    def note_row(self, place: Place, array: Tree, row: Tree) -> None:
+        """A row of a plain array is a view of it: refuse it at the end if either was written to."""
+        if type(array) is np.ndarray and type(row) is TrackedArray and row.ndim:
+            refuse = partial(self._refuse, "writes", place, "a row of an array is read, and it or the array is written to")
+            PlainRows.of(row).note(array, row, refuse)
 
     def places(self, place: Place, function: Callable[..., Tree], a: Tree) -> Tree:
         """np.nonzero(a), np.flatnonzero(a), np.where(a): of a vector that is data the places are selected by a mask."""
@@ -218,7 +214,7 @@ def looked_up(array: Tree, index: Tree) -> Tree:
     parts = index if type(index) is tuple else (index,)
     if not any(type(part) is TrackedArray for part in parts):
         return None
-    if type(array) is np.ndarray and any(map(_is_array_of_positions, parts)):
+    if type(array) is np.ndarray and _has_array_of_positions(parts):
         return current_recorder().tracked_constant(array)[index] if array.dtype in _TABLES else None
     if not all(map(_is_position, parts)):
         return None
@@ -245,9 +241,10 @@ def _is_whole(part: Tree) -> bool:
     return type(part) in (int, np.int64, TrackedArray)
 
 
-def _is_array_of_positions(part: Tree) -> bool:
-    """Whether a part of an index is an array of whole numbers that are data, which selects a copy."""
-    return type(part) is TrackedArray and part.type.dtype.kind == "i" and bool(part.type.shape)
+def _has_array_of_positions(index: Tree) -> bool:
+    """Whether there is an array of whole numbers that are data in an index, which selects a copy."""
+    parts = index if type(index) is tuple else (index,)
+    return any(type(part) is TrackedArray and part.type.dtype.kind == "i" and bool(part.type.shape) for part in parts)
 
 
 def _is_position(part: Tree) -> bool:

@@ -89,9 +89,10 @@ class RunTime(Choices, Loops, RegionCalls, ContainerCalls, ArrayCopies):
             raise self._refuse("calls", place, f"it looks up an entry of {type(array).__name__}")
         try:
             found = looked_up(array, index)
-            if found is not None and type(array) is np.ndarray and type(found) is TrackedArray and found.ndim:
-                self._note_row(place, array, found)
-            return array[index] if found is None else found
+            if found is None:
+                return array[index]
+            self.note_row(place, array, found)
+            return found
         except (IndexError, KeyError, TypeError) as error:
             # It may be that of the side that is not taken; if it is the program's own, the branch raises it again.
             raise self._refuse("calls", place, f"an index that fails: {error}") from error

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Sequence
 from types import CodeType
 
-from ...nodes import Transformer, call, load, near, walk
+from ...nodes import Transformer, call, load, near, place, walk
 from ...rules import Place
 from ...uses.kinds import is_read
 from ..source import Definition, NoSource, definition_of, definitions_at
@@ -93,11 +93,18 @@ class Gathers(Transformer):
         is_selected = isinstance(asked, ast.Subscript) if not isinstance(asked, ast.Name) else asked.id in self._selected
         asks_places = self._had_look_up(node) and self._is_of_numpy(node) and len(node.args) == 1 and not node.keywords
         self.generic_visit(node)
-        place = node.lineno, node.col_offset, GATHERED
-        if asks_places and self._may_merge(place):
-            self.sites[place[:2]] = LOOK_UP
-            return call("places", [_constants(place), node.func, *node.args], node)
+        if asks_places and self._may_gather(node):
+            return call("places", [place(node, GATHERED), node.func, *node.args], node)
         return call("of_entries", [node.func, *node.args], node) if is_selected else node
+
+    def _may_gather(self, node: ast.expr | ast.AugAssign) -> bool:
+        """Whether what stands there was not refused; notes the form that it takes, if there was a guard."""
+        at = node.lineno, node.col_offset
+        if not self._may_merge((*at, GATHERED)):
+            return False
+        if self._had_look_up(node.target if isinstance(node, ast.AugAssign) else node):
+            self.sites[at] = LOOK_UP
+        return True
 
     def _is_of_numpy(self, node: ast.Call) -> bool:
         """Whether a call is one of np.nonzero, or of a relative."""
@@ -105,16 +112,15 @@ class Gathers(Transformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
         """z[mask] *= x reads, multiplies, and writes."""
-        target, place = node.target, (node.lineno, node.col_offset, GATHERED)
+        target = node.target
         if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name) or not isinstance(target.slice, _ONE_INDEX):
             return self.generic_visit(node)
-        if not self._had_look_up(target) or not self._may_merge(place):
-            return self.generic_visit(node)
         self.generic_visit(node)
-        self.sites[place[:2]] = LOOK_UP
+        if not self._had_look_up(target) or not self._may_gather(node):
+            return node
         self._count += 1
         array, index, entries = (f".{name}.of{self._count}" for name in ("array", "index", "entries"))
-        read = call("gathered", [_constants(place), load(array), load(index), ast.Constant(True)], node)
+        read = call("gathered", [place(node, GATHERED), load(array), load(index), ast.Constant(True)], node)
         made: list[ast.stmt] = [
             ast.Assign([ast.Name(array, ast.Store())], load(target.value.id)),
             ast.Assign([ast.Name(index, ast.Store())], target.slice),
@@ -126,16 +132,9 @@ class Gathers(Transformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
-        place = node.lineno, node.col_offset, GATHERED
-        if not self._looks_up(node) or not self._may_merge(place):
+        if not self._looks_up(node) or not self._may_gather(node):
             return node
-        if self._had_look_up(node):
-            self.sites[place[:2]] = LOOK_UP
-        return call("gathered", [_constants(place), node.value, _index(node.slice), ast.Constant(not self._keeps_views)], node)
-
-
-def _constants(place: Place) -> ast.expr:
-    return ast.Tuple([ast.Constant(k) for k in place], ast.Load())
+        return call("gathered", [place(node, GATHERED), node.value, _index(node.slice), ast.Constant(not self._keeps_views)], node)
 
 
 _ONE_INDEX = (ast.Name, ast.Compare, ast.UnaryOp, ast.BinOp, ast.Call)

@@ -14,10 +14,11 @@ A side that leaves an entry alone writes what is there, which the program has ju
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 from ...nodes import assign, copied, load, near, walk
+from ...rules import Known
 from ...uses.kinds import appended_value, lists_among
 from ...variables import Names, assigned, blocks_of
 from ..exits.jumps import has_jump
@@ -25,7 +26,7 @@ from ..exits.jumps import has_jump
 _JUMPS = (ast.Break, ast.Continue, ast.Return, ast.Raise)
 
 
-def with_joined_writes(body: Sequence[ast.stmt], looks_at_data: Callable[[ast.expr], bool]) -> None:
+def with_joined_writes(facts: Known, body: Sequence[ast.stmt]) -> None:
     """Rewrites such branches in loops, in place."""
     parts = [part for statement in body for part in walk(statement)]
     loops = [part for part in parts if isinstance(part, (ast.For, ast.While))]
@@ -39,16 +40,14 @@ def with_joined_writes(body: Sequence[ast.stmt], looks_at_data: Callable[[ast.ex
         if id(block) in seen:
             continue
         seen.add(id(block))
-        block[:] = _joined(block, names, looks_at_data, lists)
+        block[:] = _joined(facts, block, names, lists)
         pending += [inner for node in block for inner in blocks_of(node)]
 
 
-def _joined(
-    block: Sequence[ast.stmt], names: Iterator[str], looks_at_data: Callable[[ast.expr], bool], lists: Names
-) -> list[ast.stmt]:
+def _joined(facts: Known, block: Sequence[ast.stmt], names: Iterator[str], lists: Names) -> list[ast.stmt]:
     made: list[ast.stmt] = []
     for k, node in enumerate(block):
-        target = _written_by(node) if isinstance(node, ast.If) and looks_at_data(node.test) else None
+        target = _written_by(node) if isinstance(node, ast.If) and facts.looks_at_data(node.test) else None
         if target is None or not isinstance(node, ast.If) or not _is_of_numbers(target, lists):
             made.append(node)
             continue
@@ -93,28 +92,29 @@ _SIMPLE = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.operat
 
 def _written_by(node: ast.If) -> _Target | None:
     """Where one of the sides of a branch writes at its end."""
-    for side in _sides(node):
+    for owner, name in _sides(node):
+        side = getattr(owner, name)
         target = _target_of(side[-1]) if side else None
         if target is not None:
             return copied(target)
     return None
 
 
-def _sides(node: ast.If) -> Iterator[list[ast.stmt]]:
-    """The statements of each side, those of `elif` included; an `else` that is not there is empty."""
-    while True:
-        yield node.body
-        if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
-            break
+def _sides(node: ast.If) -> list[tuple[ast.If, str]]:
+    """Where the statements of each side stand, those of `elif` included; an `else` that is not there is empty."""
+    found = [(node, "body")]
+    while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
         node = node.orelse[0]
-    yield node.orelse
+        found.append((node, "body"))
+    return [*found, (node, "orelse")]
 
 
 def _may_join(node: ast.If, target: _Target, is_known: bool) -> bool:
     """Whether all sides end in such a write, or may; and nothing in them changes where that is."""
     is_append = isinstance(target, ast.Attribute)
-    for side in _sides(node):
-        writes = bool(side) and (found := _target_of(side[-1])) is not None and ast.dump(found) == ast.dump(target)
+    for owner, name in _sides(node):
+        side = getattr(owner, name)
+        writes = bool(side) and _writes_to(side[-1], target)
         if has_jump(side, _JUMPS) or not (writes or (is_known and not is_append)):
             return False
     place = {part.id for part in walk(target) if isinstance(part, ast.Name)}
@@ -153,25 +153,28 @@ def _surely_run(parts: list[ast.AST]) -> Iterator[ast.AST]:
             pending += ast.iter_child_nodes(node)
 
 
+def _writes_to(node: ast.stmt, target: _Target) -> bool:
+    found = _target_of(node)
+    return found is not None and ast.dump(found) == ast.dump(target)
+
+
 def _choose(node: ast.If, target: _Target, name: str) -> None:
     """Assign to a variable what each side writes, in place."""
-    while True:
-        node.body = _side(node.body, target, name, node)
-        if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
-            break
-        node = node.orelse[0]
-    node.orelse = _side(node.orelse, target, name, node)
+    for owner, field in _sides(node):
+        setattr(owner, field, _side(getattr(owner, field), target, name, node))
 
 
 def _side(side: list[ast.stmt], target: _Target, name: str, at: ast.stmt) -> list[ast.stmt]:
-    last = side[-1] if side else None
-    if last is not None and _target_of(last) is not None and ast.dump(_target_of(last)) == ast.dump(target):  # type: ignore[arg-type]  # there
-        if isinstance(last, ast.AugAssign):
-            changed = near(ast.copy_location(ast.AugAssign(ast.Name(name, ast.Store()), last.op, last.value), last), last)
-            return [*side[:-1], assign(name, _read(target, last), last), changed]
-        value = last.value.args[0] if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else last.value  # type: ignore[union-attr]
-        return [*side[:-1], assign(name, value, last)]
-    return [*side, assign(name, _read(target, at), at)]
+    if not side or not _writes_to(side[-1], target):
+        return [*side, assign(name, _read(target, at), at)]
+    *before, last = side
+    if isinstance(last, ast.AugAssign):
+        changed = near(ast.copy_location(ast.AugAssign(ast.Name(name, ast.Store()), last.op, last.value), last), last)
+        return [*before, assign(name, _read(target, last), last), changed]
+    appended = appended_value(last.value) if isinstance(last, ast.Expr) else None
+    value = last.value if isinstance(last, ast.Assign) else appended[1] if appended is not None else None
+    assert value is not None, "it is one of these"
+    return [*before, assign(name, value, last)]
 
 
 def _read(target: _Target, at: ast.stmt) -> ast.expr:

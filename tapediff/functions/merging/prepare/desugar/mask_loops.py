@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 from ...nodes import Transformer, assign, call, load, near, place, walk
-from ...rules import Place
+from ...rules import Known
 from ...variables import replace_each
 
 # The last part of the place of such a loop.
@@ -28,19 +28,17 @@ _MASKS = (ast.Compare, ast.BinOp, ast.UnaryOp)
 _PLACES = ("nonzero", "where")
 
 
-def with_mask_loops(
-    body: list[ast.stmt], is_numpy: Callable[[ast.expr], bool], had_look_up: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool]
-) -> None:
+def with_mask_loops(facts: Known, body: list[ast.stmt]) -> None:
     """Rewrites such loops, in place, in a function of which recordings had guards on masks."""
     nodes = [node for statement in body for node in walk(statement)]
     assigns = [node for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1]
-    is_selected = lambda node: _is_selected(node, is_numpy) and had_look_up(node)  # noqa: E731 -- used in the next lines
+    is_selected = lambda node: _is_selected(node, facts.is_numpy) and facts.had_look_up(node)  # noqa: E731 -- used in the next lines
     bound = [(node.targets[0].id, is_selected(node.value)) for node in assigns if isinstance(node.targets[0], ast.Name)]
     names = {name for name, is_one in bound if is_one} - {name for name, is_one in bound if not is_one}
 
     def is_wanted(node: ast.expr) -> bool:
         is_one = node.id in names if isinstance(node, ast.Name) else is_selected(node)
-        return is_one and may_merge((node.lineno, node.col_offset, MASKED))
+        return is_one and facts.may_merge((node.lineno, node.col_offset, MASKED))
 
     numbers = count()
     replace_each(body, lambda node: _apart(node, next(numbers)) if isinstance(node, ast.For) and is_wanted(node.iter) else [node])

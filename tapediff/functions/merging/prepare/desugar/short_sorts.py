@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from ...nodes import call, children, copied, load, near, place, walk, whole_number
-from ...rules import Place
-from ...variables import blocks_of, each_assigned
+from ...rules import Known, Place
+from ...variables import blocks_of, each_assigned, replace_each
+from ..exits.jumps import has_jump
 
 # In places, of sorts.
 SORT = 21
@@ -36,10 +37,9 @@ _Resolve: TypeAlias = Callable[[str], object]
 _HEAP = (heapq.heappop, heapq.heappush, heapq.heapreplace, heapq.heappushpop, heapq.heapify)
 
 
-def with_short_sorts(
-    body: list[ast.stmt], resolve: _Resolve, may_merge: Callable[[Place], bool], looks_at_data: Callable[[ast.expr], bool]
-) -> set[int]:
+def with_short_sorts(facts: Known, body: list[ast.stmt]) -> set[int]:
     """Rewrites such statements, in place; the lines at which they look at data."""
+    resolve, may_merge = facts.resolve, facts.may_merge
     nodes = [node for statement in body for node in walk(statement)]
     sorts = [node for node in nodes if isinstance(node, ast.Expr) and _sorted_name(node)]
     names = {_sorted_name(node) for node in sorts} | {name for node in nodes if (name := _heap_name(node, resolve))}
@@ -51,17 +51,13 @@ def with_short_sorts(
     found = {name: length for name, length in found.items() if name not in heaps or lists.is_heap(name)}
     rewriting = _Rewriting(found, heaps, resolve, may_merge)
     concerned = [node.value for node in nodes if isinstance(node, (ast.Expr, ast.Assign)) and rewriting.concerns(node)]
-    if not any(map(looks_at_data, concerned)):
+    if not any(map(facts.looks_at_data, concerned)):
         return set()
     # All uses of a heap are rewritten, or none.
     for name in sorted(heaps & found.keys()):
         if not rewriting.is_paired(body, name) or not all(may_merge(_place(node)) for node in nodes if _heap_name(node, resolve) == name):
             del found[name]
-    pending = [body]
-    while pending:
-        block = pending.pop()
-        block[:] = [made for k, node in enumerate(block) for made in rewriting.made(node, block, k)]
-        pending += [inner for node in block for inner in blocks_of(node)]
+    replace_each(body, rewriting.made)
     return rewriting.lines
 
 
@@ -213,9 +209,7 @@ class _Rewriting:
                     known += 1
                 elif taken and any(isinstance(part, ast.Name) and part.id == name for part in walk(node)):
                     return False
-                if taken and isinstance(node, (ast.Break, ast.Continue, ast.Return)):
-                    return False
-                if taken and any(isinstance(part, (ast.Break, ast.Continue, ast.Return)) for part in walk(node)):
+                if taken and has_jump([node], (ast.Break, ast.Continue, ast.Return)):
                     return False
             if taken:
                 return False
@@ -233,7 +227,7 @@ class _Rewriting:
             return _heap_function(node.value, self._resolve)
         return None
 
-    def made(self, node: ast.stmt, block: Sequence[ast.stmt], k: int) -> list[ast.stmt]:
+    def made(self, node: ast.stmt) -> list[ast.stmt]:
         """What takes the place of a statement."""
         if isinstance(node, ast.Expr) and (name := _sorted_name(node)) in self._lengths and self._may_merge(_place(node.value)):
             assert isinstance(node.value, ast.Call)

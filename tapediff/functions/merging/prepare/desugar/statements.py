@@ -1,16 +1,27 @@
-"""All of it, in the order in which one kind of statement may make way for another."""
+"""Most of it, in the order in which one kind of statement may make way for another: what asks only for the text of a function."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
 
+from ...rules import Known
 from .calls_in_tests import with_calls_before_tests
 from .error_states import without_error_states
 from .filtered_lists import with_filtered_lists
+from .mask_loops import with_mask_loops
 from .matches import without_matches
 from .named_expressions import without_named_expressions
+from .short_sorts import with_short_sorts
+from .single_targets import with_single_targets
 from .yields import with_joined_yields
+
+
+def written_out(facts: Known, body: list[ast.stmt]) -> set[int]:
+    """Write out, in place, what has a name of its own in Python; the lines at which that looks at data."""
+    with_single_targets(body)
+    with_mask_loops(facts, body)
+    return with_short_sorts(facts, body)
 
 
 def desugared(
