@@ -2,13 +2,14 @@
 
 ```
 free = [0.0] * 3                            free = [0.0] * 3
-free.sort()                                 if free[1] < free[0]: free[0], free[1] = free[1], free[0]
-                                            if free[2] < free[1]: ...
-                                            if free[1] < free[0]: ...
+free.sort()                                 a, b, c = free[0], free[1], free[2]
+                                            if b < a: a, b = b, a
+                                            if c < b: b, c = c, b
+                                            if b < a: a, b = b, a
+                                            free[0], free[1], free[2] = a, b, c
 t = heapq.heappop(free)                     t = free[0]
 heapq.heappush(free, t + s)                 free[0] = t + s
-                                            if free[1] < free[0]: ...
-                                            if free[2] < free[1]: ...
+                                            ... as above, but for the third comparison
 ```
 A heap of numbers of which only the least is read, and that gets another one each time, is kept in order. NaN, which is in no order, is
 refused.
@@ -21,7 +22,7 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from ...nodes import call, children, copied, load, near, place, walk, whole_number
+from ...nodes import assign, call, children, load, near, place, walk, whole_number
 from ...rules import Known, Place
 from ...variables import blocks_of, each_assigned, replace_each
 from ..exits.jumps import has_jump
@@ -234,7 +235,7 @@ class _Rewriting:
             is_down = any(isinstance(key.value, ast.Constant) and bool(key.value.value) for key in node.value.keywords)
             length = self._lengths[name]
             pairs = [(a, a + 1) for last in range(length - 1, 0, -1) for a in range(last)]
-            return [self._require(name, node), *self._exchanges(name, pairs, node, is_down)]
+            return list(self._in_order(name, pairs, node, is_down))
         if not isinstance(node, (ast.Expr, ast.Assign)):
             return [node]
         name = _heap_name(node.value, self._resolve)
@@ -254,25 +255,29 @@ class _Rewriting:
         store = ast.Assign([ast.Subscript(load(name), ast.Constant(0), ast.Store())], new)
         made = [near(ast.copy_location(statement, node), node) for statement in [*before, store]]
         pairs = [(a, a + 1) for a in range(self._lengths[name] - 1)]
-        return [*made, self._require(name, node), *self._exchanges(name, pairs, node)]
+        return [*made, *self._in_order(name, pairs, node)]
 
-    def _require(self, name: str, at: ast.stmt) -> ast.stmt:
-        entries = [_entry(name, k, ast.Load()) for k in range(self._lengths[name])]
-        asked = call("no_nan", [place(at.value, SORT), *entries], at)  # type: ignore[attr-defined]  # of an expression
-        return near(ast.copy_location(ast.Assign([_entry(name, 0, ast.Store())], asked), at), at)
-
-    def _exchanges(self, name: str, pairs: Sequence[tuple[int, int]], at: ast.stmt, is_down: bool = False) -> Iterator[ast.stmt]:
-        """Comparisons of neighbours, which change places unless they are in order."""
+    def _in_order(self, name: str, pairs: Sequence[tuple[int, int]], at: ast.stmt, is_down: bool = False) -> Iterator[ast.stmt]:
+        """Comparisons of neighbours, as variables, which change places unless they are in order."""
         self.lines.add(at.lineno)
+        count = self._lengths[name]
+        held = [f".sorted{k}.{name}" for k in range(count)]
+        yield _assigned(held, [_entry(name, k, ast.Load()) for k in range(count)], at)
+        yield assign(held[0], call("no_nan", [place(at.value, SORT), *map(load, held)], at), at)  # type: ignore[attr-defined]  # of an expression
         for a, b in pairs:
-            sides = (_entry(name, a, ast.Load()), _entry(name, b, ast.Load()))
-            left, right = sides if is_down else sides[::-1]
-            swapped = ast.Assign(
-                [ast.Tuple([_entry(name, a, ast.Store()), _entry(name, b, ast.Store())], ast.Store())],
-                ast.Tuple([_entry(name, b, ast.Load()), _entry(name, a, ast.Load())], ast.Load()),
-            )
-            test = ast.Compare(copied(left), [ast.Lt()], [copied(right)])
-            yield near(ast.copy_location(ast.If(test, [near(ast.copy_location(swapped, at), at)], []), at), at)
+            left, right = (a, b) if is_down else (b, a)
+            swapped = _assigned([held[a], held[b]], [load(held[b]), load(held[a])], at)
+            test = ast.Compare(load(held[left]), [ast.Lt()], [load(held[right])])
+            yield near(ast.copy_location(ast.If(test, [swapped], []), at), at)
+        targets: list[ast.expr] = [_entry(name, k, ast.Store()) for k in range(count)]
+        written = ast.Assign([ast.Tuple(targets, ast.Store())], ast.Tuple([*map(load, held)], ast.Load()))
+        yield near(ast.copy_location(written, at), at)
+
+
+def _assigned(names: Sequence[str], values: list[ast.expr], at: ast.stmt) -> ast.stmt:
+    """Several variables at once."""
+    made = ast.Assign([ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())], ast.Tuple(values, ast.Load()))
+    return near(ast.copy_location(made, at), at)
 
 
 def _entry(name: str, k: int, context: ast.expr_context) -> ast.Subscript:
