@@ -55,7 +55,7 @@ class InlinedCallee(Callee):
         if known is None:
             recorded: Any = self.called  # a RecordedCallee, whose file imports this one
             known = self._with(recorded.guarded_tape(number), number)
-            # A path that is never taken from here, by what the tape knows of the arguments, is left to its guards.
+            # A search begins with the path that was taken last. Where constants of this tape rule that out, it is left to its guards.
             with contextlib.suppress(GuardFailed):
                 known = run_passes(known)
             self._prepared[number] = known
