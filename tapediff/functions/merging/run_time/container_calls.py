@@ -19,8 +19,8 @@ from ..prepare.containers.records import record_class
 from ..rules import Place, Refused, Refusing
 from .carried_lists import array_of, is_number
 from .gone_over.look_ups import item_at
-from .plain_rows import PlainRows
-from .selections import Selection, selected
+from .reads.plain_rows import PlainRows
+from .reads.selections import Selection, selected
 
 
 class ContainerCalls(Refusing):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....recording.arrays.tracked import TrackedArray
-from ..rules import Refused
+from .....recording.arrays.tracked import TrackedArray
+from ...rules import Refused
 
 
 class PlainRows:

@@ -14,15 +14,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, is_tracked
-from ....numpy_api.shaping import copy
-from ....ops.elementwise.arithmetic import ROOT
-from ....recording.arrays.tracked import TrackedArray
-from ....recording.arrays.views import Computes
-from ....recording.masks import holds
-from ....recording.recorder import current_recorder
-from ..plain_numbers import note_plain
-from ..rules import Refused
+from .....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, is_tracked
+from .....numpy_api.shaping import copy
+from .....ops.elementwise.arithmetic import ROOT
+from .....recording.arrays.tracked import TrackedArray
+from .....recording.arrays.views import Computes
+from .....recording.masks import holds
+from .....recording.recorder import current_recorder
+from ...plain_numbers import note_plain
+from ...rules import Refused
 
 _Function: TypeAlias = Callable[..., Operand]
 
