@@ -57,23 +57,19 @@ def scan(
         raise ArgumentMismatch('checkpoint is None, "sqrt" or "none"', got=repr(checkpoint))
     x_leaves, x_treedef = flatten(xs)
     length = _length(x_leaves, length)
-    init_leaves = flatten(init)[0]
+    init_leaves, treedef = flatten(init)
     frozen = freeze(f)
     if current_recorder() is None or _is_plain(frozen, [*init_leaves, *x_leaves]):
         return _plain_scan(f, init, x_treedef, x_leaves, length, reverse)
-    if (checkpoint == "sqrt" and length >= 4) or (checkpoint is None and _is_large(init_leaves, length)):
+    if checkpoint == "sqrt" and length >= 4:
         return _blocked_scan(f, init, x_treedef, x_leaves, length, reverse)
-    return _looped_scan(f, init, xs, length, reverse)
+    loop = _scan_loop(f, treedef, x_treedef)
+    if checkpoint is None and _is_large(init_leaves, length) and _is_large(loop.carries_read(init_leaves, x_leaves), length):
+        return _blocked_scan(f, init, x_treedef, x_leaves, length, reverse)
+    return _looped_scan(loop, init_leaves, x_leaves, LoopForm(0, len(x_leaves), 0, length, backwards=reverse))
 
 
-def _looped_scan(
-    f: Callable[[Tree, Tree], tuple[Tree, Tree]], init: Tree, xs: Tree, length: int, reverse: bool, recomputes: bool = False
-) -> tuple[Tree, Tree]:
-    """A scan as one instruction."""
-    x_leaves, x_treedef = flatten(xs)
-    init_leaves, treedef = flatten(init)
-    streams = [as_operand(leaf) for leaf in x_leaves]
-
+def _scan_loop(f: Callable[[Tree, Tree], tuple[Tree, Tree]], treedef: TreeDef, x_treedef: TreeDef) -> RecordedLoop:
     def run(functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
         result = functions[0](*tree)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -82,10 +78,15 @@ def _looped_scan(
             )
         return result
 
-    loop = RecordedLoop("td.scan", f, freeze(f), treedef, run, x_treedef, user_site(), loop_merging)
-    form = LoopForm(0, len(streams), 0, length, backwards=reverse, recomputes=recomputes)
-    carries, ys = loop.record(init_leaves, streams, form)
-    return unflatten(treedef, carries), unflatten(loop.rest, ys)
+    return RecordedLoop("td.scan", f, freeze(f), treedef, run, x_treedef, user_site(), loop_merging)
+
+
+def _looped_scan(
+    loop: RecordedLoop, init_leaves: Sequence[Operand], x_leaves: Sequence[Operand], form: LoopForm
+) -> tuple[Tree, Tree]:
+    """A scan as one instruction."""
+    carries, ys = loop.record(init_leaves, [as_operand(leaf) for leaf in x_leaves], form)
+    return unflatten(loop.treedef, carries), unflatten(loop.rest, ys)
 
 
 def repeated_scan(
@@ -162,7 +163,9 @@ def _blocked_scan(
     def block(carry: Tree, entries: Tree) -> tuple[Tree, Tree]:
         return scan(f, carry, entries, size, reverse)
 
-    carry, ys = _looped_scan(block, init, unflatten(treedef, blocked), blocks, reverse, recomputes=True)
+    form = LoopForm(0, len(blocked), 0, blocks, backwards=reverse, recomputes=True)
+    init_leaves, carried = flatten(init)
+    carry, ys = _looped_scan(_scan_loop(block, carried, treedef), init_leaves, blocked, form)
     y_leaves, y_treedef = flatten(ys)
     y_leaves = [np.reshape(y, (blocks * size, *y.shape[2:])) for y in y_leaves]
     if rest:
@@ -206,7 +209,7 @@ def fori_loop(lower: Operand, upper: Operand, body: Callable[[Operand, Tree], Tr
     if runs is not None and _is_large(leaves, runs):
         # The counter is carried: all of them in an array would take more than the values do.
         counted = lambda carry, _: ((carry[0] + 1, body(carry[0], carry[1])), None)  # noqa: E731 -- the next line is its only use
-        return scan(counted, (int(lower), init), None, runs, checkpoint="sqrt")[0][1]
+        return scan(counted, (int(lower), init), None, runs)[0][1]
     whole = flatten((lower, init))[1]
     loop = RecordedLoop("td.fori_loop", body, frozen, whole, run, None, user_site(), loop_merging)
     leading = [] if runs is not None else [as_operand(upper - lower)]

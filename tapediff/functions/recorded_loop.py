@@ -11,8 +11,9 @@ from ..base.source_location import Site
 from ..errors import ArgumentMismatch, ShapeMismatch
 from ..ir.instruction import BOOL_SCALAR, Operand, Tree, ValueType, is_tracked
 from ..ir.pytree import TreeDef, describe_treedef, flatten
-from ..ops.control.calls import LOOP, LoopForm
+from ..ops.control.calls import LOOP, LoopCotangents, LoopForm
 from ..ops.elementwise.arithmetic import CONVERT
+from ..transforms.reverse_loop import carries_read
 from .callees.body import Body, as_operand, caught_outside, items_of, kept_callee, type_of, value_of
 from .callees.recorded_callee import BodyMerging, RecordedCallee
 from .captured.freeze import Frozen
@@ -69,6 +70,18 @@ class RecordedLoop:
         if body.results is not None:
             self.rest = body.results.parts[1]
         return results[:n], results[n:]
+
+    def carries_read(self, init: Sequence[Operand], streams: Sequence[Operand]) -> list[Operand]:
+        """The first carries of those that the reverse pass needs of every iteration. An iteration is recorded; the loop is not."""
+        callee, _, carries = self._body(self.promoted(init), streams, False, True)
+        tape = callee.only_tape()
+        if tape is None:
+            return list(carries)
+        n = len(carries)
+        active = lambda operands: tuple(k for k, o in enumerate(operands) if is_tracked(o) and type_of(o).is_float)  # noqa: E731 -- its name is its use
+        seeds = tuple(k for k, type_ in enumerate(tape.output_types[n:]) if type_.is_float)
+        which = LoopCotangents(n, len(streams), active(carries), active(streams), active(self.frozen.tracked), seeds, ())
+        return [carries[k] for k in carries_read(tape, which)]
 
     def _body(
         self, carries: Sequence[Operand], streams: Sequence[Operand], stops: bool, runs: bool

@@ -18,6 +18,7 @@ from ..ir.tape import Tape
 from ..ops.control.calls import LoopCotangents, LoopFlow
 from ..passes.activity import active_values
 from ..passes.loops.reciprocals import multiply_by_reciprocals
+from ..passes.simplify.dead_code import dead_code
 from ..recording.finish import finished_tape
 from ..recording.recorder import Recorder
 from .cotangents import ABSENT, MAYBE_DISCARDED, NONZERO, NOT_YET_SEEDED
@@ -57,6 +58,19 @@ def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
     return multiply_by_reciprocals(
         Recorder(tape.name, concrete=False).run(joined), len(carries) + len(which.wrt_constants)
     )
+
+
+def carries_read(tape: Tape, which: LoopCotangents) -> tuple[int, ...]:
+    """The carries whose values the reverse pass of an iteration reads, which have to be stored; none of them where it is linear.
+
+    Args:
+        tape: of an iteration.
+        which: what is differentiated; `wrt_carries` are the carries whose initial values are active.
+    """
+    which = replace(which, wrt_carries=_varied(tape, which))
+    back = dead_code(_pulled_back(tape, which, which.wrt_carries).tape)
+    read = {i for instruction in back.instructions for i in instruction.inputs} | set(back.outputs)
+    return tuple(k for k in range(which.carries) if back.inputs[k] in read)
 
 
 def _pulled_back(tape: Tape, which: LoopCotangents, live: Sequence[int]) -> Pullback:

@@ -344,6 +344,35 @@ def test_checkpointed_scans_keep_few_carries():
     assert few.kernel((0,)).workspace_bytes < 0.15 * stored.kernel((0,)).workspace_bytes
 
 
+SCAN_BODIES = {
+    # name: (the body, whether the reverse pass reads its carries)
+    "linear": (lambda p: lambda u, t: (0.5 * (np.roll(u, 1) + np.roll(u, -1)) * t, None), False),
+    "a parameter beside": (lambda p: lambda u, t: (np.roll(u, 1) + p[0] * t, None), False),
+    "sums as results": (lambda p: lambda u, t: (np.concatenate([u[:1], 0.5 * u[1:] + 0.2 * u[:-1]]), np.sum(u)), False),
+    "selected by data": (lambda p: lambda u, t: (np.where(t > 0.5, np.roll(u, 1), 0.9 * u), None), False),
+    "a parameter before": (lambda p: lambda u, t: (np.roll(u, 1) * p[0], None), True),
+    "a sine": (lambda p: lambda u, t: (np.sin(u) + t, None), True),
+    "squares as results": (lambda p: lambda u, t: (0.5 * np.roll(u, 1), np.sum(u * u)), True),
+    "selected by itself": (lambda p: lambda u, t: (np.where(u > 0.137, np.roll(u, 1), 0.9 * u), None), True),
+    "branches": (lambda p: lambda u, t: (td.cond(np.sum(u) > t, lambda v: np.roll(v, 1), lambda v: 0.9 * v, u), None), True),
+}
+
+
+@pytest.mark.parametrize("name", SCAN_BODIES)
+def test_carries_are_computed_again_only_where_the_reverse_pass_reads_them(name, monkeypatch):
+    monkeypatch.setattr("tapediff.functions.loops.LARGEST_TRAJECTORY", 1000)
+    body, is_read = SCAN_BODIES[name]
+
+    def f(x):
+        u, ys = td.scan(body(x), x[1:], np.linspace(0.2, 0.9, 30))
+        return np.sum(u * u) if ys is None else np.sum(u * u) + np.sum(np.sin(ys))
+
+    x = np.linspace(0.9, -0.7, 21)
+    compiled = td.compile(f, x)
+    td.testing.check_gradient(compiled, f, x, rtol=1e-5)
+    assert ("scan of block" in str([i.params for i in compiled.tape.instructions])) == is_read
+
+
 def test_a_trajectory_that_would_not_fit_is_computed_in_pieces():
     """4000 carries of 5000 numbers would take 160 MB; in pieces it is a few."""
 
