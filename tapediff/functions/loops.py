@@ -40,7 +40,8 @@ def scan(
         length: the number of iterations, needed where xs is None.
         reverse: take the entries from the last to the first; y k still belongs to x k.
         checkpoint: "sqrt" stores the carries of about 2 sqrt(n) iterations for the reverse pass, and computes the others again;
-            "none" stores all of them. None: "sqrt" where all of them would take more than 128 MB.
+            "none" stores all that the reverse pass reads. None: "sqrt" where these would take more than 128 MB. It reads none of those
+            that the next carry depends on linearly, as in a heat equation with known coefficients.
 
     Returns:
         The last carry, and the ys, with as many entries as xs.
@@ -48,9 +49,9 @@ def scan(
     Raises:
         ArgumentMismatch, ShapeMismatch: xs of different lengths; a carry that changes its structure, shape or dtype.
 
-    Cost: inside a compiled tape an iteration costs as much as in f's own loop; its gradient stores every carry, and values that are
-        expensive to compute (exp, quotients, products of matrices, long chains) up to 128 MB in all. The rest is computed again, and all
-        of it where f branches.
+    Cost: inside a compiled tape an iteration costs as much as in f's own loop; its gradient stores the carries that it reads, and values
+        that are expensive to compute (exp, quotients, products of matrices, long chains) up to 128 MB in all. The rest is computed again,
+        and all of it where f branches.
     Source: the signature is that of jax.lax.scan.
     """
     if checkpoint not in (None, "sqrt", "none"):

@@ -6,33 +6,74 @@ from dataclasses import replace
 
 from ...ir.instruction import Instruction, TupleType
 from ...ir.tape import Tape
-from ...ops.control.calls import GET, LOOP, loop_items
+from ...ops.control.callee import Callee
+from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
+
+# Where only some of a loop's carries are read and the others are so many bytes in all, those are copied, as further results; else all are
+# stored where they are computed. Beyond the second-level cache a copy takes less than storing what nobody reads.
+LARGEST_UNREAD = 1 << 19
 
 
 def save_carries(tape: Tape) -> Tape:
     """Before differentiation: every loop returns the carries of all its iterations, behind its other results."""
-    return _with_loops(tape, {n for n, _ in tape.numbered(LOOP)}, saves_carries=True)
-
-
-def drop_saved_carries(tape: Tape) -> Tape:
-    """After differentiation: loops whose carries nobody reads do not store them."""
-    unread = {n for n, i in tape.numbered(LOOP) if i.params[1].saves_carries}
-    for instruction in tape.instructions:
-        if instruction.op is GET and instruction.inputs[0] in unread:
-            callee, form = tape.instructions[instruction.inputs[0]].params
-            if instruction.params[0] >= len(loop_items(callee, replace(form, saves_carries=False))):
-                unread.discard(instruction.inputs[0])
-    return _with_loops(tape, unread, saves_carries=False)
-
-
-def _with_loops(tape: Tape, chosen: set[int], *, saves_carries: bool) -> Tape:
+    chosen = {n for n, _ in tape.numbered(LOOP)}
     if not chosen:
         return tape
     instructions = list(tape.instructions)
     for number in chosen:
-        op, inputs, (callee, form), _, site = instructions[number]
-        if saves_carries and not form.saves_carries and not form.variant_given:
+        callee, form = instructions[number].params
+        if not form.saves_carries and not form.variant_given:
             form = replace(form, single_variant=callee.only_tape() is not None)
-        form = replace(form, saves_carries=saves_carries)
-        instructions[number] = Instruction(op, inputs, (callee, form), TupleType(loop_items(callee, form)), site)
+        instructions[number] = _loop(instructions[number], callee, replace(form, saves_carries=True))
     return replace(tape, instructions=tuple(instructions))
+
+
+def drop_saved_carries(tape: Tape) -> Tape:
+    """After differentiation: loops do not store carries that nobody reads, or only few of them."""
+    # By loop: which of the further items are read. They are the carries, where there is one variant.
+    read: dict[int, set[int]] = {n: set() for n, i in tape.numbered(LOOP) if i.params[1].saves_carries}
+    if not read:
+        return tape
+    gets: list[tuple[int, int]] = []
+    for number, (op, inputs, params, *_) in enumerate(tape.instructions):
+        if op is GET and inputs[0] in read and params[0] >= (first := _results(*tape.instructions[inputs[0]].params)):
+            read[inputs[0]].add(params[0] - first)
+            gets.append((number, params[0] - first))
+    instructions = list(tape.instructions)
+    for number, carries in read.items():
+        callee, form = instructions[number].params
+        if not carries:
+            instructions[number] = _loop(instructions[number], callee, replace(form, saves_carries=False))
+        elif _are_few(callee, form, carries):
+            kept = tuple(sorted(carries))
+            also = callee.once(("carries as results", kept), lambda callee=callee, kept=kept: _returning(callee, kept))
+            instructions[number] = _loop(instructions[number], also, replace(form, saves_carries=False))
+            for get, carry in gets:
+                op, inputs, _, type_, site = instructions[get]
+                if inputs[0] == number:
+                    place = len(callee.out_types) + kept.index(carry)
+                    instructions[get] = Instruction(op, inputs, (place,), type_, site)
+    return replace(tape, instructions=tuple(instructions))
+
+
+def _results(callee: Callee, form: LoopForm) -> int:
+    """How many items stand before the carries as they were, and before the numbers of variants, if there are several."""
+    return len(loop_items(callee, replace(form, saves_carries=False)))
+
+
+def _are_few(callee: Callee, form: LoopForm, read: set[int]) -> bool:
+    """Whether so much would be stored that nobody reads that it is better to copy what is read."""
+    if form.length is None or form.stops or not form.single_variant or not callee.is_compiled or callee.only_tape() is None:
+        return False
+    unread = sum(t.size * t.dtype.itemsize for k, t in enumerate(callee.in_types[: form.carries]) if k not in read)
+    return unread * form.length > LARGEST_UNREAD
+
+
+def _returning(callee: Callee, carries: tuple[int, ...]) -> Callee:
+    """The callee that also returns some of the carries as they were before the iteration."""
+    tape: Tape = callee.variant_tape(0)
+    return callee.fixed(replace(tape, outputs=(*tape.outputs, *(tape.inputs[k] for k in carries))), extends=callee)
+
+
+def _loop(loop: Instruction, callee: Callee, form: LoopForm) -> Instruction:
+    return Instruction(loop.op, loop.inputs, (callee, form), TupleType(loop_items(callee, form)), loop.site)
