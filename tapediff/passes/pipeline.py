@@ -12,6 +12,7 @@ from .loops.hoist_from_loops import hoist_from_loops
 from .loops.last_iterations.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
 from .loops.saved_carries import drop_saved_carries, save_carries
+from .parts.elementwise_by_parts import elementwise_by_parts
 from .parts.join_parts import join_parts
 from .parts.regular_positions import regular_positions
 from .rolling.alike.alike_writes import alike_writes
@@ -91,6 +92,7 @@ PIPELINE = (
 
 # Before a tape is lowered. No derivative is taken of what these make.
 FINISH = (
+    Stage(elementwise_by_parts, "all operations are there that can be computed with an array before it is put together"),
     Stage(discarded_zeros, "what multiplies cotangents is in its last form"),
     Stage(dead_code, "the comparisons that it replaces"),
 )

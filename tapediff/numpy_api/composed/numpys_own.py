@@ -186,7 +186,7 @@ FUNCTIONS = table((
     np.cumulative_prod, np.cumulative_sum, np.delete, np.diag_indices_from, np.diagflat, np.digitize, np.dsplit, np.dstack, np.ediff1d,
     np.extract, np.gradient, np.histogram2d, np.histogramdd, np.histogram_bin_edges, np.hsplit, np.insert,
     np.intersect1d, np.iscomplex, np.isneginf, np.isposinf, np.isreal, np.ix_, np.matrix_transpose, np.nanargmax, np.nanargmin,
-    np.nancumprod, np.nancumsum, np.nanpercentile, np.nanquantile, np.pad, np.percentile, np.poly, np.polyadd, np.polyder,
+    np.nancumprod, np.nancumsum, np.nanpercentile, np.nanquantile, np.percentile, np.poly, np.polyadd, np.polyder,
     np.polydiv, np.polyfit, np.polyint, np.polysub, np.polyval, np.quantile, np.real_if_close, np.rollaxis, np.rot90,
     np.select, np.setxor1d, np.split, np.trapezoid, np.trim_zeros, np.triu_indices_from,
     np.tril_indices_from, np.union1d, np.unwrap, np.vander, np.vsplit,

@@ -6,8 +6,8 @@ import pytest
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.loop_ir.program import Step
-from tapediff.compiler.lower.partition import MOST_PARTS, MOST_REGIONS, partition
 from tapediff.ops.arrays.indexing import Region, assemble
+from tapediff.ops.arrays.partition import MOST_PARTS, MOST_REGIONS, partition
 
 
 def region(*stretches, shape=None):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...ops.arrays.indexing import Region
+from .regions import Region
 
 # Each part is code of its own: beyond so many, or for short arrays, the regions are added to zeros one after the other instead.
 MOST_PARTS = 32
@@ -23,14 +23,16 @@ class Part(NamedTuple):
     covered_by: tuple[int, ...]
 
 
-def partition(regions: Sequence[Region], shape: tuple[int, ...]) -> list[Part] | None:
+def partition(
+    regions: Sequence[Region], shape: tuple[int, ...], most_regions: int = MOST_REGIONS, most_parts: int = MOST_PARTS
+) -> list[Part] | None:
     """All parts of an array of this shape; None where partitioning does not pay, or a region is strided or backwards."""
-    if len(regions) > MOST_REGIONS or math.prod(shape) < SMALLEST_ARRAY:
+    if len(regions) > most_regions or math.prod(shape) < SMALLEST_ARRAY:
         return None
     if any(step != 1 and count != 1 for r in regions for step, count in zip(r.steps, r.counts)):
         return None
     intervals = [_intervals(regions, axis, extent) for axis, extent in enumerate(shape)]
-    if math.prod(map(len, intervals)) > MOST_PARTS:
+    if math.prod(map(len, intervals)) > most_parts:
         return None
     found = []
     for part in itertools.product(*intervals):

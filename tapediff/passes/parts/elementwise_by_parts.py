@@ -1,0 +1,315 @@
+"""Elementwise operations on arrays that are put together of parts: part by part, on what the parts were read from.
+
+np.roll(u, 1, 0) + np.roll(u, -1, 0) - 2 * u reads two arrays, each put together of a large box and a strip. Cut along the edges of these,
+the sum is nine boxes of a plane, or three of a vector, each computed of boxes of u alone. Nothing is stored in between: inside a plane that
+is the stencil as slices would give it. So it is of boxes of a padded array, and the cotangents of slices, which are sums of shifted boxes,
+are taken into the operations behind them. The operations and their order stay, so no bit changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ...ir.instruction import Instruction, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops import Elementwise
+from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
+from ...ops.arrays.partition import Part, partition
+from ...ops.arrays.shape import RESHAPE
+from ...ops.elementwise.arithmetic import ADD
+
+# Entries for each part. Less stays in the first-level cache, and the code for the parts takes longer to compile than it saves.
+FEWEST_ENTRIES = 400
+
+# What is made of one group of operations: each part is code of its own.
+MOST_REGIONS, MOST_PARTS, MOST_INSTRUCTIONS = 80, 27, 500
+
+Shape = tuple[int, ...]
+Ints = tuple[int, ...]
+
+
+class Group(NamedTuple):
+    """Operations that are taken part by part.
+
+    Attributes:
+        members: their numbers, in order.
+        dissolved: of what they read, the arrays put together of parts, and boxes of these, that nothing else reads.
+        parts: of arrays of their shape.
+    """
+
+    members: list[int]
+    dissolved: set[int]
+    parts: list[Part]
+
+
+def elementwise_by_parts(tape: Tape) -> Tape:
+    joins = {n for n, i in tape.numbered(ASSEMBLE) if i.type.size >= 2 * FEWEST_ENTRIES and all(map(_is_dense, i.params[0]))}
+    groups = _Groups(tape, joins).found() if joins else []
+    if not groups:
+        return tape
+    rewriter = Rewriter(tape)
+    cutters = {member: cutter for group in groups for cutter in [_Cutter(rewriter, group)] for member in group.members}
+    dissolved = {number for group in groups for number in group.dissolved}
+    read_whole = set(tape.outputs)
+    for number, instruction in enumerate(tape.instructions):
+        read_whole.update(i for i in instruction.inputs if i in cutters and cutters[i] is not cutters.get(number))
+    for number in range(len(tape.instructions)):
+        cutter = cutters.get(number)
+        if cutter is None and number not in dissolved:
+            rewriter.number[number] = rewriter.copy(number)
+        elif cutter is not None and number in read_whole:
+            rewriter.number[number] = cutter.joined(number)
+    return rewriter.finish()
+
+
+class _Groups:
+    """Finds the operations that are connected by the arrays that they read, and of those the groups that it pays for."""
+
+    def __init__(self, tape: Tape, joins: set[int]) -> None:
+        self.tape, self.instructions = tape, tape.instructions
+        self.users: dict[int, list[int]] = {}
+        # By member or dissolved value: another one of its group, in the end the first.
+        self.group_of: dict[int, int] = {}
+        may_be_member = self._look(joins)
+        self.dissolved = self._dissolved(joins, may_be_member)
+        outputs = set(tape.outputs)
+        # Stored whatever is done: what follows may as well read it.
+        stored = {n for n in may_be_member if n in outputs or any(u not in may_be_member for u in self.users.get(n, ()))}
+        self.members: set[int] = set()
+        for number in sorted(may_be_member):
+            for i in self._of_its_shape(number):
+                if i in self.dissolved or (i in self.members and i not in stored):
+                    self.members.add(number)
+                    self._connect(i, number)
+
+    def _look(self, joins: set[int]) -> set[int]:
+        """Notes who reads arrays of parts and what is made of them; the elementwise operations among these."""
+        reached, found = set(joins), set()
+        for number, instruction in enumerate(self.instructions):
+            near = [i for i in instruction.inputs if i in reached]
+            for i in dict.fromkeys(near):
+                self.users.setdefault(i, []).append(number)
+            if not near:
+                continue
+            if _is_cheap(instruction) and any(i in reached for i in self._of_its_shape(number)):
+                found.add(number)
+                reached.add(number)
+            elif _is_box(instruction):
+                reached.add(number)
+        return found
+
+    def _of_its_shape(self, number: int) -> list[int]:
+        shape = self.instructions[number].type.shape
+        return [i for i in self.instructions[number].inputs if self.instructions[i].type.shape == shape]
+
+    def _dissolved(self, joins: set[int], may_be_member: set[int]) -> set[int]:
+        """Arrays of parts, and boxes of them, that are read in the end by elementwise operations of their shape alone."""
+        found: set[int] = set()
+        outputs = set(self.tape.outputs)
+        for number in sorted(self.users, reverse=True):
+            if (number in joins or _is_box(self.instructions[number])) and number not in outputs:
+                if all(
+                    self._takes_boxes(user, number) if user in found else user in may_be_member and number in self._of_its_shape(user)
+                    for user in self.users[number]
+                ):
+                    found.add(number)
+        return found
+
+    def _takes_boxes(self, reader: int, value: int) -> bool:
+        """Whether a box, or an array of parts, takes a value in its own dimensions."""
+        op, inputs, params, *_ = self.instructions[reader]
+        return op is INDEX or all(r.shape == r.counts for i, r in zip(inputs, params[0]) if i == value)
+
+    def _first(self, number: int) -> int:
+        while (other := self.group_of.setdefault(number, number)) != number:
+            self.group_of[number] = self.group_of[other]
+            number = other
+        return number
+
+    def _connect(self, a: int, b: int) -> None:
+        a, b = self._first(a), self._first(b)
+        self.group_of[max(a, b)] = min(a, b)
+
+    def found(self) -> list[Group]:
+        for number in self.dissolved:
+            for user in self.users[number]:
+                self._connect(number, user)
+        members: dict[int, list[int]] = {}
+        dissolved: dict[int, set[int]] = {}
+        for number in sorted(self.members):
+            members.setdefault(self._first(number), []).append(number)
+        for number in self.dissolved:
+            dissolved.setdefault(self._first(number), set()).add(number)
+        made = [self._group(members[first], dissolved[first]) for first in members if first in dissolved]
+        return [group for group in made if group is not None]
+
+    def _group(self, members: list[int], dissolved: set[int]) -> Group | None:
+        """What is cut; None where as much would be stored as before, or the code for the parts would be long."""
+        shape = self.instructions[members[0]].type.shape
+        if any(self.instructions[n].type.shape != shape for n in members):
+            return None
+        inside, outputs = set(members), set(self.tape.outputs)
+        stored = sum(n not in outputs and any(u not in inside for u in self.users.get(n, ())) for n in members)
+        if stored >= sum(self.instructions[n].op is ASSEMBLE for n in dissolved):
+            return None
+        read = {i for n in members for i in self._of_its_shape(n) if i in dissolved}
+        boxes = _Boxes(self.instructions, dissolved)
+        regions: list[Region] = []
+        for value in sorted(read):
+            for region in boxes.edges(value, shape):
+                regions.append(region)
+                if len(regions) > MOST_REGIONS:
+                    return None
+        parts = partition(regions, shape, MOST_REGIONS, MOST_PARTS)
+        if parts is None or FEWEST_ENTRIES * len(parts) > math.prod(shape):
+            return None
+        if len(parts) * (len(members) + len(regions) // 2) > MOST_INSTRUCTIONS:
+            return None
+        # An entry that no part covers is zero, which is no box of anything.
+        is_covered = all(boxes.is_covered(value, part.starts, part.counts) for part in parts for value in read)
+        return Group(members, dissolved, parts) if is_covered else None
+
+
+def _is_cheap(instruction: Instruction) -> bool:
+    return isinstance(instruction.op, Elementwise) and bool(instruction.type.shape) and not instruction.op.is_costly
+
+
+def _is_box(instruction: Instruction) -> bool:
+    """Whether it reads neighbouring entries, in as many dimensions."""
+    if instruction.op is not INDEX:
+        return False
+    region = instruction.params[0]
+    return region.shape == region.counts and _is_dense(region)
+
+
+def _is_dense(region: Region) -> bool:
+    """Whether it is of neighbouring entries, forwards."""
+    return all(step == 1 or count == 1 for step, count in zip(region.steps, region.counts)) and 0 not in region.counts
+
+
+class _Boxes:
+    """Finds boxes of dissolved values in those that they were put together of."""
+
+    def __init__(self, instructions: Sequence[Instruction], dissolved: set[int]) -> None:
+        self.instructions, self.dissolved = instructions, dissolved
+
+    def source(self, value: int, starts: Ints) -> tuple[int, Ints]:
+        """What a dissolved box is a box of, and where it begins there."""
+        while value in self.dissolved and self.instructions[value].op is INDEX:
+            region = self.instructions[value].params[0]
+            value, starts = self.instructions[value].inputs[0], tuple(a + b for a, b in zip(starts, region.starts))
+        return value, starts
+
+    def covering(self, join: int, starts: Ints, counts: Ints) -> list[tuple[int, Shape, Ints]]:
+        """The parts of an array that a box lies in, in which shape they are, and where it begins in them."""
+        found = []
+        for part, region in zip(self.instructions[join].inputs, self.instructions[join].params[0]):
+            within = tuple(a - b for a, b in zip(starts, region.starts))
+            if all(0 <= a and a + n <= m for a, n, m in zip(within, counts, region.counts)):
+                found.append((part, region.counts, within))
+        return found
+
+    def edges(self, value: int, shape: Shape) -> Iterator[Region]:
+        """Boxes of an array of this shape, whose edges are all that lie in a value."""
+        waiting = [(value, (0,) * len(shape), (0,) * len(shape), shape)]
+        while waiting:
+            # The box at `starts` of `value`, which is the one at `at` of the array.
+            value, starts, at, counts = waiting.pop()
+            value, starts = self.source(value, starts)
+            if value not in self.dissolved:
+                continue
+            for part, region in zip(self.instructions[value].inputs, self.instructions[value].params[0]):
+                first = tuple(max(a, b) for a, b in zip(starts, region.starts))
+                ends = tuple(min(a + n, b + m) for a, n, b, m in zip(starts, counts, region.starts, region.counts))
+                within = tuple(e - f for e, f in zip(ends, first))
+                if min(within) <= 0:
+                    continue
+                place = tuple(p + f - a for p, f, a in zip(at, first, starts))
+                yield _box(place, within)
+                waiting.append((part, tuple(f - b for f, b in zip(first, region.starts)), place, within))
+
+    def is_covered(self, value: int, starts: Ints, counts: Ints) -> bool:
+        waiting = [(value, starts)]
+        while waiting:
+            value, starts = self.source(*waiting.pop())
+            if value in self.dissolved:
+                found = self.covering(value, starts, counts)
+                if not found:
+                    return False
+                waiting += [(part, within) for part, _, within in found]
+        return True
+
+
+class _Cutter:
+    """Emits the operations of one group part by part."""
+
+    def __init__(self, rewriter: Rewriter, group: Group) -> None:
+        self.rewriter, self.group = rewriter, group
+        self.instructions = rewriter.tape.instructions
+        self.members = set(group.members)
+        self.boxes = _Boxes(self.instructions, group.dissolved)
+        self.shape: Shape = self.instructions[group.members[0]].type.shape
+        # What is made already, by value and part.
+        self.made: dict[tuple[int, int], int] = {}
+
+    def joined(self, number: int) -> int:
+        """All of a member's value."""
+        needed, waiting = {number}, [number]
+        while waiting:
+            for i in self.instructions[waiting.pop()].inputs:
+                if i in self.members and i not in needed:
+                    needed.add(i)
+                    waiting.append(i)
+        order = sorted(needed)
+        for k, part in enumerate(self.group.parts):
+            for member in order:
+                if (member, k) not in self.made:
+                    self.made[member, k] = self._operation(self.instructions[member], k, part)
+        boxes = Regions(_box(part.starts, part.counts) for part in self.group.parts)
+        inputs = tuple([self.made[number, k] for k in range(len(boxes))])
+        return self.rewriter.emit(ASSEMBLE, inputs, (boxes, self.shape, True), *self.instructions[number][3:])
+
+    def _operation(self, instruction: Instruction, k: int, part: Part) -> int:
+        op, inputs, params, type_, site = instruction
+        operands: list[int] = []
+        for i in inputs:
+            if (i, k) not in self.made:
+                self.made[i, k] = self._operand(i, part)
+            operands.append(self.made[i, k])
+        return self.rewriter.emit(op, tuple(operands), params, ValueType(part.counts, type_.dtype), site)
+
+    def _operand(self, value: int, part: Part) -> int:
+        """What a value that is no member is in a part; lengths of 1 are repeated."""
+        shape = self.instructions[value].type.shape
+        if value in self.boxes.dissolved:
+            return self._sum(value, shape, part.starts, part.counts)
+        first = len(part.counts) - len(shape)
+        starts = tuple(0 if n == 1 else a for n, a in zip(shape, part.starts[first:]))
+        counts = tuple(1 if n == 1 else c for n, c in zip(shape, part.counts[first:]))
+        return self._read(value, shape, starts, counts)
+
+    def _sum(self, value: int, shape: Shape, starts: Ints, counts: Ints) -> int:
+        """A box of a value: the sum of the parts that it lies in, in their order."""
+        source, starts = self.boxes.source(value, starts)
+        if source not in self.boxes.dissolved:
+            return self._read(source, shape if source == value else self.instructions[source].type.shape, starts, counts)
+        total, site = -1, self.instructions[source].site
+        for part, part_shape, within in self.boxes.covering(source, starts, counts):
+            box = self._sum(part, part_shape, within, counts)
+            type_ = self.rewriter.instructions[box].type
+            total = box if total < 0 else self.rewriter.emit(ADD, (total, box), (), type_, site)
+        return total
+
+    def _read(self, value: int, shape: Shape, starts: Ints, counts: Ints) -> int:
+        """A box of a value that is there, in this shape."""
+        number = self.rewriter.number[value]
+        if self.instructions[value].type.shape != shape:
+            number = self.rewriter.make(RESHAPE, (number,), (shape,))
+        return number if counts == shape else self.rewriter.make(INDEX, (number,), (_box(starts, counts),))
+
+
+def _box(starts: Ints, counts: Ints) -> Region:
+    return Region(tuple(starts), (1,) * len(counts), tuple(counts), tuple(counts))
