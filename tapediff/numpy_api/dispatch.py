@@ -222,6 +222,8 @@ def call_function(function: NumpyFunction, args: tuple[Operand, ...], kwargs: di
     if complex_dispatch.concerns(args, kwargs):
         return complex_dispatch.call_function(function, args, kwargs, FUNCTIONS)
     implementation = FUNCTIONS.get(function) or WRITERS.get(function)
+    if implementation is not None and not kwargs and len(args) <= _place_of_out(function):
+        return implementation(*args)
     name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
     if implementation is None:
         name = name.removeprefix("numpy.")

@@ -68,7 +68,33 @@ def region_of(index: Operand, shape: tuple[int, ...]) -> Region:
         return Region((index + extent if index < 0 else index,), (1,), (1,), ())
     if type(index) is int and shape and -shape[0] <= index < shape[0]:
         return _row(index % shape[0], shape)
-    entries = list(index) if type(index) is tuple else [index]
+    entries = index if type(index) is tuple else (index,)
+    key: list[Operand] = []
+    for entry in entries:
+        if type(entry) is slice:  # which has no hash before Python 3.12
+            entry = (entry.start, entry.stop, entry.step)
+            if not _PLAIN.issuperset(map(type, entry)):
+                return _region_of(entries, shape)
+        elif type(entry) not in _PLAIN:
+            return _region_of(entries, shape)
+        key.append(entry)
+    known = _REGIONS.get((*key, shape))
+    if known is None:
+        known = _region_of(entries, shape)
+        if len(_REGIONS) >= MOST_REGIONS:
+            _REGIONS.clear()
+        _REGIONS[*key, shape] = known
+    return known
+
+
+# Boxes that loops read at every turn, by index and shape. Looking at what else stands in slices may be a guard.
+_REGIONS: dict[tuple[Operand, ...], Region] = {}
+_PLAIN = frozenset((int, type(None), type(Ellipsis)))
+MOST_REGIONS = 4096
+
+
+def _region_of(index: Sequence[Operand], shape: tuple[int, ...]) -> Region:
+    entries = list(index)
     used = sum(entry is not None and entry is not Ellipsis for entry in entries)
     if used > len(shape):
         raise IndexError(f"too many indices: array is {len(shape)}-dimensional, but {used} were indexed")

@@ -14,9 +14,13 @@ from numpy.typing import DTypeLike
 from ..base.current_recording import current_recorder
 from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand, Recorded, is_tracked
-from ..ops.arrays.indexing import Region, assemble
+from ..ops.arrays.indexing import ASSEMBLE, Region, assemble
+from ..ops.arrays.regions import entries_of_vector
 from ..ops.arrays.shape import reshape as reshape_value
 from .kinds import converted, plain_data
+
+# Vectors of numbers up to this length are made as the last one was.
+LONGEST_KEPT = 64
 
 
 def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Operand:
@@ -56,6 +60,8 @@ def stack(arrays: Operand, axis: int = 0) -> Operand:
     recorder = current_recorder()
     if not shape and recorder is not None and recorder.entry_runs and len(parts) > 1:
         return _joined_runs(parts, recorder.entry_runs)
+    if not shape and len(parts) <= LONGEST_KEPT:
+        return ASSEMBLE(*parts, regions=entries_of_vector(len(parts)), shape=(len(parts),), disjoint=True)
     full = (*shape[:axis], len(parts), *shape[axis:])
     counts = (*shape[:axis], 1, *shape[axis:])
     regions = [

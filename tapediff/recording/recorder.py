@@ -83,6 +83,7 @@ T = TypeVar("T")
 ONE_IN = 4
 
 # Numbers that take part in operations of float64 as they are.
+_ARRAY = np.ndarray  # NumPy's own
 _USUAL = (float, int, np.float64)
 
 
@@ -358,6 +359,10 @@ class Recorder(TapeBuilder):
                     known = -1
                 ids.append(known)
                 values.append(argument)
+            elif kind is _ARRAY and argument.dtype is FLOAT64 and argument.shape and op not in MASK_OPS:
+                number_of_array, held = self.array_constant(argument)
+                ids.append(number_of_array)
+                values.append(held)
             elif kind is WholeNumber:
                 return self.apply(op, with_floats(op, args), params)
             else:

@@ -53,6 +53,7 @@ class TapeBuilder:
         self._float_constants: dict[float, int] = {}
         self._zeros: dict[float, int] = {}
         self._constants: dict[Hashable, int] = {}
+        self._arrays: dict[Hashable, tuple[int, np.ndarray]] = {}
         self._types: dict[Hashable, ValueType] = {((), FLOAT64): FLOAT_SCALAR}
         # By the address of a code object and the offset in it: sites, and templates of the operations there, by the offset plus the
         # shift of the operation. Those of the latest code by offset alone, as it mostly is the next one's.
@@ -170,6 +171,15 @@ class TapeBuilder:
         known = self._constants.get(key)
         if known is None:
             known = self._constants[key] = self._new_constant(array)
+        return known
+
+    def array_constant(self, array: np.ndarray) -> tuple[int, np.ndarray]:
+        """The value number of an array of float64 with axes, and its values at this moment."""
+        key = (array.shape, array.tobytes() if array.size <= 1024 else _digest(array))
+        known = self._arrays.get(key)
+        if known is None:
+            copied = array.astype(FLOAT64, order="C", copy=True)
+            known = self._arrays[key] = self.constant(copied), copied
         return known
 
     def float_constant(self, number: float) -> int:

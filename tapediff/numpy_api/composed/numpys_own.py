@@ -182,7 +182,7 @@ def table(functions: Iterable[Callable[..., object]]) -> dict[Callable[..., obje
 
 
 FUNCTIONS = table((
-    np.angle, np.append, np.apply_over_axes, np.astype, np.block, np.corrcoef, np.cov, np.cross,
+    np.angle, np.append, np.apply_over_axes, np.astype, np.block, np.corrcoef, np.cov,
     np.cumulative_prod, np.cumulative_sum, np.delete, np.diag_indices_from, np.diagflat, np.digitize, np.dsplit, np.dstack, np.ediff1d,
     np.extract, np.gradient, np.histogram2d, np.histogramdd, np.histogram_bin_edges, np.hsplit, np.insert,
     np.intersect1d, np.iscomplex, np.isneginf, np.isposinf, np.isreal, np.ix_, np.matrix_transpose, np.nanargmax, np.nanargmin,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ir.instruction import Operand, is_tracked
 from ..matrices import decompositions, products
-from . import choosing, filling, numpys_own, padding, per_element
+from . import choosing, cross_products, filling, numpys_own, padding, per_element
 
 
 def _dtype_of(value: Operand) -> Operand:
@@ -33,7 +33,7 @@ FUNCTIONS: dict[Callable[..., object], Callable[..., Operand]] = {
     np.convolve: filling.convolve, np.correlate: filling.correlate, np.geomspace: filling.geomspace, np.histogram: choosing.histogram,
     np.imag: filling.imaginary, np.isin: choosing.isin, np.lexsort: choosing.lexsort,
     np.logspace: filling.logspace, np.meshgrid: filling.meshgrid,
-    np.nanmedian: choosing.nanmedian, np.pad: padding.pad,
+    np.cross: cross_products.cross, np.nanmedian: choosing.nanmedian, np.pad: padding.pad,
     np.partition: choosing.partition, np.polymul: filling.polymul, np.ravel_multi_index: choosing.ravel_multi_index,
     np.resize: filling.resize, np.result_type: _of_types(np.result_type), np.setdiff1d: choosing.setdiff1d, np.take: choosing.take,
     np.unique: choosing.unique, np.unique_all: choosing.unique_all, np.unique_counts: choosing.unique_counts,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy import asarray  # NumPy's own, also while recording; see recording/python_state/numpy_namespace.py
+from numpy import array, asarray  # NumPy's own, also while recording; see recording/python_state/numpy_namespace.py
 
 from ...ir.instruction import Operand, ValueType, is_tracked
 from ..declaration.op import Batching, Op
@@ -82,6 +82,8 @@ def _write(out: np.ndarray, parts: Operand, regions: Regions, add: bool) -> np.n
 
 def _assemble(*parts_and_params: Operand) -> Operand:
     *parts, regions, shape, disjoint = parts_and_params
+    if regions.is_vector:
+        return array(parts)
     dtype = np.result_type(*{np.asarray(part).dtype for part in parts})
     return _write(np.zeros(shape, dtype), parts, regions, not disjoint)
 

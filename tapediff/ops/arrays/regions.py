@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +21,17 @@ class Region(NamedTuple):
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        result = []
-        for start, step, count in zip(self.starts, self.steps, self.counts):
-            stop = start + step * count
-            result.append(slice(start, stop if stop >= 0 else None, step))
-        return tuple(result)
+        return _slices(self)
+
+
+@lru_cache(1024)
+def _slices(region: Region) -> tuple[slice, ...]:
+    """As slices; loops read the same boxes at every turn."""
+    result = []
+    for start, step, count in zip(region.starts, region.steps, region.counts):
+        stop = start + step * count
+        result.append(slice(start, stop if stop >= 0 else None, step))
+    return tuple(result)
 
 
 # Fewer single entries than this in a row are written one by one.
@@ -35,6 +42,9 @@ class Regions(tuple[Region, ...]):
     """Where the parts of one array go. Remembers its stretches of single entries, which NumPy writes all at once."""
 
     _stretches: tuple[tuple[int, ...], list[tuple[int, int, np.ndarray | None]]] | None = None
+
+    # Single entries, one for each of a vector, in order.
+    is_vector: bool = False
 
     def stretches(self, shape: tuple[int, ...]) -> list[tuple[int, int, np.ndarray | None]]:
         """(first, end, flat positions of these single entries), or (k, k + 1, None) for region k."""
@@ -56,6 +66,14 @@ class Regions(tuple[Region, ...]):
                 result += [(k, k + 1, None) for k in range(start, start + count)]
             start += count
         return result
+
+
+@lru_cache(1024)
+def entries_of_vector(length: int) -> Regions:
+    """The entries of a vector one by one."""
+    regions = Regions(Region((k,), (1,), (1,), ()) for k in range(length))
+    regions.is_vector = True
+    return regions
 
 
 def are_disjoint(regions: Regions, shape: tuple[int, ...]) -> bool:

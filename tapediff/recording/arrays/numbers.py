@@ -216,7 +216,10 @@ def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: in
     numbers: list[int] = []
     values: list[Operand] = []
     for operand in operands:
-        if type(operand) is not type(like):
+        kind = type(operand)
+        if kind is _ARRAY and operand.dtype is FLOAT64 and operand.shape and op not in MASK_OPS:
+            number, value = recorder.array_constant(operand)
+        elif kind is not type(like):
             number, value = _constant(recorder, operand)
         elif operand._recorder is not recorder or operand.type[1] is not FLOAT64:
             return None
