@@ -15,6 +15,7 @@ from .loops.saved_carries import drop_saved_carries, save_carries
 from .parts.elementwise_by_parts import elementwise_by_parts
 from .parts.join_parts import join_parts
 from .parts.regular_positions import regular_positions
+from .parts.rows_apart import rows_apart
 from .rolling.alike.alike_writes import alike_writes
 from .rolling.growing_arrays import growing_arrays
 from .rolling.reads_by_position import reads_by_position
@@ -92,6 +93,7 @@ PIPELINE = (
 
 # Before a tape is lowered. No derivative is taken of what these make.
 FINISH = (
+    Stage(rows_apart, "arrays are cut along the edges of boxes, of which some are a few rows of a frame"),
     Stage(elementwise_by_parts, "all operations are there that can be computed with an array before it is put together"),
     Stage(discarded_zeros, "what multiplies cotangents is in its last form"),
     Stage(dead_code, "the comparisons that it replaces"),
