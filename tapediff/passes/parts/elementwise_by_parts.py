@@ -46,7 +46,7 @@ class Group(NamedTuple):
 
 
 def elementwise_by_parts(tape: Tape) -> Tape:
-    joins = {n for n, i in tape.numbered(ASSEMBLE) if i.type.size >= 2 * FEWEST_ENTRIES and all(map(_is_dense, i.params[0]))}
+    joins = {n for n, i in tape.numbered(ASSEMBLE) if _may_be_cut(i)}
     groups = _Groups(tape, joins).found() if joins else []
     if not groups:
         return tape
@@ -171,6 +171,11 @@ class _Groups:
         # An entry that no part covers is zero, which is no box of anything.
         is_covered = all(boxes.is_covered(value, part.starts, part.counts) for part in parts for value in read)
         return Group(members, dissolved, parts) if is_covered else None
+
+
+def _may_be_cut(join: Instruction) -> bool:
+    regions = join.params[0]
+    return join.type.size >= 2 * FEWEST_ENTRIES and len(regions) <= MOST_REGIONS and all(map(_is_dense, regions))
 
 
 def _is_cheap(instruction: Instruction) -> bool:
