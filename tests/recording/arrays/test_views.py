@@ -101,3 +101,37 @@ def test_a_row_in_place_is_written_once():
         return a.sum()
 
     assert [i.op.name for i in td.record(f, POINTS[0]).instructions].count("put") == 1
+
+
+def test_boxes_that_were_read_before_are_told_apart():
+    """By index and shape: of numbers, of slices with the same bounds, of new axes, and of bounds that are tracked."""
+
+    def f(x, n):
+        m = x.reshape(3, 4)
+        parts = [x[1], x[1:], x[1:None:1], x[:1], x[-1:], m[1], m[1:], m[1:, 1], m[1, 1:], m[..., 1], m[None, 1], m[1:][1], m[:, ::2]]
+        parts += [x[: int(n)], x[int(n) :], m[:, : int(n)]]
+        return sum(k * np.sum(np.asarray(part) ** 2) for k, part in enumerate(parts, 1))
+
+    x = np.linspace(0.1, 1.3, 12)
+    guarded = td.GuardedTape(f)
+    for n in (2.0, 3.0, 2.0):
+        for y in (x, x[::-1].copy()):
+            np.testing.assert_allclose(guarded(y, n), f(y, n), rtol=1e-14)
+
+
+def test_a_plain_array_counts_as_it_is_when_it_is_used():
+    """Also where the same array is changed between two uses, and where another one has its bytes."""
+
+    def f(x):
+        weights, others = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0])
+        total = np.sum(x * weights) + np.sum(others @ np.outer(x, x))
+        weights[1] = -5.0
+        total = total + np.sum((x + weights) * others) + np.sum(x * np.array([[1.0], [2.0], [3.0]]))
+        weights *= 2.0
+        return total + np.sum(weights / x) + np.sum(np.minimum(x, weights)) + np.sum((x > 0) & (weights > 0))
+
+    x = np.array([0.3, -0.7, 1.1])
+    tape = td.record(f, x)
+    for y in (x, np.array([0.4, -0.2, 2.0])):
+        np.testing.assert_allclose(tape(y), f(y), rtol=1e-14)
+        np.testing.assert_allclose(td.compile(tape)(y), f(y), rtol=1e-14)
