@@ -78,19 +78,16 @@ def region_of(index: Operand, shape: tuple[int, ...]) -> Region:
         elif type(entry) not in _PLAIN:
             return _region_of(entries, shape)
         key.append(entry)
-    known = _REGIONS.get((*key, shape))
-    if known is None:
-        known = _region_of(entries, shape)
-        if len(_REGIONS) >= MOST_REGIONS:
-            _REGIONS.clear()
-        _REGIONS[*key, shape] = known
-    return known
+    return _known_region(tuple(key), shape)
 
 
-# Boxes that loops read at every turn, by index and shape. Looking at what else stands in slices may be a guard.
-_REGIONS: dict[tuple[Operand, ...], Region] = {}
 _PLAIN = frozenset((int, type(None), type(Ellipsis)))
-MOST_REGIONS = 4096
+
+
+@lru_cache(4096)
+def _known_region(key: tuple[Operand, ...], shape: tuple[int, ...]) -> Region:
+    """A box that loops read at every turn. (Looking at what else stands in slices may be a guard.)"""
+    return _region_of([slice(*entry) if type(entry) is tuple else entry for entry in key], shape)
 
 
 def _region_of(index: Sequence[Operand], shape: tuple[int, ...]) -> Region:
