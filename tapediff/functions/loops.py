@@ -64,13 +64,17 @@ def scan(
         return _plain_scan(f, init, x_treedef, x_leaves, length, reverse)
     if checkpoint == "sqrt" and length >= 4:
         return _blocked_scan(f, init, x_treedef, x_leaves, length, reverse)
-    loop = _scan_loop(f, treedef, x_treedef)
+    loop = _scan_loop(f, frozen, treedef, x_treedef)
     if checkpoint is None and _is_large(init_leaves, length) and _is_large(loop.carries_read(init_leaves, x_leaves), length):
         return _blocked_scan(f, init, x_treedef, x_leaves, length, reverse)
     return _looped_scan(loop, init_leaves, x_leaves, LoopForm(0, len(x_leaves), 0, length, backwards=reverse))
 
 
-def _scan_loop(f: Callable[[Tree, Tree], tuple[Tree, Tree]], treedef: TreeDef, x_treedef: TreeDef) -> RecordedLoop:
+def _scan_loop(
+    f: Callable[[Tree, Tree], tuple[Tree, Tree]], frozen: Frozen, treedef: TreeDef, x_treedef: TreeDef
+) -> RecordedLoop:
+    """The loop of a scan whose carries and entries have these structures."""
+
     def run(functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
         result = functions[0](*tree)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -79,7 +83,7 @@ def _scan_loop(f: Callable[[Tree, Tree], tuple[Tree, Tree]], treedef: TreeDef, x
             )
         return result
 
-    return RecordedLoop("td.scan", f, freeze(f), treedef, run, x_treedef, user_site(), loop_merging)
+    return RecordedLoop("td.scan", f, frozen, treedef, run, x_treedef, user_site(), loop_merging)
 
 
 def _looped_scan(
@@ -166,7 +170,7 @@ def _blocked_scan(
 
     form = LoopForm(0, len(blocked), 0, blocks, backwards=reverse, recomputes=True)
     init_leaves, carried = flatten(init)
-    carry, ys = _looped_scan(_scan_loop(block, carried, treedef), init_leaves, blocked, form)
+    carry, ys = _looped_scan(_scan_loop(block, freeze(block), carried, treedef), init_leaves, blocked, form)
     y_leaves, y_treedef = flatten(ys)
     y_leaves = [np.reshape(y, (blocks * size, *y.shape[2:])) for y in y_leaves]
     if rest:

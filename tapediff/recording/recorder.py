@@ -82,8 +82,9 @@ T = TypeVar("T")
 # A recording is one of operations on arrays where one operation in so many is on arrays.
 ONE_IN = 4
 
+_ARRAY = np.ndarray
+
 # Numbers that take part in operations of float64 as they are.
-_ARRAY = np.ndarray  # NumPy's own
 _USUAL = (float, int, np.float64)
 
 

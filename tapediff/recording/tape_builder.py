@@ -53,7 +53,6 @@ class TapeBuilder:
         self._float_constants: dict[float, int] = {}
         self._zeros: dict[float, int] = {}
         self._constants: dict[Hashable, int] = {}
-        self._arrays: dict[Hashable, tuple[int, np.ndarray]] = {}
         self._types: dict[Hashable, ValueType] = {((), FLOAT64): FLOAT_SCALAR}
         # By the address of a code object and the offset in it: sites, and templates of the operations there, by the offset plus the
         # shift of the operation. Those of the latest code by offset alone, as it mostly is the next one's.
@@ -167,20 +166,19 @@ class TapeBuilder:
                 if known is None:
                     known = self._float_constants[number] = self._new_constant(array)
                 return known
-        key = (array.shape, array.dtype.char, array.tobytes() if array.size <= 1024 else _digest(array))
+        key = _key(array)
         known = self._constants.get(key)
         if known is None:
             known = self._constants[key] = self._new_constant(array)
         return known
 
     def array_constant(self, array: np.ndarray) -> tuple[int, np.ndarray]:
-        """The value number of an array of float64 with axes, and its values at this moment."""
-        key = (array.shape, array.tobytes() if array.size <= 1024 else _digest(array))
-        known = self._arrays.get(key)
+        """The value number of the caller's array of float64 with axes, and its values at this moment. It is copied where it is new."""
+        key = _key(array)
+        known = self._constants.get(key)
         if known is None:
-            copied = array.astype(FLOAT64, order="C", copy=True)
-            known = self._arrays[key] = self.constant(copied), copied
-        return known
+            known = self._constants[key] = self._new_constant(array.astype(FLOAT64, order="C", copy=True))
+        return known, self.instructions[known].params[0]
 
     def float_constant(self, number: float) -> int:
         """The value number of a constant."""
@@ -206,6 +204,11 @@ class TapeBuilder:
         array.flags.writeable = False
         self.instructions.append(Instruction(CONSTANT, (), (array,), self.type_of(array), None))
         return len(self.instructions) - 1
+
+
+def _key(array: np.ndarray) -> Hashable:
+    """Equal for arrays of equal bits, dtype and shape."""
+    return array.shape, array.dtype.char, array.tobytes() if array.size <= 1024 else _digest(array)
 
 
 def _digest(array: np.ndarray) -> bytes:

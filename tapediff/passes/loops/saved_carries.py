@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...ir.instruction import Instruction, TupleType
@@ -30,29 +31,25 @@ def save_carries(tape: Tape) -> Tape:
 
 def drop_saved_carries(tape: Tape) -> Tape:
     """After differentiation: loops do not store carries that nobody reads, or only few of them."""
-    # By loop: which of the further items are read. They are the carries, where there is one variant.
-    read: dict[int, set[int]] = {n: set() for n, i in tape.numbered(LOOP) if i.params[1].saves_carries}
+    # By loop: the instructions that read a further item, and which one: of the carries, where there is one variant.
+    read: dict[int, dict[int, int]] = {n: {} for n, i in tape.numbered(LOOP) if i.params[1].saves_carries}
     if not read:
         return tape
-    gets: list[tuple[int, int]] = []
     for number, (op, inputs, params, *_) in enumerate(tape.instructions):
         if op is GET and inputs[0] in read and params[0] >= (first := _results(*tape.instructions[inputs[0]].params)):
-            read[inputs[0]].add(params[0] - first)
-            gets.append((number, params[0] - first))
+            read[inputs[0]][number] = params[0] - first
     instructions = list(tape.instructions)
-    for number, carries in read.items():
+    for number, reads in read.items():
         callee, form = instructions[number].params
-        if not carries:
+        kept = tuple(sorted(set(reads.values())))
+        if not kept:
             instructions[number] = _loop(instructions[number], callee, replace(form, saves_carries=False))
-        elif _are_few(callee, form, carries):
-            kept = tuple(sorted(carries))
+        elif _are_few(callee, form, kept):
             also = callee.once(("carries as results", kept), lambda callee=callee, kept=kept: _returning(callee, kept))
             instructions[number] = _loop(instructions[number], also, replace(form, saves_carries=False))
-            for get, carry in gets:
-                op, inputs, _, type_, site = instructions[get]
-                if inputs[0] == number:
-                    place = len(callee.out_types) + kept.index(carry)
-                    instructions[get] = Instruction(op, inputs, (place,), type_, site)
+            for get, carry in reads.items():
+                place = len(callee.out_types) + kept.index(carry)
+                instructions[get] = instructions[get]._replace(params=(place,))
     return replace(tape, instructions=tuple(instructions))
 
 
@@ -61,7 +58,7 @@ def _results(callee: Callee, form: LoopForm) -> int:
     return len(loop_items(callee, replace(form, saves_carries=False)))
 
 
-def _are_few(callee: Callee, form: LoopForm, read: set[int]) -> bool:
+def _are_few(callee: Callee, form: LoopForm, read: Sequence[int]) -> bool:
     """Whether so much would be stored that nobody reads that it is better to copy what is read."""
     if form.length is None or form.stops or not form.single_variant or not callee.is_compiled or callee.only_tape() is None:
         return False

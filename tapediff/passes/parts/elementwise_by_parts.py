@@ -3,7 +3,8 @@
 np.roll(u, 1, 0) + np.roll(u, -1, 0) - 2 * u reads two arrays, each put together of a large box and a strip. Cut along the edges of these,
 the sum is nine boxes of a plane, or three of a vector, each computed of boxes of u alone. Nothing is stored in between: inside a plane that
 is the stencil as slices would give it. So it is of boxes of a padded array, and the cotangents of slices, which are sums of shifted boxes,
-are taken into the operations behind them. The operations and their order stay, so no bit changes.
+are taken into the operations behind them. The operations and their order stay, so no bit changes
+but the sign of a zero: sums of parts began with 0.0.
 """
 
 from __future__ import annotations
@@ -297,7 +298,7 @@ class _Cutter:
         return self._read(value, shape, starts, counts)
 
     def _sum(self, value: int, shape: Shape, starts: Ints, counts: Ints) -> int:
-        """A box of a value: the sum of the parts that it lies in, in their order."""
+        """A box of a value: the sum of the parts that it lies in, in their order. It goes MOST_REGIONS deep at most."""
         source, starts = self.boxes.source(value, starts)
         if source not in self.boxes.dissolved:
             return self._read(source, shape if source == value else self.instructions[source].type.shape, starts, counts)
