@@ -9,8 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from functools import partial, update_wrapper
-from types import MethodType
 
 import numpy as np
 
@@ -22,6 +20,7 @@ from ...numpy_api import UNARY
 from ...numpy_api.creating import as_array, holds_tracked
 from ...numpy_api.joining import as_value
 from ...ops import Op
+from .replacement import Replacement, standing_for
 
 # Those of which a call may make an array that is written to.
 _MAKERS = ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "identity", "copy")
@@ -48,28 +47,6 @@ def may_be_filled(error: Exception) -> bool:
     return isinstance(error, TypeError) and "which has no callable" in str(error)  # NumPy's, of the objects in a list
 
 
-class Replacement(partial):  # type: ignore[type-arg]
-    """Equal to NumPy's function, as tables are keyed by it (numba's, for one), and pickled by its name."""
-
-    original: Operand
-
-    def __eq__(self, other: object) -> bool:
-        return other is self or other is self.original
-
-    def __hash__(self) -> int:
-        return hash(self.original)
-
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Operand]:
-        """As an attribute of a class it is a method where NumPy's function is one, whatever a partial is."""
-        return self if instance is None or not hasattr(type(self.original), "__get__") else MethodType(self, instance)
-
-    def __reduce__(self) -> str | tuple[object, ...]:
-        return self.original.__name__
-
-    def __repr__(self) -> str:
-        return repr(self.original)
-
-
 def filled(made: Operand, depth: int, least: Fills = Fills.FLOATS) -> Operand:
     """An array of numbers that the user's code made, `depth` callers up, as a tracked one, in a recording that fills arrays of these."""
     recorder = current_recorder()
@@ -89,14 +66,13 @@ def _maker(original: Callable[..., Operand], least: Fills) -> Replacement:
             made[...] = 0  # what is there else is not the same every time
         return filled(made, 2, least)
 
-    replacement = Replacement(call)
-    update_wrapper(replacement, original)
-    replacement.original = original
-    return replacement
+    return standing_for(original, call, Replacement)
 
 
 class _UfuncReplacement(Replacement):
     """A ufunc, but for lists of tracked numbers beside plain ones, which NumPy would ask for methods of these."""
+
+    __slots__ = ()
 
     def __getattr__(self, name: str) -> Operand:
         return getattr(self.original, name)
@@ -116,11 +92,7 @@ def _of_one(original: np.ufunc, op: Op) -> _UfuncReplacement:
                 return op(as_value(args[0]))
         return original(*args, **named)
 
-    replacement = _UfuncReplacement(call)
-    replacement.original = original
-    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-        setattr(replacement, name, getattr(original, name, name))
-    return replacement
+    return standing_for(original, call, _UfuncReplacement)
 
 
 ORIGINALS: dict[str, Callable[..., Operand]] = {name: getattr(np, name) for name in (*_MAKERS, *_RARE_MAKERS)}

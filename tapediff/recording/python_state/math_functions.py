@@ -12,7 +12,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterable
-from functools import reduce, update_wrapper
+from functools import reduce
 from importlib import import_module
 from operator import itemgetter
 
@@ -25,7 +25,7 @@ from ...ir.instruction import FLOAT64, Operand, is_tracked
 from ...numpy_api.alternatives import INSTEAD
 from ...ops.elementwise.structure import STOP_GRADIENT
 from ..masks import holds
-from .filled_arrays import Replacement
+from .replacement import Replacement, standing_for
 
 Function = Callable[..., Operand]
 
@@ -289,14 +289,13 @@ def _replacement(name: str, answer: Function) -> Replacement:
         finally:
             recorder.site = None
 
-    replacement = _Replacement(call)
-    update_wrapper(replacement, original)
-    replacement.original = original
-    return replacement
+    return standing_for(original, call, _Replacement)
 
 
 class _Replacement(Replacement):
     """Pickled as the function that it stands for."""
+
+    __slots__ = ()
 
     def __reduce__(self) -> tuple[object, ...]:
         return _own, (self.original.__name__,)

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import update_wrapper, wraps
+from functools import wraps
 from operator import itemgetter
 from types import ModuleType
 from typing import TypeAlias
@@ -32,8 +32,9 @@ from ...numpy_api.composed import choosing, filling, numpys_own, per_element
 from ...numpy_api.creating import holds_tracked
 from ...numpy_api.joining import as_value
 from . import filled_arrays, math_functions, scipy_functions, scipy_methods
-from .filled_arrays import Fills, Replacement, filled
+from .filled_arrays import Fills, filled
 from .process_state import process
+from .replacement import Replacement, standing_for
 
 # The types of most arguments, which hold no further values.
 _PLAIN = frozenset((float, int, bool, complex, str, range, np.float64, np.int64, type(None)))
@@ -85,10 +86,7 @@ def _replacement(original: Operand, answer: Callable[..., object], concerns: Cal
             return made if least is None else filled(made, 2, least)
         return original(*args, **named) if _asks_for_objects(args, named) else answer(*args, **named)
 
-    replacement = Replacement(call)
-    update_wrapper(replacement, original)
-    replacement.original = original
-    return replacement
+    return standing_for(original, call, Replacement)
 
 
 # Functions that treat a list of tracked numbers as objects: they ask each for a float, or compare them by guards.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache, update_wrapper
+from functools import cache
 from importlib import import_module
 from operator import itemgetter
 from types import CodeType, FunctionType
@@ -21,8 +21,8 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ...numpy_api import alternatives
 from ...numpy_api.creating import holds_tracked
-from .filled_arrays import Replacement
 from .process_state import process
+from .replacement import Replacement, standing_for
 
 # By name.
 Functions = dict[str, Callable[..., Operand]]
@@ -32,6 +32,8 @@ _NAMES = {"linalg": alternatives.LINALG, "special": alternatives.SPECIAL}
 
 class _Replacement(Replacement):
     """Pickled as the function that it stands for, which is not where its name says."""
+
+    __slots__ = ()
 
     def __reduce__(self) -> tuple[object, ...]:
         return _same, (self.original,)
@@ -135,7 +137,4 @@ def _looks_first(original: Callable[..., Operand], short: str, name: str) -> Cal
 
 
 def _replacement(original: Callable[..., Operand], short: str) -> Replacement:
-    replacement = _Replacement(_looks_first(original, short, original.__name__))
-    update_wrapper(replacement, original)
-    replacement.original = original
-    return replacement
+    return standing_for(original, _looks_first(original, short, original.__name__), _Replacement)

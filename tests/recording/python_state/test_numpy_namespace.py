@@ -2,8 +2,11 @@
 
 import math
 import pickle
+import subprocess
+import sys
 import threading
 import time
+import weakref
 from types import MethodType
 
 import numpy as np
@@ -120,14 +123,48 @@ def test_objects_may_be_asked_for():
     assert td.record(f, X)(X) == 1.0
 
 
-def test_a_function_compiled_by_numba_while_recording_may_use_it():
-    numba = pytest.importorskip("numba")
+def test_tables_keyed_by_weak_references_find_it_where_they_find_the_original():
+    """Such tables, numba's for one, are keyed by the function itself where that has no weak references."""
+    def key(function):
+        try:
+            return weakref.ref(function)
+        except TypeError:
+            return function
 
-    @numba.njit
-    def plain(n):
-        return np.full(2, 3.0) * np.array([1.0, n])
+    replacements = {**namespace._REPLACEMENTS, **namespace.filled_arrays.REPLACEMENTS}
+    originals = {name: replacement.original for name, replacement in replacements.items()}
+    assert all(key(replacements[name]) in {key(original): 1} for name, original in originals.items())
+    assert all(key(original) in {key(replacements[name]): 1} for name, original in originals.items())
 
-    assert td.record(lambda x: x[:2] * plain(2.0), X)(X)[1] == -7.5
+
+_NUMBA_FIRST_USED_IN_A_RECORDING = """
+import math
+import numba, numpy as np
+import tapediff as td
+
+def plain(a):
+    return np.sum(a) * np.exp(a[0])
+
+a = np.linspace(0.1, 0.9, 4)
+expected = plain(a)
+compiled, later = numba.njit(plain), numba.njit(lambda a: np.argmax(a) + math.exp(a[0]))
+
+def f(x):
+    y = np.zeros(2)  # makes np.exp and others stand for NumPy's as well
+    y[0] = x[0]
+    return y[0] * compiled(a)
+
+x = np.array([2.0])
+tape = td.compile(f, x)
+np.testing.assert_allclose(tape(x), 2.0 * expected, rtol=1e-12)
+np.testing.assert_allclose(later(a), 3 + math.exp(a[0]), rtol=1e-12)
+"""
+
+
+def test_numba_may_be_used_first_within_a_recording():
+    """Its own tables of NumPy's functions are filled then, and serve behind the recording too."""
+    pytest.importorskip("numba")
+    subprocess.run([sys.executable, "-c", _NUMBA_FIRST_USED_IN_A_RECORDING], check=True, timeout=120)
 
 
 @pytest.mark.parametrize("name", ["full", "mean", "array", "arange"])
