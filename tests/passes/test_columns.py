@@ -20,6 +20,7 @@ from tapediff.passes.columns import as_columns, first_two, operands_of
 from tapediff.passes.rolling.alike.alike_terms import alike_terms
 from tapediff.passes.rolling.reroll import reroll
 from tapediff.passes.rolling.states import states
+from tapediff.passes.simplify import common_subexpressions as equal_values
 from tapediff.passes.simplify.common_subexpressions import common_subexpressions
 from tapediff.passes.simplify.dead_code import dead_code
 from tapediff.passes.simplify.forward_writes import forward_writes
@@ -104,6 +105,29 @@ def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tup
     tape = td.record(request.param, X, merge=False)
     assert isinstance(tape.instructions, ColumnInstructions)
     return tape, replace(tape, instructions=tuple(tape.instructions))
+
+
+def test_a_long_tape_in_arrays_is_looked_at_all_at_once(both: tuple[Tape, Tape], monkeypatch: pytest.MonkeyPatch) -> None:
+    """For equal values, as it is instruction by instruction."""
+    monkeypatch.setattr(equal_values, "SHORTEST_IN_ROUNDS", 0)
+    monkeypatch.setattr(equal_values, "FEW_OF_SEVERAL", 0)
+    monkeypatch.setattr(equal_values, "MOST_LOOKS", 1000)
+    monkeypatch.setattr(equal_values, "MOST_ROUNDS", 1000)
+    monkeypatch.setattr(equal_values, "_in_order", None)
+    arrays, objects = map(common_subexpressions, both)
+    assert told(arrays) == told(objects)
+
+
+def test_arrays_of_values_that_are_only_read_whole_stay_as_they_are() -> None:
+    def f(x):
+        state = x[:2]
+        for k in range(400):
+            state = np.array([[0.9, 0.1], [-0.1, 0.8]]) @ np.array([state[0] * x[2 + k % 3], np.sin(state[1])])
+        return state @ state
+
+    tape = dead_code(td.record(f, X, merge=False))
+    assert isinstance(tape.instructions, ColumnInstructions)
+    assert forward_writes(tape) is tape
 
 
 def told(tape: Tape) -> Hashable:

@@ -39,6 +39,9 @@ FIRST_LOOKS = 8
 # Arrays grow by at most so many values from one repetition to the next.
 MOST_NEW = 4
 
+# So many rows on either side of one are looked at before all others; before a loop that is found, so many more may begin it.
+NEARBY, MOST_EARLIER = 8, 3
+
 # Where a repetition breaks so often, the rest is looked at afresh.
 MOST_BREAKS = 16
 
@@ -327,19 +330,20 @@ class Examination:
 
     def _around(self, row: int) -> tuple[Repetition | None, int]:
         """The rows around one that go with it; where they end if they are too few."""
-        values, types = self.values, self.sequence.types
-        back = self.place - self.made
+        values, back = self.values, self.place[row] - self.made[row]
         held = values[row] == values[row + 1]
-        moving = self.inside[row] & self.inside[row + 1] & (back[row] == back[row + 1]) & ~held
+        moving = self.inside[row] & self.inside[row + 1] & (back == self.place[row + 1] - self.made[row + 1]) & ~held
         outside = ~self.inside[row]
-        fits = np.where(moving, self.inside & (back == back[row]), values == values[row])
-        alike = types[values] == types[values[row]]
-        fits[:, outside] = (~self.inside & self.known_before & alike)[:, outside]
-        start, stop = _run(fits.all(axis=1), row)
+        # Most stretches break nearby, which a few rows tell.
+        low, high = max(row - NEARBY, 0), min(row + NEARBY, self.count)
+        start, stop = (low + end for end in _run(np.logical_and.reduce(self._fitting(row, low, high, moving)[0], axis=1), row - low))
+        if (low < start or not low) and (stop < high or high == self.count) and stop - start + MOST_EARLIER < FEWEST_ITERATIONS:
+            self.is_open |= stop == self.count
+            return None, max(stop, row + 1)
+        fits, alike = self._fitting(row, 0, self.count, moving)
+        start, stop = _run(np.logical_and.reduce(fits, axis=1), row)
         self.is_open |= stop == self.count
-        if stop - start < 2:
-            return None, row + 1
-        distances = np.where(moving, -((self.slots - back[row]) // self.period), 0)
+        distances = np.where(moving, -((self.slots - back) // self.period), 0)
         # A value made once in an early iteration is outside of a loop over the later ones.
         made = self.made[row][held & self.inside[row]].max(initial=self.begin - 1)
         least = int((made - self.begin) // self.period) + 1
@@ -349,7 +353,7 @@ class Examination:
         start, stop = self._without_borders(start, stop, row, outside)
         if stop - start < FEWEST_ITERATIONS or distances.max(initial=0) > FARTHEST:
             return None, max(stop, row + 1)
-        producers = np.where(moving, (self.slots - back[row]) % self.period, -1)
+        producers = np.where(moving, (self.slots - back) % self.period, -1)
         begin = self.begin + start * self.period
         rows = values[start:stop]
         if not self._is_closed(begin, stop - start) or not self._guards_may_be_rolled(begin, stop - start):
@@ -358,9 +362,18 @@ class Examination:
             begin, self.period, stop - start, rows, self.slots, self.first, producers, distances
         ), stop  # fmt: skip
 
+    def _fitting(self, row: int, low: int, high: int, moving: Ints) -> tuple[Ints, Ints]:
+        """Of some rows, which operands go with those of one of them, and which are of the same type."""
+        values, inside, types, outside = self.values[low:high], self.inside[low:high], self.sequence.types, ~self.inside[row]
+        back = self.place[low:high] - self.made[low:high]
+        fits = np.where(moving, inside & (back == self.place[row] - self.made[row]), values == self.values[row])
+        alike = types[values] == types[self.values[row]]
+        fits[:, outside] = (~inside & self.known_before[low:high] & alike)[:, outside]
+        return fits, alike
+
     def _earlier(self, least: int, start: int, fits: Ints, moving: Ints, distances: Ints, alike: Ints) -> int:
         """Where iterations before `start` differ only in their carries, the loop starts with these."""
-        least = max(least, start - 3)
+        least = max(least, start - MOST_EARLIER)
         known = self.sequence.known[self.values[least:start]]
         for first in range(least, start):
             begin = self.begin + first * self.period

@@ -7,7 +7,7 @@ outside of all bodies do not belong to it: these are operands, wherever they hap
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX, Region
 from ...ops.control.calls import TupleOp
 from ..columns import as_columns, operands_of
+from ..simplify.array_entries import entry_region
 
 # A body is repeated at least so often. Instructions that are repeated less often are in no body.
 FEWEST_ITERATIONS = 8
@@ -133,10 +134,24 @@ class TapeArrays:
         often = np.bincount(signs, minlength=1)
         reads = np.bincount(sources, minlength=given.size)
         is_leaf = given[sources] | (often[signs[sources]] < FEWEST_ITERATIONS) | (reads[sources] > TABLE_READS)
-        for number in indices[~is_leaf].tolist():
-            key = (INDEX, int(self.types[number]), self.tape.instructions[number].params)
-            signs[number] = self._first_sign + self._known_signs[key]
+        self._sign_reads(signs, indices[~is_leaf])
         return indices[is_leaf]
+
+    def _sign_reads(self, signs: Ints, reads: Ints) -> None:
+        """Reads are alike that are of one region, and give one type."""
+        templates, takes, which, first, position = self.columns
+        is_entry = takes[which[reads]] == ENTRY
+        singly, entries = reads[~is_entry], reads[is_entry]
+        used, example, alike = np.unique(which[singly], return_index=True, return_inverse=True)
+        signs[singly] = self._signs_of_reads(singly[example], [templates[k].params for k in used.tolist()])[alike]
+        sources, positions = self.types[first[entries]], position[entries]
+        _, example, alike = np.unique(sources * (positions.max(initial=0) + 1) + positions, return_index=True, return_inverse=True)
+        read = zip(sources[example].tolist(), positions[example].tolist())
+        signs[entries] = self._signs_of_reads(entries[example], [(entry_region(k, self.kinds[type_].shape),) for type_, k in read])[alike]
+
+    def _signs_of_reads(self, reads: Ints, params: Sequence[Params]) -> Ints:
+        known, types = self._known_signs, self.types[reads].tolist()
+        return self._first_sign + np.array([known[INDEX, type_, each] for type_, each in zip(types, params)], np.int64)
 
     def _read_leaves(self, leaves: Ints) -> None:
         """Note what reads read. Those of entries alone, of which there may be very many, are looked at all at once."""

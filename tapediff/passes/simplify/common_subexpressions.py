@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -97,39 +98,111 @@ class _Keys(NamedTuple):
 MOST_KEYS = 1 << 62
 
 
-# What is alike only as its operands turned out to be is found in so many rounds; beyond, instruction by instruction.
-MOST_ROUNDS = 8
+# Shorter tapes are looked at instruction by instruction, as are those where more than one in so many has more than two operands.
+SHORTEST_IN_ROUNDS, FEW_OF_SEVERAL = 4096, 16
+
+# What is alike only as its operands turned out to be is found in so many rounds, which take so many looks at each instruction on
+# average; beyond, instruction by instruction.
+MOST_ROUNDS, MOST_LOOKS = 32, 1
 
 
 def _of_columns(tape: Tape, keys: _Keys) -> Tape:
     """The tape without making its instructions."""
-    earlier = _in_rounds(keys)
+    size = keys.fixed.size
+    in_rounds = size >= SHORTEST_IN_ROUNDS and FEW_OF_SEVERAL * len(keys.many) <= size
+    earlier = _in_rounds(keys) if in_rounds else None
     if earlier is None:
         earlier = _in_order(keys)
-    kept = earlier == np.arange(earlier.size)
+    kept = earlier == np.arange(size)
     return tape if kept.all() else with_only(tape, kept, (np.cumsum(kept) - 1)[earlier])
 
 
 def _in_rounds(keys: _Keys) -> np.ndarray | None:
-    """By instruction, the first one that is like it; None where that takes more rounds."""
-    fixed, first, second, scale, many = keys
-    size = fixed.size
-    if many:
-        return None
-    place = np.arange(1, size + 2)
-    place[size] = 0
+    """By instruction, the first one that is like it; None where that takes more rounds.
+
+    A round gives new keys to those instructions only of which an operand turned out to be another value. Nothing has the keys that they
+    had before: these are of values that are not kept.
+    """
+    size, found = keys.fixed.size, _Found(keys)
+    place, numbers = found.place, np.arange(size)
+    known = found.keys_of(numbers)
+    order = np.argsort(known, kind="stable")
+    begins, alike = _groups(known[order])
+    # All keys, and for each the first instruction that has it.
+    known, users = known[order[begins]], order[begins]
+    place[order] = np.repeat(users, alike) + 1
+    changed = np.append(place[:size] != numbers + 1, False)
+    total = 0
     for _ in range(MOST_ROUNDS):
-        found = fixed + scale * place[first] + place[second]
-        order = np.argsort(found, kind="stable")
-        ordered = found[order]
-        begins = np.ones(size, bool)
-        begins[1:] = ordered[1:] != ordered[:-1]
-        earlier = np.empty(size, np.int64)
-        earlier[order] = order[begins][np.cumsum(begins) - 1]
-        if np.array_equal(earlier + 1, place[:size]):
-            return earlier
-        place[:size] = earlier + 1
+        again = found.users_of(changed)
+        total += again.size
+        if not again.size:
+            return place[:size] - 1
+        if total > MOST_LOOKS * size:
+            return None
+        new = found.keys_of(again)
+        order = np.argsort(new, kind="stable")
+        again, new = again[order], new[order]
+        begins, alike = _groups(new)
+        at = np.searchsorted(known, new[begins])
+        is_there = known[np.minimum(at, known.size - 1)] == new[begins]
+        stand_for = place[again] - 1
+        best = np.minimum.reduceat(stand_for, begins)
+        there = place[users[at[is_there]]] - 1
+        best[is_there] = np.minimum(best[is_there], there)
+        # Of each value that stands for others, the one that stands for it.
+        first = numbers.copy()
+        first[stand_for] = np.repeat(best, alike)
+        first[there] = best[is_there]
+        is_new = ~is_there
+        known = np.insert(known, at[is_new], new[begins[is_new]])
+        users = np.insert(users, at[is_new], again[begins[is_new]])
+        after = first[place[:size] - 1] + 1
+        changed[:size] = after != place[:size]
+        place[:size] = after
     return None
+
+
+def _groups(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where equal entries begin, and how many there are of each."""
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    return begins, np.diff(begins, append=ordered.size)
+
+
+class _Found:
+    """Keys of instructions by what their operands turned out to be.
+
+    Attributes:
+        place: one more than the value that each is known by, and 0 for no operand.
+    """
+
+    def __init__(self, keys: _Keys) -> None:
+        self.keys, self.place = keys, np.append(np.arange(1, keys.fixed.size + 1), 0)
+        # Those with more operands than two, and these in a row.
+        self._several = np.fromiter(keys.many, np.int64)
+        counts = np.fromiter(map(len, keys.many.values()), np.int64)
+        self._operands = np.fromiter(chain.from_iterable(keys.many.values()), np.int64)
+        self._begins = np.cumsum(counts) - counts
+        self._of_several: dict[tuple[int, ...], int] = {}
+
+    def keys_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Equal for those that are alike."""
+        fixed, first, second, scale, many = self.keys
+        place = self.place
+        found = fixed[numbers] + scale * place[first[numbers]] + place[second[numbers]]
+        if many:
+            for k in np.flatnonzero(np.isin(numbers, self._several)).tolist():
+                number = int(numbers[k])
+                operands = place[list(many[number])].tolist()
+                found[k] = -1 - self._of_several.setdefault((int(fixed[number]), *operands), len(self._of_several))
+        return found
+
+    def users_of(self, changed: np.ndarray) -> np.ndarray:
+        """The instructions of which an operand is one of these values."""
+        is_user = changed[self.keys.first] | changed[self.keys.second]
+        if self._several.size:
+            is_user[self._several] = np.logical_or.reduceat(changed[self._operands], self._begins)
+        return np.flatnonzero(is_user)
 
 
 def _in_order(keys: _Keys) -> np.ndarray:

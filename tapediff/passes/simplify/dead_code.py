@@ -56,7 +56,7 @@ def _needed(tape: Tape) -> list[bool]:
 def _in_rounds(columns: Columns, outputs: Sequence[int]) -> np.ndarray | None:
     """The same, where what only reads of each other is no longer than the rounds; None elsewhere."""
     of, _, counts = operands_of(columns)
-    always = np.array([_is_always_needed(i) for i in columns.templates], bool)[columns.which]
+    always = _always_needed(columns.templates)[columns.which]
     always[list(outputs)] = True
     needed = np.ones(always.size, bool)
     for _ in range(MOST_ROUNDS):
@@ -78,8 +78,7 @@ def _needed_of(columns: Columns, outputs: Sequence[int]) -> np.ndarray:
     first[first < 0], second[second < 0] = count, count
     first[own] = count + 1 + np.arange(len(own))
     operands = [templates[k].inputs for k in which[own].tolist()]
-    always = np.fromiter(map(_is_always_needed, templates), np.uint8, len(templates))
-    needed = bytearray(always[which].tobytes() + b"\0")
+    needed = bytearray(_always_needed(templates)[which].tobytes() + b"\0")
     for output in outputs:
         needed[output] = 1
     for number, i, j in zip(range(count - 1, -1, -1), first[::-1].tolist(), second[::-1].tolist()):
@@ -90,6 +89,11 @@ def _needed_of(columns: Columns, outputs: Sequence[int]) -> np.ndarray:
                 for k in operands[i - count - 1]:
                     needed[k] = 1
     return np.frombuffer(needed, bool, count)
+
+
+def _always_needed(instructions: Sequence[Instruction]) -> np.ndarray:
+    always = [op is GUARD or op is INPUT or (op is CALL and params[0].may_branch) for op, _, params, _, _ in instructions]
+    return np.array(always, bool)
 
 
 def _is_always_needed(instruction: Instruction) -> bool:

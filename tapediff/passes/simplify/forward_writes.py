@@ -38,6 +38,9 @@ WRITTEN = frozenset((REPLACE, ASSEMBLE))
 FORWARDED = frozenset((INDEX, *WRITTEN, *RESHAPED))
 
 
+# Reads of values that are no versions are found in so many rounds, each of reads of those that were found before.
+MOST_ROUNDS = 6
+
 # Smaller parts of arrays are made of their entries.
 SMALLEST_SHIFTED = 32
 
@@ -417,12 +420,23 @@ class _ColumnForwarder(_Forwarder, ColumnRewriter):
         first, _ = first_two(columns)
         is_forwarded, is_made = (np.array([i.op in ops for i in columns.templates], bool)[columns.which] for ops in (FORWARDED, WRITTEN))
         of, _, counts = operands_of(columns)
+        users = np.repeat(np.arange(count), counts)
+        # What reads values that are no versions is as before; so is what is put together of such, and read by nothing that is forwarded.
+        chosen = is_made | (is_forwarded & is_forwarded[first])
+        for _ in range(MOST_ROUNDS):
+            again = is_made | (is_forwarded & chosen[first])
+            if np.array_equal(again, chosen):
+                break
+            chosen = again
+        is_apart = np.array([i.op is ASSEMBLE for i in columns.templates], bool)[columns.which]
+        is_apart[users[chosen[of]]] = is_apart[of[chosen[users]]] = False
+        numbers = np.flatnonzero(chosen & ~is_apart).tolist()
+        if not numbers:
+            return self.tape
         # Readers of a value come behind it, so that the order does not matter.
         needed = np.array(self.needed, bool)
-        needed[of[np.repeat(~is_forwarded, counts)]] = True
+        needed[of[~is_forwarded[users]]] = True
         self.needed = needed.tolist()
-        # What reads values that are no versions is as before.
-        numbers = np.flatnonzero(is_made | (is_forwarded & is_forwarded[first])).tolist()
         instructions = some_of(self.tape.instructions, numbers)
         for number, instruction in zip(reversed(numbers), reversed(instructions)):
             self._plan(number, instruction)

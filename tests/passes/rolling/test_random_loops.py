@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -13,6 +14,9 @@ from support.sampling import examples
 import tapediff as td
 from tapediff.functions.callees import rolled_loop as rolled
 from tapediff.passes.pipeline import run_passes
+from tapediff.passes.rolling import repetition
+from tapediff.passes.rolling.repetition import Finder
+from tapediff.passes.rolling.tape_arrays import TapeArrays
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 from tests.passes.rolling.both_ways import with_rolling
 
@@ -166,3 +170,23 @@ def test_many_random_programs_are_rolled():
     """Of the gradients of these nothing is looked at."""
     tapes = [td.record(Program(seed), POINT) for seed in range(12)]
     assert sum(len(with_rolling(True, lambda: rolled.rolled(tape))) < len(run_passes(tape, rolled.STRAIGHTEN)) for tape in tapes) >= 8
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_where_a_stretch_breaks_nearby_all_of_its_rows_say_the_same(seed, monkeypatch):
+    """The same repetitions, with few rows looked at before all others and with all of them."""
+    straight = run_passes(td.record(Program(seed), POINT), rolled.STRAIGHTEN)
+
+    def repetitions(nearby):
+        monkeypatch.setattr(repetition, "NEARBY", nearby)
+        finder, place, found = Finder(TapeArrays(straight)), 0, []
+        while (each := finder.next(place)) is not None:
+            found.append(each)
+            place = each.end
+        return found
+
+    some, every = repetitions(1), repetitions(10**6)
+    assert len(some) == len(every)
+    for one, other in zip(some, every):
+        for name, value in vars(one).items():
+            np.testing.assert_array_equal(value, vars(other)[name], err_msg=name)

@@ -11,9 +11,8 @@ the order of instructions changes: values are the same to the bit.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -38,7 +37,7 @@ FIRST_GROUPS, LONGEST_PERIOD, FEW = 64, 12, 4
 # A loop has at least so many turns.
 FEWEST_ALIKE = 4
 
-_NOBODY, _SHARED = -1, -2
+_SHARED = -2
 
 
 def alike_terms(tape: Tape) -> Tape:
@@ -53,10 +52,6 @@ def alike_terms(tape: Tape) -> Tape:
     sums = _longest_sum(columns, operands, tape.outputs)
     groups = None if sums is None else _groups(columns, operands, sums)
     if sums is None or groups is None:
-        return tape
-    # Alike are none of different lengths.
-    lengths = Counter(map(len, groups))
-    if 2 * sum(length * times for length, times in lengths.items() if times >= FEWEST_ALIKE) < len(tape.instructions):
         return tape
     instructions = tuple(tape.instructions)
     if _is_periodic([_form(instructions, group) for group in groups[:FIRST_GROUPS]]):
@@ -88,31 +83,37 @@ def _longest_sum(columns: Columns, operands: Operands, outputs: Sequence[int]) -
     of, first, counts = operands
     # A partial sum is used once, by the next one.
     uses = np.bincount(np.append(of, np.array(outputs, np.int64)), minlength=first.size)
-    is_partial = (is_sum | is_difference) & (uses == 1)
-    length, before = np.where(is_array, counts, 1), dict[int, int]()
+    is_partial = np.append((is_sum | is_difference) & (uses == 1), False)  # the last one of no operand
     summed, differences = np.flatnonzero(is_sum), np.flatnonzero(is_difference)
     one, other = np.full(first.size, -1), np.full(first.size, -1)
     one[summed], other[summed], one[differences] = of[first[summed]], of[first[summed] + 1], of[first[differences]]
-    goes_on = (one >= 0) & (is_partial[one] | ((other >= 0) & is_partial[other]))
-    lengths = length.tolist()
-    for number in np.flatnonzero(goes_on).tolist():
-        for i in (int(one[number]), int(other[number])):
-            if i >= 0 and is_partial[i] and lengths[i] >= lengths[number]:
-                lengths[number], before[number] = lengths[i] + 1, i
+    # The operands that are partial sums, of those that have any.
+    one, other = np.where(is_partial[one], one, -1), np.where(is_partial[other], other, -1)
+    goes_on = np.flatnonzero((one >= 0) | (other >= 0))
+    length = np.where(is_array, counts, 1)
+    lengths, before = length.tolist(), dict[int, int]()
     # The last of several: sums within terms come before the sum of these.
-    found = np.array(lengths)[numbers]
-    longest = int(numbers[found.size - 1 - int(found[::-1].argmax())])
+    longest = int(numbers[numbers.size - 1 - int(length[numbers][::-1].argmax())])
+    for number, i, j in zip(goes_on.tolist(), one[goes_on].tolist(), other[goes_on].tolist()):
+        most = lengths[number]
+        if i >= 0 and lengths[i] >= most:
+            most, before[number] = lengths[i] + 1, i
+        if j >= 0 and lengths[j] >= most:
+            most, before[number] = lengths[j] + 1, j
+        lengths[number] = most
+        if most > lengths[longest] or (most == lengths[longest] and number > longest):
+            longest = number
     if lengths[longest] < FEWEST_TERMS:
         return None
-    terms = lambda number: of[first[number] : first[number] + counts[number]].tolist()  # noqa: E731 -- its name is its use
     if is_array[longest]:
-        return {longest: tuple(terms(longest))}
-    partial, number = dict[int, tuple[int, ...]](), longest
-    while number >= 0:
-        earlier = before.get(number, -1)
-        partial[number] = tuple([i for i in terms(number) if i != earlier])
-        number = earlier
-    return dict(reversed(partial.items()))
+        return {longest: tuple(of[first[longest] : first[longest] + counts[longest]].tolist())}
+    partial = [longest]
+    while (number := before.get(partial[-1], -1)) >= 0:
+        partial.append(number)
+    partial.reverse()
+    begins = first[partial]
+    operands_of_each = zip(partial, (-1, *partial[:-1]), of[begins].tolist(), of[begins + 1].tolist())
+    return {number: tuple([i for i in (a, b) if i != earlier]) for number, earlier, a, b in operands_of_each}
 
 
 def _has_op(columns: Columns, op: Primitive) -> np.ndarray:
@@ -122,62 +123,69 @@ def _has_op(columns: Columns, op: Primitive) -> np.ndarray:
 
 def _groups(columns: Columns, operands: Operands, sums: dict[int, tuple[int, ...]]) -> list[list[int]] | None:
     """The instructions that only one term needs, or a few that follow one another, in the order of these; None if these are less than
-    half of all."""
-    count = columns.which.size
-    # Of each value the first and the last term that needs it; _SHARED where something else does.
-    first, last = [count] * count, [_NOBODY] * count
-    terms = 0
-    for added in sums.values():
-        for i in added:
-            if last[i] == _NOBODY:
-                first[i] = last[i] = terms
-            else:
-                first[i], last[i] = min(first[i], terms), max(last[i], terms)
-            terms += 1
+    half of all, or too few of them may be alike."""
+    size, number = columns.which.size, np.arange(columns.which.size)
+    added = np.fromiter(chain.from_iterable(sums.values()), np.int64)
+    terms = np.arange(added.size)
+    # Of each value the first and the last term that needs it; all of them where something else does.
+    first, last = np.full(size, added.size), np.full(size, -1)
+    np.minimum.at(first, added, terms)
+    np.maximum.at(last, added, terms)
+    is_sum = np.zeros(size, bool)
+    is_sum[list(sums)] = True
+    consumers = np.repeat(number, operands.counts)
+    used = operands.of[~is_sum[consumers]]
+    by = consumers[~is_sum[consumers]]
+    uses = np.bincount(used, minlength=size)
     fixed = [i.op is INPUT or (isinstance(i.op, TupleOp) and not i.params[0].is_pure) for i in columns.templates]
-    is_fixed = np.array(fixed, bool)[columns.which].tolist()
-    of, begins, counts = (each.tolist() for each in operands)
-    shared = 0
-    for number in range(count - 1, -1, -1):
-        if number in sums:
-            continue
-        a, b, begin = first[number], last[number], begins[number]
-        if b < 0 or is_fixed[number] or b - a >= MOST_TOGETHER:
-            shared += 1
-            if 2 * shared > count:
-                return None
-            last[number] = _SHARED
-            for i in of[begin : begin + counts[number]]:
-                last[i] = _SHARED
-            continue
-        for i in of[begin : begin + counts[number]]:
-            if last[i] != _SHARED:
-                if a < first[i]:
-                    first[i] = a
-                if b > last[i]:
-                    last[i] = b
-    return _apart(count, terms, first, last, sums)
+    is_shared = np.array(fixed, bool)[columns.which] | ((uses == 0) & (last < 0))
+    first[is_shared], last[is_shared] = 0, added.size + MOST_TOGETHER
+    # What one instruction needs and no term does goes with this one.
+    goes_with = number.copy()
+    follows = (uses[used] == 1) & (last[used] < 0)
+    goes_with[used[follows]] = by[follows]
+    while not np.array_equal(farther := goes_with[goes_with], goes_with):
+        goes_with = farther
+    _propagate(first, last, used[~follows], goes_with[by[~follows]], operands.counts > 0)
+    first, last = first[goes_with], last[goes_with]
+    own = np.flatnonzero((last - first < MOST_TOGETHER) & ~is_sum)
+    if 2 * own.size + 2 * len(sums) < size:
+        return None
+    return _apart(own, first[own], last[own], added.size, size)
 
 
-def _apart(count: int, terms: int, first: list[int], last: list[int], sums: dict[int, tuple[int, ...]]) -> list[list[int]]:
+def _propagate(first: np.ndarray, last: np.ndarray, values: np.ndarray, by: np.ndarray, has_operands: np.ndarray) -> None:
+    """The terms that need the users of values need the values, too, in place; users come behind what they use."""
+    inner = np.flatnonzero(has_operands[values])
+    order = inner[np.argsort(-by[inner], kind="stable")]
+    firsts, lasts = first.tolist(), last.tolist()
+    for value, user in zip(values[order].tolist(), by[order].tolist()):
+        if firsts[user] < firsts[value]:
+            firsts[value] = firsts[user]
+        if lasts[user] > lasts[value]:
+            lasts[value] = lasts[user]
+    first[:], last[:] = firsts, lasts
+    leaves = ~has_operands[values]
+    np.minimum.at(first, values[leaves], first[by[leaves]])
+    np.maximum.at(last, values[leaves], last[by[leaves]])
+
+
+def _apart(own: np.ndarray, first: np.ndarray, last: np.ndarray, terms: int, size: int) -> list[list[int]] | None:
     """The instructions of each run of terms that share some; none of runs that are too long."""
-    reach = list(range(terms))
-    own = [number for number in range(count) if last[number] >= 0 and number not in sums]
-    for number in own:
-        reach[first[number]] = max(reach[first[number]], last[number])
-    group_of, end, number_of_group = [0] * terms, -1, -1
-    for term in range(terms):
-        if term > end:
-            number_of_group += 1
-        end = max(end, reach[term])
-        group_of[term] = number_of_group
-    groups = [list[int]() for _ in range(number_of_group + 1)]
-    sizes = [0] * len(groups)
-    for group in group_of:
-        sizes[group] += 1
-    for number in own:
-        groups[group_of[first[number]]].append(number)
-    return [group for group, size in zip(groups, sizes) if group and size <= MOST_TOGETHER]
+    reach = np.arange(terms)
+    np.maximum.at(reach, first, last)
+    run_of = np.cumsum(np.append(False, np.arange(1, terms) > np.maximum.accumulate(reach)[:-1]))
+    is_short = (np.bincount(run_of) <= MOST_TOGETHER)[run_of[first]]
+    own, runs = own[is_short], run_of[first[is_short]]
+    order = np.argsort(runs, kind="stable")
+    begins = np.flatnonzero(np.diff(runs[order], prepend=-1))
+    ends = np.append(begins[1:], own.size)
+    # Alike are none of different lengths.
+    times = np.bincount(ends - begins)
+    if 2 * int((np.arange(times.size) * times)[times >= FEWEST_ALIKE].sum()) < size:
+        return None
+    numbers = own[order].tolist()
+    return [numbers[begin:end] for begin, end in zip(begins.tolist(), ends.tolist())]
 
 
 def _form(instructions: Sequence[Instruction], group: Sequence[int]) -> Hashable:
