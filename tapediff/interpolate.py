@@ -74,10 +74,50 @@ class PiecewisePolynomial:
         """The derivative, one order lower for each nu."""
         order = self.c.shape[0]
         if nu >= order:
-            return PiecewisePolynomial(np.zeros((1, *self.c.shape[1:])), self.x, self.extrapolate, self.axis)
+            return type(self)(np.zeros((1, *self.c.shape[1:])), self.x, self.extrapolate, self.axis)
         factors = np.array([math.perm(power, nu) for power in range(order - 1, nu - 1, -1)], float)
         c = self.c[: order - nu] * factors.reshape(-1, *(1,) * (self.c.ndim - 1))
-        return PiecewisePolynomial(c, self.x, self.extrapolate, self.axis)
+        return type(self)(c, self.x, self.extrapolate, self.axis)
+
+    def antiderivative(self, nu: int = 1) -> PiecewisePolynomial:
+        """What has this as its derivative of order nu, one order higher for each: 0 at the first end, and continuous."""
+        result = self
+        for _ in range(nu):
+            result = result._antiderivative()
+        return result
+
+    def _antiderivative(self) -> PiecewisePolynomial:
+        order, pieces, *trailing = self.c.shape
+        behind = (1,) * len(trailing)
+        c = self.c / np.arange(order, 0.0, -1.0).reshape(-1, 1, *behind)
+        widths = np.diff(self.x).reshape(-1, *behind)
+        whole: Operand = np.zeros((pieces, *trailing))
+        for coefficients in c:
+            whole = (whole + coefficients) * widths
+        before = np.concatenate([np.zeros((1, *trailing)), np.cumsum(whole, axis=0)[:-1]])
+        # No longer periodic: it grows by one integral with each period.
+        extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
+        return type(self)(np.concatenate([c, before[None]]), self.x, extrapolate, self.axis)
+
+    def integrate(self, a: Operand, b: Operand, extrapolate: Extrapolate = None) -> Operand:
+        """The integral from number a to number b, of the shape of a value at one place."""
+        extrapolate = self.extrapolate if extrapolate is None else extrapolate
+        whole, ends = self._antiderivative(), self.x
+        a, b = _floats(a), _floats(b)
+        if extrapolate != "periodic":
+            return whole(b, extrapolate=extrapolate) - whole(a, extrapolate=extrapolate)
+        period = ends[-1] - ends[0]
+        turns = np.floor((b - ends[0]) / period) - np.floor((a - ends[0]) / period)
+        return whole(b, extrapolate="periodic") - whole(a, extrapolate="periodic") + turns * whole(ends[-1], extrapolate=True)
+
+
+class _SplinePieces(PiecewisePolynomial):
+    """The same of a BSpline, which is zero outside to its integrals where it is not extrapolated."""
+
+    def integrate(self, a: Operand, b: Operand, extrapolate: Extrapolate = None) -> Operand:
+        if not (self.extrapolate if extrapolate is None else extrapolate):
+            a, b = (np.clip(_floats(limit), self.x[0], self.x[-1]) for limit in (a, b))
+        return super().integrate(a, b, extrapolate)
 
 
 def _floats(value: Operand) -> Operand:
@@ -148,7 +188,7 @@ def make_interp_spline(
         return c
 
     c = _linear(of, y, bc_type == "periodic")
-    return PiecewisePolynomial(c, ends[0], "periodic" if bc_type == "periodic" else True, axis)
+    return _SplinePieces(c, ends[0], "periodic" if bc_type == "periodic" else True, axis)
 
 
 def _pieces_of(spline: Scipys) -> tuple[np.ndarray, np.ndarray]:
@@ -309,7 +349,7 @@ def ours(scipys: Scipys) -> PiecewisePolynomial | RegularGridInterpolator | None
         x = np.asarray(scipys.x)
         return PiecewisePolynomial(np.asarray(scipys.c), x, scipys.extrapolate, scipys.axis) if x[0] < x[-1] else None
     if "BSpline" in names:
-        return PiecewisePolynomial(*_pieces_of(scipys), scipys.extrapolate, scipys.axis)
+        return _SplinePieces(*_pieces_of(scipys), scipys.extrapolate, scipys.axis)
     if "RegularGridInterpolator" in names and scipys.method == "linear":
         return RegularGridInterpolator(scipys.grid, scipys.values, "linear", scipys.bounds_error, scipys.fill_value)
     return None

@@ -50,6 +50,37 @@ def test_conditions_at_the_ends_are_scipys(bc_type):
     is_recorded(lambda x: spline(x) + spline.derivative(2)(x), PLACES)
 
 
+LIMITS = [np.array([T[0] + 0.3, T[-1] - 0.1]), np.array([T[-1] - 0.2, T[0] + 0.1]), np.array([T[0] - 0.7, T[-1] + 1.3])]
+
+
+@pytest.mark.parametrize("name", ["natural", "pchip", "akima", "b-spline"])
+@pytest.mark.parametrize("limits", LIMITS, ids=["inside", "backwards", "outside"])
+def test_integrals_are_scipys(name, limits):
+    """From tracked limits, of tracked ordinates, along another axis; NaN outside where nothing is extrapolated."""
+    make = MAKERS[name]
+    spline = make(T, Y)
+    is_recorded(lambda p: np.reshape(spline.integrate(p[0], p[1]), ()), limits)
+    is_recorded(lambda y: make(T, y).integrate(*limits), Y)
+    is_recorded(lambda y: make(T, y, axis=1).integrate(*limits), STACK)
+    is_recorded(lambda y: make(T, y).integrate(*limits, extrapolate=False), Y)
+    is_recorded(lambda y: make(T, y).antiderivative(2)(PLACES) + make(T, y).antiderivative().derivative()(PLACES), Y)
+    is_recorded(lambda x: spline.antiderivative()(x), INSIDE)
+
+
+@pytest.mark.parametrize("limits", [(0.3, 4.0), (-7.1, 12.5), (9.0, -3.0)])
+def test_integrals_of_periodic_splines_go_over_periods(limits):
+    limits = T[0] + (T[-1] - T[0]) * np.array(limits) / 5.0
+    spline = si.CubicSpline(T, PERIODIC, bc_type="periodic")
+    is_recorded(lambda p: np.reshape(spline.integrate(p[0], p[1]), ()), limits)
+    is_recorded(lambda y: si.CubicSpline(T, np.concatenate([y, y[:1]]), bc_type="periodic").integrate(*limits), Y[:-1])
+
+
+@pytest.mark.parametrize("ask", [lambda spline: spline.roots(), lambda spline: spline.solve(0.3)])
+def test_roots_of_tracked_splines_are_refused(ask):
+    with pytest.raises(td.UnsupportedFunction, match=r"CubicSpline\.(roots|solve) of tracked values\n  at:  test_interpolate\.py"):
+        td.record(lambda y: ask(si.CubicSpline(T, y)), Y)
+
+
 def test_second_derivatives_are_those_of_the_polynomials():
     """The Hessian of a sum of values is the spline's own second derivative on its diagonal."""
     spline = si.CubicSpline(T, Y)

@@ -106,7 +106,7 @@ def plain_data(value: Operand) -> Operand:
 
 
 def refuse(what: str, value: Operand, fix: str) -> NoReturn:
-    got = f"{type(value).__name__}, shape {getattr(value, 'shape', '')}"
+    got = f"{type(value).__name__}, shape {value.shape}" if hasattr(value, "shape") else type(value).__name__
     raise UnsupportedFunction(what, at=user_site(), got=got, fix=fix)
 
 

@@ -48,6 +48,18 @@ def test_hessian_and_jacobian_of_every_target(target):
     np.testing.assert_allclose(td.jacobian(target, X), quartic_gradient(X), rtol=1e-13)
 
 
+@pytest.mark.parametrize("make", [lambda f, x: f, td.record, td.compile, lambda f, x: td.GuardedTape(f)], ids=TARGETS)
+@pytest.mark.parametrize("x", [2.0, np.float64(2.0), np.array(2.0)])
+def test_matrices_of_a_number_are_numpys_numbers(make, x):
+    """They have a shape, at the first call and at later ones."""
+    target = make(lambda x: x**3, x)
+    for _ in range(3):
+        hessian, jacobian = td.hessian(target, x), td.jacobian(target, x)
+        both = *td.value_gradient_and_hessian(target, x)[2:], td.value_and_jacobian(target, x)[1]
+        for found, expected in zip((hessian, jacobian, *both), (12.0, 12.0, 12.0, 12.0)):
+            assert (type(found), found.shape, found) == (np.float64, (), expected)
+
+
 @pytest.mark.parametrize(
     ("f", "x"),
     [

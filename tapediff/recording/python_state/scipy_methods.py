@@ -59,9 +59,13 @@ def _by_splines(original: Original, scipys: PythonValue, args: Sequence[Operand]
     if original.__name__ == "__init__":
         return None if interpolate.made_of_tracked(scipys, args, dict(named)) else original(scipys, *args, **named)
     ours = interpolate.ours(scipys)
-    if ours is None or (original.__name__ == "derivative" and type(ours).__name__ != "PiecewisePolynomial"):
+    if ours is None:
         return original(scipys, *args, **named)
-    return getattr(ours, original.__name__)(*args, **named)
+    method = getattr(ours, original.__name__, None)
+    if method is None:
+        name = type(scipys).__name__
+        refuse(f"{name}.{original.__name__} of tracked values", scipys, "evaluate it, its derivative() or antiderivative(), or integrate()")
+    return method(*args, **named)
 
 
 def _by_arrays(original: Original, frame: PythonValue, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
@@ -109,9 +113,10 @@ _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
     "scipy.sparse._bsr": (_by_sparse, {"_bsr_base": _OF_SPARSE}),
     "numpy.ma.core": (_refuse_masked, {"MaskedArray": ("_delegate_binop",)}),
     "scipy.interpolate._interpolate": (_by_splines, {
-        "_PPolyBase": ("__call__",), "PPoly": ("__call__", "derivative"),  # the first is its base up to SciPy 1.17
+        "_PPolyBase": ("__call__", "extend"),  # the first is its base up to SciPy 1.17
+        "PPoly": ("__call__", "derivative", "antiderivative", "integrate", "solve", "roots", "extend"),
     }),
-    "scipy.interpolate._bsplines": (_by_splines, {"BSpline": ("__call__",)}),
+    "scipy.interpolate._bsplines": (_by_splines, {"BSpline": ("__call__", "derivative", "antiderivative", "integrate")}),
     "scipy.interpolate._cubic": (_by_splines, {
         "CubicSpline": ("__init__",), "PchipInterpolator": ("__init__",), "Akima1DInterpolator": ("__init__",),
         "CubicHermiteSpline": ("__init__",),

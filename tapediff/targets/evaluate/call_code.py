@@ -45,7 +45,8 @@ IGNORED = TreeDef(object)
 MARK = "mark"
 
 # How an output of the kernel is given out.
-AS_IT_IS, NUMPY_SCALAR, PYTHON_FLOAT, FLOAT32_ARRAY, FLOAT32_SCALAR = "{}", "{}[()]", "float({})", "{}.astype(float32)", "float32({})"
+AS_IT_IS, NUMPY_SCALAR, PYTHON_FLOAT, NUMPY_FLOAT = "{}", "{}[()]", "float({})", "float64({})"
+FLOAT32_ARRAY, FLOAT32_SCALAR = "{}.astype(float32)", "float32({})"
 
 # The number of the caller's own `out`, in place of an output's.
 GIVEN = -1
@@ -190,7 +191,7 @@ def raise_pending() -> NoReturn:
 
 
 _NAMES = {
-    "empty": np.empty, "float32": np.float32, "ndarray": np.ndarray, "missed": _missed, "GuardValue": GuardValue,
+    "empty": np.empty, "float32": np.float32, "float64": np.float64, "ndarray": np.ndarray, "missed": _missed, "GuardValue": GuardValue,
     "require_apart": require_apart,
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ from .call_code import (
     FLOAT32_SCALAR,
     GIVEN,
     IGNORED,
+    NUMPY_FLOAT,
     NUMPY_SCALAR,
     PYTHON_FLOAT,
     GuardValue,
@@ -295,6 +296,8 @@ def way_out(leaf: Tree, number: int, kernel: Kernel) -> str:
     computed, kind = kernel.output_types[number], type(leaf)
     if kind is float and computed.dtype == FLOAT64:
         return AS_IT_IS if is_value else PYTHON_FLOAT
+    if is_value and kind is np.float64 and computed.dtype == FLOAT64:
+        return NUMPY_FLOAT
     if kind is np.float32 and computed.dtype == FLOAT64:
         return FLOAT32_SCALAR
     if not is_value and isinstance(leaf, np.generic) and leaf.dtype == computed.dtype:

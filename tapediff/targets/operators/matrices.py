@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
+import numpy as np
+
 from ...errors import ArgumentMismatch
 from ...ir.instruction import Target, Tree
 from ...ir.outputs import Out
@@ -122,6 +124,9 @@ def _matrix(
     count, first = len(found.wrt), len(found.tape.outputs)
     kept = (first + count * is_hessian) * (keep or has_aux)
     blocks = found.delivered(found.outputs[kept:], into, True)
+    if out is None:
+        # Of numbers with respect to numbers they are NumPy's, as gradients are; a kernel's first result is Python's.
+        blocks = [np.float64(block) if type(block) is float else block for block in blocks]
     if out is None:
         rows = chosen.tree if is_hessian else results_tree(found.tape, len(blocks) // count)
         matrix = KernelAnswer(substituted(rows, chosen.tree), range(kept, len(found.outputs)), blocks)
