@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from ...ir.arguments import Constant, unwrap
+from ...ir.arguments import Cache, Constant, Output, unwrap
 from ...ir.containers import Trees, flatten_argument
 from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Tree, ValueType
@@ -102,6 +102,9 @@ def row_arguments(X: Tree, args: Sequence[Tree]) -> RowArguments:
     arguments: list[RowArgument] = []
     trees: list[TreeDef] = []
     rows: int | None = None
+    if any(type(argument) in (Output, Cache) for argument in (X, *args)):
+        raise ArgumentMismatch("a batch takes no td.Output and no td.Cache",
+                               fix="give it a function that makes these arrays itself, and returns its result")  # fmt: skip
     for k, argument in enumerate((X, *args)):
         value, per_row, is_constant = _unmarked(argument, k == 0)
         leaves, tree = flatten_argument(value, k)

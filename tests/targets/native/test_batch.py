@@ -228,6 +228,18 @@ def test_what_is_no_batch_is_refused():
             tape.batch(X, threads=threads)
 
 
+def test_arrays_to_be_filled_are_refused():
+    def fill(y, u):
+        y[()] = np.sum(u**2) if u[0] > 0.0 else np.sum(u)
+
+    X = points(4)
+    for tape in (td.compile(fill, td.Output(()), X[0]), td.GuardedTape(fill)):
+        with pytest.raises(td.ArgumentMismatch, match=r"takes no td\.Output"):
+            tape.batch(td.Output(()), X)
+        with pytest.raises(td.ArgumentMismatch, match=r"takes no td\.Output"):
+            tape.batch_values(X, td.Cache(np.zeros(3)))
+
+
 def test_two_threads_share_the_work():
     """Each does about half, as the interpreter lock is released: told by processor times, whatever else the machine does."""
     A = np.random.default_rng(0).normal(size=(500, 25))
