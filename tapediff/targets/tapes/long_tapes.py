@@ -27,6 +27,9 @@ MOST_ROLLED = 3
 # Operations on arrays that LLVM takes half a second or more for, and how many instructions become byte code in the time for one of them.
 MANY_ON_ARRAYS, INSTRUCTIONS_FOR_ONE = 500, 8
 
+# Loops that LLVM takes a second or more for, and how many recorded instructions of each take no longer as byte code, or not much.
+MANY_LOOPS, INSTRUCTIONS_IN_ONE = 50, 1000
+
 # Entries of arrays for each instruction of a tape of numbers.
 MOST_ENTRIES = 0.5
 
@@ -46,6 +49,15 @@ def _is_slow_to_compile(rolled: Tape, tape: Tape) -> bool:
     """Whether so many operations on arrays are left beside the loops of a tape that it is sooner byte code as it was recorded."""
     on_arrays = operations_on_arrays(rolled)
     return on_arrays >= MANY_ON_ARRAYS and tape.save_limit is None and len(tape.instructions) < INSTRUCTIONS_FOR_ONE * on_arrays
+
+
+def _has_many_loops(rolled: Tape, tape: Tape) -> bool:
+    """Whether a tape has so many short loops that it is sooner byte code as it was recorded, which computes what is alike in several of
+    them together."""
+    if LOOP not in rolled.ops:
+        return False
+    loops = sum(n for i, n in zip(*_kinds(rolled)) if i.op is LOOP)
+    return loops >= MANY_LOOPS and len(tape.instructions) < INSTRUCTIONS_IN_ONE * loops
 
 
 def operations_on_arrays(tape: Tape) -> int:
@@ -84,9 +96,14 @@ def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program
     from ...compiler.bytecode.sweeps.program import swept
 
     ready, rolled, program = tape, tape, None
-    if settings.roll_loops and tape.save_limit is None and _is_of_numbers(rolled_apart(tape)):
-        ready = prepared_apart(tape)
-        program = swept(ready, wrt) if is_long(ready) else None
+    if settings.roll_loops and tape.save_limit is None:
+        rolled = rolled_apart(tape)
+        if _has_many_loops(rolled, tape):
+            ready = prepared_straight(tape)
+            program = swept(ready, wrt)
+        elif _is_of_numbers(rolled):
+            ready = prepared_apart(tape)
+            program = swept(ready, wrt) if is_long(ready) else None
     if program is None:
         ready = rolled = prepared(tape)
         program = swept(ready, wrt) if is_long(ready) else None

@@ -11,10 +11,11 @@ from tapediff.compiler.bytecode.sweeps import program, tables
 from tapediff.compiler.bytecode.sweeps.program import swept
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.errors import UnsupportedFunction
-from tapediff.functions.callees.rolled_loop import prepared
+from tapediff.functions.callees.rolled_loop import prepared, rolled_apart
 from tapediff.ir.instruction import BOOL, FLOAT64, INT64
 from tapediff.ir.interpreter import run
 from tapediff.ops import REGISTRY, Elementwise
+from tapediff.ops.control.calls import LOOP
 from tapediff.ops.elementwise.arithmetic import CONVERT
 from tapediff.ops.elementwise.comparison import SELECT
 from tapediff.targets.tapes import long_tapes
@@ -115,6 +116,28 @@ def test_a_long_program_is_swept_and_agrees_with_the_replay_and_its_listing(long
             # tanh and exp differ from NumPy's in the last bit, over chains of some fifty operations.
             np.testing.assert_allclose(value, one[0], rtol=1e-11)
             np.testing.assert_allclose(gradient, one[1], rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(("count", "turns", "is_swept"), [(60, 30, True), (20, 30, False), (60, 3000, False)])
+def test_many_short_loops_are_swept_as_they_were_recorded(count, turns, is_swept):
+    """By LLVM each takes 10 to 80 ms, and no less at a call; few loops, and long ones, are compiled."""
+    lengths = np.random.default_rng(3).integers(turns // 2 + 9, turns + 9, count)
+
+    def f(x):
+        total = 0.0
+        for k, length in enumerate(lengths):
+            y = x[k % 12] * (1.0 + 1e-3 * k)
+            for j in range(length):
+                y = np.sin(y) * x[(j + k) % 12] + 0.9 * y if k % 3 else np.cos(y) + 0.1 * y * x[k % 7]
+            total = total + y
+        return total
+
+    tape = td.record(f, np.linspace(0.2, 1.1, 12), merge=False)
+    assert LOOP in rolled_apart(tape).ops
+    if turns < 100:
+        assert_as_replayed(f, [np.linspace(0.2, 1.1, 12)], [np.linspace(0.7, -0.3, 12)], is_swept=is_swept)
+    else:
+        assert long_tapes.long_program(tape, (0,)) is None
 
 
 def test_every_way_to_call_it_gives_the_same_bits(long_program):
