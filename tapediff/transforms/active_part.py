@@ -152,13 +152,14 @@ class _Restricted(Rewriter):
         self.active: set[int] = set()
         self.joined: dict[int, int] = {}
         self.selected: dict[tuple[int, EntrySet], int] = {}
-        self.added: list[int] = []
+        # The inputs for parts, by input of the tape, in the order of `parts`, which may not be that of the tape.
+        self.added = dict.fromkeys(self.parts, -1)
         # Where the inputs are that have a part: all of such an input may be active, and then it is the part.
         self.entered: dict[int, int] = {}
 
     def finished(self, wrt: Sequence[int]) -> Tape:
         tape = self.tape
-        inputs = (*(self.entered.get(i, self.number[i]) for i in tape.inputs), *self.added)
+        inputs = (*(self.entered.get(i, self.number[i]) for i in tape.inputs), *self.added.values())
         active = (*tape.active_inputs, *range(len(tape.inputs), len(inputs)))
         outputs = tuple(self.whole(i) for i in tape.outputs)
         return dead_code(
@@ -189,8 +190,8 @@ class _Restricted(Rewriter):
         part, shape = self.parts[old], type_.shape
         positions = part.positions_in(shape)
         p_type = ValueType(part.shape, type_.dtype)
-        p = self.emit(INPUT, (), (len(self.tape.inputs) + len(self.added),), p_type, None)
-        self.added.append(p)
+        p = self.emit(INPUT, (), (len(self.tape.inputs) + list(self.added).index(old),), p_type, None)
+        self.added[old] = p
         entries = EntrySet.around(np.ravel(positions), shape)
         local = entries.local(np.ravel(positions))
         if np.array_equal(local, np.arange(entries.size)):

@@ -1,5 +1,7 @@
 """wrt=, derivatives by a part of an argument: every operator on every target against the part of the whole."""
 
+import itertools
+
 import numpy as np
 import pytest
 from support.side_by_side import times_as_long
@@ -103,6 +105,35 @@ def test_parts_beside_the_other_options():
     g, H = td.gradient(loss, X), td.hessian(loss, X)
     same(td.gradient(lambda x: np.sum(td.gradient(loss, x, wrt=np.s_[2:5]) ** 2), X), 2 * g[2:5] @ H[2:5])
     same(td.hessian(lambda x: td.gradient(loss, x, wrt=3), X), td.hessian(lambda x: td.gradient(loss, x)[3], X))
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3)), (2, 0), (1, 0), (2, -2)])
+@pytest.mark.parametrize("kind", TARGETS)
+def test_parts_of_arguments_in_any_order(kind, order):
+    """The same as in the order in which the function takes them."""
+    def f(a, b, c):
+        return np.sum(np.sin(a)) * np.sum(b**2) + np.sum(c[:3] * a[1:4]) * b[0]
+
+    points, parts = (X[:4], X[:3] + 0.5, X[1:]), (np.s_[1:3], [2, 0], ...)
+    target, wrt = target_of(kind, f, *points), tuple(parts[k] for k in order)
+    gradients = td.gradient(f, *points, argnums=(0, 1, 2))
+    hessians = td.hessian(f, *points, argnums=(0, 1, 2))
+    numbers = [k % 3 for k in order]
+    for _ in range(2):
+        value, found = td.value_and_gradient(target, *points, argnums=order, wrt=wrt)
+        same(value, f(*points))
+        for k, gradient, jacobian in zip(order, found, td.jacobian(target, *points, argnums=order, wrt=wrt)):
+            same(gradient, gradients[k][parts[k]])
+            same(jacobian, gradients[k][parts[k]])
+        blocks = td.hessian(target, *points, argnums=order, wrt=wrt)
+        for row, i in zip(blocks, numbers):
+            for block, j in zip(row, numbers):
+                whole = np.arange(points[i].size)[parts[i]], np.arange(points[j].size)[parts[j]]
+                same(block, hessians[i][j][np.ix_(*whole)])
+        vectors = tuple([np.cos(np.arange(gradients[k][parts[k]].size)) for k in order])
+        products = td.hvp(target, points[0], vectors, *points[1:], argnums=order, wrt=wrt)
+        for product, row in zip(products, blocks):
+            same(product, sum(block @ v for block, v in zip(row, vectors)))
 
 
 def test_guards_hold_for_parts():
