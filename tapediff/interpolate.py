@@ -153,6 +153,9 @@ def CubicSpline(
     from scipy import interpolate
 
     x, y, axis = _ordinates(x, y, axis)
+    if holds_tracked(bc_type):
+        raise UnsupportedFunction("a CubicSpline with tracked derivatives at its ends", at=user_site(), got="bc_type=",
+                                  fix="plain numbers there; or CubicHermiteSpline, with a slope for each knot")  # fmt: skip
     sides: Scipys = (bc_type, bc_type) if isinstance(bc_type, str) else tuple(bc_type)
     trailing = y.shape[1:]
     fixed: Operand = 0.0

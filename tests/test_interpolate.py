@@ -81,6 +81,14 @@ def test_roots_of_tracked_splines_are_refused(ask):
         td.record(lambda y: ask(si.CubicSpline(T, y)), Y)
 
 
+@pytest.mark.parametrize("value", [0.0, 0.5])
+def test_tracked_conditions_at_the_ends_are_refused(value):
+    """Also where they happen to be zero, and beside tracked ordinates."""
+    for f in (lambda p: si.CubicSpline(T, Y * p[1], bc_type=((1, p[0]), (1, 0.0)))(1.3), lambda p: si.CubicSpline(T, Y, bc_type=((1, 0.0), (1, p[0])))(1.3)):
+        with pytest.raises(td.UnsupportedFunction, match="tracked derivatives at its ends"):
+            td.gradient(f, np.array([value, 1.0]))
+
+
 def test_second_derivatives_are_those_of_the_polynomials():
     """The Hessian of a sum of values is the spline's own second derivative on its diagonal."""
     spline = si.CubicSpline(T, Y)

@@ -171,6 +171,9 @@ def as_data_array(argument: Operand, position: int, f: UserFunction | None = Non
     """
     array = _plain_array(argument, position, f)
     if array.dtype.kind in "iu":
+        if array.dtype.char in "LQ" and array.size and array.max() > LARGEST_INTEGER:
+            raise DtypeMismatch(f"{argument_name(position, f)} has integers beyond those of int64", got=f"{array.max()} in {array.dtype}",
+                                fix="pass floats, np.asarray(x, dtype=float), or close over the array")  # fmt: skip
         return array.astype(np.int64, copy=False)
     if array.dtype.kind == "b" or (array.dtype.kind == "f" and array.dtype.itemsize in (4, 8)):
         return array.astype(array.dtype.newbyteorder("="), copy=False)
@@ -191,6 +194,8 @@ def as_recorded(argument: Operand, position: int, f: UserFunction | None) -> tup
         return as_data_array(array, position, f), False
     return as_float_array(argument, position, f), True
 
+
+LARGEST_INTEGER = np.iinfo(np.int64).max
 
 ACCEPTED = "a float, a float array, nested lists of plain numbers, or a container of these"
 
@@ -255,6 +260,9 @@ def _plain_array(argument: Operand, position: int, f: UserFunction | None = None
         )
     if type(argument) is np.ndarray or type(argument) is float:
         return np.asarray(argument)
+    if isinstance(argument, np.matrix):
+        raise DtypeMismatch(f"{argument_name(position, f)} is an np.matrix, whose * is a product of matrices",
+                            got=f"np.matrix of shape {argument.shape}", fix="pass np.asarray(matrix)")  # fmt: skip
     container = container_kind(argument)
     if container is not None:
         raise container_refused(container, position, f)
@@ -296,4 +304,6 @@ def chosen_arguments(argnums: object, count: int, name: str) -> tuple[tuple[int,
             what = f"argnums={k} but {name} was called with {count} arguments" if count else f"{name} was called without arguments"
             raise ArgumentMismatch(what, fix=fix)
         positions.append(int(k) % count)
+    if len(set(positions)) < len(positions):
+        raise ArgumentMismatch(f"argnums names an argument of {name} twice", got=f"argnums={argnums!r}", fix="name each once")
     return tuple(positions), several

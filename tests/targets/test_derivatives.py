@@ -240,3 +240,34 @@ def test_a_plain_result_has_its_value_and_a_zero_gradient(result):
 def test_a_plain_array_has_a_jacobian_of_zeros(result):
     for target in (lambda x: result, td.record(lambda x: result, X), td.compile(lambda x: result, X)):
         assert np.array_equal(td.jacobian(target, X), np.zeros((*result.shape, 3)))
+
+
+def test_an_argument_is_named_once():
+    f = lambda x, y: np.sum(x * y)
+    for argnums in ((0, 0), (1, -1), [0, 1, -2]):
+        for verb in (td.gradient, td.value_and_gradient, td.jacobian, td.hessian):
+            with pytest.raises(td.ArgumentMismatch, match="twice"):
+                verb(f, X, X, argnums=argnums)
+    with pytest.raises(td.ArgumentMismatch, match="twice"):
+        td.compile(f, X, X).batch(np.stack([X, X]), X, argnums=(0, 0))
+    with pytest.raises(td.ArgumentMismatch, match="twice"):
+        td.gradient(f, X, X, argnames=("x", "x"))
+
+
+def test_complex_directions_are_refused():
+    """Their imaginary part would be lost; compiled, too."""
+    f = lambda x: np.sum(x**3)
+    for target in (f, td.compile(f, X)):
+        for ask in (lambda v: td.hvp(target, X, v), lambda v: td.jvp(target, (X,), (v,)), lambda v: td.linearize(target, X)[1](v)):
+            ask(X)
+            with pytest.raises(td.DtypeMismatch, match="complex"):
+                ask(1j * X)
+        with pytest.raises(td.DtypeMismatch, match="complex"):
+            td.vjp(target, X)[1](1j)
+
+
+@pytest.mark.parametrize("wrong", [np.eye(3).view(np.matrix), np.array([2**63 + 5, 1, 2], np.uint64)], ids=["matrix", "integers beyond int64"])
+def test_what_would_be_read_in_another_way_is_refused(wrong):
+    for argument in (wrong, td.Constant(wrong), {"a": wrong}):
+        with pytest.raises(td.DtypeMismatch, match=r"np\.matrix|beyond those of int64"):
+            td.compile(lambda x, a: np.sum(x * (a["a"] if isinstance(a, dict) else a)), X, argument)

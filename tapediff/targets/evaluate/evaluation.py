@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import ArgumentMismatch, ShapeMismatch
+from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from ...ir.arguments import unwrap
 from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
@@ -194,6 +194,11 @@ def _fitting(vector: Operand, type_: ValueType, name: str) -> Tree:
             f"a tangent or cotangent for {name} has another shape than its argument or result",
             got=f"{given} for {type_.shape}", fix="pass an array of that shape; of many, with one more axis in front",
         )  # fmt: skip
-    return vector if is_tracked(vector) else np.asarray(vector, type_.dtype)[()]
+    if is_tracked(vector):
+        return vector
+    if np.iscomplexobj(vector):
+        raise DtypeMismatch(f"a tangent or cotangent for {name} is complex", got=str(np.asarray(vector).dtype),
+                            fix="the derivative is linear: take it along v.real and v.imag")  # fmt: skip
+    return np.asarray(vector, type_.dtype)[()]
 
 
