@@ -7,6 +7,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Hashable
 from functools import lru_cache
+from importlib.machinery import EXTENSION_SUFFIXES
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -131,6 +132,16 @@ _INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dis
 @lru_cache(maxsize=1000)
 def _is_installed(filename: str) -> bool:
     return filename.startswith(_STANDARD_LIBRARY) or any(folder in filename for folder in _INSTALLED)
+
+
+@lru_cache(maxsize=1000)
+def is_beside_compiled(filename: str) -> bool:
+    """Whether a file is of an installed package that has compiled modules, as pandas: these take the arrays of the others for NumPy's."""
+    if not any(folder in filename for folder in _INSTALLED):
+        return False
+    package, suffixes = _installed_package(filename), tuple(EXTENSION_SUFFIXES)
+    files = [getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if name.partition(".")[0] == package]
+    return any(isinstance(each, str) and each.endswith(suffixes) for each in files)
 
 
 def _installed_package(filename: str) -> str:

@@ -127,10 +127,18 @@ class Tape:
 
     @property
     def input_types(self) -> tuple[ValueType, ...]:
+        return self._input_types
+
+    @cached_property
+    def _input_types(self) -> tuple[ValueType, ...]:
         return tuple(self.instructions[i].type for i in self.inputs)
 
     @property
     def output_types(self) -> tuple[ValueType, ...]:
+        return self._output_types
+
+    @cached_property
+    def _output_types(self) -> tuple[ValueType, ...]:
         return tuple(self.instructions[i].type for i in self.outputs)
 
     @cached_property

@@ -12,8 +12,9 @@ from enum import IntEnum
 
 import numpy as np
 
+from ...base.called_names import is_called_by
 from ...base.current_recording import current_recorder
-from ...base.source_location import is_library_file
+from ...base.source_location import is_beside_compiled, is_library_file
 from ...errors import RefusedByRecording
 from ...ir.instruction import Operand, Recorded
 from ...numpy_api import UNARY
@@ -47,14 +48,21 @@ def may_be_filled(error: Exception) -> bool:
     return isinstance(error, TypeError) and "which has no callable" in str(error)  # NumPy's, of the objects in a list
 
 
-def filled(made: Operand, depth: int, least: Fills = Fills.FLOATS) -> Operand:
-    """An array of numbers that the user's code made, `depth` callers up, as a tracked one, in a recording that fills arrays of these."""
+def filled(made: Operand, by: Replacement, depth: int, least: Fills = Fills.FLOATS) -> Operand:
+    """An array of numbers that the user's code made, `depth` callers up, as a tracked one, in a recording that fills arrays of these.
+
+    Not what compiled code makes, which looks up np.empty by its name as well, and takes what it gets for an array of NumPy's.
+    """
     recorder = current_recorder()
     if recorder is None or recorder.fills < least or type(made) is not np.ndarray or made.dtype.char not in _FILLED[recorder.fills]:
         return made
     if made.base is not None and not made.flags.writeable:  # np.diag's view of a matrix
         return made
-    return made if is_library_file(sys._getframe(depth).f_code.co_filename) else as_array(recorder.tracked_constant(made))
+    frame = sys._getframe(depth)
+    filename = frame.f_code.co_filename
+    if is_library_file(filename) or is_beside_compiled(filename) or not is_called_by(frame, by, by.original.__name__):
+        return made
+    return as_array(recorder.tracked_constant(made))
 
 
 def _maker(original: Callable[..., Operand], least: Fills) -> Replacement:
@@ -64,9 +72,10 @@ def _maker(original: Callable[..., Operand], least: Fills) -> Replacement:
         made = original(*args, **named)
         if is_empty and type(made) is np.ndarray:
             made[...] = 0  # what is there else is not the same every time
-        return filled(made, 2, least)
+        return filled(made, replacement, 2, least)
 
-    return standing_for(original, call, Replacement)
+    replacement = standing_for(original, call, Replacement)
+    return replacement
 
 
 class _UfuncReplacement(Replacement):

@@ -22,6 +22,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...base.called_names import is_called_by
 from ...base.current_recording import current_recorder
 from ...base.operating_system import at_fork
 from ...base.source_location import is_library_file
@@ -80,13 +81,16 @@ def _replacement(original: Operand, answer: Callable[..., object], concerns: Cal
             kind = type(args[0])
             if kind in _PLAIN or (kind is np.ndarray and args[0].dtype is not _OBJECT):
                 made = original(*args, **named)
-                return made if least is None or made is args[0] else filled(made, 2, least)
-        if current_recorder() is None or not concerns(args, named) or is_library_file(sys._getframe(1).f_code.co_filename):
+                return made if least is None or made is args[0] else filled(made, replacement, 2, least)
+        if current_recorder() is None or not concerns(args, named) or is_library_file((frame := sys._getframe(1)).f_code.co_filename):
             made = original(*args, **named)
-            return made if least is None else filled(made, 2, least)
-        return original(*args, **named) if _asks_for_objects(args, named) else answer(*args, **named)
+            return made if least is None else filled(made, replacement, 2, least)
+        if _asks_for_objects(args, named) or not is_called_by(frame, replacement, original.__name__):
+            return original(*args, **named)
+        return answer(*args, **named)
 
-    return standing_for(original, call, Replacement)
+    replacement = standing_for(original, call, Replacement)
+    return replacement
 
 
 # Functions that treat a list of tracked numbers as objects: they ask each for a float, or compare them by guards.

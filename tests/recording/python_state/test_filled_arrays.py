@@ -1,6 +1,8 @@
 """Functions that fill arrays made by np.zeros and its relatives are recorded as they stand."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -386,3 +388,57 @@ def test_methods_that_write_are_writes():
         return y @ x + z @ x
 
     check_gradient(td.record(f, ELSEWHERE[0]), f, ELSEWHERE[0])
+
+
+_COMPILED_CODE = """
+import numpy as np
+from scipy.spatial import cKDTree
+import tapediff as td
+
+rng = np.random.default_rng(0)
+points = rng.random((10, 2))
+
+def f(x):
+    y, k = np.zeros(3), np.zeros(2, int)
+    for i in range(3):
+        y[i] = x[i] ** 2
+    k[0] = 3
+    drawn = [rng.normal(size=3), rng.standard_normal(3), np.random.rand(3), np.random.RandomState(1).uniform(size=3), rng.dirichlet(np.ones(3))]
+    drawn += [rng.integers(0, 3, 3), rng.choice(5, 3), rng.poisson(2.0, 3), rng.multivariate_normal(np.zeros(3), np.eye(3))]
+    near, _ = cKDTree(points).query(points, k=2)
+    return np.sum(y) + 0.0 * sum(np.sum(d) for d in drawn) + 0.0 * near.sum() + 0.0 * k[0]
+
+np.testing.assert_allclose(td.gradient(f, np.ones(3)), 2.0)
+np.testing.assert_allclose(td.gradient(td.GuardedTape(f), np.ones(3)), 2.0)
+"""
+
+
+def test_compiled_code_gets_arrays_of_numpys():
+    """It looks up np.empty by its name as well, and takes what it gets for an array: the interpreter crashed."""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", _COMPILED_CODE], check=True, timeout=120)
+
+
+def test_tracked_arrays_are_no_arguments_of_compiled_code():
+    """Those that depend on an input are refused there as elsewhere; those of constants alone are plain."""
+    def draws(x):
+        y = np.zeros(2)
+        y[0] = x[0]
+        return np.sum(y) + np.sum(np.random.default_rng(0).multivariate_normal(y, np.eye(2)))
+
+    with pytest.raises(td.TrackedValueEscaped, match=r"test_filled_arrays\.py:\d+ in draws"):
+        td.record(draws, X)
+
+
+def test_packages_with_compiled_modules_get_arrays_of_numpys():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"k": [1, 1, 2], "v": [1.0, 2.0, 3.0]})
+
+    def f(x):
+        y = np.zeros(3)
+        for i in range(3):
+            y[i] = x[i] ** 2
+        means = frame["v"].rolling(2).mean().to_numpy()[1:]
+        return np.sum(y) * means.sum() + frame.groupby("k")["v"].transform("sum").to_numpy() @ y
+
+    expected = 2 * X * (4.0 + np.array([3.0, 3.0, 3.0]))
+    np.testing.assert_allclose(td.gradient(f, X), expected)

@@ -1,0 +1,66 @@
+"""By which name a line calls a function: whether Python code calls it there, or compiled code that was called does."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType, FrameType
+
+# What the positions of an instruction say: where its expression begins, and where it ends.
+_Place = tuple[int, int]
+
+_CALLS = frozenset(("CALL", "CALL_KW", "CALL_FUNCTION_EX"))
+_NAMES = frozenset((
+    "LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_DEREF",
+))  # fmt: skip
+# What stands where the name does that is called.
+_BESIDE_NAMES = frozenset(("PUSH_NULL", "LOAD_CONST", "KW_NAMES", "PRECALL", "COPY", "SWAP", "NOP", "CACHE", "EXTENDED_ARG"))
+
+# Python's own that call functions which they are given; what the items of an iterator are made by, too.
+_CALL_OTHERS = frozenset((
+    "map", "starmap", "filter", "reduce", "accumulate", "list", "tuple", "set", "dict", "sum", "max", "min", "sorted", "next", "all", "any",
+    "zip", "enumerate", "sort", "extend", "get", "setdefault",
+))  # fmt: skip
+
+
+def is_called_by(frame: FrameType, function: Callable[..., object], name: str) -> bool:
+    """Whether a frame's own code calls a function now, that has this name; also where that cannot be told.
+
+    Compiled code has no frames: what it calls seems to be called by the Python code around.
+    """
+    calls = _called_names(frame.f_code)
+    if frame.f_lasti not in calls:
+        return False
+    called = calls[frame.f_lasti]
+    if called is None or called == name or called in _CALL_OTHERS:
+        return True
+    known = frame.f_locals
+    return (known[called] if called in known else frame.f_globals.get(called)) is function
+
+
+@lru_cache(maxsize=1024)
+def _called_names(code: CodeType) -> dict[int, str | None]:
+    """By offset of a call, the last part of the name of what is called; None where that is no name, or the code keeps no positions."""
+    calls: dict[int, str | None] = {}
+    # By where they begin, what has been loaded: where that ends, and under which name.
+    loaded: dict[_Place, list[tuple[_Place, str | None]]] = {}
+    for instruction in dis.get_instructions(code):
+        position = instruction.positions
+        line, column, end_line, end_column = (
+            (None,) * 4 if position is None else (position.lineno, position.col_offset, position.end_lineno, position.end_col_offset)
+        )
+        if line is None or column is None or end_line is None or end_column is None:
+            if instruction.opname in _CALLS:
+                calls[instruction.offset] = None
+            continue
+        here = loaded.setdefault((line, column), [])
+        end = end_line, end_column
+        if instruction.opname in _CALLS:
+            calls[instruction.offset] = next((name for at, name in reversed(here) if at < end), None)
+            here.clear()
+        if instruction.opname in _NAMES and isinstance(instruction.argval, str):
+            here.append((end, instruction.argval))
+        elif instruction.opname not in _BESIDE_NAMES:
+            here.append((end, None))
+    return calls
