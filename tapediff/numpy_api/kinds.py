@@ -5,6 +5,7 @@ Columns of pandas and polars become arrays; masked arrays, np.matrix and xarray'
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn, TypeAlias
 
 import numpy as np
@@ -23,6 +24,11 @@ _KNOWN = (FLOAT64, BOOL, FLOAT32, COMPLEX128)
 # NumPy's arguments axis= and shape=.
 Axis: TypeAlias = int | tuple[int, ...] | None
 Shape: TypeAlias = Operand  # an int, or a sequence of ints; told apart by np.ndim, which type checkers do not follow
+
+
+def as_view(part: Operand, base: Operand, read: Callable[..., Operand], write: Callable[..., Operand] | None) -> Operand:
+    """A part of an array that follows what is written to it; a plain one of an array that is plain by now as it is."""
+    return part._as_view(base, read, write) if is_tracked(part) else part
 
 
 def tracked_dtype(dtype: DTypeLike | None) -> np.dtype:

@@ -13,7 +13,7 @@ from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand
 from ..ops.arrays.indexing import GATHER, PUT
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
-from .kinds import Axis, Shape
+from .kinds import Axis, Shape, as_view
 
 
 def reshape(a: Operand, shape: Shape = None, order: str = "C", copy: bool | None = None) -> Operand:
@@ -30,7 +30,7 @@ def reshape(a: Operand, shape: Shape = None, order: str = "C", copy: bool | None
         if copy is False:
             raise ValueError("Unable to avoid creating a copy while reshaping.")
         return result
-    return result._as_view(a, lambda base: RESHAPE(base, shape=target), lambda _, part: RESHAPE(part, shape=old))
+    return as_view(result, a, lambda base: RESHAPE(base, shape=target), lambda _, part: RESHAPE(part, shape=old))
 
 
 def _is_view(a: Operand, shape: tuple[int, ...]) -> bool:
@@ -105,7 +105,7 @@ def transpose(a: Operand, axes: Sequence[int] | None = None) -> Operand:
         return a
     back = tuple(int(k) for k in np.argsort(axes))
     result = TRANSPOSE(a, axes=axes)
-    return result._as_view(a, lambda base: TRANSPOSE(base, axes=axes), lambda _, part: TRANSPOSE(part, axes=back))
+    return as_view(result, a, lambda base: TRANSPOSE(base, axes=axes), lambda _, part: TRANSPOSE(part, axes=back))
 
 
 def swapaxes(a: Operand, axis1: int, axis2: int) -> Operand:
@@ -146,8 +146,8 @@ def broadcast_to(array: Operand, shape: Shape, subok: bool = False) -> Operand:
     if np.broadcast_shapes(array.shape, shape) != shape:
         raise ValueError(f"cannot broadcast shape {array.shape} to {shape}")
     if array.shape == shape:
-        return copy(array)._as_view(array, lambda base: base, None)
-    return BROADCAST(array, shape=shape)._as_view(array, lambda base: BROADCAST(base, shape=shape), None)
+        return as_view(copy(array), array, lambda base: base, None)
+    return as_view(BROADCAST(array, shape=shape), array, lambda base: BROADCAST(base, shape=shape), None)
 
 
 def broadcast_arrays(*args: Operand, subok: bool = False) -> Operand:
@@ -209,7 +209,7 @@ def _spread(a: Operand, before: list[tuple[int, int]], after: list[tuple[int, in
 def diagonal(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Operand:
     """A view that cannot be written to, as NumPy's."""
     positions = np.diagonal(np.arange(a.size).reshape(a.shape), offset, axis1, axis2)
-    return GATHER(a, positions)._as_view(a, lambda base: GATHER(base, positions), None)
+    return as_view(GATHER(a, positions), a, lambda base: GATHER(base, positions), None)
 
 
 def diag(v: Operand, k: int = 0) -> Operand:

@@ -333,6 +333,8 @@ class Recorder(TapeBuilder):
     def apply(self, op: Op, args: Sequence[Operand], params: Params = ()) -> TrackedArray:
         """Record one operation on operands of which at least one is tracked, and compute its value."""
         if _current.get() is not self:
+            if self.fills and not self.is_open:
+                return op(*map(_plain_if_ended, args), **op.named(params))
             self._check_usable()
         # One loop for all operands, without further calls for the usual ones: it runs once for every recorded operation.
         ids: list[int] = []
@@ -476,6 +478,9 @@ class Recorder(TapeBuilder):
 
     def capture(self, value: TrackedArray) -> TrackedArray:
         """An outer recording's value as an input of this one, so that derivatives flow to it."""
+        plain = _plain_if_ended(value)
+        if plain is not value:
+            return self.tracked_constant(np.asarray(plain))
         value._recorder._check_usable()
         if value._recorder.level > self.level:
             raise TrackedValueLeaked(
@@ -640,6 +645,18 @@ class Recorder(TapeBuilder):
                 fix="return values from the recorded function instead of keeping them in a variable outside it"
                 if ended else "do the work of one recording in one thread",
             )  # fmt: skip
+
+
+def _plain_if_ended(value: Operand) -> Operand:
+    """An operand; a plain one for an array that np.zeros made in a recording that has ended, if nothing tracked was written to it.
+
+    The user's code may keep tables and matrices that it makes once, by functools.cache for one.
+    """
+    if type(value) is not TrackedArray or value._recorder.is_open:
+        return value
+    if (plain := value._plain()) is None:
+        value._recorder._check_usable()  # raises
+    return plain
 
 
 def _site(refusal: RefusedByRecording) -> Site | None:

@@ -200,7 +200,8 @@ class TrackedArray(Versioned):
         if type(index) is int or is_basic(index):
             region = region_of(index, self.type.shape)
             part = self._recorder.apply(INDEX, (self,), (region,))
-            if region.shape or (type(index) is tuple and Ellipsis in index):  # x[0, ...] is a view, x[0] a number
+            is_view = region.shape or (type(index) is tuple and Ellipsis in index)  # x[0, ...] is a view, x[0] a number
+            if is_view and type(part) is TrackedArray:
                 read, write = partial(INDEX, region=region), partial(_write_region, region=region)
                 part._view = view_of(self, read, write, region)
             return part
@@ -211,7 +212,7 @@ class TrackedArray(Versioned):
                     return self[index]
             positions = functions.flat_positions(index, self.shape)
             part = GATHER(self, positions)
-            if part.type.shape and (place := place_of(index)) is not None:
+            if type(part) is TrackedArray and part.type.shape and (place := place_of(index)) is not None:
                 read, write = partial(_gather, positions=positions, index=index), partial(_put, positions=positions)
                 part._view = view_of(self, read, write, None, place)
             return part

@@ -46,7 +46,8 @@ class Replacement:
 def standing_for(original: Callable[..., Operand], call: Callable[..., Operand], kind: type[R]) -> R:
     """What is called as `call` and passes for `original` otherwise; `kind` says how it is pickled, and what else it passes for."""
     offset: int = getattr(type(original), "__weakrefoffset__")  # noqa: B009 -- known of all classes
-    made = _subclass(_with_weak_references(kind) if offset else kind, {"__slots__": (), "__call__": staticmethod(call)})()
+    base: type[R] = cast("type[R]", _with_weak_references(kind)) if offset else kind
+    made = _subclass(base, {"__slots__": (), "__call__": staticmethod(call)})()
     made.original = original
     update_wrapper(made, original)
     return made

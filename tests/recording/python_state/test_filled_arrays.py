@@ -1,5 +1,6 @@
 """Functions that fill arrays made by np.zeros and its relatives are recorded as they stand."""
 
+import functools
 import pickle
 import subprocess
 import sys
@@ -442,3 +443,59 @@ def test_packages_with_compiled_modules_get_arrays_of_numpys():
 
     expected = 2 * X * (4.0 + np.array([3.0, 3.0, 3.0]))
     np.testing.assert_allclose(td.gradient(f, X), expected)
+
+
+@functools.cache
+def differences(n):
+    rows = np.zeros((n - 2, n))
+    for i in range(n - 2):
+        rows[i, i : i + 3] = 1.0, -2.0, 1.0
+    return rows
+
+
+def by_kept_arrays(x, kept):
+    """Makes a matrix and a table in a loop at its first call alone, and keeps them."""
+    y = np.zeros(3)
+    for i in range(3):
+        y[i] = np.exp(x[i])
+    if "table" not in kept:
+        kept["table"] = np.zeros(3)
+        for k in range(3):
+            kept["table"][k] = np.sin(k)
+    rows, table = differences(3), kept["table"]
+    r = rows @ y
+    shifted = table * x + table[1] + rows.T[:, 0] + np.reshape(table, (3, 1))[:, 0] + float(table[2]) + np.sum(table[::2] * x[:2])
+    return r @ r + shifted @ shifted if r[0] > 0 else np.sum(np.abs(r)) + shifted @ shifted
+
+
+def test_arrays_of_constants_may_be_kept():
+    """By functools.cache or in a dict: they are plain behind the recording that has made them, in others and for the plain function."""
+    differences.cache_clear()
+    kept, points = {}, (X, np.array([1.0, 2.5, 1.2]), np.array([2.0, 2.1, 2.5]))
+    tape = td.GuardedTape(lambda x: by_kept_arrays(x, kept))
+    found = [td.value_and_gradient(tape, x) for x in points]
+    values = [by_kept_arrays(x, kept) for x in points]
+    assert all(type(value) is np.float64 for value in values)
+    differences.cache_clear()
+    plain = {}
+    for x, (value, gradient), other in zip(points, found, values):
+        expected = by_kept_arrays(x, plain)
+        assert value == pytest.approx(expected, rel=1e-13)
+        assert other == pytest.approx(expected, rel=1e-13)
+        step = 1e-6 * np.eye(3)
+        np.testing.assert_allclose(gradient, [(by_kept_arrays(x + h, plain) - by_kept_arrays(x - h, plain)) / 2e-6 for h in step], rtol=1e-6)
+
+
+def test_kept_arrays_with_tracked_values_in_them_are_refused():
+    kept = []
+
+    def keeps(x):
+        y = np.zeros(2)
+        y[0] = x[0]
+        kept.append(y)
+        return y @ y
+
+    td.record(keeps, X)
+    for use in (lambda: kept[0] + 1.0, lambda: np.sum(kept[0]), lambda: td.record(lambda x: kept[0] @ x[:2], X)):
+        with pytest.raises(td.TrackedValueLeaked, match=r"test_filled_arrays\.py"):
+            use()
