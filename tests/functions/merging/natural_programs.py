@@ -505,7 +505,24 @@ def names_of_its_own_for_functions(x):
     return np.sum(kept)
 
 
+def yields(x):
+    """Plasticity by increments: what is added to a sum is a variable of one branch alone, and a sum ends the loop."""
+    plastic = work = total = 0.0
+    for k in range(40):
+        stress = 3.0 * (0.1 * np.sin(0.4 * k) * (1.0 + x[0] ** 2) - plastic)
+        beyond = abs(stress) - 0.1 * np.exp(0.2 * x[1])
+        if beyond > 0:
+            step = beyond / (4.0 + x[2] ** 2)
+            plastic += step * (1.0 if stress > 0 else -1.0)
+            total += step
+        work += stress * stress
+        if total > 0.5:
+            break
+    return work
+
+
 MERGE = [
+    yields,
     searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes, conjugate_gradients, power_iteration, scales_by_constants,
     golden_section, dogleg, names_of_its_own_for_functions,
 ]  # fmt: skip

@@ -90,7 +90,9 @@ def end_and_step(node: ast.While, name: str) -> tuple[ast.expr, ast.expr] | None
 
 def added(node: ast.stmt, name: str) -> ast.expr | None:
     """The number, or variable, that a statement adds to a variable."""
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+    if isinstance(node, ast.AugAssign):
+        if not isinstance(node.target, ast.Name) or node.target.id != name:
+            return None
         op, by = node.op, node.value
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and all(isinstance(t, ast.Name) for t in node.targets):
         left, op, by = node.value.left, node.value.op, node.value.right
