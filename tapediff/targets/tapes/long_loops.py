@@ -21,6 +21,7 @@ from ...ir.tape import Tape
 from ...recording import record
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.recorder import Recorder, RecordingStopped, current_recorder
+from .long_tapes import IN_TURNS, is_sooner_in_turns
 from .slow_recordings import fewest_turns
 
 Look: TypeAlias = Callable[[Recorder], bool]
@@ -88,7 +89,7 @@ class LongLoops:
             recorded: records a form of the function, and asks when that has become long whether it is stopped.
             plain_result: what the function gives in plain NumPy.
         """
-        functions, is_vain = self._functions, False
+        functions, is_vain, in_turns = self._functions, False, False
 
         def look(recorder: Recorder) -> bool:
             nonlocal is_vain
@@ -116,10 +117,14 @@ class LongLoops:
                 if functions.leave_entries():
                     continue
                 break
-            if self._loops.has_any and are_same(results[-1], plain_result):
+            in_turns = is_sooner_in_turns(tape)
+            if self._loops.has_any and not in_turns and are_same(results[-1], plain_result):
                 return tape
             break
-        return recorded(self._f, None)
+        tape = recorded(self._f, None)
+        if in_turns:
+            tape.derived[IN_TURNS] = True
+        return tape
 
 
 def _repeated_guards(recorder: Recorder) -> list[Guard]:

@@ -30,6 +30,9 @@ MANY_ON_ARRAYS, INSTRUCTIONS_FOR_ONE = 500, 8
 # Loops that LLVM takes a second or more for, and how many recorded instructions of each take no longer as byte code, or not much.
 MANY_LOOPS, INSTRUCTIONS_IN_ONE = 50, 1000
 
+# What is known of a tape that was recorded turn by turn because its loops are so many.
+IN_TURNS = "in turns"
+
 # Entries of arrays for each instruction of a tape of numbers.
 MOST_ENTRIES = 0.5
 
@@ -58,6 +61,18 @@ def _has_many_loops(rolled: Tape, tape: Tape) -> bool:
         return False
     loops = sum(n for i, n in zip(*_kinds(rolled)) if i.op is LOOP)
     return loops >= MANY_LOOPS and len(tape.instructions) < INSTRUCTIONS_IN_ONE * loops
+
+
+def is_sooner_in_turns(tape: Tape) -> bool:
+    """The same of a tape that was recorded with loops."""
+    if LOOP not in tape.ops:
+        return False
+    forms = [loop.params for loop in tape.all_of(LOOP)]
+    lengths = [form.length for _, form in forms]
+    if len(lengths) < MANY_LOOPS or None in lengths:
+        return False
+    turns = sum(form.length * len(callee.only_tape() or ()) for callee, form in forms)
+    return turns < INSTRUCTIONS_IN_ONE * len(lengths)
 
 
 def operations_on_arrays(tape: Tape) -> int:
@@ -97,8 +112,9 @@ def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program
 
     ready, rolled, program = tape, tape, None
     if settings.roll_loops and tape.save_limit is None:
-        rolled = rolled_apart(tape)
-        if _has_many_loops(rolled, tape):
+        is_known = IN_TURNS in tape.derived
+        rolled = tape if is_known else rolled_apart(tape)
+        if is_known or _has_many_loops(rolled, tape):
             ready = prepared_straight(tape)
             program = swept(ready, wrt)
         elif _is_of_numbers(rolled):

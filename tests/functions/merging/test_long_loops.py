@@ -178,7 +178,7 @@ def test_endless_ranges_take_no_memory():
 
 
 def test_short_loops_are_recorded_turn_by_turn(monkeypatch):
-    monkeypatch.setattr(record, "LONG", 10_000)
+    monkeypatch.setattr(record, "LONG", 4_000)
     assert not loops_of(td.record(programs.zipped, POINTS[0]))
 
 
@@ -412,3 +412,35 @@ def test_masks_that_data_decides_are_guards_of_other_outcomes_than_bools():
         value, gradient = td.value_and_gradient(tape, x)
         np.testing.assert_allclose(value, writes_where_a_mask_says(x), rtol=1e-11)
         np.testing.assert_allclose(gradient, differences(writes_where_a_mask_says, x), rtol=1e-6)
+
+
+def of_patients(count, least, most):
+    """Doses that are absorbed and eliminated: so many patients, with so many visits each."""
+    rng = np.random.default_rng(5)
+    patients = [(rng.exponential(1.0, m), (rng.random(m) < 0.4) * 1.0, np.abs(rng.normal(1.0, 0.3, m))) for m in rng.integers(least, most, count)]
+
+    def f(p):
+        absorbed, eliminated, total = np.exp(p[0]), 0.4 * np.exp(p[1]), 0.0
+        for k, (gaps, doses, seen) in enumerate(patients):
+            gut, amount, rate = 0.0, 0.0, eliminated * np.exp(-0.001 * p[0] * k)
+            for gap, dose, y in zip(gaps, doses, seen):
+                left, stays = np.exp(-absorbed * gap), np.exp(-rate * gap)
+                amount = amount * stays + gut * absorbed / (absorbed + rate) * (stays - left)
+                gut = gut * left + dose
+                total = total - np.log(absorbed) - 0.5 * ((y - amount) / absorbed) ** 2
+            total = total - 0.5 * p[1] ** 2
+        return total
+
+    return f
+
+
+def test_very_many_short_loops_are_recorded_turn_by_turn(monkeypatch):
+    """LLVM would take a second or more for them; byte code of all turns is there at once, and called as soon. Few loops stay loops."""
+    monkeypatch.setattr(record, "LONG", 4_000)
+    f = of_patients(240, 21, 24)
+    tape, few = td.record(f, POINTS[0]), td.record(of_patients(30, 170, 180), POINTS[0])
+    assert not loops_of(tape)
+    assert loops_of(few)
+    compiled = td.compile(tape)
+    assert compiled.kernel((0,)).is_swept
+    agree(f, POINTS, tape, compiled)
