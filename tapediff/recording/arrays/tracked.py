@@ -7,6 +7,7 @@ views.py.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -49,7 +50,11 @@ from ...ops.elementwise.arithmetic import (
 from ...ops.matrices.products import MATMUL
 from .escapes import escaped
 from .numbers import REFLECTED, binary, entry_of, of_two, unary
+from .rebound import is_rebound
 from .views import Computes, Versioned, view_of
+
+# Where a ufunc is given no arrays for its results.
+_NOTHING = (None,)
 
 
 def _shifts(function: Callable[..., Operand]) -> tuple[Callable[[Operand, Operand], Operand], Callable[[Operand, Operand], Operand]]:
@@ -275,6 +280,12 @@ class TrackedArray(Versioned):
                     return number
         if any(issubclass(type(value), Computes) for value in inputs):
             return NotImplemented
+        if len(inputs) == 2 and type(inputs[0]) is np.ndarray and len(kwargs) == 1 and kwargs.get("out", _NOTHING)[0] is inputs[0]:
+            references = sys.getrefcount(inputs[0])
+            if is_rebound(inputs[0], references, sys._getframe(1)):
+                made = functions.call_ufunc(ufunc, method, inputs, {})
+                if made.dtype == inputs[0].dtype and made.shape == inputs[0].shape:
+                    return made
         return functions.call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(

@@ -1,0 +1,57 @@
+"""In-place operators on plain arrays that nobody else holds: the variable gets a tracked array instead.
+
+```
+r = y - np.mean(y)          a plain array of its own
+r -= X @ b                  NumPy would write tracked values into it; Python stores the operator's result in r
+```
+An array that another variable, a list or a view holds as well would have to change there, too, and is refused as other writes are.
+References are counted for that: there are as many as where one local variable holds the array, as a first such operation tells.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from functools import cache, lru_cache
+from itertools import pairwise
+from types import CodeType, FrameType
+
+import numpy as np
+
+from ...ir.instruction import Operand
+
+
+def is_rebound(array: np.ndarray, references: int, frame: FrameType) -> bool:
+    """Whether a frame's code writes to an array by an in-place operator on the local variable that alone holds it.
+
+    Args:
+        references: to the array, as counted in `__array_ufunc__` of the other operand.
+    """
+    return references <= _own_references() and array.base is None and frame.f_lasti in _in_place(frame.f_code)
+
+
+class _Counts:
+    found = 0
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **kwargs: Operand) -> _Counts:
+        references = sys.getrefcount(inputs[0])
+        self.found = references
+        return self
+
+
+@cache
+def _own_references() -> int:
+    array, counts = np.empty(1), _Counts()
+    array -= counts  # pyright: ignore[reportOperatorIssue]
+    return counts.found
+
+
+@lru_cache(maxsize=1024)
+def _in_place(code: CodeType) -> frozenset[int]:
+    """Where the code has in-place operators on local variables."""
+    instructions = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
+    stores = ("STORE_FAST", "STORE_DEREF")
+    return frozenset([
+        i.offset for i, after in pairwise(instructions)
+        if i.opname == "BINARY_OP" and i.argrepr.endswith("=") and after.opname.startswith(stores)
+    ])  # fmt: skip
