@@ -208,7 +208,7 @@ def test_a_recording_that_begins_while_that_of_another_thread_ends_has_its_names
     def f(x):
         assert not is_ending.is_set() or has_ended.wait(10)
         is_positive = np.ones(2, bool)
-        is_positive &= x > 0
+        is_positive[:] = x > 0
         return np.sum(x**2 * is_positive)
 
     monkeypatch.setattr(namespace.filled_arrays, "put", slow_put)
