@@ -57,7 +57,7 @@ def share_bytecode():
         yield
 
 
-# Of a test with more cases than these, a run of the whole suite takes half, one in 28, and one in 56.
+# Of a test with more cases than these, a run of the whole suite takes half, one in 40, and one in 80.
 SHORT_TABLE, LONG_TABLE, LONGER_TABLE = 7, 16, 64
 
 # Cases of tests in these files take seconds each, so that it takes a third of three and more.
@@ -117,7 +117,7 @@ def _one_of(name, cases):
         return 3
     if cases <= LONG_TABLE:
         return 3 if cases > 2 and name.startswith(SLOW) else 2 if cases > SHORT_TABLE else 1
-    return 56 if cases > LONGER_TABLE else 28
+    return 80 if cases > LONGER_TABLE else 40
 
 
 @pytest.fixture

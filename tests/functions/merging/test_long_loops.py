@@ -178,7 +178,7 @@ def test_endless_ranges_take_no_memory():
 
 
 def test_short_loops_are_recorded_turn_by_turn(monkeypatch):
-    monkeypatch.setattr(record, "LONG", 4_000)
+    monkeypatch.setattr(record, "LONG", 10_000)
     assert not loops_of(td.record(programs.zipped, POINTS[0]))
 
 
