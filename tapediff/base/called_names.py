@@ -18,9 +18,10 @@ _NAMES = frozenset((
 _BESIDE_NAMES = frozenset(("PUSH_NULL", "LOAD_CONST", "KW_NAMES", "PRECALL", "COPY", "SWAP", "NOP", "CACHE", "EXTENDED_ARG"))
 
 # Python's own that call functions which they are given; what the items of an iterator are made by, too.
-_CALL_OTHERS = frozenset(
-    "map starmap filter reduce accumulate list tuple set dict sum max min sorted next all any zip enumerate sort extend get setdefault".split()
-)
+_CALL_OTHERS = frozenset((
+    *(f.__name__ for f in (list, tuple, set, dict, map, filter, zip, enumerate, next, sum, max, min, sorted, all, any)),
+    *("starmap", "reduce", "accumulate", "sort", "extend", "get", "setdefault"),
+))  # fmt: skip
 
 
 def is_called_by(frame: FrameType, function: Callable[..., object], name: str) -> bool:
