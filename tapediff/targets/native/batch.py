@@ -207,14 +207,14 @@ REFUSED = Failure(-1, None)
 def _run(job: _Job, threads: int | None) -> None:
     rows, done = len(job.points), 0
     failures: list[Failure] = []
-    if threads is None:
+    if threads is None or threads == 1:
         # The first row may have to compile.
         failures, done = _share(job, 0, 1, 1), 1
         if not failures:
             done, failures = _time_rows(job)
         # Not timed where `out` is of a subclass of np.ndarray.
         seconds = min(job.entry.row_seconds, 1.0) * (rows - done)
-        threads = 1 + min(available_threads() - 1, int(seconds / WAKING))
+        threads = threads or 1 + min(available_threads() - 1, int(seconds / WAKING))
     started = time.perf_counter()
     if done < rows and not failures:
         failures = _share(job, done, rows, min(threads, rows - done))

@@ -220,7 +220,8 @@ class NativeCalls:
         from .batch import run_batch, run_few
 
         native = self._native
-        if native is not None and threads is None and type(X) is np.ndarray and X.ndim:
+        is_alone = threads is None or (type(threads) is int and threads == 1)
+        if native is not None and is_alone and type(X) is np.ndarray and X.ndim:
             entry = native.by_shape.get(X.shape[1:])
             found = None if entry is None else run_few(entry, X, out)
             if found is not None:

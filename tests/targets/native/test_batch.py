@@ -14,7 +14,7 @@ import pytest
 from support.side_by_side import times_as_long
 
 import tapediff as td
-from tapediff.targets.native import batch
+from tapediff.targets.native import batch, native_entry
 
 
 def smooth(x):
@@ -390,3 +390,15 @@ def test_few_rows_of_any_layout_are_run_at_once(monkeypatch):
     for given in (np.asfortranarray(X)[:3], np.repeat(X, 2, axis=1)[:3, ::2], np.repeat(X, 2, axis=0)[:6:2], X[2::-1][::-1]):
         for found, wanted in zip(compiled.batch(given), expected, strict=True):
             np.testing.assert_array_equal(found, wanted)
+
+
+def test_one_thread_that_is_asked_for_may_answer_rows_in_blocks(monkeypatch):
+    """As batches do for which none is asked for; with the same bits."""
+    monkeypatch.setattr(native_entry, "WORTH_COMPILING", 0.0)
+    tape, X = td.compile(smooth, np.ones(3)), points(64)
+    first = tape.batch(X, threads=1)
+    (entry,) = tape._native.by_shape.values()
+    assert entry.few_rows is not None
+    assert not entry.may_use_blocks  # it is decided
+    for one, other in zip(first, tape.batch(X, threads=1)):
+        assert one.tobytes() == other.tobytes()
