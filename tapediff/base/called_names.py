@@ -11,16 +11,18 @@ from types import CodeType, FrameType
 _Place = tuple[int, int]
 
 _CALLS = frozenset(("CALL", "CALL_KW", "CALL_FUNCTION_EX"))
-_NAMES = frozenset((
-    "LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_DEREF",
+_ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
+_NAMES = _ATTRIBUTES | frozenset((
+    "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_DEREF",
 ))  # fmt: skip
 # What stands where the name does that is called.
 _BESIDE_NAMES = frozenset(("PUSH_NULL", "LOAD_CONST", "KW_NAMES", "PRECALL", "COPY", "SWAP", "NOP", "CACHE", "EXTENDED_ARG"))
 
-# Python's own that call functions which they are given; what the items of an iterator are made by, too.
+# Python's own that call functions which they are given, or what makes the items of an iterator. Of the methods, which are behind a dot,
+# these are of modules.
 _CALL_OTHERS = frozenset((
     *(f.__name__ for f in (list, tuple, set, dict, map, filter, zip, enumerate, next, sum, max, min, sorted, all, any)),
-    *("starmap", "reduce", "accumulate", "sort", "extend", "get", "setdefault"),
+    *(dot + name for dot in ("", ".") for name in ("starmap", "reduce", "accumulate")),
 ))  # fmt: skip
 
 
@@ -33,7 +35,7 @@ def is_called_by(frame: FrameType, function: Callable[..., object], name: str) -
     if frame.f_lasti not in calls:
         return False
     called = calls[frame.f_lasti]
-    if called is None or called == name or called in _CALL_OTHERS:
+    if called is None or called.removeprefix(".") == name or called in _CALL_OTHERS:
         return True
     known = frame.f_locals
     return (known[called] if called in known else frame.f_globals.get(called)) is function
@@ -41,7 +43,7 @@ def is_called_by(frame: FrameType, function: Callable[..., object], name: str) -
 
 @lru_cache(maxsize=1024)
 def _called_names(code: CodeType) -> dict[int, str | None]:
-    """By offset of a call, the last part of the name of what is called; None where that is no name, or the code keeps no positions."""
+    """By offset of a call, the last part of the name of what is called, with its dot; None where it has none, or no positions are kept."""
     calls: dict[int, str | None] = {}
     # By where they begin, what has been loaded: where that ends, and under which name.
     loaded: dict[_Place, list[tuple[_Place, str | None]]] = {}
@@ -60,7 +62,7 @@ def _called_names(code: CodeType) -> dict[int, str | None]:
             calls[instruction.offset] = next((name for at, name in reversed(here) if at < end), None)
             here.clear()
         if instruction.opname in _NAMES and isinstance(instruction.argval, str):
-            here.append((end, instruction.argval))
+            here.append((end, "." + instruction.argval if instruction.opname in _ATTRIBUTES else instruction.argval))
         elif instruction.opname not in _BESIDE_NAMES:
             here.append((end, None))
     return calls

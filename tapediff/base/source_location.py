@@ -134,9 +134,22 @@ def _is_installed(filename: str) -> bool:
     return filename.startswith(_STANDARD_LIBRARY) or any(folder in filename for folder in _INSTALLED)
 
 
+def is_of_compiled_library(frame: FrameType) -> bool:
+    """Whether a frame is of an installed package that has compiled modules, as pandas has, which take the arrays of the others for NumPy's.
+
+    Not of the one that the recorded function is in.
+    """
+    filename = frame.f_code.co_filename
+    if not _is_beside_compiled(filename):
+        return False
+    outermost, back = frame, frame.f_back
+    while back is not None and not back.f_code.co_filename.startswith(_PACKAGE):
+        outermost, back = back, back.f_back
+    return _installed_package(outermost.f_code.co_filename) != _installed_package(filename)
+
+
 @lru_cache(maxsize=1000)
-def is_beside_compiled(filename: str) -> bool:
-    """Whether a file is of an installed package that has compiled modules, as pandas: these take the arrays of the others for NumPy's."""
+def _is_beside_compiled(filename: str) -> bool:
     if not any(folder in filename for folder in _INSTALLED):
         return False
     package, suffixes = _installed_package(filename), tuple(EXTENSION_SUFFIXES)

@@ -2,6 +2,7 @@
 
 import functools
 import sys
+from functools import partial
 
 import pytest
 
@@ -37,6 +38,13 @@ class Compiled:
 compiled = Compiled()
 
 
+class Holder:
+    sum = staticmethod(partial(range, compiled))
+
+
+holder = Holder()
+
+
 class np:
     zeros = zeros
 
@@ -58,7 +66,7 @@ ITEMS = {
 }  # fmt: skip
 OTHERS = {
     "by an operator": lambda: compiled == 3, "by an index": lambda: [1, 2][compiled], "by another function": lambda: range(compiled),
-    "by a method": lambda: [1, 2].insert(compiled, 3), "by arguments by name": lambda: "a b c".split(maxsplit=compiled),
+    "by a method": lambda: [1, 2].insert(compiled, 3), "by a method with the name of a function": lambda: holder.sum(), "by arguments by name": lambda: "a b c".split(maxsplit=compiled),
 }  # fmt: skip
 
 

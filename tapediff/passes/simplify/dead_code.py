@@ -41,14 +41,12 @@ def _of_columns(tape: Tape, columns: Columns) -> Tape:
 
 def _needed(tape: Tape) -> list[bool]:
     """By instruction, whether it is needed."""
-    needed = [False] * len(tape.instructions)
+    needed: list[bool] = _always_needed(tape.instructions).tolist()
     for output in tape.outputs:
         needed[output] = True
     for number in range(len(tape.instructions) - 1, -1, -1):
-        instruction = tape.instructions[number]
-        if needed[number] or _is_always_needed(instruction):
-            needed[number] = True
-            for i in instruction.inputs:
+        if needed[number]:
+            for i in tape.instructions[number].inputs:
                 needed[i] = True
     return needed
 
@@ -94,8 +92,3 @@ def _needed_of(columns: Columns, outputs: Sequence[int]) -> np.ndarray:
 def _always_needed(instructions: Sequence[Instruction]) -> np.ndarray:
     always = [op is GUARD or op is INPUT or (op is CALL and params[0].may_branch) for op, _, params, _, _ in instructions]
     return np.array(always, bool)
-
-
-def _is_always_needed(instruction: Instruction) -> bool:
-    op, _, params, *_ = instruction
-    return op is GUARD or op is INPUT or (op is CALL and params[0].may_branch)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.called_names import is_called_by
 from ...base.current_recording import current_recorder
-from ...base.source_location import is_beside_compiled, is_library_file
+from ...base.source_location import is_library_file, is_of_compiled_library
 from ...errors import RefusedByRecording
 from ...ir.instruction import Operand, Recorded
 from ...numpy_api import UNARY
@@ -59,8 +59,7 @@ def filled(made: Operand, by: Replacement, depth: int, least: Fills = Fills.FLOA
     if made.base is not None and not made.flags.writeable:  # np.diag's view of a matrix
         return made
     frame = sys._getframe(depth)
-    filename = frame.f_code.co_filename
-    if is_library_file(filename) or is_beside_compiled(filename) or not is_called_by(frame, by, by.original.__name__):
+    if is_library_file(frame.f_code.co_filename) or is_of_compiled_library(frame) or not is_called_by(frame, by, by.original.__name__):
         return made
     return as_array(recorder.tracked_constant(made))
 

@@ -64,15 +64,11 @@ def _has_many_loops(rolled: Tape, tape: Tape) -> bool:
 
 
 def is_sooner_in_turns(tape: Tape) -> bool:
-    """The same of a tape that was recorded with loops."""
-    if LOOP not in tape.ops:
+    """The same of a tape that was recorded with loops: they are of known lengths, and over numbers."""
+    loops = [(loop.params[0].only_tape(), loop.params[1].length) for loop in tape.all_of(LOOP)]
+    if len(loops) < MANY_LOOPS or any(body is None or length is None or not _is_of_numbers(body) for body, length in loops):
         return False
-    forms = [loop.params for loop in tape.all_of(LOOP)]
-    lengths = [form.length for _, form in forms]
-    if len(lengths) < MANY_LOOPS or None in lengths:
-        return False
-    turns = sum(form.length * len(callee.only_tape() or ()) for callee, form in forms)
-    return turns < INSTRUCTIONS_IN_ONE * len(lengths)
+    return sum(length * len(body) for body, length in loops) < INSTRUCTIONS_IN_ONE * len(loops)
 
 
 def operations_on_arrays(tape: Tape) -> int:

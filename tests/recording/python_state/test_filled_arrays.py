@@ -4,6 +4,8 @@ import functools
 import pickle
 import subprocess
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -428,6 +430,20 @@ def test_tracked_arrays_are_no_arguments_of_compiled_code():
 
     with pytest.raises(td.TrackedValueEscaped, match=r"test_filled_arrays\.py:\d+ in draws"):
         td.record(draws, X)
+
+
+def test_an_installed_package_with_compiled_modules_may_be_the_recorded_one(tmp_path, monkeypatch):
+    """What it fills is tracked where its own function is recorded, and plain where another one calls it."""
+    name = "of_somebodys_own"
+    file = tmp_path / "site-packages" / name / "models.py"
+    code = compile("def fill(x):\n    y = np.zeros(2)\n    y[0] = x[0]\n    return np.sum(y) * 2.0\n", str(file), "exec")
+    exec(code, module := {"np": np})
+    for each, suffix in ((name, "__init__.py"), (f"{name}._c", "_c" + EXTENSION_SUFFIXES[0])):
+        monkeypatch.setitem(sys.modules, each, ModuleType(each))
+        sys.modules[each].__file__ = str(file.parent / suffix)
+    np.testing.assert_array_equal(td.gradient(module["fill"], X), [2.0, 0.0, 0.0])
+    with pytest.raises(td.TrackedValueEscaped):
+        td.gradient(lambda x: module["fill"](x) + 1.0, X)
 
 
 def test_packages_with_compiled_modules_get_arrays_of_numpys():
