@@ -139,21 +139,20 @@ class NewTape(TapediffError):
 
 
 class StaleTape(TapediffError):
-    """The plain function and its tape gave different values: the function depends on something that changed.
+    """A tape was recorded with something that has changed since: a global, a variable of a closure, an attribute, an array, a function.
 
     Attributes:
+        name: of what has changed; empty where a check has compared values.
         tape_value: what the tape gives.
         function_value: what the function gives now.
     """
 
-    def __init__(self, what: str, *, at: object, got: str, tape_value: object, function_value: object) -> None:
-        self.tape_value, self.function_value = tape_value, function_value
-        super().__init__(
-            what,
-            at=at,
-            got=got,
-            fix="pass what changes as an argument, td.Constant(...), instead of a global, a closure, a random number or a clock",
-        )
+    def __init__(
+        self, what: str, *, at: object, got: str, tape_value: object = None, function_value: object = None, name: str = "",
+        fix: str = "pass what changes as an argument, td.Constant(...), instead of a global, a closure, a random number or a clock",
+    ) -> None:  # fmt: skip
+        self.name, self.tape_value, self.function_value = name, tape_value, function_value
+        super().__init__(what, at=at, got=got, fix=fix)
 
 
 class ShapeMismatch(TapediffError, ValueError):

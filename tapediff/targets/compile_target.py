@@ -9,11 +9,14 @@ import inspect
 from collections.abc import Sequence
 
 from ..errors import ArgumentMismatch
+from ..functions.captured.environment import Environment
+from ..functions.captured.environment_check import EnvironmentCheck
 from ..ir.instruction import Target, Tree, UserFunction
 from ..ir.tape import Tape
 from .backends import NATIVE, check_backend
 from .compiled_tape import CompiledTape
 from .evaluate.like_function import like, like_tape
+from .guarded.policy import checked_contents
 from .merged_recording import record
 
 
@@ -36,7 +39,7 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
 
 def compile(
     target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
-    memory: str | int | None = None, threads: int | None = None, **named: Tree,
+    memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
 ) -> CompiledTape:  # fmt: skip
     """Turn a tape into native code: forward and backward in one kernel.
 
@@ -52,11 +55,16 @@ def compile(
             are needed. None for what is fastest.
         threads: how many threads may share one gradient: the loops and matrix products in it that take 40 µs or longer. Any number
             gives the same bits. None for as many as the environment variable TAPEDIFF_THREADS says; without it, one. See docs/calling.md.
+        check_contents: how the arrays and containers that the function reads besides its arguments are compared at each call; see
+            td.GuardedTape.
+        frozen: whether globals, closures, attributes and their contents stay as they were recorded, whatever becomes of them. With a tape
+            as target they do.
 
     Returns:
         A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
 
     Raises:
+        StaleTape: at calls, where the function would read something else besides its arguments than it has.
         MemoryBudgetExceeded: a kernel does not fit into `memory`; the message names what needs the most.
 
     Cost: about 0.05 s for models of a few dozen array operations, growing with the number of operations on the tape; with numba
@@ -65,7 +73,10 @@ def compile(
     check_backend(backend)
     if not isinstance(target, Tape):
         _require_point(target, args, named)
-        compiled = CompiledTape(record(target, *args, has_aux=has_aux, merge=merge, **named), backend, memory, threads)
+        before = None if frozen else Environment(target, checked_contents(check_contents))
+        tape = record(target, *args, has_aux=has_aux, merge=merge, **named)
+        check = None if before is None else EnvironmentCheck(target, check_contents, before=before)
+        compiled = CompiledTape(tape, backend, memory, threads, check)
         like(compiled, target)
     else:
         if args or named or has_aux or merge:

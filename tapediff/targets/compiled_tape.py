@@ -13,6 +13,7 @@ from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import PENDING
 from ..errors import ArgumentMismatch, GuardFailed, ShapeMismatch
 from ..functions.callees.rolled_loop import rolled
+from ..functions.captured.environment_check import EnvironmentCheck, stale_error
 from ..ir.arguments import chosen_arguments
 from ..ir.containers import structured
 from ..ir.inputs import as_inputs
@@ -68,7 +69,8 @@ Key = tuple[int, ...] | Operator | None
 class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     """A tape with native kernels: one for its value, one for each set of arguments it was differentiated by.
 
-    It answers only where the recorded control flow holds and raises GuardFailed elsewhere. Safe to use from several threads
+    It answers only where the recorded control flow holds and raises GuardFailed elsewhere; and StaleTape where the function that td.compile
+    has recorded would read something else besides its arguments than it did then. Safe to use from several threads
     at once; long kernels release the interpreter lock.
 
     Attributes:
@@ -82,6 +84,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     __slots__ = (
         "__dict__",
         "__weakref__",
+        "_check",
         "_dtype",
         "_fast",
         "_fast_gradient",
@@ -98,8 +101,11 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         "threads",
     )
 
-    def __init__(self, tape: Tape, backend: str = NATIVE, memory: str | int | None = None, threads: int | None = None) -> None:
-        self.tape, self.backend = tape, check_backend(backend)
+    def __init__(
+        self, tape: Tape, backend: str = NATIVE, memory: str | int | None = None, threads: int | None = None,
+        check: EnvironmentCheck | None = None,
+    ) -> None:  # fmt: skip
+        self.tape, self.backend, self._check = tape, check_backend(backend), check
         self.memory, self.threads = bytes_of(memory, backend), threads_of(threads, backend)
         self.seconds = 0.0
         self._kernels: dict[Key, Kernel] = {}
@@ -120,10 +126,27 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         found = gradient_directly(self, argnums, named, args, out, keep)
         if found is not None:
             return found
+        self.refresh()
         asked = requested(self, args, argnums, named)
         if asked.has_aux or asked.wrt is not None:
             return gradient_answer(self, asked, out, keep)
         return self._evaluate(asked, out, keep)
+
+    @property
+    def environment_check(self) -> EnvironmentCheck | None:
+        """Tells whether the function reads what it has read when it was recorded; None of one that is frozen."""
+        return self._check
+
+    def refresh(self) -> None:
+        """Raises StaleTape where the recorded function would read something else by now; called unless a kernel has compared."""
+        change = None if self._check is None else self._check.change()
+        if change is not None:
+            assert self._check is not None
+            raise stale_error(self.tape.name, self._check, change)
+
+    def _checked(self, call: Callable[..., Tree]) -> Callable[..., Tree]:
+        """A kernel that refuses then."""
+        return call if self._check is None else self._check.checked(call)
 
     @property
     def argument_names(self) -> tuple[str, ...]:
@@ -150,6 +173,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         found = directly(self, "value", FIRST, named, args)
         if found is not None:
             return found
+        self.refresh()
         given = Given(self, args, FIRST, named, tuple(named))
         if named or self.tape.named_only:
             args = positional(self, args, named)
@@ -209,9 +233,9 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if argnums == (0,):
             if self.backend == NATIVE:
                 known.allow_constants()
-            self._fast = known.call
+            self._fast = self._checked(known.call)
         elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple and self.tape.aux is None:
-            self._fast_value = known.call
+            self._fast_value = self._checked(known.call)
         return known
 
     def _make_kernel(self, argnums: Key) -> Kernel:
@@ -268,7 +292,9 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         trees = self.tape.arguments or (ARRAY,) * len(self.tape.inputs)
         leaf = leaf_forms(types)
         forms = tuple([form_of(tree, argument, leaf) for tree, argument in zip(trees, args)])
-        return DirectKernel(kernel.call, kernel, forms, len(self.tape.inputs))
+        # One for each kernel, as calls of one form are told by it.
+        call = kernel.call if self._check is None else self._check.calls.setdefault(key, self._checked(kernel.call))
+        return DirectKernel(call, kernel, forms, len(self.tape.inputs))
 
     def _attempt_alone(self, numbers: Numbers, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> Tree:
         """The same as attempt, of the gradients without the value, by a kernel that does not compute it."""
@@ -277,7 +303,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if isinstance(outputs, GuardFailure):
             return outputs
         if numbers == (0,) and self._is_plain(operator):
-            self._fast_gradient = self.kernel(operator).call
+            self._fast_gradient = self._checked(self.kernel(operator).call)
         return None, outputs
 
     def _is_plain(self, key: Key) -> bool:
@@ -310,6 +336,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         several: bool,
     ) -> Evaluation:
         """See evaluation.evaluate."""
+        self.refresh()
         argnums = inputs_of(self.tape, argnums)
         inputs, operator = as_inputs(self.tape, args), build(argnums)
         tape = operator.function(self.tape)

@@ -131,9 +131,11 @@ def grad(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **opt
         f: returns a real scalar, or (scalar, aux) with has_aux.
         argnums: which argument to differentiate by; a tuple gives a tuple of gradients. argnames= names them.
         has_aux: f returns a second value, which comes with the gradient: (gradient, aux).
+        options: of td.GuardedTape, such as static, merge, check_contents.
 
     Returns:
-        A function of f's arguments. It keeps one GuardedTape, so Python control flow is followed at every call.
+        A function of f's arguments. It keeps one GuardedTape, so Python control flow is followed at every call, and f is recorded anew
+        where a global, a closure, an attribute or an array that it reads has changed.
 
     Cost: the first calls on a path replay with NumPy; a path that is used often is compiled.
     """
@@ -150,6 +152,12 @@ def value_and_grad(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = Fa
     """A function that returns (value, gradient) of f; see td.grad. With has_aux: ((value, aux), gradient)."""
     return _later(value_and_gradient, f, argnums, has_aux=has_aux, **options)
 
+
+# The options that are those of the GuardedTape.
+_SETTINGS = (
+    "guard", "max_tapes", "compile_after", "name", "on_new_tape", "check_every", "static", "backend", "merge", "memory", "threads",
+    "check_contents", "frozen",
+)  # fmt: skip
 
 # A function differentiated once or twice is not worth the compiler's wait.
 COMPILE_AFTER = 3
@@ -242,7 +250,9 @@ def jacrev(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **o
 def _later(verb: UserFunction, f: UserFunction, argnums: Argnums, **options: Tree) -> UserFunction:
     """A function of f's arguments. It keeps one GuardedTape of f, so that Python control flow is followed at every call."""
     is_plain = callable(f) and not isinstance(f, (Tape, CompiledTape, GuardedTape))
-    kept = GuardedTape(f, compile_after=COMPILE_AFTER, has_aux=bool(options.get("has_aux"))) if is_plain else f
+    settings = {name: options.pop(name) for name in _SETTINGS if name in options} if is_plain else {}
+    settings = {"compile_after": COMPILE_AFTER, "has_aux": bool(options.get("has_aux")), **settings}
+    kept = GuardedTape(f, **settings) if is_plain else f
     name = getattr(f, "__name__", None) or getattr(f, "name", type(f).__name__)
 
     def derivative_of(*args: Tree, **named: Tree) -> Tree:

@@ -15,6 +15,7 @@ from ..recording.arguments.bind_call import BoundCall, positional
 from ..recording.recorder import Recorder
 from .evaluate.nested_recording import is_recorded, record_bound
 from .guarded.keyed_call import GuardedFunction
+from .guarded.paths.recordings import AllRecordings
 from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
 from .guarded.report import Stats, explanation, ways_taken
@@ -29,12 +30,14 @@ class GuardedReports:
     _policy: Policy
     _cache: TapeCache
     _recorder: PathRecorder
+    _recordings: AllRecordings
 
     @property
     def stats(self) -> Stats:
         """Hits, misses, recordings, evictions and seconds so far."""
-        self._cache.note_native_uses()
-        cache, recorder, tapes = self._cache, self._recorder, self._cache.all()
+        for known in self._recordings.all():
+            known.cache.note_native_uses()
+        cache, recorder, tapes = self._cache, self._recorder, self._recordings.tapes()
         return Stats(
             cache.dropped_hits + sum(v.hits for v in tapes), recorder.misses, recorder.recordings, cache.evictions,
             recorder.seconds_recording,
@@ -57,7 +60,7 @@ class GuardedReports:
         """
         recorder = self._recorder
         text = explanation(
-            self._function.name, self._policy.max_tapes, self.stats, self._cache.all(), list(recorder.reasons), recorder.last_failure
+            self._function.name, self._policy.max_tapes, self.stats, self._recordings.tapes(), list(recorder.reasons), recorder.last_failure
         )
         tapes = [v.tape for v in self._cache.all()]
         paths = [self._path_at(point if isinstance(point, tuple) else (point,)) for point in points]

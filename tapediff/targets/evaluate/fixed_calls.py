@@ -21,6 +21,15 @@ Owner: TypeAlias = Any
 # A builtin of a vector, and an array for the gradient; a float, the value, where it has answered.
 Builtin: TypeAlias = Callable[..., object]
 
+
+class _Check(Protocol):
+    """An EnvironmentCheck."""
+
+    @property
+    def is_same(self) -> Callable[[], bool]: ...
+    def checked(self, call: Builtin) -> Builtin: ...
+
+
 NUMBERS = (float, int, str, bool, type(None), np.number, np.bool_)
 
 
@@ -47,7 +56,8 @@ class FixedCalls:
     """
 
     __slots__ = (
-        "_args", "_errors", "_lock", "_owned", "_target", "_tried", "gradient", "negative_gradient", "negative_value", "size", "value",
+        "_args", "_check", "_errors", "_lock", "_owned", "_target", "_tried", "gradient", "negative_gradient", "negative_value", "size",
+        "value",
     )  # fmt: skip
 
     def __init__(self, target: Owner, args: Sequence[Tree], *, owned: bool = False) -> None:
@@ -59,6 +69,7 @@ class FixedCalls:
     def reset(self, args: Sequence[Tree], *, off: bool = False) -> None:
         """Other arguments: there are no native calls again, and never any if `off`."""
         self._args, self._errors, self.size = args, None, 0
+        self._check: _Check | None = None
         self.value: Builtin = unknown_yet
         self.gradient: Builtin = unknown_yet
         self.negative_value: Builtin = unknown_yet
@@ -68,6 +79,8 @@ class FixedCalls:
 
     def learn(self, kind: str, x: Tree) -> None:
         """Let the next calls be native at vectors like x, if that is possible: of kind "value", or "gradient"."""
+        if self._check is not None and not self._check.is_same():
+            self.reset(self._args, off=self._tried is None)  # the target has found something else to read
         tried, args = self._tried, self._args
         if tried is None or not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype is not FLOAT64 or (kind, x.size) in tried:
             return
@@ -82,12 +95,13 @@ class FixedCalls:
     def _use(self, kind: str, x: np.ndarray, args: Sequence[Tree], function: _CFunction) -> None:
         if args is not self._args:  # other arguments have come meanwhile
             return
-        self._errors = function
+        self._errors, self._check = function, self._target.environment_check
+        checked = (lambda call: call) if self._check is None else self._check.checked
         if kind == "value":
-            self.value, self.negative_value = function.builtin(), function.builtin(negate=True)
+            self.value, self.negative_value = checked(function.builtin()), checked(function.builtin(negate=True))
         else:
             self.size = x.size
-            self.gradient, self.negative_gradient = function.builtin(), function.builtin(negate=True)
+            self.gradient, self.negative_gradient = checked(function.builtin()), checked(function.builtin(negate=True))
 
     def _function(self, kind: str, x: np.ndarray, args: Sequence[Tree]) -> _CFunction | None:
         """The C function, which reads the data where they are."""

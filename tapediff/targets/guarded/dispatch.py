@@ -47,7 +47,8 @@ class Dispatch:
         Returns:
             The call that was answered, the tape, and its answer.
         """
-        self._staleness.check_when_due(call)
+        if self._policy.check_every:
+            self._recorder.noted(lambda: self._staleness.check_when_due(call))
         plain = self._recorder.plain_result(call)
         found = self._answer(call, attempts)
         agrees = self._recorder.is_as_expected(*found) if plain is None else self._recorder.agrees(*found, *plain)

@@ -399,10 +399,12 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def again_unmerged(method: Method) -> Method:
-    """A method of a GuardedTape that is called again where a merged branch has met what it was not made for, at run time."""
+    """A method of a GuardedTape that answers in full: with the tapes for what the function reads now, and called again where a merged
+    branch has met what it was not made for, at run time."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **named: Any) -> Any:
+        self.refresh()
         while True:
             try:
                 return method(self, *args, **named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..tapes.operator_tapes import Operator
 from .dispatch import Dispatch
 from .keyed_call import GuardedFunction, KeyedCall
 from .merging import again_unmerged
+from .paths.recordings import AllRecordings
 from .policy import Policy
 from .record_path import PathRecorder
 from .tape_cache import CacheUser, TapeCache
@@ -35,6 +36,7 @@ class GuardedCalls(NativeCalls):
     _cache: TapeCache
     _dispatch: Dispatch
     _recorder: PathRecorder
+    _recordings: AllRecordings
 
     @property
     def name(self) -> str:
@@ -81,7 +83,13 @@ class GuardedCalls(NativeCalls):
 
     def keeps(self, variant: Variant) -> bool:
         """Whether a tape has not been dropped."""
-        return self._cache.holds(variant)
+        return any(known.cache.holds(variant) for known in self._recordings.all())
+
+    @property
+    def reads(self) -> Hashable:
+        """Equal while the function reads the same besides its arguments, and at the time of asking."""
+        self.refresh()
+        return id(self._recordings.current)
 
     def note_native_use(self, variant: Variant) -> None:
         """Note that native code has used a tape lately."""

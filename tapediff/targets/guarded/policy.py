@@ -13,16 +13,29 @@ from .report import LastFailure, budget_text, coarse_guard_text, new_tape_error,
 from .variant import CompiledProgram, Variant
 
 ON_NEW_TAPE = ("compile", "interpret", "raise", "warn")
+CHECK_CONTENTS = ("sample", "always", "off")
 
 # With on_new_tape="interpret": a path is worth compiling when NumPy has answered on it this often.
 INTERPRETED_ANSWERS = 10
+
+
+def checked_contents(chosen: str) -> str:
+    """The option check_contents.
+
+    Raises:
+        ArgumentMismatch: it is none of its values.
+    """
+    if chosen not in CHECK_CONTENTS:
+        raise ArgumentMismatch("check_contents is one of " + ", ".join(map(repr, CHECK_CONTENTS)), got=repr(chosen))
+    return chosen
 
 
 class Policy:
     """The settings of a GuardedTape, and the warnings that are given once.
 
     Attributes:
-        max_tapes, check_every, backend, merge, memory, threads: see GuardedTape; memory is in bytes, threads None where nobody says.
+        max_tapes, check_every, backend, merge, memory, threads, check_contents, frozen: see GuardedTape; memory is in bytes, threads None
+            where nobody says.
         compile_after: how many answers of a new tape are replayed with NumPy; `compile_after_given` is None unless set by the user.
         program: makes what is compiled for a tape.
         warned: the warnings given so far: "budget", "coarse", "draws".
@@ -30,8 +43,9 @@ class Policy:
 
     def __init__(
         self, max_tapes: int, compile_after: int | None, on_new_tape: str, check_every: int, backend: str, merge: bool | None,
-        memory: str | int | None = None, threads: int | None = None,
+        memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False,
     ) -> None:  # fmt: skip
+        self.check_contents, self.frozen = checked_contents(check_contents), frozen
         if max_tapes < 1 or (compile_after or 0) < 0 or check_every < 0:
             raise ArgumentMismatch(
                 "max_tapes must be at least 1, compile_after and check_every at least 0",

@@ -35,13 +35,20 @@ class Specialisation:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a tape was recorded: the first call of its kind, or a guard that came out differently."""
+    """Why a tape was recorded: the first call of its kind, a guard that came out differently, or a change of what the function reads.
+
+    Attributes:
+        changed: the name of that.
+    """
 
     called_with: Specialisation
     guard: Guard | None = None
     outcome: Outcome | None = None
+    changed: str = ""
 
     def __str__(self) -> str:
+        if self.changed:
+            return f"{self.changed}, which the function reads, has changed; called with {self.called_with}"
         if self.guard is None:
             return f"first call with {self.called_with}"
         return f"{self.guard.site or 'unknown line'} → {describe(self.outcome)}, was {describe(self.guard.outcome)}"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from traceback import walk_tb
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...errors import (
     GuardFailed,
@@ -48,7 +48,7 @@ from .reason import Reason
 from .report import LastFailure, last_failure
 from .staleness import is_surely_fresh
 from .tape_cache import TapeCache
-from .variant import Answer, Variant
+from .variant import Answer, CompiledProgram, Variant
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -90,19 +90,30 @@ def _beginning(recorder: Recorder) -> Tape:
 class PathRecorder:
     """Records the paths of one function.
 
+    Args:
+        lock: held while a path is recorded.
+        note_effects: called behind every run of the function, with the lock held: what it has changed itself is no change.
+
     Attributes:
         misses: calls that no recorded tape answered.
         recordings, seconds_recording: tapes recorded, and the time it took.
         reasons: why each tape was recorded, by its number.
         last_failure: the last call that no tape answered.
+        changed: the name of what the function reads otherwise than when the tapes before these were recorded.
+        others: gives all tapes of the function, also those of other values of what it reads.
     """
 
-    def __init__(self, function: GuardedFunction, policy: Policy, cache: TapeCache) -> None:
+    def __init__(
+        self, function: GuardedFunction, policy: Policy, cache: TapeCache, programs: Programs[CompiledProgram],
+        lock: threading.RLock, note_effects: Callable[[], None],
+    ) -> None:  # fmt: skip
         self._function, self._policy, self._cache = function, policy, cache
         self.merging = Merging(function, policy.merge)
-        self._programs = Programs(policy.program)
+        self._programs = programs
+        self.changed = ""
+        self.others: Callable[[], Sequence[Variant]] = cache.all
         # Held while a path is recorded and kept; calls that a recorded tape answers never take it.
-        self._lock = new_lock()
+        self._lock, self._note_effects = lock, note_effects
         self.misses = self.recordings = 0
         self.seconds_recording = 0.0
         self.reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
@@ -149,8 +160,14 @@ class PathRecorder:
         found = self._cache.find(call.key, decided)
         if found is not None:
             return found, False
+        try:
+            return self._record_new(call, decided, missed, messages), True
+        finally:
+            self._note_effects()
+
+    def _record_new(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, messages: list[str]) -> Variant:
         failure = self._note_failure(call, missed)
-        self._policy.allow_recording(self._function, failure, self._cache.all())
+        self._policy.allow_recording(self._function, failure, self.others())
         try:
             variant = self._record_form(call, decided, missed, failure.reason)
         except _Stopped as stopped:
@@ -166,7 +183,7 @@ class PathRecorder:
         self._cache.insert(variant)
         messages += self._policy.warnings(self._function, call, failure, self._cache.all(), self.merging.first_reason())
         self._cache.drop_beyond(self._policy.max_tapes)
-        return variant, True
+        return variant
 
     def _record_form(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, reason: Reason) -> Variant:
         was_merged = self.merging.is_on
@@ -204,15 +221,29 @@ class PathRecorder:
             self._use(self._set_aside)
             self._set_aside = []
 
+    @holding("_lock")
+    def noted(self, run: Callable[[], None]) -> None:
+        """Run something that calls the function."""
+        try:
+            run()
+        finally:
+            self._note_effects()
+
     # The first answers of a merged form
 
     def plain_result(self, call: KeyedCall) -> tuple[Tree, float] | None:
         """What the plain function gives, and in how many seconds, while answers are compared with it. Raises its errors."""
         if not self.merging.trials_left:
             return None
-        function, started = np.errstate(all="ignore")(call.bound.function), time.perf_counter()
-        result = function(*[np.array(value, order="C")[()] for value in call.bound.inputs])
-        return result, time.perf_counter() - started
+        found: list[tuple[Tree, float]] = []
+
+        def run() -> None:
+            function, started = np.errstate(all="ignore")(call.bound.function), time.perf_counter()
+            result = function(*[np.array(value, order="C")[()] for value in call.bound.inputs])
+            found.append((result, time.perf_counter() - started))
+
+        self.noted(run)
+        return found[0]
 
     @holding("_lock")
     def agrees(self, call: KeyedCall, variant: Variant, answer: Answer, result: Tree, seconds: float) -> bool:
@@ -227,7 +258,7 @@ class PathRecorder:
         merging.note_trial(seconds)
         try:
             if isinstance(answer, Evaluation) or not is_surely_fresh(variant.tape, answer[0], result):
-                merging.check(variant.tape, call, None)
+                self.noted(lambda: merging.check(variant.tape, call, None))
         except StaleTape as differs:
             merging.fail(str(differs))
             self._cache.clear()
@@ -247,7 +278,7 @@ class PathRecorder:
         self._expected = None
         try:
             if isinstance(answer, Evaluation) or not expected.is_met(answer):
-                self.merging.check(variant.tape, call, expected.plain)
+                self.noted(lambda: self.merging.check(variant.tape, call, expected.plain))
         except Exception as error:  # noqa: BLE001 -- of the comparison, which no user is to see
             self.merging.fail(str(error) if isinstance(error, StaleTape) else f"{type(error).__name__}: {error}")
             self._cache.clear()
@@ -265,7 +296,8 @@ class PathRecorder:
     def _note_failure(self, call: KeyedCall, missed: Missed | None) -> LastFailure:
         self.misses += 1
         guard = missed[0].tape.guards[missed[1].ordinal] if missed is not None else None
-        reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None)
+        changed = self.changed if guard is None and not self._cache.all() else ""
+        reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None, changed)
         cause, self._cause = self._cause, None
         if cause is not None and missed is None and cause.called_with == call.specialisation:
             reason = cause
@@ -292,8 +324,9 @@ class PathRecorder:
         self.seconds_recording += seconds
         self.reasons.append((self.recordings, reason))
         # Where a value is specialised on, its tapes are as a rule the same but for constants.
-        program = self._programs.of(tape) if static else self._policy.program(tape)
-        variant = Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
+        program = self._programs.of(tape) if static or self.changed else self._policy.program(tape)
+        is_direct = not static and not program.lifted
+        variant = Variant(tape, call.key, self.recordings, reason, seconds, is_direct, program)
         variant.form, variant.fills = form, self._filled  # of a form, the version that Merging counts
         return variant
 

@@ -58,8 +58,6 @@ class StalenessCheck:
 
     def check_when_due(self, call: KeyedCall) -> None:
         """Compare the plain function with the tape recorded for this point; where there is none, the next call is checked."""
-        if not self._policy.check_every:
-            return
         self.calls_left -= 1
         if self.calls_left > 0:
             return

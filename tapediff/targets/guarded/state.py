@@ -11,20 +11,23 @@ from ...ir.serialize import State
 from ...recording.arguments.static import static_of
 from ..backends import receive_code, sent_code
 from .keyed_call import GuardedFunction
+from .paths.recordings import AllRecordings
 from .policy import Policy
-from .record_path import REASONS_KEPT, PathRecorder
-from .tape_cache import TapeCache
+from .record_path import REASONS_KEPT
 from .variant import Variant
 
-_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge", "memory", "threads")
+_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge", "memory", "threads", "check_contents", "frozen")
 _COUNTS = ("misses", "recordings", "seconds_recording")
 _CACHE_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
 
 
-def guarded_state(
-    function: GuardedFunction, policy: Policy, cache: TapeCache, recorder: PathRecorder
-) -> State:
-    """All but the kernels, which are made where they are needed; with their object code, see compiler/jit/sent_code.py."""
+def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllRecordings) -> State:
+    """All but the kernels, which are made where they are needed; with their object code, see compiler/jit/sent_code.py.
+
+    The tapes are those for what the function reads now; another process takes them if the function reads the same there.
+    """
+    current = recordings.current
+    cache, recorder, check = current.cache, current.recorder, current.check
     programs = {id(v.program): v.program for v in cache.all()}
     f = function.f
     static = None
@@ -45,7 +48,7 @@ def guarded_state(
             # Guards of merged tapes are those of a form that the other process has not made.
             for v in ([] if recorder.merging.is_on else sorted(cache.all(), key=lambda variant: variant.used))
         ],
-        "merging": recorder.merging.state,
+        "merging": recorder.merging.state, "environment": None if check is None else check.environment.fingerprint(),
         "code": sent_code([kernel for program in programs.values() for kernel in list(program.compiled.kernels.values())]),
     }  # fmt: skip
 
@@ -55,18 +58,19 @@ def in_this_process(function: UserFunction | Portable) -> Tree:
     return function.value if isinstance(function, Portable) else function
 
 
-def restore_guarded(
-    function: GuardedFunction, policy: Policy, cache: TapeCache, recorder: PathRecorder, state: State
-) -> None:
+def restore_guarded(function: GuardedFunction, policy: Policy, recordings: AllRecordings, state: State) -> None:
     """Fill the parts of a GuardedTape that has nothing yet."""
+    cache, recorder = recordings.current.cache, recordings.current.recorder
     receive_code(state["code"])
     function.ints = copy.deepcopy(state["ints"])
     policy.warned = set(state["warned"])
     recorder.reasons = deque(state["reasons"], maxlen=REASONS_KEPT)
-    recorder.merging.restore(state["merging"])
     for part, values in ((recorder, state["counts"]), (cache, state["cache"])):
         for name, value in values.items():
             setattr(part, name, value)
+    if not recordings.is_same_here(state["environment"]):
+        return
+    recorder.merging.restore(state["merging"])
     for tape, active, number, reason, seconds, is_direct, hits, replays, fills in state["variants"]:
         # Keys are made again, as they may hold identities.
         key = function.key(reason.called_with, active)

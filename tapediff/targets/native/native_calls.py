@@ -85,6 +85,9 @@ class NativeCalls:
 
     backend: str
 
+    def refresh(self) -> None:
+        """See GuardedTape and CompiledTape: nothing is answered with what the function has read before and would read otherwise now."""
+
     def value_and_gradient(self, *args: Tree, argnums: Argnums = 0, out: Out = None) -> tuple[Tree, Tree]:
         """See td.value_and_gradient."""
         raise NotImplementedError
@@ -113,6 +116,7 @@ class NativeCalls:
 
         if out is None and len(args) == 2:
             args, out = args[:1], args[1]
+        self.refresh()
         is_one = len(args) == 1 and isinstance(args[0], np.ndarray) and argnums == 0
         require_native(self.backend)
         return bound_to_one(self, args[0], out) if is_one else bound_call(self, args, out, argnums)
@@ -215,6 +219,7 @@ class NativeCalls:
         Cost: that of the kernel for each row; 3 to 6 µs, from the second batch on, where it takes less than 100 µs in all, and
             about 100 µs for the threads otherwise. With lists or float32 0.1 to 0.5 ms, for each path of a GuardedTape.
         """
+        self.refresh()
         if args or argnums != 0 or (type(X) is not np.ndarray and is_container(X)):
             return _mapped_batches().run_mapped(self, X, args, argnums, out, threads)
         from .batch import run_batch, run_few
@@ -244,6 +249,7 @@ class NativeCalls:
 
         Cost: as for `batch`.
         """
+        self.refresh()
         return _mapped_batches().run_values(self, X, args, out, threads)
 
     def c_function(self, kind: str = "value", /, *args: Tree, argnums: int | Sequence[int] | None = None) -> CFunction:
@@ -271,6 +277,7 @@ class NativeCalls:
         """
         from .c_function import c_function
 
+        self.refresh()
         return c_function(self, kind, args, argnums)
 
     # Entries
@@ -292,6 +299,7 @@ class NativeCalls:
         return None
 
     def _vector_entry(self) -> NativeEntry:
+        self.refresh()
         native = self._native_side()
         if native.default is None:
             native.take_default(self._default_entry(native))

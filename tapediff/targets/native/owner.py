@@ -63,6 +63,11 @@ class NativePaths(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def reads(self) -> Hashable:
+        """Equal while the function reads the same besides its arguments."""
+        ...
+
     def may_run_natively(self, path: Path, /, *, specialised: bool = False) -> bool:
         """Whether native code may choose this path by guards alone; if `specialised`, as calls agree in all else."""
         ...

@@ -14,7 +14,7 @@ from ...compiler.runtime.callees.dispatch_loop import CURRENT
 from ...compiler.runtime.callees.dispatch_table import DispatchTable, NativeVariant
 from ...compiler.runtime.entries import c_entry, python_entry
 from ...compiler.runtime.status import AGAIN, FAILURE
-from ...errors import InvalidTape
+from ...errors import InvalidTape, StaleTape
 from ...ir.instruction import Outcome, ValueType
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class PathsDispatch:
 
     def __init__(self, guarded: NativePaths, in_types: tuple[ValueType, ...], out_types: tuple[ValueType, ...]) -> None:
         self._guarded, self.types = guarded, (in_types, out_types)
+        self._reads = guarded.reads
         self._lock = new_lock()
         self._paths: dict[CompiledPath, Path] = {}
         self._table = PathsTable(self)
@@ -67,7 +68,16 @@ class PathsDispatch:
         raise NotImplementedError
 
     def _raise_pending(self, status: int) -> None:
-        """Raise what a path has raised, unless a merged branch is the cause, so that another form of the function is used from now on."""
+        """Raise what a path has raised, unless a merged branch is the cause, so that another form of the function is used from now on.
+
+        Raises:
+            StaleTape: a path is to be recorded, and the function reads something else than when the address was taken.
+        """
+        if self._guarded.reads != self._reads:
+            raise StaleTape(
+                f"{self._guarded.name} takes a path that has no tape yet, and what it reads has changed since the call was bound, or its "
+                "address taken", at="", got="a path that was not recorded before", fix="bind it again, or take the address again",
+            )  # fmt: skip
         if status == AGAIN:
             raised = take_pending() or lost_error()
             if not self._guarded.went_unmerged(raised):

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...compiler.runtime.status import PENDING, REFUSED
-from ...ir.instruction import Tree, UserFunction
-from ..evaluate.call_code import GuardValue
-from .keyed_call import for_guard
-from .tape_cache import TapeCache
-from .variant import Variant
+from ....compiler.runtime.status import PENDING, REFUSED
+from ....ir.instruction import Tree, UserFunction
+from ...evaluate.call_code import GuardValue
+from ..keyed_call import for_guard
+from ..tape_cache import TapeCache
+from ..variant import Variant
 
 # Guard values whose equality, with their type, is equality of bits.
 PLAIN = frozenset((bool, int, str, type(None), np.bool_))

@@ -8,23 +8,31 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from weakref import WeakValueDictionary
 
-from ..ir.instruction import Tree
-from .compiled_tape import Key
-from .evaluate.direct_calls import DirectKernel, NoForm
-from .guarded.keyed_call import GuardedFunction, KeyedCall, forms_of
-from .guarded.merging import Merging
-from .guarded.path_calls import CallsUnderGuard, PathCalls, fast_under
-from .guarded.policy import Policy
-from .guarded.staleness import StalenessCheck
-from .guarded.tape_cache import TapeCache
-from .guarded.variant import Variant
-from .tapes.operator_tapes import Operator
+from ....ir.instruction import Tree
+from ...compiled_tape import Key
+from ...evaluate.direct_calls import DirectKernel, NoForm
+from ...tapes.operator_tapes import Operator
+from ..keyed_call import GuardedFunction, KeyedCall, forms_of
+from ..merging import Merging
+from ..policy import Policy
+from ..staleness import StalenessCheck
+from ..tape_cache import TapeCache
+from ..variant import Variant
+from .path_calls import CallsUnderGuard, PathCalls, fast_under
 
 
 class DirectPaths:
-    """The kernels of all paths, by operator and form of call; of the user's guard, by its value, too."""
+    """The kernels of all paths, by operator and form of call; of the user's guard, by its value, too.
 
-    def __init__(self, function: GuardedFunction, policy: Policy, cache: TapeCache, merging: Merging, staleness: StalenessCheck) -> None:
+    Args:
+        checked: makes a kernel refuse where the function would read something else than when it was recorded.
+    """
+
+    def __init__(
+        self, function: GuardedFunction, policy: Policy, cache: TapeCache, merging: Merging, staleness: StalenessCheck,
+        checked: Callable[[Callable[..., Tree]], Callable[..., Tree]],
+    ) -> None:  # fmt: skip
+        self._checked = checked
         self._function, self._policy, self._cache, self._merging, self._staleness = function, policy, cache, merging, staleness
         self._path_calls: WeakValueDictionary[Hashable, PathCalls] = WeakValueDictionary()
         self._calls_under_guard: WeakValueDictionary[Hashable, CallsUnderGuard] = WeakValueDictionary()
@@ -58,7 +66,7 @@ class DirectPaths:
         """The kernels of one operator, for calls of this kind; `alone`: of this tape only."""
         name = (call.key, _results(variant, key), variant.number if alone else 0)
         calls = self._path_calls.setdefault(name, PathCalls(self._cache))
-        calls.add(variant, self._staleness.counted(variant.kernel_call(key)))
+        calls.add(variant, self._checked(self._staleness.counted(variant.kernel_call(key))))
         return calls
 
     def _under_guard(self, call: KeyedCall, variant: Variant, key: Key) -> CallsUnderGuard:

@@ -1,0 +1,460 @@
+"""What a function reads besides its arguments: globals, closures, defaults, attributes, entries of containers, arrays, other functions.
+
+The walk goes from the function over everything that its names may reach. It gives a key, equal while nothing of that has changed, and the
+places to compare at each call (`places.py`). It follows names, so it may note more than a function reads, and never less, but for what
+docs/frozen.md lists: code of installed packages, and state that Python cannot see.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import gc
+import hashlib
+import linecache
+import os
+import re
+import sys
+import sysconfig
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from types import (
+    BuiltinMethodType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from ...base.source_location import is_library_file
+from ...ir.instruction import is_tracked
+from ...recording.python_state.data_key import data_key, levels_of_data
+from ...recording.python_state.object_snapshot import PLAIN, IdentityKey, PythonValue, plain_key
+from .places import (
+    ABSENT,
+    ArrayPlace,
+    CellPlace,
+    ContentsPlace,
+    EntryPlace,
+    FunctionPlace,
+    ListPlace,
+    ObjectPlace,
+    Place,
+    SlotPlace,
+)
+
+# Beyond so many objects the walk ends: what only further ones reach is not compared.
+MOST_OBJECTS = 20_000
+
+# Functions that use these may look up any name.
+_BY_ANY_NAME = frozenset(("getattr", "vars", "globals", "eval", "exec", "locals", "__dict__", "attrgetter", "__getattribute__"))
+
+_WRAPPERS = (MethodType, functools.partial, BuiltinMethodType, staticmethod, classmethod, property, functools.cached_property)
+_PARTS_OF_WRAPPERS = ("__func__", "__self__", "func", "args", "keywords", "fget", "fset")
+
+# Classes whose objects have no state but attributes and contents.
+_OPEN_BASES = frozenset(
+    ("object", "tuple", "list", "dict", "set", "frozenset", "deque", "defaultdict", "OrderedDict", "Counter", "UserDict", "UserList", "ABC",
+     "Generic", "Protocol", "Enum", "IntEnum", "StrEnum", "ReprEnum", "int", "str", "SimpleNamespace")
+)  # fmt: skip
+
+_METHOD_KINDS = (FunctionType, staticmethod, classmethod, property, functools.cached_property)
+
+_INSTALLED = tuple(
+    {os.path.join(sysconfig.get_path(name), "") for name in ("purelib", "platlib", "stdlib", "platstdlib")}
+)  # fmt: skip
+
+
+class Environment:
+    """What a function reads besides its arguments, at one moment.
+
+    Args:
+        function: anything that is called.
+        contents: "sample", "always" or "off": how the contents of arrays are compared; see GuardedTape.
+        before: of an earlier moment: digests of large arrays that look the same are taken from there.
+        own: places that the function itself changes, which are left out.
+
+    Attributes:
+        key: equal for environments in which the function reads the same.
+        places: to compare; they hold what was there.
+        is_whole: it was not too large to be walked over.
+    """
+
+    __slots__ = (
+        "_asked", "_before", "_contents", "_held", "_labels", "_names", "_numbers", "_own", "_owners", "_pending", "_tokens", "is_whole",
+        "key", "places",
+    )  # fmt: skip
+
+    def __init__(
+        self, function: object, contents: str = "sample", before: Environment | None = None, own: frozenset[Hashable] = frozenset()
+    ) -> None:  # fmt: skip
+        self.places: list[Place] = []
+        self.is_whole = True
+        self._contents, self._own = contents, own
+        self._before = {} if before is None else {id(p.owner): p for p in before.places if isinstance(p, ArrayPlace)}
+        self._tokens: list[Hashable] = []
+        self._labels: list[str] = []
+        self._names: set[str] = set()
+        self._numbers: dict[int, int] = {}
+        self._held: list[object] = []
+        self._owners: list[tuple[object, str, Callable[[str], None]]] = []
+        self._asked: set[tuple[int, str]] = set()
+        self._pending: list[tuple[object, str]] = [(function, "")]
+        self._walk()
+        self.key = tuple(self._tokens)
+        # Others belong to the walk.
+        self._owners, self._asked, self._before, self._numbers = [], set(), {}, {}
+
+    def changed_places(self) -> frozenset[Hashable]:
+        """Those that are others by now; see `own`."""
+        return frozenset(place.where for place in self.places if not place.is_same())
+
+    def difference(self, other: Environment) -> str:
+        """The name of the first thing that is another one in the other environment."""
+        for ours, theirs, label in zip(self.key, other.key, self._labels):
+            if ours != theirs:
+                return label
+        return self._labels[-1] if self._labels else ""
+
+    def fingerprint(self) -> bytes:
+        """Equal in another process in which the function reads the same."""
+        return hashlib.blake2b(repr([_portable(token) for token in self.key]).encode(), digest_size=16).digest()
+
+    def site_of(self, name: str) -> str | None:
+        """The first line of the functions in which a name stands."""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        for place in self.places:
+            if isinstance(place, FunctionPlace):
+                code = place.owner.__code__
+                for line in sorted({line for _, _, line in code.co_lines() if line}):
+                    if word.search(linecache.getline(code.co_filename, line)):
+                        return f"{os.path.basename(code.co_filename)}:{line} in {code.co_name}"
+        return None
+
+    # The walk
+
+    def _walk(self) -> None:
+        while self._pending:
+            while self._pending:
+                self._visit(*self._pending.pop())
+            # New names may be those of attributes of what was met before.
+            names = sorted(self._names)
+            for owner, _, ask in list(self._owners):
+                for name in names:
+                    if (id(owner), name) not in self._asked:
+                        self._asked.add((id(owner), name))
+                        ask(name)
+
+    def _token(self, token: Hashable, label: str) -> None:
+        self._tokens.append(token)
+        self._labels.append(label)
+
+    def _bound(self, place: Place, value: object, label: str) -> None:
+        """Note a place whose value is looked up by name, and go on with the value."""
+        place.label = label
+        if place.where not in self._own:
+            self.places.append(place)
+            self._refer(value, label)
+
+    def _refer(self, value: object, label: str) -> None:
+        """Note a value; what can be looked into has a number, in the order in which it was met."""
+        kind = type(value)
+        if kind in PLAIN or isinstance(value, np.generic):
+            self._token(plain_key(value), label)
+        elif value is ABSENT or kind is type(Ellipsis) or is_tracked(value):
+            self._token(kind, label)
+        elif self._is_opaque(value, kind):
+            self._token(IdentityKey(value), label)
+        else:
+            number = self._numbers.get(id(value))
+            if number is None:
+                number = self._numbers[id(value)] = len(self._numbers)
+                self._held.append(value)
+                if number < MOST_OBJECTS:
+                    self._pending.append((value, label))
+                else:
+                    self.is_whole = False
+            self._token(("object", number), label)
+
+    @staticmethod
+    def _is_opaque(value: Any, kind: type) -> bool:
+        """Whether nothing is looked up in a value, which is told by its identity."""
+        if isinstance(value, ModuleType):
+            return _is_library(value.__name__)
+        if isinstance(value, type):
+            return _is_library(value.__module__)
+        if kind is FunctionType:
+            return _is_installed(value.__code__.co_filename) and not _is_of_this_package(value.__code__.co_filename)
+        return kind is np.ufunc
+
+    def _visit(self, value: Any, label: str) -> None:
+        """Note what is in an object."""
+        kind = type(value)
+        self._numbers.setdefault(id(value), len(self._numbers))
+        if kind is FunctionType:
+            self._function(value, label)
+        elif isinstance(value, np.ndarray):
+            self._array(value, label)
+        elif isinstance(value, (tuple, list, dict, set, frozenset, deque)):
+            self._container(value, kind, label)
+        elif isinstance(value, ModuleType):
+            self._token(("module", value.__name__), label)
+            self._owns(value, label, lambda name: self._entry(vars(value), name, label))
+        elif isinstance(value, type):
+            self._class(value, label)
+        elif kind is CodeType:
+            self._token(code_key(value), label)
+        elif kind is BuiltinMethodType and (value.__self__ is None or isinstance(value.__self__, ModuleType)):
+            self._token(IdentityKey(value), label)
+        elif kind in _WRAPPERS:
+            self._token((kind, getattr(value, "__name__", None)), label)
+            for name in _PARTS_OF_WRAPPERS:
+                if hasattr(value, name):
+                    self._refer(getattr(value, name), label or "self" * (name == "__self__"))
+        elif kind.__module__.startswith("tapediff"):
+            self._of_this_package(value, kind, label)
+        else:
+            self._object(value, kind, label)
+
+    def _owns(self, owner: object, label: str, ask: Callable[[str], None]) -> None:
+        """Note an object whose attributes are looked up by name."""
+        self._held.append(owner)
+        self._owners.append((owner, label, ask))
+
+    def _function(self, function: FunctionType, label: str) -> None:
+        code = function.__code__
+        is_ours = _is_of_this_package(code.co_filename)
+        name = label or function.__name__
+        self._token(code_key(code), name)
+        for cell_name, cell in zip(code.co_freevars, function.__closure__ or ()):
+            contents = _inside(cell)
+            if is_ours:
+                self._if_callable(contents, name)
+            else:
+                self._bound(CellPlace(cell, contents), contents, cell_name)
+        if is_ours:
+            return
+        self.places.append(FunctionPlace(function, name))
+        own = names_of(code)
+        self._names |= own
+        namespace = function.__globals__
+        names = sorted(own if _BY_ANY_NAME.isdisjoint(own & {"globals", "eval", "exec"}) else own | namespace.keys())
+        for global_name in names:
+            if global_name in namespace or hasattr(builtins, global_name):
+                self._entry(namespace, global_name, "")
+            elif global_name in sys.modules and not _is_library(global_name):
+                self._refer(sys.modules[global_name], global_name)
+        for attribute in ("__defaults__", "__kwdefaults__"):
+            self._refer(getattr(function, attribute), f"defaults of {function.__name__}")
+        if "__wrapped__" in function.__dict__:
+            self._refer(function.__wrapped__, name)  # pyright: ignore[reportFunctionMemberAccess]  # it is there
+
+    def _entry(self, namespace: dict[str, PythonValue], name: str, prefix: str) -> None:
+        """A name in a namespace; if it is not there now, it may be later."""
+        if (id(namespace), name) in self._asked:
+            return
+        self._asked.add((id(namespace), name))
+        value = namespace.get(name, ABSENT)
+        if value is not ABSENT or not prefix:
+            self._bound(EntryPlace(namespace, name, value), value, f"{prefix}.{name}" if prefix else name)
+
+    def _container(self, value: Any, kind: type, label: str) -> None:
+        inside = f"{label}[...]"
+        if not isinstance(value, (tuple, frozenset)) and _place_of_list(value, label).where in self._own:
+            return
+        if levels_of_data(value):
+            self._token((kind, data_key(value)), label)
+            # Contents of nested ones are objects of their own.
+            self.places += [_place_of_list(part, label) for part in _lists_of_data(value)]
+            return
+        self._token((kind, len(value)), label)
+        if isinstance(value, dict):
+            self.places.append(ContentsPlace(value, label))
+            for key, part in list(value.items()):
+                self._refer(key, inside)
+                self._refer(part, f"{label}[{key!r}]" if type(key) in (str, int) else inside)
+        else:
+            if not isinstance(value, (tuple, frozenset)):
+                self.places.append(_place_of_list(value, label))
+            # The order of a set is not that of an equal one.
+            parts = sorted(value, key=lambda part: repr(part)) if isinstance(value, (set, frozenset)) else value
+            for part in list(parts):
+                self._refer(part, inside)
+        if kind not in (tuple, list, dict, set, frozenset, deque):
+            self._object(value, kind, label)
+
+    def _class(self, kind: type, label: str) -> None:
+        self._token(("class", kind.__module__, kind.__qualname__), label or kind.__name__)
+        own = [base for base in kind.__mro__ if not _is_library(base.__module__)]
+        for base in own:
+            self._names |= {name for name, member in vars(base).items() if name.startswith("__") and isinstance(member, _METHOD_KINDS)}
+        namespaces = [_namespace(base) for base in own]
+
+        def ask(name: str) -> None:
+            for base, namespace in zip(own, namespaces):
+                if any(name in others for others in namespaces):
+                    value = namespace.get(name, ABSENT)
+                    self._bound(EntryPlace(namespace, name, value), value, f"{base.__name__}.{name}")
+                if name in namespace:
+                    return
+
+        self._owns(kind, label, ask)
+
+    def _object(self, value: Any, kind: type, label: str) -> None:
+        """An object with attributes. What its class keeps elsewhere cannot be seen, so that another object counts as another state."""
+        name_of_it = label or kind.__name__
+        self._refer(kind, label)
+        if any(_is_library(base.__module__) and base.__name__ not in _OPEN_BASES for base in kind.__mro__):
+            self._token(IdentityKey(value), label)
+        attributes = getattr(value, "__dict__", None)
+        if isinstance(attributes, dict):
+            self.places.append(ObjectPlace(value, attributes, label))
+
+            def ask(name: str) -> None:
+                # An attribute of the class may be hidden by one of the object later.
+                if name in attributes or (not name.startswith("__") and hasattr(kind, name)):
+                    found = attributes.get(name, ABSENT)
+                    self._bound(EntryPlace(attributes, name, found), found, f"{name_of_it}.{name}")
+
+            self._owns(value, label, ask)
+            is_library = _is_library(kind.__module__)
+            for name, part in list(attributes.items()):
+                if name == "__wrapped__" or not _BY_ANY_NAME.isdisjoint(self._names):
+                    self._asked.add((id(value), name))
+                    ask(name)
+                elif is_library:
+                    self._if_callable(part, label)
+        elif not any(True for _ in _slots(kind)):
+            self._token(IdentityKey(value), label)
+        for name, member in _slots(kind):
+            found = _in_slot(value, member)
+            self._bound(SlotPlace(value, name, member, found), found, f"{name_of_it}.{name}")
+
+    def _of_this_package(self, value: Any, kind: type, label: str) -> None:
+        """Objects of this package stay as they are; the functions that they hold may be the user's."""
+        self._token(IdentityKey(value), label)
+        for name in ("f", "function", "forward", "__wrapped__", *(getattr(value, "__dict__", None) or ())):
+            self._if_callable(getattr(value, name, None), label)
+
+    def _if_callable(self, value: object, label: str) -> None:
+        if isinstance(value, (FunctionType, MethodType, functools.partial)) or (callable(value) and not isinstance(value, type)):
+            self._refer(value, label)
+
+    def _array(self, array: np.ndarray, label: str) -> None:
+        place = ArrayPlace(array, label, self._contents, self._before.get(id(array)))
+        if place.where in self._own:
+            return
+        self.places.append(place)
+        self._token(place.key, label)
+        if array.dtype.hasobject:
+            for part in array.flat:
+                self._refer(part, f"{label}[...]")
+
+
+def _portable(token: Hashable) -> object:
+    """A token without addresses."""
+    if isinstance(token, IdentityKey):
+        held = token.held
+        return getattr(held, "__module__", ""), getattr(held, "__qualname__", type(held).__qualname__)
+    if isinstance(token, tuple):
+        return tuple(map(_portable, token))
+    if isinstance(token, frozenset):
+        return sorted(map(repr, token))
+    return f"{token.__module__}.{token.__qualname__}" if isinstance(token, type) else token
+
+
+def _place_of_list(value: Any, label: str) -> Place:
+    return ListPlace(value, label) if isinstance(value, list) else ContentsPlace(value, label)
+
+
+def _lists_of_data(value: Any) -> Iterator[Any]:
+    """Containers in a container of numbers that may change, itself among them, and arrays."""
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, (list, dict)):
+            yield part
+        if isinstance(part, (list, tuple, dict)):
+            inside = list(part.values()) if isinstance(part, dict) else part
+            pending += [p for p in inside if isinstance(p, (list, dict, tuple))]
+
+
+def _namespace(kind: type) -> dict[str, PythonValue]:
+    """The dict behind a class's read-only view of it."""
+    view = kind.__dict__
+    found = gc.get_referents(view)
+    return found[0] if len(found) == 1 and type(found[0]) is dict else dict(view)
+
+
+def _slots(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:
+    for base in kind.__mro__:
+        if "__slots__" in vars(base) and not _is_library(base.__module__):
+            yield from ((name, member) for name, member in vars(base).items() if isinstance(member, MemberDescriptorType))
+
+
+def _in_slot(owner: object, member: MemberDescriptorType) -> object:
+    try:
+        return member.__get__(owner)
+    except AttributeError:  # not assigned yet
+        return ABSENT
+
+
+def _inside(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return ABSENT
+
+
+@functools.lru_cache(maxsize=1000)
+def code_key(code: CodeType) -> Hashable:
+    """Equal for codes that do the same, wherever they stand."""
+    return (
+        code.co_code, tuple(map(_constant_key, code.co_consts)), code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
+        code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_exceptiontable,
+    )  # fmt: skip
+
+
+def _constant_key(constant: Any) -> Hashable:
+    kind = type(constant)
+    if kind is CodeType:
+        return code_key(constant)
+    if kind in (tuple, frozenset, slice):
+        parts = (constant.start, constant.stop, constant.step) if kind is slice else constant
+        return kind, kind(map(_constant_key, parts)) if kind is frozenset else tuple(map(_constant_key, parts))
+    return plain_key(constant) if kind in PLAIN else kind
+
+
+@functools.lru_cache(maxsize=1000)
+def names_of(code: CodeType) -> frozenset[str]:
+    """The names of globals and attributes in a code, and in those of functions inside it."""
+    return frozenset(code.co_names).union(*(names_of(c) for c in code.co_consts if isinstance(c, CodeType)))
+
+
+@functools.cache
+def _is_library(module: str) -> bool:
+    """Whether a module belongs to the standard library or an installed package, whose state is taken to be constant."""
+    root = module.partition(".")[0]
+    if root in ("numpy", "scipy", "tapediff") or root in sys.stdlib_module_names:
+        return root != "__main__"
+    found = sys.modules.get(module) or sys.modules.get(root)
+    file = getattr(found, "__file__", None)
+    return isinstance(file, str) and _is_installed(file)
+
+
+@functools.cache
+def _is_installed(filename: str) -> bool:
+    return is_library_file(filename) or filename.startswith(_INSTALLED)
+
+
+@functools.cache
+def _is_of_this_package(filename: str) -> bool:
+    return filename.startswith(_PACKAGE)
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep

@@ -1,0 +1,177 @@
+"""Tells, at each call of a compiled function, whether what the function reads besides its arguments is as it was when it was recorded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
+
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...compiler.runtime.entries import watch
+from ...compiler.runtime.status import REFUSED
+from ...errors import StaleTape
+from ...ir.instruction import Tree
+from ...recording.python_state.object_snapshot import PLAIN, plain_key
+from .environment import Environment
+from .places import ArrayPlace, Binding
+
+
+class Change(NamedTuple):
+    """What is another one by now.
+
+    Attributes:
+        name: of the variable, attribute or entry.
+        environment: what the function reads now.
+        stale_calls: how many calls before this may have used old contents of a large array that was changed in place; else 0.
+    """
+
+    name: str
+    environment: Environment
+    stale_calls: int = 0
+
+
+def stale_error(name: str, check: EnvironmentCheck, change: Change) -> StaleTape:
+    """The error of a tape that cannot be recorded anew."""
+    variable = re.split(r"[.\[]", change.name.partition("[")[0])[-1]
+    return StaleTape(
+        f"{name} reads {change.name}, which has changed since its tape was recorded", at=check.environment.site_of(variable),
+        got=f"{change.name} is another one, or was changed in place", name=change.name,
+        fix=f"compile it again; or pass it as an argument, td.Constant({variable}); or use a td.GuardedTape, which records anew; "
+        "or frozen=True, to go on with what was recorded",
+    )  # fmt: skip
+
+
+class EnvironmentCheck:
+    """Compares the environment of a function with what it was.
+
+    Args:
+        function, contents: see Environment.
+        environment: what the function reads, if that is known.
+        before: what it read before it was recorded: what the recording has changed is not compared.
+
+    Attributes:
+        environment: as it was when the latest tape was recorded.
+        is_same: a function without arguments: whether nothing has changed, as far as one call can see.
+        calls: what `checked` has made, by names that callers give.
+    """
+
+    def __init__(
+        self, function: object, contents: str, environment: Environment | None = None, *, before: Environment | None = None
+    ) -> None:
+        self._function, self._contents = function, contents
+        self.calls: dict[Hashable, Callable[..., Tree]] = {}
+        self._lock = new_lock()
+        self._table = watch.Table()
+        self._own: frozenset[Hashable] = frozenset() if before is None else before.changed_places()
+        self.environment = environment or Environment(function, contents, before, self._own)
+        # The first calls are answered by NumPy, before any native code is loaded.
+        self._is_native = False
+        self.is_same: Callable[[], bool] = self._is_same
+
+    @property
+    def reads_anything(self) -> bool:
+        """Whether there is anything to compare."""
+        return bool(self.environment.places)
+
+    def checked(self, call: Callable[..., Tree]) -> Callable[..., Tree]:
+        """A function that compares first, and returns REFUSED where something has changed."""
+        if not self.reads_anything:
+            return call
+        if watch.is_native():
+            self._become_native()
+            return watch.checked(self._table, call)
+
+        def checked(*arguments: Tree) -> Tree:
+            return call(*arguments) if self._is_same() else REFUSED
+
+        return checked
+
+    @holding("_lock")
+    def _become_native(self) -> None:
+        if not self._is_native:
+            self._is_native = True
+            self._install()
+            self.is_same = watch.unchanged(self._table)
+
+    def is_unchanged(self) -> bool:
+        """Whether nothing has changed, as far as the calls so far have seen."""
+        return not self._table.by_block and self.is_same()
+
+    @holding("_lock")
+    def change(self) -> Change | None:
+        """What has changed, if it matters: not another object that equals the one before it."""
+        if self.is_unchanged() or self._renewed():
+            return None
+        # The digests of before are no good where a block has shown a difference.
+        found = Environment(self._function, self._contents, None if self._table.by_block else self.environment, self._own)
+        if found.key == self.environment.key:
+            self._adopt(found)
+            return None
+        changed = [p for p in self.environment.places if isinstance(p, ArrayPlace) and p.blocks and not p.is_surely_same()]
+        if changed:
+            return Change(changed[0].label, found, self._stale_calls(changed[0]))
+        return Change(self._name_of(found), found)
+
+    @holding("_lock")
+    def adopt(self, environment: Environment | None = None) -> None:
+        """Take an environment for the recorded one, by default that of now: what a recording itself has changed is no change."""
+        if environment is not None or not self.is_same():
+            self._adopt(environment or Environment(self._function, self._contents, self.environment, self._own))
+
+    def _name_of(self, found: Environment) -> str:
+        """Of the first thing that has changed."""
+        for place in self.environment.places:
+            if not place.is_same():
+                return place.label
+        return self.environment.difference(found)
+
+    def _stale_calls(self, place: ArrayPlace) -> int:
+        """How many of the calls so far may have come behind the change."""
+        if not self._table.by_block or not place.is_same():
+            return 1
+        return min(self._table.calls, place.blocks * watch.CALLS_PER_BLOCK)
+
+    def _adopt(self, environment: Environment) -> None:
+        self.environment = environment
+        self._install()
+
+    def _renewed(self) -> bool:
+        """Whether only numbers and strings were replaced by equal ones, which are compared from now on."""
+        places = [place for place in self.environment.places if not place.is_same()]
+        if not places or self._table.by_block:
+            return False
+        news: list[tuple[Binding, object]] = []
+        for place in places:
+            if not isinstance(place, Binding):
+                return False
+            now = place.now()
+            if type(now) not in PLAIN or type(place.expected) not in PLAIN or plain_key(now) != plain_key(place.expected):
+                return False
+            news.append((place, now))
+        for place, now in news:
+            place.expected = now
+        self._install()
+        return True
+
+    def _install(self) -> None:
+        keep: list[object] = []
+        places = self.environment.places if self._is_native else []
+        rows = [row for place in places for row in place.rows(keep)]
+        # Rows of one kind one after the other: the processor foresees them, which halves the time.
+        self._table.replace(sorted(rows, key=lambda row: row.kind), keep)
+
+    def _is_same(self) -> bool:
+        """The comparison in Python; all of the arrays are compared at every 16th call."""
+        head = self._table.head
+        calls = self._table.calls + 1
+        head[watch.HEAD.word("calls")] = calls
+        for place in self.environment.places:
+            if not place.is_same():
+                return False
+        if calls % watch.CALLS_PER_BLOCK == 0:
+            for place in self.environment.places:
+                if isinstance(place, ArrayPlace) and not place.is_surely_same():
+                    head[watch.HEAD.word("by_block")] = 1
+                    return False
+        return True

@@ -1,0 +1,359 @@
+"""Places that a function reads besides its arguments, each with what was there: compared in Python, or as rows of the native comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from types import CellType, FunctionType, MemberDescriptorType
+from typing import Any
+
+import numpy as np
+
+from ...compiler.runtime.entries import watch
+from ...recording.python_state.object_snapshot import PythonValue
+
+
+class _Absent:
+    """Stands where nothing is."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT = _Absent()
+
+# Contents up to so many bytes are compared at every call; so many words of larger ones, and a block of 1 kB at every 16th call.
+SMALL = 1024
+SAMPLED_WORDS = 16
+
+_rng = np.random.default_rng(20260101)
+_MULTIPLIERS = _rng.integers(0, 2**63, watch.BLOCK_WORDS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+
+
+class Place:
+    """One thing that may change.
+
+    Attributes:
+        owner: the object that it belongs to.
+        label: what the user calls it.
+    """
+
+    __slots__ = ("label", "owner")
+
+    # Whether another number, or an equal array, may take the place without a change.
+    is_binding = False
+
+    def __init__(self, owner: Any, label: str = "") -> None:
+        self.owner, self.label = owner, label
+
+    @property
+    def where(self) -> Hashable:
+        """The place itself, whatever is there."""
+        return id(self.owner), getattr(self, "name", "")
+
+    def is_same(self) -> bool:
+        """Whether what is there is what was there."""
+        raise NotImplementedError
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        """What native code compares; `keep` is given what the addresses belong to."""
+        raise NotImplementedError
+
+
+class Binding(Place):
+    """A place that holds a reference to one object."""
+
+    __slots__ = ("expected",)
+
+    is_binding = True
+
+    def __init__(self, owner: Any, expected: object) -> None:
+        super().__init__(owner)
+        self.expected = expected
+
+    def now(self) -> object:
+        """What is there."""
+        raise NotImplementedError
+
+    def is_same(self) -> bool:
+        return self.now() is self.expected
+
+    @property
+    def _address(self) -> int:
+        return 0 if self.expected is ABSENT else id(self.expected)
+
+
+class EntryPlace(Binding):
+    """An entry of a namespace: a global, an attribute of an object, a class or a module."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, owner: dict[str, PythonValue], name: str, expected: object) -> None:
+        super().__init__(owner, expected)
+        self.name = name
+
+    def now(self) -> object:
+        return self.owner.get(self.name, ABSENT)
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        keep += [self.owner, self.name, self.expected]
+        return [watch.Row(watch.ENTRY, id(self.owner), id(self.name), self._address)]
+
+
+class CellPlace(Binding):
+    """A variable of an enclosing function."""
+
+    __slots__ = ()
+
+    def __init__(self, owner: CellType, expected: object) -> None:
+        super().__init__(owner, expected)
+
+    def now(self) -> object:
+        try:
+            return self.owner.cell_contents
+        except ValueError:  # not assigned yet
+            return ABSENT
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        keep += [self.owner, self.expected]
+        return [watch.Row(watch.CELL, id(self.owner), 0, self._address)]
+
+
+class SlotPlace(Binding):
+    """An attribute that has a slot."""
+
+    __slots__ = ("_member", "name")
+
+    def __init__(self, owner: object, name: str, member: MemberDescriptorType, expected: object) -> None:
+        super().__init__(owner, expected)
+        self.name, self._member = name, member
+
+    def now(self) -> object:
+        try:
+            return self._member.__get__(self.owner)
+        except AttributeError:  # not assigned yet
+            return ABSENT
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        keep += [self.owner, self.name, self.expected]
+        return [watch.Row(watch.SLOT, id(self.owner), id(self.name), self._address)]
+
+
+class ObjectPlace(Place):
+    """The class of an object, and the dict of its attributes."""
+
+    __slots__ = ("_attributes", "_kind")
+
+    def __init__(self, owner: object, attributes: dict[str, PythonValue], label: str) -> None:
+        super().__init__(owner, label)
+        self._kind, self._attributes = type(owner), attributes
+
+    def is_same(self) -> bool:
+        return type(self.owner) is self._kind and self.owner.__dict__ is self._attributes
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        keep += [self.owner, self._kind, self._attributes]
+        return [watch.Row(watch.OBJECT, id(self.owner), id(self._kind), id(self._attributes))]
+
+
+class FunctionPlace(Place):
+    """The code and the defaults of a function, which reloaders replace."""
+
+    __slots__ = ("_code", "_defaults")
+
+    def __init__(self, owner: FunctionType, label: str) -> None:
+        super().__init__(owner, label)
+        self._code, self._defaults = owner.__code__, owner.__defaults__
+
+    def is_same(self) -> bool:
+        return self.owner.__code__ is self._code and self.owner.__defaults__ is self._defaults
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        keep += [self.owner, self._code, self._defaults]
+        defaults = 0 if self._defaults is None else id(self._defaults)
+        return [watch.Row(watch.FUNCTION, id(self.owner), id(self._code), defaults)]
+
+
+class ListPlace(Place):
+    """The entries of a list, told by their identity."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, owner: list[PythonValue], label: str) -> None:
+        super().__init__(owner, label)
+        self._entries = list(owner)
+
+    def is_same(self) -> bool:
+        return _are_same(self.owner, self._entries)
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        keep += [self.owner, self._entries]
+        if not self._entries:
+            return [watch.Row(watch.LENGTH, id(self.owner), 0, 0)]
+        return [
+            watch.Row(watch.LENGTH, id(self.owner), 0, len(self._entries)),
+            watch.Row(watch.ENTRIES, id(self.owner), id(self._entries), len(self._entries)),
+        ]
+
+
+class ContentsPlace(Place):
+    """The entries of a dict, a set or a deque, told by their identity."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, owner: Any, label: str) -> None:
+        super().__init__(owner, label)
+        self._entries = self._now()
+
+    def _now(self) -> list[object]:
+        return [*self.owner, *self.owner.values()] if isinstance(self.owner, dict) else list(self.owner)
+
+    def is_same(self) -> bool:
+        return _are_same(self._now(), self._entries)
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        keep += [self.owner, self._entries]
+        if not isinstance(self.owner, dict):
+            return called(self.is_same, keep)
+        count = len(self._entries) // 2
+        pairs = np.array([id(part) for pair in zip(self._entries[:count], self._entries[count:]) for part in pair], np.int64)
+        keep.append(pairs)
+        return [watch.Row(watch.MAPPING, id(self.owner), pairs.ctypes.data, count)]
+
+
+class ArrayPlace(Place):
+    """An array, and its contents: all of a small one, a sample and blocks in turn of a large one.
+
+    Attributes:
+        key: equal for arrays of the same type, shape and contents.
+    """
+
+    __slots__ = ("_contents", "_digests", "_header", "_saved", "key")
+
+    def __init__(self, owner: np.ndarray, label: str, contents: str, before: Place | None) -> None:
+        super().__init__(owner, label)
+        self._header = _header(owner)
+        is_compared = contents != "off" and owner.size > 0
+        is_small = owner.nbytes <= SMALL or contents == "always" or _memory(owner) is None
+        self._contents = "" if not is_compared else "all" if is_small else "sample"
+        self._saved: Any = None
+        self._digests: np.ndarray | None = None
+        if owner.dtype.hasobject:
+            # What the references are to has tokens of its own.
+            self._saved = owner.tobytes()
+            self.key: Hashable = (np.ndarray, owner.dtype.str, owner.shape)
+            return
+        if self._contents == "all":
+            self._saved = owner.tobytes()
+            self.key = (np.ndarray, owner.dtype.str, owner.shape, self._saved)
+            return
+        if not self._contents:
+            self.key = (np.ndarray, owner.dtype.str, owner.shape, *_sampled(owner))
+            return
+        memory = _memory(owner)
+        assert memory is not None
+        offsets = _sampled_offsets(memory.size)
+        self._saved = np.stack([offsets, _words_at(memory, offsets)], axis=1).reshape(-1)
+        if isinstance(before, ArrayPlace) and before._digests is not None and before.is_same():
+            self._digests = before._digests
+        else:
+            self._digests = _digests(memory)
+        order = "F" if not owner.flags.c_contiguous else "C"
+        self.key = (np.ndarray, owner.dtype.str, owner.shape, order, self._saved.tobytes(), self._digests.tobytes())
+
+    def is_same(self) -> bool:
+        if _header(self.owner) != self._header:
+            return False
+        if self._contents == "all":
+            return self.owner.tobytes() == self._saved
+        if not self._contents:
+            return True
+        memory = _memory(self.owner)
+        assert memory is not None
+        return bool(np.array_equal(_words_at(memory, self._saved[::2]), self._saved[1::2]))
+
+    def is_surely_same(self) -> bool:
+        """Whether all of the contents are as they were."""
+        memory = _memory(self.owner)
+        return self.is_same() and (self._digests is None or memory is None or np.array_equal(_digests(memory), self._digests))
+
+    @property
+    def blocks(self) -> int:
+        """In how many blocks the contents are compared in turn; 0 for a small array."""
+        return 0 if self._digests is None else len(self._digests)
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        array: np.ndarray = self.owner
+        keep += [array, self._saved, self._digests]
+        made = watch.rows_of_array(array, keep)
+        if self._contents == "all":
+            if not (array.flags.c_contiguous or array.flags.f_contiguous):
+                return [*made, *called(self.is_same, keep)]
+            saved = np.frombuffer(array.tobytes("A"), np.uint8)
+            keep.append(saved)
+            made.append(watch.Row(watch.MEMORY, array.ctypes.data, saved.ctypes.data, saved.size))
+        elif self._contents:
+            assert self._digests is not None
+            memory = _memory(array)
+            assert memory is not None
+            keep.append(_MULTIPLIERS)
+            made.append(
+                watch.Row(
+                    watch.SAMPLE, array.ctypes.data, self._saved.ctypes.data, len(self._saved) // 2, memory.size // 8,
+                    self._digests.ctypes.data, len(self._digests), _MULTIPLIERS.ctypes.data,
+                )
+            )  # fmt: skip
+        return made
+
+
+def called(is_same: Callable[[], bool], keep: list[object]) -> list[watch.Row]:
+    """Compared by a Python function."""
+    keep.append(is_same)
+    return [watch.Row(watch.CALL, id(is_same), 0, id(True))]
+
+
+def _are_same(ours: Sequence[object], theirs: Sequence[object]) -> bool:
+    return len(ours) == len(theirs) and all(a is b for a, b in zip(ours, theirs))
+
+
+def _header(array: np.ndarray) -> Hashable:
+    return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
+
+
+def _memory(array: np.ndarray) -> np.ndarray | None:
+    """The bytes of an array in one piece; None where they are not, and of references, which NumPy does not show as bytes."""
+    if array.dtype.hasobject:
+        return None
+    if array.flags.c_contiguous:
+        return array.reshape(-1).view(np.ndarray).view(np.uint8)
+    return array.T.reshape(-1).view(np.ndarray).view(np.uint8) if array.flags.f_contiguous else None
+
+
+def _sampled_offsets(size: int) -> np.ndarray:
+    """Offsets of words in so many bytes, the last one among them."""
+    return np.append(np.arange(SAMPLED_WORDS) * (size // SAMPLED_WORDS // 8 * 8), size - 8).astype(np.int64)
+
+
+def _words_at(memory: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    return memory[offsets[:, None] + np.arange(8)].view(np.int64)[:, 0]
+
+
+def _sampled(array: np.ndarray) -> tuple[object, ...]:
+    """A sample of the contents, for the key of an array that is not compared."""
+    return () if array.dtype.hasobject else (array.reshape(-1)[:: array.size // 64 + 1].tobytes(),)
+
+
+def _digests(memory: np.ndarray) -> np.ndarray:
+    """A number for each block of words; it changes with any one of them."""
+    words = memory[: memory.size // 8 * 8].view(np.uint64)
+    size = watch.BLOCK_WORDS
+    whole = len(words) // size
+    found = [
+        (words[k * size : min(whole, k + _SLAB) * size].reshape(-1, size) * _MULTIPLIERS).sum(axis=1, dtype=np.uint64)
+        for k in range(0, whole, _SLAB)
+    ]
+    # The last block ends with the last word.
+    found.append((words[-size:] * _MULTIPLIERS).sum(keepdims=True, dtype=np.uint64))
+    return np.concatenate(found)
+
+
+_SLAB = 1024

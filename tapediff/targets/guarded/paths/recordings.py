@@ -1,0 +1,177 @@
+"""The tapes of a GuardedTape, kept apart by what its function reads besides its arguments: globals, closures, attributes, arrays.
+
+Where that changes, the tapes recorded with other values step aside: the function is recorded anew, or the tapes of these values come
+back. Tapes that differ in constants alone share one program, so from the second change on a new value costs no compilation.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+from ....base.fork_locks import new_lock
+from ....base.held_locks import holding
+from ....functions.callees.path_messages import warn
+from ....functions.captured.environment_check import Change, EnvironmentCheck
+from ....ir.instruction import Tree
+from ...evaluate.direct_calls import DirectCalls
+from ...evaluate.fast_path import unknown_yet
+from ...evaluate.shared_programs import MOST_PROGRAMS, Programs
+from ..dispatch import Dispatch
+from ..keyed_call import GuardedFunction
+from ..policy import Policy
+from ..record_path import PathRecorder
+from ..staleness import StalenessCheck
+from ..tape_cache import TapeCache
+from ..variant import CompiledProgram, Variant
+from .direct_paths import DirectPaths
+
+if TYPE_CHECKING:
+    from ...native.native_calls import NativeSide
+
+
+class Recordings:
+    """The tapes recorded while the function read the same things, with all that finds and runs them.
+
+    Attributes:
+        check: tells whether the function still reads the same; None before the first call, and where that is not asked.
+        fast, fast_gradient, fast_value, direct_calls, native: those of the GuardedTape while other recordings are in use.
+    """
+
+    __slots__ = (
+        "cache", "check", "direct", "direct_calls", "dispatch", "fast", "fast_gradient", "fast_value", "native", "recorder", "staleness",
+    )  # fmt: skip
+
+    def __init__(
+        self, function: GuardedFunction, policy: Policy, programs: Programs[CompiledProgram], lock: threading.RLock,
+        note_effects: Callable[[Recordings], None],
+    ) -> None:  # fmt: skip
+        self.cache = TapeCache()
+        self.check: EnvironmentCheck | None = None
+        self.recorder = PathRecorder(function, policy, self.cache, programs, lock, lambda: note_effects(self))
+        self.staleness = StalenessCheck(function, policy, self.cache)
+        self.dispatch = Dispatch(function, policy, self.cache, self.recorder, self.staleness)
+        self.direct = DirectPaths(function, policy, self.cache, self.recorder.merging, self.staleness, self.checked)
+        self.fast: Callable[..., object] = unknown_yet
+        self.fast_gradient: Callable[..., object] = unknown_yet
+        self.fast_value: Callable[..., object] = unknown_yet
+        self.direct_calls = DirectCalls()
+        self.native: NativeSide | None = None
+
+    def checked(self, call: Callable[..., Tree]) -> Callable[..., Tree]:
+        """A kernel that refuses where the function would read something else."""
+        return call if self.check is None else self.check.checked(call)
+
+    def carry(self, before: Recordings) -> None:
+        """Go on counting where others have stopped."""
+        ours, theirs = self.recorder, before.recorder
+        ours.misses, ours.recordings, ours.seconds_recording = theirs.misses, theirs.recordings, theirs.seconds_recording
+        ours.reasons, ours.last_failure = theirs.reasons, theirs.last_failure
+        mine, other = self.cache, before.cache
+        mine.evictions, mine.dropped_hits, mine.dropped_seconds = other.evictions, other.dropped_hits, other.dropped_seconds
+
+
+class AllRecordings:
+    """The recordings of a GuardedTape, by what the function reads.
+
+    Attributes:
+        current: those in use.
+        lock: held while the function is recorded, and while what it reads is compared with what it read.
+    """
+
+    __slots__ = ("_by_key", "_function", "_policy", "_programs", "current", "lock")
+
+    def __init__(self, function: GuardedFunction, policy: Policy) -> None:
+        self._function, self._policy = function, policy
+        self._programs: Programs[CompiledProgram] = Programs(policy.program)
+        # The one used last comes last; some are known by several keys.
+        self._by_key: OrderedDict[Hashable, Recordings] = OrderedDict()
+        self.lock = new_lock()
+        self.current = self._new()
+
+    def _new(self) -> Recordings:
+        return Recordings(self._function, self._policy, self._programs, self.lock, self._note_effects)
+
+    def all(self) -> list[Recordings]:
+        """Each once, those in use last."""
+        others = {id(known): known for known in list(self._by_key.values()) if known is not self.current}
+        return [*others.values(), self.current]
+
+    def tapes(self) -> list[Variant]:
+        """Those of all recordings."""
+        return [variant for known in self.all() for variant in known.cache.all()]
+
+    @holding("lock")
+    def changed(self) -> Change | None:
+        """What the function reads otherwise than when its tapes were recorded; asked at each call that no kernel has answered."""
+        current = self.current
+        if self._policy.frozen:
+            return None
+        if current.check is None:
+            current.check = EnvironmentCheck(self._function.f, self._policy.check_contents)
+            self._by_key[current.check.environment.key] = current
+            return None
+        return current.check.change()
+
+    @holding("lock")
+    def take(self, change: Change) -> Recordings:
+        """The recordings for what the function reads now, which are those in use from now on."""
+        if change.stale_calls and change.name not in self._policy.warned:
+            self._policy.warned.add(change.name)
+            warn(contents_text(self._function.name, change))
+        before, key = self.current, change.environment.key
+        found = self._by_key.get(key)
+        if found is None:
+            found = self._new()
+            found.check = EnvironmentCheck(self._function.f, self._policy.check_contents, change.environment)
+            found.recorder.changed, found.recorder.others = change.name, self.tapes
+            # What differs becomes inputs of the programs that there are.
+            self._programs.known = self._programs.known or (*dict.fromkeys(v.program for v in before.cache.all()),)[:MOST_PROGRAMS]
+            self._by_key[key] = found
+        elif found.check is not None:
+            found.check.adopt(change.environment)
+        self._by_key.move_to_end(key)
+        found.carry(before)
+        self.current = found
+        self._drop_beyond()
+        return found
+
+    @holding("lock")
+    def _note_effects(self, recordings: Recordings) -> None:
+        """What the function itself has changed while it was run is no change: its tapes do not call it."""
+        if recordings.check is not None and not recordings.check.is_same():
+            recordings.check.adopt()
+            self._by_key[recordings.check.environment.key] = recordings
+
+    def is_same_here(self, fingerprint: bytes | None) -> bool:
+        """Whether the function reads what it read in the process that has pickled its tapes."""
+        if fingerprint is None or self._policy.frozen:
+            return True
+        check = EnvironmentCheck(self._function.f, self._policy.check_contents)
+        if check.environment.fingerprint() != fingerprint:
+            return False
+        self.current.check = check
+        self._by_key[check.environment.key] = self.current
+        return True
+
+    def _drop_beyond(self) -> None:
+        """Drop the recordings not used for the longest time, as long as there are more tapes than are to be kept."""
+        for known in self.all()[:-1]:
+            if len(self.tapes()) < self._policy.max_tapes:
+                return
+            known.carry(self.current)
+            known.cache.drop_beyond(0)
+            self.current.carry(known)
+            self._by_key = OrderedDict((key, kept) for key, kept in self._by_key.items() if kept is not known)
+
+
+def contents_text(name: str, change: Change) -> str:
+    """That a large array was changed in place, and how many answers may be those of before."""
+    stale = f"up to {change.stale_calls} calls before this one may have" if change.stale_calls > 1 else "the call before this one may have"
+    return (
+        f"{change.name}, which {name} reads, was changed in place, and {name} is recorded anew\n"
+        f"  got: {stale} used its old contents, as of an array of more than 1 kB each call compares a part\n"
+        f'  fix: pass it as an argument, td.Constant({change.name}); or check_contents="always", which compares all of it at every call'
+    )

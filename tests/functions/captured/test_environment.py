@@ -1,0 +1,274 @@
+"""What a function reads besides its arguments: everything that may change its value is a change, and nothing that may not."""
+
+import collections
+import dataclasses
+import functools
+import types
+
+import numpy as np
+import pytest
+
+from tapediff.functions.captured.environment import Environment
+from tapediff.functions.captured.environment_check import EnvironmentCheck
+
+rate, offset = 0.5, np.arange(3.0)
+table = {"low": 1.0, "levels": [1.0, 2.0]}
+settings = types.SimpleNamespace(mode="a", depth=2)
+
+
+def helper(x):
+    return x * rate
+
+
+class Base:
+    scale = 2.0
+
+    def __init__(self):
+        self.weight, self.parts, self.notes = 1.5, [np.ones(2), np.zeros(300)], {"k": (1, 2)}
+
+    def step(self, x):
+        return x * self.weight * self.scale
+
+
+class Model(Base):
+    def __call__(self, x):
+        return self.step(x) + super().step(x) + self.half
+
+    @property
+    def half(self):
+        return self._half
+
+    _half = 0.5
+
+
+class Slotted:
+    __slots__ = ("gain", "later")
+
+    def __init__(self):
+        self.gain = 2.0
+
+
+@dataclasses.dataclass
+class Pair:
+    a: float
+    b: list
+
+
+def world():
+    """A namespace of its own for each case, with functions that read it in many ways."""
+    names = {
+        "np": np, "rate": 0.5, "offset": np.arange(3.0), "large": np.arange(5000.0), "table": {"low": 1.0, "levels": [1.0, 2.0]},
+        "model": Model(), "slotted": Slotted(), "pair": Pair(1.0, [1, 2]), "settings": types.SimpleNamespace(mode="a", depth=2),
+        "chosen": {1, 2}, "queue": collections.deque([1.0, 2.0]), "many": [float(k) for k in range(500)], "strided": np.arange(40.0)[::2],
+        "fortran": np.asfortranarray(np.ones((20, 30))), "objects": np.array([1.0, [2.0]], dtype=object),
+        "module": types.ModuleType("a_module_of_the_user"),
+    }  # fmt: skip
+    names["module"].level = 1.0
+    text = """
+def helper(x): return x * rate
+def outer(limit):
+    bound = [limit]
+    def inner(x): return x + limit + bound[0]
+    return inner
+inner = outer(3.0)
+def f(x, shift=(1.0,)):
+    out = helper(x) + offset[0] + large[1] + table["low"] + table["levels"][0] + model(x) + slotted.gain + pair.a + pair.b[0]
+    out = out + len(settings.mode) + sum(chosen) + sum(queue) + many[3] + strided[1] + fortran[0, 0] + objects[0] + module.level
+    return np.sum(out) + inner(x) + shift[0]
+"""
+    exec(compile(text, "a_file_of_the_user.py", "exec"), names)
+    return types.SimpleNamespace(**names), names
+
+
+def rebind(name, value):
+    return lambda w, names: names.__setitem__(name, value)
+
+
+CHANGES = {
+    "a global number": rebind("rate", 0.7),
+    "another type of number": rebind("rate", np.float64(0.5)),
+    "a number to its negative zero": lambda w, names: w.table.__setitem__("low", -0.0) or names["table"].__setitem__("low", -1.0),
+    "a global array": rebind("offset", np.ones(3)),
+    "an array of another dtype": rebind("offset", np.arange(3)),
+    "an entry of a small array": lambda w, names: w.offset.__setitem__(0, 9.0),
+    "a sampled entry of a large array": lambda w, names: w.large.__setitem__(0, 9.0),
+    "the last entry of a large array": lambda w, names: w.large.__setitem__(-1, 9.0),
+    "an entry of a strided array": lambda w, names: w.strided.__setitem__(1, 9.0),
+    "an entry of a Fortran array": lambda w, names: w.fortran.__setitem__((0, 0), 9.0),
+    "an entry of an array of objects": lambda w, names: w.objects.__setitem__(0, 9.0),
+    "the contents of a list in such an array": lambda w, names: w.objects[1].append(1.0),
+    "the shape of an array": lambda w, names: setattr(w.offset, "shape", (3, 1)),
+    "an entry of a dict": lambda w, names: w.table.__setitem__("low", 2.0),
+    "an added key": lambda w, names: w.table.__setitem__("high", 2.0),
+    "a list in a dict": lambda w, names: w.table["levels"].__setitem__(0, 2.0),
+    "an appended entry": lambda w, names: w.table["levels"].append(2.0),
+    "an entry of a long list": lambda w, names: w.many.__setitem__(250, 9.0),
+    "a set": lambda w, names: w.chosen.add(3),
+    "a deque": lambda w, names: w.queue.append(3.0),
+    "a helper": lambda w, names: exec("def helper(x): return x * 3", names),
+    "the code of a helper": lambda w, names: setattr(w.helper, "__code__", (lambda x: x * 3).__code__),
+    "the code of the function": lambda w, names: setattr(w.f, "__code__", (lambda x, shift: x * 3).__code__),
+    "defaults": lambda w, names: setattr(w.f, "__defaults__", ((2.0,),)),
+    "a cell": lambda w, names: setattr(w.inner.__closure__[1], "cell_contents", 9.0),
+    "a list in a cell": lambda w, names: w.inner.__closure__[0].cell_contents.append(1) or w.inner.__closure__[0].cell_contents.reverse(),
+    "an attribute": lambda w, names: setattr(w.model, "weight", 2.0),
+    "an attribute that hides the class's": lambda w, names: setattr(w.model, "scale", 3.0),
+    "an attribute that hides a method": lambda w, names: setattr(w.model, "step", lambda x: x),
+    "an attribute behind a property": lambda w, names: setattr(w.model, "_half", 3.0),
+    "another object of the class": lambda w, names: setattr(names["model"], "weight", 2.0) or names.__setitem__("model", names["model"]),
+    "all attributes": lambda w, names: setattr(w.model, "__dict__", {**vars(w.model), "weight": 5.0}),
+    "the class of an object": lambda w, names: setattr(w.model, "__class__", Other),
+    "a slot": lambda w, names: setattr(w.slotted, "gain", 3.0),
+    "a field of a dataclass": lambda w, names: setattr(w.pair, "a", 3.0),
+    "a list in a field": lambda w, names: w.pair.b.append(3),
+    "an attribute of a namespace": lambda w, names: setattr(w.settings, "mode", "bb"),
+    "an attribute of a module": lambda w, names: setattr(w.module, "level", 2.0),
+    "a name of a builtin": rebind("sum", lambda values: 1.0),
+    "a deleted name": lambda w, names: names.__delitem__("rate"),
+}
+
+
+class Other(Base):
+    def __call__(self, x):
+        return x
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["in_Python", "native"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_what_is_read_is_found_at_once(change, native):
+    """Compared in Python and natively; and what was put back is no change any more where the objects are the same."""
+    w, names = world()
+    check = EnvironmentCheck(w.f, "sample")
+    call = check.checked(lambda: 1.0) if native else None
+    assert check.is_same()
+    assert check.change() is None
+    CHANGES[change](w, names)
+    assert not check.is_same()
+    assert call is None or call() != 1.0
+    assert check.change() is not None
+    assert check.change().name
+
+
+EQUAL = {
+    "an equal number": rebind("rate", float("0.5")),
+    "an equal array": rebind("offset", np.arange(3.0)),
+    "an equal large array": rebind("large", np.arange(5000.0)),
+    "an equal dict": rebind("table", {"low": 1.0, "levels": [1.0, 2.0]}),
+    "an equal list": rebind("many", [float(k) for k in range(500)]),
+    "a cell of a notebook that runs again": lambda w, names: exec("def helper(x): return x * rate", names),
+    "another object with equal attributes": rebind("model", Model()),
+    "an equal dataclass": rebind("pair", Pair(1.0, [1, 2])),
+    "a name that is not read": rebind("nobody_reads_this", 3.0),
+    "an attribute that is not read": lambda w, names: setattr(w.model, "nobody_reads_this", 3.0),
+}
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["in_Python", "native"])
+@pytest.mark.parametrize("case", EQUAL)
+def test_an_equal_object_in_the_place_of_another_is_no_change(case, native):
+    """And from then on it is compared itself."""
+    w, names = world()
+    check = EnvironmentCheck(w.f, "sample")
+    if native:
+        check.checked(lambda: 1.0)
+    EQUAL[case](w, names)
+    assert check.change() is None
+    assert check.is_same()
+    names["rate"] = 7.0
+    assert check.change().name == "rate"
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["in_Python", "native"])
+def test_any_entry_of_a_large_array_is_found_within_a_round(native):
+    """A block of 128 numbers is compared at every 16th call, so a round over 5,000 takes 40 times 16 calls."""
+    for entry in (1, 130, 2600, 4998):
+        w, _ = world()
+        check = EnvironmentCheck(w.f, "sample")
+        if native:
+            check.checked(lambda: 1.0)
+        w.large[entry] += 1.0
+        calls = next(k for k in range(1, 40 * 16 + 2) if not check.is_same())
+        assert calls > 1
+        assert check.change().name == "large"
+        assert 0 < check.change().stale_calls <= 40 * 16
+
+
+def test_contents_are_compared_always_or_never_where_that_is_asked_for():
+    for contents, is_found in (("always", True), ("off", False)):
+        w, names = world()
+        check = EnvironmentCheck(w.f, contents)
+        check.checked(lambda: 1.0)
+        w.large[1] += 1.0
+        assert (check.change() is not None) == is_found
+        names["rate"] = 3.0
+        assert check.change() is not None
+
+
+def test_what_a_recording_has_changed_itself_may_be_left_out():
+    """A counter and a log; other changes are found."""
+    counts, log, weight = [0], [], [2.0]
+
+    def f(x):
+        counts[0] += 1
+        log.append(x)
+        return x * weight[0]
+
+    before = Environment(f)
+    f(1.0)
+    check = EnvironmentCheck(f, "sample", before=before)
+    f(1.0)
+    assert check.change() is None
+    weight[0] = 3.0
+    assert check.change().name.startswith("weight")
+
+
+def test_callables_of_every_kind_are_looked_into():
+    """Bound methods, partial functions, cached and wrapped functions, objects that are called, functions of NumPy around a function."""
+    weight = [1.0]
+
+    def read(x):
+        return x * weight[0]
+
+    class Called:
+        def __call__(self, x):
+            return read(x)
+
+        def method(self, x):
+            return read(x)
+
+        @staticmethod
+        def static(x):
+            return read(x)
+
+        @classmethod
+        def of_class(cls, x):
+            return read(x)
+
+    @functools.wraps(read)
+    def wrapped(*args):
+        return read(*args)
+
+    cached = functools.lru_cache(read)
+    for f in (read, Called(), Called().method, Called.static, Called.of_class, functools.partial(read, 1.0), wrapped, cached,
+              np.vectorize(read), lambda x: cached(x), lambda x: list(map(Called().method, x))):  # fmt: skip
+        check = EnvironmentCheck(f, "sample")
+        weight[0] += 1.0
+        assert check.change() is not None, f
+        weight[0] -= 1.0
+        assert check.change() is None, f
+
+
+def test_fingerprints_of_equal_environments_are_equal():
+    """Also for functions made from the same text twice; and they differ where a number does."""
+    (first, _), (second, names) = world(), world()
+    assert Environment(first.f).fingerprint() == Environment(second.f).fingerprint()
+    names["rate"] = 0.7
+    assert Environment(first.f).fingerprint() != Environment(second.f).fingerprint()
+
+
+def test_a_walk_over_very_many_objects_ends():
+    """A list of 30,000 objects: those beyond the first 20,000 are not compared, and the environment says so."""
+    objects = [types.SimpleNamespace(v=float(k)) for k in range(30_000)]
+    environment = Environment(lambda x: x * sum(o.v for o in objects))
+    assert not environment.is_whole
+    assert Environment(helper).is_whole
