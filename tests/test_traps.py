@@ -382,9 +382,14 @@ def test_randomness_clocks_and_counters_are_as_they_were_when_recorded():
 
 
 def test_arrays_of_the_closure_are_copied_when_recorded():
-    """Changing them later, in place, does not change the tape; a copy is not made of td.Constant data, which is current."""
+    """Changing them later, in place, does not change the tape; td.compile refuses then, unless frozen; td.Constant data are current."""
     scale = A([2.0, 3.0])
-    for make in (td.record, td.compile):
+    compiled = td.compile(lambda x: (x * scale).sum(), np.ones(2))
+    scale[0] = 99.0
+    with pytest.raises(td.StaleTape):
+        td.gradient(compiled, np.ones(2))
+    scale[0] = 2.0
+    for make in (td.record, lambda f, x: td.compile(f, x, frozen=True)):
         tape = make(lambda x: (x * scale).sum(), np.ones(2))
         scale[0] = 99.0
         assert np.array_equal(td.gradient(tape, np.ones(2)), [2.0, 3.0])

@@ -250,8 +250,8 @@ def jacrev(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **o
 def _later(verb: UserFunction, f: UserFunction, argnums: Argnums, **options: Tree) -> UserFunction:
     """A function of f's arguments. It keeps one GuardedTape of f, so that Python control flow is followed at every call."""
     is_plain = callable(f) and not isinstance(f, (Tape, CompiledTape, GuardedTape))
-    settings = {name: options.pop(name) for name in _SETTINGS if name in options} if is_plain else {}
-    settings = {"compile_after": COMPILE_AFTER, "has_aux": bool(options.get("has_aux")), **settings}
+    given = {name: options.pop(name) for name in _SETTINGS if name in options} if is_plain else {}
+    settings: Tree = {"compile_after": COMPILE_AFTER, "has_aux": bool(options.get("has_aux")), **given}
     kept = GuardedTape(f, **settings) if is_plain else f
     name = getattr(f, "__name__", None) or getattr(f, "name", type(f).__name__)
 

@@ -27,7 +27,6 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any
 
 import numpy as np
 
@@ -182,7 +181,7 @@ class Environment:
             self._token(("object", number), label)
 
     @staticmethod
-    def _is_opaque(value: Any, kind: type) -> bool:
+    def _is_opaque(value: PythonValue, kind: type) -> bool:
         """Whether nothing is looked up in a value, which is told by its identity."""
         if isinstance(value, ModuleType):
             return _is_library(value.__name__)
@@ -192,7 +191,7 @@ class Environment:
             return _is_installed(value.__code__.co_filename) and not _is_of_this_package(value.__code__.co_filename)
         return kind is np.ufunc
 
-    def _visit(self, value: Any, label: str) -> None:
+    def _visit(self, value: PythonValue, label: str) -> None:
         """Note what is in an object."""
         kind = type(value)
         self._numbers.setdefault(id(value), len(self._numbers))
@@ -263,7 +262,7 @@ class Environment:
         if value is not ABSENT or not prefix:
             self._bound(EntryPlace(namespace, name, value), value, f"{prefix}.{name}" if prefix else name)
 
-    def _container(self, value: Any, kind: type, label: str) -> None:
+    def _container(self, value: PythonValue, kind: type, label: str) -> None:
         inside = f"{label}[...]"
         if not isinstance(value, (tuple, frozenset)) and _place_of_list(value, label).where in self._own:
             return
@@ -305,7 +304,7 @@ class Environment:
 
         self._owns(kind, label, ask)
 
-    def _object(self, value: Any, kind: type, label: str) -> None:
+    def _object(self, value: PythonValue, kind: type, label: str) -> None:
         """An object with attributes. What its class keeps elsewhere cannot be seen, so that another object counts as another state."""
         name_of_it = label or kind.__name__
         self._refer(kind, label)
@@ -335,7 +334,7 @@ class Environment:
             found = _in_slot(value, member)
             self._bound(SlotPlace(value, name, member, found), found, f"{name_of_it}.{name}")
 
-    def _of_this_package(self, value: Any, kind: type, label: str) -> None:
+    def _of_this_package(self, value: PythonValue, kind: type, label: str) -> None:
         """Objects of this package stay as they are; the functions that they hold may be the user's."""
         self._token(IdentityKey(value), label)
         for name in ("f", "function", "forward", "__wrapped__", *(getattr(value, "__dict__", None) or ())):
@@ -368,11 +367,11 @@ def _portable(token: Hashable) -> object:
     return f"{token.__module__}.{token.__qualname__}" if isinstance(token, type) else token
 
 
-def _place_of_list(value: Any, label: str) -> Place:
+def _place_of_list(value: PythonValue, label: str) -> Place:
     return ListPlace(value, label) if isinstance(value, list) else ContentsPlace(value, label)
 
 
-def _lists_of_data(value: Any) -> Iterator[Any]:
+def _lists_of_data(value: PythonValue) -> Iterator[PythonValue]:
     """Containers in a container of numbers that may change, itself among them, and arrays."""
     pending = [value]
     while pending:
@@ -420,7 +419,7 @@ def code_key(code: CodeType) -> Hashable:
     )  # fmt: skip
 
 
-def _constant_key(constant: Any) -> Hashable:
+def _constant_key(constant: PythonValue) -> Hashable:
     kind = type(constant)
     if kind is CodeType:
         return code_key(constant)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from types import CellType, FunctionType, MemberDescriptorType
-from typing import Any
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class Place:
     # Whether another number, or an equal array, may take the place without a change.
     is_binding = False
 
-    def __init__(self, owner: Any, label: str = "") -> None:
+    def __init__(self, owner: PythonValue, label: str = "") -> None:
         self.owner, self.label = owner, label
 
     @property
@@ -66,7 +65,7 @@ class Binding(Place):
 
     is_binding = True
 
-    def __init__(self, owner: Any, expected: object) -> None:
+    def __init__(self, owner: PythonValue, expected: object) -> None:
         super().__init__(owner)
         self.expected = expected
 
@@ -200,7 +199,7 @@ class ContentsPlace(Place):
 
     __slots__ = ("_entries",)
 
-    def __init__(self, owner: Any, label: str) -> None:
+    def __init__(self, owner: PythonValue, label: str) -> None:
         super().__init__(owner, label)
         self._entries = self._now()
 
@@ -235,7 +234,7 @@ class ArrayPlace(Place):
         is_compared = contents != "off" and owner.size > 0
         is_small = owner.nbytes <= SMALL or contents == "always" or _memory(owner) is None
         self._contents = "" if not is_compared else "all" if is_small else "sample"
-        self._saved: Any = None
+        self._saved: PythonValue = None
         self._digests: np.ndarray | None = None
         if owner.dtype.hasobject:
             # What the references are to has tokens of its own.
