@@ -15,6 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from ..errors import ArgumentMismatch, is_recoverable
+from ..functions.captured.environment_check import EnvironmentCheck
 from ..ir.arguments import Constant
 from ..ir.instruction import FLOAT64, Target, Tree
 from ..targets.compiled_tape import CompiledTape
@@ -43,23 +44,33 @@ def _as_point(x: Tree) -> Array:
     return x if type(x) is ndarray and x.dtype is FLOAT64 else np.asarray(x, dtype=np.float64)
 
 
+def _is_current(target: CompiledTape | GuardedTape, check: EnvironmentCheck | None) -> bool:
+    """Whether the target's function reads what it read when its environment had this check."""
+    return check is target.environment_check and (check is None or check.is_unchanged())
+
+
 class _LastPoint:
     """What has been computed at the last point, which is compared by its bytes: SciPy overwrites its arrays. Threads may share it."""
 
-    __slots__ = ("_last",)
+    __slots__ = ("_last", "_target")
 
-    def __init__(self) -> None:
-        self._last: tuple[bytes | None, dict[str, Tree]] = None, {}
+    def __init__(self, target: CompiledTape | GuardedTape) -> None:
+        self._target = target
+        self._last: tuple[bytes | None, dict[str, Tree], EnvironmentCheck | None] = None, {}, None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _LastPoint, (self._target,)
 
     def at(self, x: Array, key: str, compute: Callable[..., Tree], args: tuple[Tree, ...]) -> Tree:
         """What `compute` gives at x."""
         point, last = _as_point(x), self._last
         here = point.tobytes()
-        if here != last[0]:
-            last = self._last = here, {}
-        found = last[1].get(key)
+        found = last[1].get(key) if here == last[0] and _is_current(self._target, last[2]) else None
         if found is None:
-            found = last[1][key] = compute(point, *args)
+            found = compute(point, *args)
+            check = self._target.environment_check
+            known = last[1] if here == last[0] and check is last[2] else {}
+            self._last = here, {**known, key: found}, check
         return found
 
 
@@ -89,8 +100,8 @@ class Objective:
         self._is_negated, self._sign = negate, -1.0 if negate else 1.0
         self._calls = FixedCalls(self.target, args, owned=self._owned)
         # The last point's bytes, as of _LastPoint, None for none; there, value and gradient.
-        self._last: tuple[bytes | None, float, Array] = None, inf, np.empty(0)
-        self._hessian = _LastPoint()
+        self._last: tuple[bytes | None, float, Array, EnvironmentCheck | None] = None, inf, np.empty(0), None
+        self._hessian = _LastPoint(self.target)
         self.evaluations = 0
 
     @property
@@ -103,13 +114,13 @@ class Objective:
         # As in _as_point and `jac`, and written out: three calls less are 0.3 of 1.5 µs.
         point, last = x if type(x) is ndarray and x.dtype is FLOAT64 else _as_point(x), self._last
         here = point.tobytes()
-        return last[1] if here == last[0] else self._evaluated(point, here)[1]
+        return last[1] if here == last[0] and _is_current(self.target, last[3]) else self._evaluated(point, here)[1]
 
     def jac(self, x: Array) -> Array:
         """The gradient, a new array."""
         point, last = x if type(x) is ndarray and x.dtype is FLOAT64 else _as_point(x), self._last
         here = point.tobytes()
-        return (last if here == last[0] else self._evaluated(point, here))[2].copy()
+        return (last if here == last[0] and _is_current(self.target, last[3]) else self._evaluated(point, here))[2].copy()
 
     def value_and_jac(self, x: Array) -> tuple[float, Array]:
         """Value and gradient, for `minimize(f.value_and_jac, x0, jac=True)` and `fmin_l_bfgs_b`."""
@@ -138,7 +149,7 @@ class Objective:
             return np.zeros(np.shape(p))
         return self._sign * found if np.all(np.isfinite(found)) or self(x) < inf else np.zeros_like(found)
 
-    def _evaluated(self, x: Array, here: bytes) -> tuple[bytes | None, float, Array]:
+    def _evaluated(self, x: Array, here: bytes) -> tuple[bytes | None, float, Array, EnvironmentCheck | None]:
         """The last point from now on; one tuple, so that another thread sees all of it or nothing."""
         self.evaluations += 1
         calls = self._calls
@@ -148,7 +159,7 @@ class Objective:
             value, gradient = self._by_python(value, x)
         if not -inf < value < inf:
             value, gradient = inf, np.nan_to_num(gradient)
-        last = self._last = here, value, gradient
+        last = self._last = here, value, gradient, self.target.environment_check
         return last
 
     def _by_python(self, status: object, x: Array) -> tuple[float, Array]:
@@ -164,7 +175,7 @@ class Objective:
         return self._sign * value, self._sign * gradient
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_calls": None}
+        return {**vars(self), "_calls": None, "_last": (None, inf, np.empty(0), None)}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
@@ -185,7 +196,7 @@ class Residuals:
                 "jacobian is one of three", got=repr(jacobian), fix='"dense", "sparse" or "operator"'
             )
         self.target, self.args, self._kind = _guarded(target), args, jacobian
-        self._last, self._size = _LastPoint(), 0
+        self._last, self._size = _LastPoint(self.target), 0
 
     def __call__(self, x: Array) -> Array:
         """The residuals; infinite at a point that the model rejects after one that it did not."""

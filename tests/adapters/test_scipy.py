@@ -210,3 +210,18 @@ def test_a_posterior_is_an_objective():
     f = adapter.Objective(post, negate=True)
     found = optimize.minimize(f, np.ones(2), jac=f.jac, hess=f.hess, method="trust-exact")
     np.testing.assert_allclose(found.x, post.find_map(jacobian=True).u, atol=1e-5)
+
+
+def test_the_last_point_is_computed_again_where_the_function_reads_something_else():
+    """Another fit that starts where the last one ended; a copy of the adapter, too."""
+    data = np.ones(3)
+    loss, residuals = (lambda x: np.sum((x - data) ** 2)), (lambda x: x - data)
+    objective, r, x = Objective(loss), Residuals(residuals), np.zeros(3)
+    for k in range(4):
+        data[:] = k
+        for _ in range(3):
+            assert objective(x) == loss(x)
+            np.testing.assert_array_equal(objective.jac(x), -2.0 * data)
+            np.testing.assert_array_equal(r(x), -data)
+            np.testing.assert_array_equal(r.jac(x), np.eye(3))
+            np.testing.assert_array_equal(objective.hess(x), 2.0 * np.eye(3))
