@@ -216,7 +216,7 @@ def test_the_last_point_is_computed_again_where_the_function_reads_something_els
     """Another fit that starts where the last one ended; a copy of the adapter, too."""
     data = np.ones(3)
     loss, residuals = (lambda x: np.sum((x - data) ** 2)), (lambda x: x - data)
-    objective, r, x = Objective(loss), Residuals(residuals), np.zeros(3)
+    objective, r, x = adapter.Objective(loss), adapter.Residuals(residuals), np.zeros(3)
     for k in range(4):
         data[:] = k
         for _ in range(3):
