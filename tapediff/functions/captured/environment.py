@@ -34,6 +34,7 @@ from ...base.source_location import is_library_file
 from ...ir.instruction import is_tracked
 from ...recording.python_state.data_key import data_key, levels_of_data
 from ...recording.python_state.object_snapshot import PLAIN, IdentityKey, PythonValue, plain_key
+from .frozen_walk import globals_of
 from .places import (
     ABSENT,
     ArrayPlace,
@@ -239,15 +240,15 @@ class Environment:
         if is_ours:
             return
         self.places.append(FunctionPlace(function, name))
-        own = names_of(code)
+        own, namespace, names = names_of(code), function.__globals__, globals_of(code)
         self._names |= own
-        namespace = function.__globals__
-        names = sorted(own if _BY_ANY_NAME.isdisjoint(own & {"globals", "eval", "exec"}) else own | namespace.keys())
-        for global_name in names:
+        for global_name in names if own.isdisjoint(("globals", "eval", "exec")) else sorted({*names, *namespace}):
             if global_name in namespace or hasattr(builtins, global_name):
                 self._entry(namespace, global_name, "")
-            elif global_name in sys.modules and not _is_library(global_name):
-                self._refer(sys.modules[global_name], global_name)
+        for module in sorted(own):
+            # Imported by the function itself.
+            if module in sys.modules and not _is_library(module):
+                self._refer(sys.modules[module], module)
         for attribute in ("__defaults__", "__kwdefaults__"):
             self._refer(getattr(function, attribute), f"defaults of {function.__name__}")
         if "__wrapped__" in function.__dict__:

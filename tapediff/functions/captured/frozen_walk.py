@@ -193,7 +193,7 @@ class Freezing(Walk):
         if identity in self._met or is_library_file(function.__code__.co_filename):
             return
         self._met.add(identity)
-        for name in _globals_of(function.__code__):
+        for name in globals_of(function.__code__):
             found = function.__globals__.get(name, _ABSENT)
             if found is _ABSENT or isinstance(found, ModuleType) or is_tracked(found):
                 continue
@@ -272,13 +272,13 @@ _OF_GLOBALS = ("_GLOBAL", "_GLOBALS", "_NAME")
 
 
 @functools.lru_cache(maxsize=1000)
-def _globals_of(code: CodeType) -> tuple[str, ...]:
+def globals_of(code: CodeType) -> tuple[str, ...]:
     """The names that a function, or one inside it, may look up among its globals."""
     own = (
         i.argval for i in dis.get_instructions(code) if i.opname.startswith("LOAD_") and i.opname.endswith(_OF_GLOBALS)
     )
     inside = (constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return tuple(dict.fromkeys((*own, *(name for c in inside for name in _globals_of(c)))))
+    return tuple(dict.fromkeys((*own, *(name for c in inside for name in globals_of(c)))))
 
 
 @functools.lru_cache(maxsize=1000)
