@@ -63,11 +63,26 @@ _OPEN_BASES = frozenset(
      "Generic", "Protocol", "Enum", "IntEnum", "StrEnum", "ReprEnum", "int", "str", "SimpleNamespace")
 )  # fmt: skip
 
+# Methods that Python calls without naming them where a class is called, and others that numerical code does not run.
+_CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
+_NEVER_RUN = frozenset(
+    (*_CONSTRUCTORS, "__repr__", "__str__", "__del__", "__reduce__", "__getstate__", "__setstate__", "__init_subclass__")
+)  # fmt: skip
+
 _METHOD_KINDS = (FunctionType, staticmethod, classmethod, property, functools.cached_property)
 
 _INSTALLED = tuple(
     {os.path.join(sysconfig.get_path(name), "") for name in ("purelib", "platlib", "stdlib", "platstdlib")}
 )  # fmt: skip
+
+
+class _Constructed:
+    """A class that may be called."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
 
 
 class Environment:
@@ -86,8 +101,8 @@ class Environment:
     """
 
     __slots__ = (
-        "_asked", "_before", "_contents", "_held", "_labels", "_names", "_numbers", "_own", "_owners", "_pending", "_tokens", "is_whole",
-        "key", "places",
+        "_asked", "_before", "_constructors", "_contents", "_held", "_labels", "_names", "_numbers", "_own", "_owners", "_pending",
+        "_tokens", "is_whole", "key", "places",
     )  # fmt: skip
 
     def __init__(
@@ -102,13 +117,15 @@ class Environment:
         self._names: set[str] = set()
         self._numbers: dict[int, int] = {}
         self._held: list[object] = []
-        self._owners: list[tuple[object, str, Callable[[str], None]]] = []
+        # What is asked for attributes by name, and all that it has, if that is no namespace of a module or a class.
+        self._owners: list[tuple[object, Callable[[str], None], dict[str, PythonValue]]] = []
+        self._constructors: dict[int, Callable[[str], None]] = {}
         self._asked: set[tuple[int, str]] = set()
         self._pending: list[tuple[object, str]] = [(function, "")]
         self._walk()
         self.key = tuple(self._tokens)
         # Others belong to the walk.
-        self._owners, self._asked, self._before, self._numbers = [], set(), {}, {}
+        self._owners, self._asked, self._before, self._numbers, self._constructors = [], set(), {}, {}, {}
 
     def changed_places(self) -> frozenset[Hashable]:
         """Those that are others by now; see `own`."""
@@ -144,8 +161,9 @@ class Environment:
                 self._visit(*self._pending.pop())
             # New names may be those of attributes of what was met before.
             names = sorted(self._names)
-            for owner, _, ask in list(self._owners):
-                for name in names:
+            by_any_name = not _BY_ANY_NAME.isdisjoint(names)
+            for owner, ask, attributes in list(self._owners):
+                for name in sorted({*names, *attributes}) if by_any_name and attributes else names:
                     if (id(owner), name) not in self._asked:
                         self._asked.add((id(owner), name))
                         ask(name)
@@ -161,8 +179,12 @@ class Environment:
             self.places.append(place)
             self._refer(value, label)
 
-    def _refer(self, value: object, label: str) -> None:
-        """Note a value; what can be looked into has a number, in the order in which it was met."""
+    def _refer(self, value: object, label: str, *, is_bound: bool = True) -> None:
+        """Note a value; what can be looked into has a number, in the order in which it was met.
+
+        Args:
+            is_bound: code has it at hand; else it is only the class of an object.
+        """
         kind = type(value)
         if kind in PLAIN or isinstance(value, np.generic):
             self._token(plain_key(value), label)
@@ -171,6 +193,8 @@ class Environment:
         elif self._is_opaque(value, kind):
             self._token(IdentityKey(value), label)
         else:
+            if isinstance(value, type) and is_bound:
+                self._pending.append((_Constructed(value), label))
             number = self._numbers.get(id(value))
             if number is None:
                 number = self._numbers[id(value)] = len(self._numbers)
@@ -195,6 +219,9 @@ class Environment:
     def _visit(self, value: PythonValue, label: str) -> None:
         """Note what is in an object."""
         kind = type(value)
+        if kind is _Constructed:
+            self._constructed(value.kind)
+            return
         self._numbers.setdefault(id(value), len(self._numbers))
         if kind is FunctionType:
             self._function(value, label)
@@ -204,7 +231,7 @@ class Environment:
             self._container(value, kind, label)
         elif isinstance(value, ModuleType):
             self._token(("module", value.__name__), label)
-            self._owns(value, label, lambda name: self._entry(vars(value), name, label))
+            self._owns(value, lambda name: self._entry(vars(value), name, label))
         elif isinstance(value, type):
             self._class(value, label)
         elif kind is CodeType:
@@ -221,10 +248,10 @@ class Environment:
         else:
             self._object(value, kind, label)
 
-    def _owns(self, owner: object, label: str, ask: Callable[[str], None]) -> None:
+    def _owns(self, owner: object, ask: Callable[[str], None], attributes: dict[str, PythonValue] | None = None) -> None:
         """Note an object whose attributes are looked up by name."""
         self._held.append(owner)
-        self._owners.append((owner, label, ask))
+        self._owners.append((owner, ask, attributes or {}))
 
     def _function(self, function: FunctionType, label: str) -> None:
         code = function.__code__
@@ -251,8 +278,11 @@ class Environment:
                 self._refer(sys.modules[module], module)
         for attribute in ("__defaults__", "__kwdefaults__"):
             self._refer(getattr(function, attribute), f"defaults of {function.__name__}")
-        if "__wrapped__" in function.__dict__:
-            self._refer(function.__wrapped__, name)  # pyright: ignore[reportFunctionMemberAccess]  # it is there
+        attributes = function.__dict__
+        if attributes:
+            self._owns(function, lambda attribute: self._entry(attributes, attribute, name), attributes)
+        if "__wrapped__" in attributes:
+            self._entry(attributes, "__wrapped__", name)
 
     def _entry(self, namespace: dict[str, PythonValue], name: str, prefix: str) -> None:
         """A name in a namespace; if it is not there now, it may be later."""
@@ -291,8 +321,6 @@ class Environment:
     def _class(self, kind: type, label: str) -> None:
         self._token(("class", kind.__module__, kind.__qualname__), label or kind.__name__)
         own = [base for base in kind.__mro__ if not _is_library(base.__module__)]
-        for base in own:
-            self._names |= {name for name, member in vars(base).items() if name.startswith("__") and isinstance(member, _METHOD_KINDS)}
         namespaces = [_namespace(base) for base in own]
 
         def ask(name: str) -> None:
@@ -303,12 +331,24 @@ class Environment:
                 if name in namespace:
                     return
 
-        self._owns(kind, label, ask)
+        # Python calls these without a name in the code.
+        for name in sorted({name for names in namespaces for name, member in names.items() if _is_called_unnamed(name, member)}):
+            ask(name)
+        self._owns(kind, ask)
+        self._constructors[id(kind)] = ask
+        if type(kind) is not type:
+            self._refer(type(kind), label)
+
+    def _constructed(self, kind: type) -> None:
+        """A class that a function has at hand may be called."""
+        ask = self._constructors.pop(id(kind), None)
+        for name in _CONSTRUCTORS if ask is not None else ():
+            ask(name)
 
     def _object(self, value: PythonValue, kind: type, label: str) -> None:
         """An object with attributes. What its class keeps elsewhere cannot be seen, so that another object counts as another state."""
         name_of_it = label or kind.__name__
-        self._refer(kind, label)
+        self._refer(kind, label, is_bound=False)
         if any(_is_library(base.__module__) and base.__name__ not in _OPEN_BASES for base in kind.__mro__):
             self._token(IdentityKey(value), label)
         attributes = getattr(value, "__dict__", None)
@@ -321,10 +361,11 @@ class Environment:
                     found = attributes.get(name, ABSENT)
                     self._bound(EntryPlace(attributes, name, found), found, f"{name_of_it}.{name}")
 
-            self._owns(value, label, ask)
+            self._owns(value, ask, attributes)
             is_library = _is_library(kind.__module__)
             for name, part in list(attributes.items()):
-                if name == "__wrapped__" or not _BY_ANY_NAME.isdisjoint(self._names):
+                # Code that is not looked into reads the arrays of its objects: those of a sparse matrix, of an interpolant.
+                if name == "__wrapped__" or (is_library and isinstance(part, np.ndarray)):
                     self._asked.add((id(value), name))
                     ask(name)
                 elif is_library:
@@ -366,6 +407,10 @@ def _portable(token: Hashable) -> object:
     if isinstance(token, frozenset):
         return sorted(map(repr, token))
     return f"{token.__module__}.{token.__qualname__}" if isinstance(token, type) else token
+
+
+def _is_called_unnamed(name: str, member: object) -> bool:
+    return name.startswith("__") and isinstance(member, _METHOD_KINDS) and name not in _NEVER_RUN
 
 
 def _place_of_list(value: PythonValue, label: str) -> Place:
@@ -440,8 +485,10 @@ def names_of(code: CodeType) -> frozenset[str]:
 def _is_library(module: str) -> bool:
     """Whether a module belongs to the standard library or an installed package, whose state is taken to be constant."""
     root = module.partition(".")[0]
+    if root == "__main__":
+        return False
     if root in ("numpy", "scipy", "tapediff") or root in sys.stdlib_module_names:
-        return root != "__main__"
+        return True
     found = sys.modules.get(module) or sys.modules.get(root)
     file = getattr(found, "__file__", None)
     return isinstance(file, str) and _is_installed(file)

@@ -7,6 +7,7 @@ import types
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from tapediff.functions.captured.environment import Environment
 from tapediff.functions.captured.environment_check import EnvironmentCheck
@@ -64,6 +65,8 @@ def world():
         "module": types.ModuleType("a_module_of_the_user"),
     }  # fmt: skip
     names["module"].level = 1.0
+    names["by_name"], names["matrix"] = types.SimpleNamespace(alpha=1.0), scipy.sparse.csr_array(np.eye(3))
+    names["Meta_user"] = type("Meta", (type,), {"unit": 1.0, "__module__": "__main__"})("User", (), {"__module__": "__main__"})
     text = """
 def helper(x): return x * rate
 def outer(limit):
@@ -74,10 +77,36 @@ inner = outer(3.0)
 def f(x, shift=(1.0,)):
     out = helper(x) + offset[0] + large[1] + table["low"] + table["levels"][0] + model(x) + slotted.gain + pair.a + pair.b[0]
     out = out + len(settings.mode) + sum(chosen) + sum(queue) + many[3] + strided[1] + fortran[0, 0] + objects[0] + module.level
+    out = out + helper.gain + getattr(by_name, "al" + "pha") + matrix @ x + Meta_user.unit
     return np.sum(out) + inner(x) + shift[0]
+helper.gain = 1.0
 """
     exec(compile(text, "a_file_of_the_user.py", "exec"), names)
     return types.SimpleNamespace(**names), names
+
+
+class Trainer:
+    """Of which the function reads a part only."""
+
+    def __init__(self):
+        self.data, self.history, self.w, self.hook = np.ones(3), [], np.zeros(3), None
+
+    def loss(self, x):
+        return np.sum(x * self.data)
+
+
+def test_what_only_a_constructor_or_another_method_names_is_not_read():
+    trainer = Trainer()
+    check = EnvironmentCheck(trainer.loss, "sample")
+    trainer.history.append(1.0)
+    trainer.w, trainer.hook = np.ones(3), print
+    assert check.is_same()
+    makes = EnvironmentCheck(lambda x: Trainer().loss(x), "sample")
+    before, Trainer.__init__ = Trainer.__init__, lambda self: setattr(self, "data", np.zeros(3))
+    try:
+        assert makes.change() is not None
+    finally:
+        Trainer.__init__ = before
 
 
 def rebind(name, value):
@@ -85,6 +114,10 @@ def rebind(name, value):
 
 
 CHANGES = {
+    "an attribute of a function": lambda w, names: setattr(w.helper, "gain", 3.0),
+    "an attribute by a name made at run time": lambda w, names: setattr(w.by_name, "alpha", 3.0),
+    "numbers of a sparse matrix": lambda w, names: w.matrix.data.__setitem__(0, 9.0),
+    "an attribute of the class's class": lambda w, names: setattr(type(w.Meta_user), "unit", 3.0),
     "a global number": rebind("rate", 0.7),
     "another type of number": rebind("rate", np.float64(0.5)),
     "a number to its negative zero": lambda w, names: w.table.__setitem__("low", -0.0) or names["table"].__setitem__("low", -1.0),
