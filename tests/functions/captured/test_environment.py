@@ -188,7 +188,7 @@ EQUAL = {
     "an equal large array": rebind("large", np.arange(5000.0)),
     "an equal dict": rebind("table", {"low": 1.0, "levels": [1.0, 2.0]}),
     "an equal list": rebind("many", [float(k) for k in range(500)]),
-    "a cell of a notebook that runs again": lambda w, names: exec("def helper(x): return x * rate", names),
+    "a cell of a notebook that runs again": lambda w, names: exec("def helper(x): return x * rate\nhelper.gain = 1.0", names),
     "another object with equal attributes": rebind("model", Model()),
     "an equal dataclass": rebind("pair", Pair(1.0, [1, 2])),
     "a name that is not read": rebind("nobody_reads_this", 3.0),
