@@ -127,6 +127,11 @@ class Environment:
         # Others belong to the walk.
         self._owners, self._asked, self._before, self._numbers, self._constructors = [], set(), {}, {}, {}
 
+    @property
+    def nbytes(self) -> int:
+        """Of the arrays in it."""
+        return sum(place.owner.nbytes for place in self.places if isinstance(place, ArrayPlace))
+
     def changed_places(self) -> frozenset[Hashable]:
         """Those that are others by now; see `own`."""
         return frozenset(place.where for place in self.places if not place.is_same())

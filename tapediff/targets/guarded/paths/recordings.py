@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from ...native.native_calls import NativeSide
 
 
+# Recordings of other values are kept while the arrays that the function has read take no more than so many bytes; tapes have copies of them.
+MOST_BYTES = 1 << 27
+
+
 class Recordings:
     """The tapes recorded while the function read the same things, with all that finds and runs them.
 
@@ -63,6 +67,11 @@ class Recordings:
     def checked(self, call: Callable[..., Tree]) -> Callable[..., Tree]:
         """A kernel that refuses where the function would read something else."""
         return call if self.check is None else self.check.checked(call)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the arrays that the function has read."""
+        return 0 if self.check is None else self.check.environment.nbytes
 
     def carry(self, before: Recordings) -> None:
         """Go on counting where others have stopped."""
@@ -157,10 +166,13 @@ class AllRecordings:
         return True
 
     def _drop_beyond(self) -> None:
-        """Drop the recordings not used for the longest time, as long as there are more tapes than are to be kept."""
-        for known in self.all()[:-1]:
-            if len(self.tapes()) < self._policy.max_tapes:
+        """Drop the recordings not used for the longest time, as long as there are more tapes than are to be kept, or too large arrays."""
+        everything = self.all()
+        count, size = sum(len(known.cache.all()) for known in everything), sum(known.nbytes for known in everything)
+        for known in everything[:-1]:
+            if count < self._policy.max_tapes and size <= MOST_BYTES:
                 return
+            count, size = count - len(known.cache.all()), size - known.nbytes
             known.carry(self.current)
             known.cache.drop_beyond(0)
             self.current.carry(known)

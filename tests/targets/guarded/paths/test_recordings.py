@@ -262,3 +262,16 @@ def test_td_grad_has_the_options_of_a_guarded_tape():
     assert [static(1.0, 2)[0], static(1.0, 3)[0]] == [2.0, 3.0]
     with pytest.raises(td.ArgumentMismatch, match="check_contents"):
         td.grad(lambda x: x, check_contents="now and then")(1.0)
+
+
+def test_recordings_of_large_arrays_are_not_kept_without_end(monkeypatch):
+    """Of 20 batches of 80 kB, where 400 kB may be kept."""
+    from tapediff.targets.guarded.paths import recordings
+
+    monkeypatch.setattr(recordings, "MOST_BYTES", 400_000)
+    data = [np.ones(10_000)]
+    safe = td.GuardedTape(lambda x: np.sum(x * data[0]))
+    for k in range(20):
+        data[0] = np.full(10_000, float(k))
+        assert td.gradient(safe, 1.0) == 10_000.0 * k
+    assert 2 <= len(safe._recordings.tapes()) <= 5
