@@ -24,6 +24,9 @@ from .captured.pickling import Portable, found, place_of
 class Primitive:
     """A function with a derivative rule of its own; see td.primitive."""
 
+    # What it reads is not frozen: it is called at every evaluation of a tape.
+    is_asked_at_each_call = True
+
     def __init__(
         self, forward: Callable[..., object], backward: Callable[..., object] | None, name: str | None, compiled: bool | None
     ) -> None:

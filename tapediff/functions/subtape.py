@@ -43,6 +43,11 @@ class SubTape:
         self.name = name or getattr(f, "__name__", type(f).__name__)
         self._callees: dict[Hashable, tuple[RecordedCallee, Body]] = {} if callees is None else callees
 
+    @property
+    def is_asked_at_each_call(self) -> bool:
+        """Whether a user's guard tells what it reads apart."""
+        return self.guard is not None
+
     def __call__(self, *args: Tree, **kwargs: Tree) -> Tree:
         """f itself on plain arrays; one instruction where an argument, or a variable that f closes over, is tracked."""
         args = tuple(map(unwrap, args))

@@ -285,7 +285,7 @@ def _module_level(x):
 def test_stale_aux_is_noticed():
     """check_every compares aux with that of the plain function."""
     scale = [2.0]
-    guarded = td.GuardedTape(lambda x: (np.sum(x), {"scaled": x * scale[0]}), has_aux=True, check_every=1)
+    guarded = td.GuardedTape(lambda x: (np.sum(x), {"scaled": x * scale[0]}), has_aux=True, check_every=1, frozen=True)
     guarded(FIRST)
     scale[0] = 3.0
     with pytest.raises(td.StaleTape):

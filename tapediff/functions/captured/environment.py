@@ -190,6 +190,9 @@ class Environment:
         Args:
             is_bound: code has it at hand; else it is only the class of an object.
         """
+        if hasattr(type(value), "value_and_gradient"):
+            # A recursive function whose name is given to the target made of it: within a recording that is the function.
+            value = getattr(value, "__wrapped__", value)
         kind = type(value)
         if kind in PLAIN or isinstance(value, np.generic):
             self._token(plain_key(value), label)
@@ -384,7 +387,9 @@ class Environment:
     def _of_this_package(self, value: PythonValue, kind: type, label: str) -> None:
         """Objects of this package stay as they are; the functions that they hold may be the user's."""
         self._token(IdentityKey(value), label)
-        for name in ("f", "function", "forward", "__wrapped__", *(getattr(value, "__dict__", None) or ())):
+        if getattr(value, "is_asked_at_each_call", False):
+            return
+        for name in ("f", "function", "__wrapped__", *(getattr(value, "__dict__", None) or ())):
             self._if_callable(getattr(value, name, None), label)
 
     def _if_callable(self, value: object, label: str) -> None:

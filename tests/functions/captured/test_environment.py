@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import tapediff as td
 from tapediff.functions.captured.environment import Environment
 from tapediff.functions.captured.environment_check import EnvironmentCheck
 
@@ -305,3 +306,15 @@ def test_a_walk_over_very_many_objects_ends():
     environment = Environment(lambda x: x * sum(o.v for o in objects))
     assert not environment.is_whole
     assert Environment(helper).is_whole
+
+
+def test_what_is_called_at_every_evaluation_is_not_frozen():
+    """Primitives, and sub-tapes whose guard is asked; another sub-tape is."""
+    factor = [2.0]
+    twice = td.primitive(lambda x: (factor[0] * x, None))
+    guarded = td.subtape(lambda x: factor[0] * x, guard=lambda x: factor[0])
+    plain = td.subtape(lambda x: factor[0] * x)
+    for f, is_frozen in ((lambda x: twice(x), False), (lambda x: guarded(x), False), (lambda x: plain(x), True)):
+        check = EnvironmentCheck(f, "sample")
+        factor[0] += 1.0
+        assert (check.change() is not None) == is_frozen

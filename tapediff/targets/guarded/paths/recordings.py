@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...native.native_calls import NativeSide
 
 
-# Recordings of other values are kept while the arrays that the function has read take no more than so many bytes; tapes have copies of them.
+# Recordings of other values are kept while the arrays that the function has read take no more than so many bytes; tapes have copies.
 MOST_BYTES = 1 << 27
 
 

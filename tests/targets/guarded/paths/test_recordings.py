@@ -275,3 +275,16 @@ def test_recordings_of_large_arrays_are_not_kept_without_end(monkeypatch):
         data[0] = np.full(10_000, float(k))
         assert td.gradient(safe, 1.0) == 10_000.0 * k
     assert 2 <= len(safe._recordings.tapes()) <= 5
+
+
+def test_a_recursive_function_may_give_its_name_to_its_target():
+    """f = td.compile(f, x), as of a decorator: that is no change."""
+    names = {}
+    exec("def f(x, n=3):\n    return x if n == 0 else x * f(x, n - 1)", names)
+    for make in (lambda f: td.compile(f, 2.0), td.GuardedTape):
+        plain = names["f"]
+        names["f"] = make(plain)
+        for _ in range(3):
+            assert td.gradient(names["f"], 2.0) == 32.0
+            assert getattr(names["f"], "stats", None) is None or names["f"].stats.recordings == 1
+        names["f"] = plain
