@@ -11,7 +11,7 @@ demo: $(VENV)/.installed-demo
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-# Every case of the long tables, of which `make test` takes a twenty-fourth and a forty-eighth: about 20 minutes.
+# Every case, of which `make test` takes a fixed choice (tests/conftest.py).
 test-all: $(VENV)/.installed-test
 	TAPEDIFF_TESTS=all $(BIN)/python -m pytest $(PYTEST_ARGS)
 

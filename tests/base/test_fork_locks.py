@@ -70,6 +70,7 @@ def run(program, tmp_path):
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
+@pytest.mark.slow
 def test_children_compile_that_were_forked_while_another_thread_compiled(tmp_path):
     """Four children, forked at different moments of a thread that records and compiles without a pause; none hangs."""
     program = """
