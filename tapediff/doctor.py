@@ -16,7 +16,7 @@ import numpy as np
 
 from .base.operating_system import HAS_PRIVATE_FILES, available_threads, memory_bytes, private_directory
 from .base.settings import CACHE_VARIABLE, settings
-from .compiler.llvm.cpu import processor
+from .compiler.llvm.cpu import has, processor
 from .targets.compile_target import compile
 from .targets.derivatives import value_and_gradient
 from .testing import check_gradient
@@ -99,12 +99,10 @@ def _libraries() -> Iterator[tuple[str, str]]:
 def _processor() -> str:
     """Its name and its vector instructions, as the compiler sees them."""
     try:
-        name, features = processor()
+        name, _ = processor()
     except (ImportError, OSError) as raised:  # llvmlite or its library: the check of the kernel tells more
         return f"unknown to LLVM ({raised})"
-    vectors = next(
-        (v for v in ("avx512f", "avx2", "avx", "neon", "sse2") if f"+{v}" in features.split(",")), "none known"
-    )
+    vectors = next((v for v in ("avx512f", "avx2", "avx", "neon", "sse2") if has(v)), "none known")
     return f"{name}, vectors: {vectors}"
 
 

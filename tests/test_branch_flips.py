@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_programs.branching_programs import GUARDS, PROGRAMS, SPECIAL, function_of
-from support.sampling import examples
 
 import tapediff as td
 
@@ -37,7 +36,7 @@ def agree(a, b):
 
 
 @pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
-@settings(max_examples=LONG_RUN or examples(25, 12), derandomize=not LONG_RUN, suppress_health_check=list(HealthCheck))
+@settings(max_examples=LONG_RUN or 25, derandomize=not LONG_RUN, suppress_health_check=list(HealthCheck))
 @given(PROGRAMS, GUARDS, st.sampled_from([0, 1, 3]), st.sampled_from([1, 3, 1000]), st.integers(0, 10**6))
 def test_no_answer_comes_from_another_branch(program, guard, compile_after, max_tapes, seed):
     """Value, gradient and errors at points in any order: those of the plain function, and of a recording made on the spot."""

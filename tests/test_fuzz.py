@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_programs.array_programs import PROGRAMS, SHAPES, all_values, scalar
-from support.sampling import examples
 
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
@@ -74,7 +73,7 @@ def run_both(tape, points, missed=None):
 
 
 @settings(
-    max_examples=LONG_RUN or examples(30, 15),
+    max_examples=LONG_RUN or 30,
     derandomize=not LONG_RUN,
     deadline=None,
     suppress_health_check=list(HealthCheck),

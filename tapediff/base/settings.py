@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 CACHE_VARIABLE = "TAPEDIFF_CACHE_DIR"
 # How many threads a kernel may use where nobody says.
 THREADS_VARIABLE = "TAPEDIFF_THREADS"
+# Features of the processor that kernels do without, as LLVM names them: "-avx512f,-avx2".
+FEATURES_VARIABLE = "TAPEDIFF_CPU_FEATURES"
 
 
 @dataclass(slots=True)
@@ -37,6 +39,11 @@ class Settings:
     def threads(self) -> str | None:
         """How many threads a kernel may use, as the user's environment says it."""
         return os.environ.get(THREADS_VARIABLE) or None
+
+    @property
+    def cpu_features(self) -> str:
+        """What to change about the processor's features, as LLVM has them; the tests compile for lesser processors so."""
+        return os.environ.get(FEATURES_VARIABLE, "")
 
 
 settings = Settings()

@@ -5,17 +5,20 @@ from __future__ import annotations
 import platform
 from functools import cache
 
+from ...base.settings import settings
+
 
 @cache
 def processor() -> tuple[str, str]:
-    """Its name and its features, as LLVM has them."""
+    """Its name and its features, as LLVM has them; TAPEDIFF_CPU_FEATURES takes some away."""
     import llvmlite.binding as llvm
 
     try:
         features = llvm.get_host_cpu_features().flatten()
     except RuntimeError:  # llvmlite's error where LLVM cannot tell
         features = ""
-    return llvm.get_host_cpu_name(), features
+    # Of a feature that is named twice, the last one holds, for itself and for those that build on it.
+    return llvm.get_host_cpu_name(), ",".join(filter(None, (features, settings.cpu_features)))
 
 
 def is_x86() -> bool:
@@ -26,4 +29,5 @@ def is_x86() -> bool:
 @cache
 def has(feature: str) -> bool:
     """Whether it has a feature, such as "avx512f"."""
-    return f"+{feature}" in processor()[1].split(",")
+    named = [flag[0] for flag in processor()[1].split(",") if flag[1:] == feature]
+    return named[-1:] == ["+"]

@@ -13,6 +13,7 @@ from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region
 from ...ops.arrays.shape import RESHAPE
+from ...ops.declaration.op import Elementwise
 from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY, NEGATIVE, PRODUCT_OR_ZERO
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR, SELECT
 
@@ -51,6 +52,10 @@ def _folded(rewriter: Rewriter, number: int, instruction: Instruction, operands:
         if op is GUARD:
             check_guard(params, known[0], site)
             return -1
+        # A kernel's exp has other last bits than NumPy's, which has others on each processor: a value may depend neither on what is folded
+        # nor on where.
+        if isinstance(op, Elementwise) and op.is_costly and type_.dtype.kind == "f":
+            return rewriter.copy(number)
         # A view costs nothing in a kernel, while a folded one would be a second copy of the data.
         is_view = op.is_view and type_.size > 64 and type_.size >= known[0].size
         if not is_view and type_.size <= max(LARGEST_GROWTH, sum(value.size for value in known)):

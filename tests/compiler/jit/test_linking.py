@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import tapediff as td
 from tapediff.compiler.jit.toolchain import toolchain
@@ -31,6 +32,7 @@ def test_equal_programs_share_their_code_and_different_ones_do_not():
     np.testing.assert_allclose(td.gradient(other[0], x), 3 * np.exp(x), rtol=1e-15)
 
 
+@pytest.mark.slow
 def test_compiling_leaves_little_behind():
     """Nothing where the program was compiled before, and less than 6 kB where it was not: what LLVM keeps of its pass builders."""
     program = """
@@ -85,6 +87,7 @@ def sizes_of_tables():
     return sizes
 
 
+@pytest.mark.slow
 def test_new_programs_leave_no_entries_in_tables():
     """But where their number is bounded: 60 programs with sub-tapes and guards, each function of a text of its own."""
     x = np.array([0.7, 1.3])

@@ -139,6 +139,7 @@ def assert_still_right(compilations, count):
 # Hits
 
 
+@pytest.mark.slow
 def test_processes_share_a_cold_cache_and_a_later_one_compiles_nothing(tmp_path):
     """Two write the same files at the same time; all give the same bits, and no unfinished file is left. Every kernel, dispatch loop and
     callee of the third is on disk."""

@@ -9,6 +9,7 @@ import scipy.special
 from support.loops import loop_text, native
 
 from tapediff.compiler.jit.native_function import assembly
+from tapediff.compiler.llvm import cpu
 from tapediff.compiler.math.function_table import FUNCTIONS, PYTHON_FUNCTIONS
 from tapediff.compiler.math.simd import Value, bits, from_bits, to_i64
 from tapediff.compiler.math.special import polygamma
@@ -387,6 +388,11 @@ def test_every_width_gives_the_same_bits(name):
     assert all(np.array_equal(patterns[0], other) for other in patterns[1:])
 
 
+# Elsewhere it is a call of the C library.
+HAS_FMA = pytest.mark.skipif(not cpu.has("fma"), reason="the processor has no fused multiply-add")
+
+
+@HAS_FMA
 @pytest.mark.parametrize("name", ["exp", "log", "tanh", "expm1", "log1p", "expit", "arctan", "power", "cbrt"])
 def test_no_calls_are_left_in_the_machine_code(name):
     """These run in vector registers to the end."""
@@ -394,6 +400,7 @@ def test_no_calls_are_left_in_the_machine_code(name):
     assert "call" not in assembly(loop_text(FUNCTIONS[name], count)[0])
 
 
+@HAS_FMA
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "fmod"])
 def test_calls_stand_off_the_usual_path(name):
     """The only call is in a block that a conditional jump skips, or goes to, when no argument is huge, or one is."""

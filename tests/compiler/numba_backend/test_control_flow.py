@@ -63,6 +63,7 @@ def _(saved, bars):
     return bars * 2.0 * saved, np.sum(bars)
 
 
+@pytest.mark.slow
 def test_calls_conds_and_primitives_agree_and_compiled_paths_ask_no_more():
     def f(x):
         y = leaf(x[0], x[1])
@@ -76,6 +77,7 @@ def test_primitives_without_numba_are_answered_by_python():
     assert asked_seconds(agree(lambda x: np.sum(in_python(x) * x), POINTS[:1], times=1)) > 0.0
 
 
+@pytest.mark.slow
 def test_loops_of_all_kinds_agree():
     def f(x):
         def body(c, u):

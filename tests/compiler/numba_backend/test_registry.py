@@ -1,11 +1,10 @@
 """Every op of the registry, none of them named: what numba compiles gives what NumPy's replay and the native kernel give.
 
-Several ops share a tape, as numba takes a quarter of a second for each function. By default one case of each op is run, in a run of the
-whole suite of a sixth of them, others each month; with TAPEDIFF_NUMBA_ALL=1 in the environment all cases, which takes two minutes.
+Several ops share a tape, as numba takes a quarter of a second for each function. By default one case of each op is run; with
+TAPEDIFF_NUMBA_ALL=1 in the environment all cases, which takes two minutes.
 """
 
 import os
-import zlib
 
 import numpy as np
 import pytest
@@ -21,8 +20,7 @@ from tapediff.ops import REGISTRY
 from tapediff.passes.pipeline import run_passes
 
 ALL = bool(os.environ.get("TAPEDIFF_NUMBA_ALL"))
-SAMPLE = os.environ.get("TAPEDIFF_TEST_SAMPLE", "")
-OPS = [name for name in sorted(REGISTRY) if not SAMPLE or zlib.crc32((name + SAMPLE).encode()) % 6 == 0]
+OPS = sorted(REGISTRY)
 # The C library's functions are within an ulp or two, the native kernel's within 4; sums of a few dozen terms are taken in another order.
 TOLERANCE = 2e-13
 TOGETHER = 25
@@ -59,6 +57,7 @@ def together(chunk):
     return td.record(call, *[a if a.dtype.kind == "f" else td.Constant(a) for a in arrays]), arrays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", CHUNKS, ids=[f"{chunk[0][0]}-{chunk[-1][0]}" for chunk in CHUNKS])
 def test_numba_and_native_kernels_give_what_numpy_gives(chunk):
     recorded, arrays = together(chunk)

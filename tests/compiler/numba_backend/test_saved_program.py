@@ -56,6 +56,7 @@ def source():
     return td.compile(model, np.array([0.3, 0.4, 0.5]), backend="numba").source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("disabled", ["0", "1"])
 def test_a_saved_program_answers_the_same_in_a_process_without_tapediff(source, tmp_path, disabled):
     (tmp_path / "saved.py").write_text(source)

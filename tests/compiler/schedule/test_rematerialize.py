@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.sampling import examples
 from test_fuzz import PROGRAMS, SHAPES, scalar
 
 import tapediff as td
@@ -135,7 +134,7 @@ def test_the_bits_are_those_of_what_is_stored(name, zeal, monkeypatch):
         assert kernels[1].workspace_bytes < stored[1].workspace_bytes
 
 
-@settings(max_examples=examples(60, 30), derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(PROGRAMS, SHAPES, SHAPES, st.integers(0, 1000))
 def test_random_programs_give_the_same_bits(program, shape, other_shape, seed):
     rng = np.random.default_rng(seed)

@@ -434,6 +434,7 @@ def of_patients(count, least, most):
     return f
 
 
+@pytest.mark.slow
 def test_very_many_short_loops_are_recorded_turn_by_turn(monkeypatch):
     """LLVM would take a second or more for them; byte code of all turns is there at once, and called as soon. Few loops stay loops."""
     monkeypatch.setattr(record, "LONG", 4_000)

@@ -254,6 +254,7 @@ def needs_what_a_mask_selects(x):
     return np.sum(np.diff(x[x > 0]) ** 2)
 
 
+@pytest.mark.slow
 @np.errstate(all="ignore")
 def test_every_rule_keeps_a_trap_out(monkeypatch):
     met = set()

@@ -53,12 +53,12 @@ def test_other_threads_have_numpys_functions():
 
     def f(x):
         inside.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return np.sum(np.array([x[0], x[1]]) ** 2)
 
     thread = threading.Thread(target=lambda: results.append(td.gradient(f, X)))
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     assert not is_numpys_own()
     plain = np.array([1.0, 2.0])
     assert type(plain) is np.ndarray
@@ -203,10 +203,10 @@ def test_a_recording_that_begins_while_that_of_another_thread_ends_has_its_names
         restart(recorder, fills)
         if fills is Fills.ALL:
             ends_first.start()
-            assert is_ending.wait(10)
+            assert is_ending.wait(60)
 
     def f(x):
-        assert not is_ending.is_set() or has_ended.wait(10)
+        assert not is_ending.is_set() or has_ended.wait(60)
         is_positive = np.ones(2, bool)
         is_positive[:] = x > 0
         return np.sum(x**2 * is_positive)

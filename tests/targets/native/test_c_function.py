@@ -637,7 +637,7 @@ def test_numba_code_takes_codes_in_place_of_exceptions():
     assert integrate.quad(LowLevelCallable(value.ctypes), 0.0, 1.0)[0] == pytest.approx((1 - np.exp(-2.0)) / 2, rel=1e-10)
     assert value.ctypes(4.0) == -1000.0 * codes.RECOVERABLE
     gradient, out, code, found = in_pthread([0.5, 2.0, 3.0])
-    assert (code, found) == (0, np.exp(-1.0))
+    assert (code, found) == (0, pytest.approx(np.exp(-1.0), rel=1e-15))  # NumPy's has other last bits on each processor
     np.testing.assert_allclose(gradient, [-2.0 * found, -0.5 * found, 0.0], rtol=1e-14)
     assert np.array_equal(out, [0.25, 1.0, 1.0, 4.0])
     for _ in range(2):  # recorded there, then known

@@ -407,7 +407,8 @@ def test_arguments_and_results_may_be_containers(make, threads):
                 np.testing.assert_allclose(found["all"][k], nested(each(k), (at_row(k).value[0], "label"))["all"], rtol=1e-12)
     out = np.empty(ROWS), {"b": (np.empty((ROWS, 3)),), "a": np.empty(ROWS)}
     assert tape.batch(params, d, out=out)[1]["a"] is out[1]["a"]
-    assert np.array_equal(out[1]["b"][0], gradients["b"][0])
+    # Of rows on a new path the first answers are NumPy's, whose tanh has other last bits on each processor.
+    np.testing.assert_allclose(out[1]["b"][0], gradients["b"][0], rtol=1e-12)
     for wrong in (({"a": params["a"], "b": params["b"]}, d), (params, td.Rows(td.Constant((Y[:5], "label")))), (params, {"y": td.Rows(Y)}), ({}, d)):
         with pytest.raises((td.ArgumentMismatch, td.ShapeMismatch, KeyError, TypeError)):
             td.compile(scalar, each(0), at_row(0)).batch(*wrong)

@@ -66,13 +66,14 @@ def _pull_tile(lanes: int) -> Function:
     """Rows i to i + lanes of l^-T times a tile, given the rows after them. The factor's transpose is solved from its last row on."""
     w = TileWriter("tapediff_pull_tile", VOID, lanes, f=PTR, work=PTR, inverses=PTR, n=I64, stride=I64, i=I64, j=I64)
     f, work, inverses, n, stride, i, j = w.parameters
-    place, after = w.at(work, i * stride, j), i + lanes
-    left = w.at(f, after * stride, i)
-    right = w.at(work, after * stride, j)
-    tile = w.accumulate(w.load_tile(place, stride, 2), n - after, left, (1, stride), right, stride)
+    place = w.at(work, i * stride, j)
+    # From the last row up, as within the tile: the same order of every sum, and so the same bits, for any number of lanes.
+    back, below = 0 - stride, (n - 1) * stride
+    tile = w.load_tile(place, stride, 2)
+    tile = w.accumulate(tile, n - i - lanes, w.at(f, below, i), (1, back), w.at(work, below, j), back)
     last = i + (lanes - 1)
     corner = w.at(f, last * (stride + 1))
-    tile = divided(w, tile[::-1], corner, (-1, 0 - stride), w.at(inverses, last), -1)[::-1]
+    tile = divided(w, tile[::-1], corner, (-1, back), w.at(inverses, last), -1)[::-1]
     w.store_tile(tile, place, stride)
     w.return_()
     return w
