@@ -34,8 +34,9 @@ from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import check_parameters
 from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
+from ...recording.python_state.drawn_guards import DrawnGuards
 from ...recording.python_state.filled_arrays import Fills
-from ...recording.python_state.randomness import Draws
+from ...recording.python_state.process_state import process
 from ...recording.recorder import Recorder, RecordingStopped, current_recorder
 from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
@@ -46,7 +47,7 @@ from .merging import Expected, Merging
 from .policy import Policy
 from .reason import Reason
 from .report import LastFailure, last_failure
-from .staleness import is_surely_fresh
+from .staleness import is_surely_fresh, refuse_if_asked
 from .tape_cache import TapeCache
 from .variant import Answer, Variant
 
@@ -274,17 +275,20 @@ class PathRecorder:
 
     def _record(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, reason: Reason) -> Variant:
         warned, static, form = self._policy.warned, call.bound.static, self.merging.version
-        draws = None if "draws" in warned else Draws((self._function.f,), [value for _, _, value in static])
-        started = time.perf_counter()
+        drawn = DrawnGuards((self._function.f,), [value for _, _, value in static])
+        started, (asks, _) = time.perf_counter(), process.asked_if_recording
         try:
             tape = self._form(call, decided, missed)
         except RefusedByRecording as refusal:
             raise_own_error(refusal, lambda: call.bound.function(*[np.array(value, order="C")[()] for value in call.bound.inputs]))
             raise
         seconds = time.perf_counter() - started
-        if draws is not None and draws.warn(
-            self._function.name
-        ):  # before the tape is kept, as a warning may be an error
+        if self.merging.is_plain:
+            drawn.refuse(tape, lambda: Recorder(self._function.name, fills=self._filled).run(record_bound, call.bound))
+        if not drawn.draws.have_advanced():
+            refuse_if_asked(tape, asks, call.bound.function, call.bound.inputs)
+        # Before the tape is kept, as a warning may be an error.
+        if "draws" not in warned and drawn.draws.warn(self._function.name):
             warned.add("draws")
         if missed is not None:
             self._check_prescribed(tape, missed[0], len(decided))
