@@ -28,7 +28,7 @@ from ...errors import (
 from ...functions.callees.path_messages import check_prescribed, warn
 from ...functions.merging.plain_numbers import check_numbers
 from ...functions.merging.rules import Refused
-from ...ir.instruction import Outcome, Tree
+from ...ir.instruction import Guard, Outcome, Tree
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import check_parameters
@@ -49,7 +49,7 @@ from .reason import Reason
 from .report import LastFailure, last_failure
 from .staleness import is_surely_fresh, refuse_if_asked
 from .tape_cache import TapeCache
-from .variant import Answer, Variant
+from .variant import NEW, Answer, Variant
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -299,6 +299,20 @@ class PathRecorder:
         program = self._programs.of(tape) if static else self._policy.program(tape)
         variant = Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
         variant.form, variant.fills = form, self._filled  # of a form, the version that Merging counts
+        return variant
+
+    @holding("_lock")
+    def plain_path(self, call: KeyedCall, guard: Guard, outcome: Outcome) -> Variant:
+        """The path that the plain function takes at a call, to be replayed once and not kept, where tapes disagree about a guard."""
+        recorder, started = Recorder(self._function.name, fills=self._fills), time.perf_counter()
+        recorder.merges = self._policy.merge
+        tape = recorder.run(record_bound, call.bound)
+        seconds, reason = time.perf_counter() - started, Reason(call.specialisation, guard, outcome)
+        self.recordings += 1
+        self.seconds_recording += seconds
+        self.reasons.append((self.recordings, reason))
+        variant = Variant(tape, call.key, self.recordings, reason, seconds, False, self._policy.program(tape))
+        variant.form, variant.rare = self.merging.version, NEW
         return variant
 
     def _check_prescribed(self, tape: Tape, missed: Variant, count: int) -> None:

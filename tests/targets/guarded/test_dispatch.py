@@ -165,8 +165,8 @@ def disagreeing(compiled, attempt, answer):
     return lambda self, *args: answer if self is compiled else attempt(self, *args)
 
 
-def test_two_tapes_that_disagree_about_a_guard_end_the_call(monkeypatch):
-    """The second tape sends the call back: UnstableBranch with the line, and no loop."""
+def two_that_disagree(monkeypatch):
+    """A function with two tapes, each of which says that the other one is meant."""
     safe = td.GuardedTape(cube_or_square)
     td.gradient(safe, A([0.5]))
     td.gradient(safe, A([2.0]))
@@ -174,7 +174,26 @@ def test_two_tapes_that_disagree_about_a_guard_end_the_call(monkeypatch):
     high.calls.clear()
     monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(low.compiled, td.CompiledTape.attempt, GuardFailure(0, True)))
     monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(high.compiled, td.CompiledTape.attempt, GuardFailure(0, False)))
-    out = A([7.0])
+    return safe
+
+
+def test_where_two_tapes_disagree_about_a_guard_the_plain_function_decides(monkeypatch):
+    """The second tape sends the call back: there is no loop, and the answer is that of a fresh recording, which is not kept."""
+    safe = two_that_disagree(monkeypatch)
+    for x in (1.0, 3.0, 0.25):
+        for _ in range(2):
+            own, out = td.record(cube_or_square, A([x])), A([7.0])
+            assert td.gradient(safe, A([x]), out=out) is out
+            assert out == td.gradient(own, A([x]))
+            assert safe(A([x])) == cube_or_square(A([x]))
+            assert td.hessian(safe, A([x])) == td.hessian(own, A([x]))
+            assert td.jvp(safe, (A([x]),), (A([1.0]),)) == td.jvp(own, (A([x]),), (A([1.0]),))
+    assert len(safe._cache.all()) == 2
+
+
+def test_two_tapes_that_disagree_end_the_call_where_nothing_may_be_recorded(monkeypatch):
+    safe, out = two_that_disagree(monkeypatch), A([7.0])
+    safe._policy.on_new_tape = "raise"
     with pytest.raises(td.UnstableBranch) as failure:
         td.gradient(safe, A([1.0]), out=out)
     assert str(failure.value) == text(
