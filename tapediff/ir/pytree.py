@@ -292,8 +292,8 @@ def assembled(treedef: TreeDef, made: list[Tree]) -> Tree:
         return kind(zip(keys, made))
     if kind in REGISTERED:
         return REGISTERED[kind][1](keys[0].value, made)
-    if hasattr(kind, "_fields"):
-        return kind(*made)
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, made)  # a named tuple, whose constructor may take something else
     return _dataclass(kind, keys, made) if hasattr(kind, "__dataclass_fields__") else kind(made)
 
 

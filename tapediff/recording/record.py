@@ -16,7 +16,7 @@ from .arguments.bind_call import positional
 from .arguments.flat_function import FlatFunction, argument_names, by_position
 from .arrays.tracked import TrackedArray
 from .finish import finished_tape
-from .python_state.randomness import Draws
+from .python_state.drawn_guards import DrawnGuards
 from .recorder import Recorder, RecordingStopped
 
 # A recording of so many instructions has taken 30 ms or more, and a gradient takes several times as long again.
@@ -46,32 +46,40 @@ def record(
     name = getattr(f, "__name__", type(f).__name__)
     if named:
         args = positional(f, args, named)
-    draws = Draws((f,))
+    drawn = DrawnGuards((f,))
     f = by_position(f, args)
     leaves, trees = flatten_arguments(args, (), f)
     recorder = Recorder(name, prescribed=prescribed)
     if look is not None:
         recorder.look_at(look, lengths_to_look_at())
+    flat = f if trees is None else FlatFunction(f, trees, has_aux)
     try:
-        tape = recorder.run(_record, f if trees is None else FlatFunction(f, trees, has_aux), leaves, has_aux)
+        tape = recorder.run(_record, flat, leaves, has_aux)
     except Exception:
         if recorder.is_stopped:
             raise RecordingStopped from None
         raise
     if recorder.is_stopped:
         raise RecordingStopped  # the function has caught it
-    draws.warn(name)
+    drawn.refuse(tape, lambda: Recorder(name, prescribed=prescribed, fills=recorder.fills).run(_record, flat, leaves, has_aux))
+    drawn.draws.warn(name)
     return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))), named_only=len(keywords_of(args)))
 
 
-def plain_result(f: UserFunction, *args: Tree, has_aux: bool = False, **named: Tree) -> Tree:
-    """What a function gives for copies of its arguments, in plain NumPy."""
+def plain_call(f: UserFunction, *args: Tree, has_aux: bool = False, **named: Tree) -> tuple[UserFunction, list[np.ndarray]]:
+    """A function of arrays only, and copies of the arrays in its arguments, in plain NumPy."""
     if named:
         args = positional(f, args, named)
     f = by_position(f, args)
     leaves, trees = flatten_arguments(args, (), f)
     arrays = [np.array(array, order="C")[()] for array, _ in _entered(f, leaves)]
-    return (f if trees is None else FlatFunction(f, trees, has_aux))(*arrays)
+    return (f if trees is None else FlatFunction(f, trees, has_aux)), arrays
+
+
+def plain_result(f: UserFunction, *args: Tree, has_aux: bool = False, **named: Tree) -> Tree:
+    """What a function gives for copies of its arguments, in plain NumPy."""
+    function, arrays = plain_call(f, *args, has_aux=has_aux, **named)
+    return function(*arrays)
 
 
 def _record(recorder: Recorder, f: UserFunction, args: Sequence[Operand], has_aux: bool) -> Tape:

@@ -686,5 +686,11 @@ def unnoticed_errors() -> Generator[None]:
 
 
 def is_recording() -> bool:
-    """Whether the calling code runs as part of a recording."""
-    return _current.get() is not None
+    """Whether the calling code runs as part of a recording.
+
+    For what must not run then, such as a print. A function whose result depends on it is refused: its tape would have another value.
+    """
+    if _current.get() is None:
+        return False
+    process.asked_if_recording = process.asked_if_recording[0] + 1, user_site(2)
+    return True

@@ -92,7 +92,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         frozen: whether f goes on as it was when it was recorded, whatever happens to what it reads from outside.
 
     Raises:
-        UnstableBranch: two sides of a branch disagree about a near tie, so that neither can answer.
+        UnstableBranch: with on_new_tape="raise", two tapes disagree about a near tie; or the function came to other branches when it was
+            recorded again at the same point.
         InvalidGuardValue: the guard returned something that cannot be a key.
         NewTape: with on_new_tape="raise", no kept tape will do; the kept ones stay as they are.
         StaleTape: at a check, the function gave another value than its tape, by more than rounding.

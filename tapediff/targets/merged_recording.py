@@ -10,7 +10,8 @@ from ..errors import RefusedByRecording
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.arrays.tracked import TrackedArray
-from ..recording.record import plain_result
+from ..recording.python_state.process_state import process
+from ..recording.record import plain_call, plain_result
 from ..recording.record import record as record_plain
 from ..recording.recorder import Recorder, RecordingStopped, current_recorder
 
@@ -45,14 +46,21 @@ def record(
 
     Cost: one call of f, plus about 2 µs per operation; merged, a few of them.
     """
+    (asks, _), draws = process.asked_if_recording, process.warnings_of_draws
     try:
-        return _recorded(f, args, named, prescribed, has_aux, merge)
+        tape = _recorded(f, args, named, prescribed, has_aux, merge)
     except RefusedByRecording as refusal:
         # Imported where it is asked for, as below.
         from .tapes.own_errors import raise_own_error
 
         raise_own_error(refusal, lambda: plain_result(f, *args, has_aux=has_aux, **named))
         raise
+    if process.asked_if_recording[0] != asks and process.warnings_of_draws == draws:
+        # Imported where it is asked for, as above.
+        from .guarded.staleness import refuse_if_asked
+
+        refuse_if_asked(tape, asks, *plain_call(f, *args, has_aux=has_aux, **named))
+    return tape
 
 
 def _recorded(

@@ -23,6 +23,7 @@ from tapediff.targets.guarded.merging import Merging
 from . import regions
 from .branching import function_of
 from .containers import ContainerProgram, NestedProgram
+from .effect_programs import EffectProgram
 from .idiom_programs import IdiomProgram
 from .mixed_programs import MixedProgram
 from .unusual_regions import UnusualProgram
@@ -249,7 +250,7 @@ def unchecked():
 
 
 KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram, "containers": ContainerProgram, "mixed": MixedProgram,
-         "nested": NestedProgram, "idioms": IdiomProgram}  # fmt: skip
+         "nested": NestedProgram, "idioms": IdiomProgram, "effects": EffectProgram}  # fmt: skip
 
 
 def faults_of(seed: int, count: int, native: bool = False, kind: str = "stateful") -> tuple[str, list[str], int]:

@@ -25,8 +25,8 @@ from ...passes.pipeline import run_passes
 from ...recording.finish import finished_tape
 from ...recording.merged_calls import take_merged_forms
 from ...recording.python_state.caught_errors import Failure
+from ...recording.python_state.drawn_guards import DrawnGuards
 from ...recording.python_state.filled_arrays import Fills
-from ...recording.python_state.randomness import Draws
 from ...recording.recorder import Recorder, unnoticed_errors
 from ..captured.pickling import remembered
 from .callee import LOCK, Callee, without_guards
@@ -339,9 +339,10 @@ class RecordedCallee(Callee):
                 raise UnsupportedFunction(f"the merged form of {self.name} is known in another process only")
             with unnoticed_errors():
                 return self._run(self._merged, inputs, decided, missed)
-        draws = None if self._warned_draws else Draws(getattr(self._function, "functions", ()))
+        drawn = DrawnGuards(getattr(self._function, "functions", ()))
         recorded = self._run(self._function, inputs, decided, missed)
-        if draws is not None and draws.warn(self.name):
+        drawn.refuse(recorded[0], lambda: self._run(self._function, inputs, (), None)[0])
+        if not self._warned_draws and drawn.draws.warn(self.name):
             self._warned_draws = True
         return recorded
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dis
 import functools
 from collections.abc import Hashable, Iterator, Sequence
@@ -23,6 +22,7 @@ from ...recording.python_state.object_snapshot import (
     array_key,
     is_stateful,
     plain_key,
+    shallow_copy,
 )
 
 
@@ -60,7 +60,7 @@ class Walk:
             return known[0]
         if kind is FunctionType:
             return self._function(value)
-        if kind is tuple or hasattr(kind, "_fields"):
+        if _is_tuple(kind):
             return self._remember(value, self._container(value, kind))
         if kind is MethodType:
             owner, function = self.copy(value.__self__), self.copy(value.__func__)
@@ -69,7 +69,7 @@ class Walk:
         if kind is functools.partial:
             parts = [self.copy(part) for part in (value.func, value.args, value.keywords)]
             return self._remember(value, functools.partial(parts[0], *parts[1], **parts[2]))
-        rebuild = getattr(kind, "_tapediff_rebuilt", None)
+        rebuild = getattr(kind, "_tapediff_rebuilt", None) if _is_ours(kind) else None
         if rebuild is not None:
             return self._remember(value, rebuild(value, self.copy))
         if is_stateful(value):
@@ -84,15 +84,18 @@ class Walk:
         return made
 
     def _container(self, value: PythonValue, kind: type) -> PythonValue:
-        self.enter(kind, len(value))
         if kind is dict:
+            self.enter(kind, len(value))
             return self.changed(value, {key: self.copy(part) for key, part in value.items()}, value.values())
-        parts = [self.copy(part) for part in value]
-        return self.changed(value, kind(*parts) if hasattr(kind, "_fields") else kind(parts), value)
+        # A named tuple's class may make, count and go over its entries in a way of its own.
+        old = list(tuple.__iter__(value)) if issubclass(kind, tuple) else value
+        self.enter(kind, len(old))
+        parts = [self.copy(part) for part in old]
+        return self.changed(value, _tuple_of(kind, parts, value) if issubclass(kind, tuple) else parts, old)
 
     def changed(self, value: PythonValue, made: PythonValue, old: PythonValue) -> PythonValue:
         """The container itself if nothing in it has changed."""
-        new = made.values() if type(made) is dict else made
+        new = made.values() if type(made) is dict else tuple.__iter__(made) if isinstance(made, tuple) else made
         return value if all(a is b for a, b in zip(new, old)) else made
 
     def _function(self, function: FunctionType) -> FunctionType:
@@ -125,7 +128,7 @@ class Walk:
     def _object(self, value: PythonValue) -> PythonValue:
         """An object whose attributes hold tracked values is copied."""
         self.enter(type(value), IdentityKey(value))
-        made = copy.copy(value)
+        made = shallow_copy(value)
         self._remember(value, made)
         vars(made).update({name: self.copy(part) for name, part in vars(value).items()})
         return made
@@ -135,6 +138,24 @@ class Walk:
 
     def meet(self, function: FunctionType) -> None:
         """Called for every function."""
+
+
+def _is_tuple(kind: type) -> bool:
+    """Whether it is tuple, or a class of named tuples: other classes may have `_fields`, too."""
+    return kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+
+
+def _tuple_of(kind: type, parts: Sequence[PythonValue], like: PythonValue) -> PythonValue:
+    """A tuple of a class, made without its constructor, with the attributes that another one has."""
+    made = tuple.__new__(kind, parts)
+    if getattr(like, "__dict__", None):
+        vars(made).update(vars(like))
+    return made
+
+
+def _is_ours(kind: type) -> bool:
+    """Whether a class is of this package: others may answer for any attribute."""
+    return str(kind.__module__).startswith("tapediff.")
 
 
 class Freezing(Walk):
@@ -201,7 +222,7 @@ class Freezing(Walk):
             shown = found.copy() if type(key) is tuple and isinstance(found, np.ndarray) else found
             self.key.append((name, key))
             self.globals.append((function.__globals__, name, shown, key))
-            inner = getattr(found, "f", found)  # of a sub-tape, too
+            inner = getattr(found, "f", found) if _is_ours(type(found)) else found  # of a sub-tape, too
             if type(inner) is FunctionType:
                 self.meet(inner)
 

@@ -17,6 +17,7 @@ from .prepare.containers.scope import Scope
 from .prepare.containers.whole_numbers import WholeNumbers
 from .prepare.desugar.joined_writes import with_joined_writes
 from .prepare.desugar.least_entries import with_least_entries
+from .prepare.desugar.named_expressions import check_none_is_left
 from .prepare.desugar.statements import desugared, written_out
 from .prepare.exits.early_exits import EarlyExits
 from .prepare.first_turns.first_turns import MOST_TURNS, with_first_turns
@@ -118,7 +119,8 @@ class Facts:
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range, self._is_long)
         statements = body_of(definition)
         if not isinstance(definition, ast.Lambda):
-            statements = desugared(statements, self.resolve, self.looks_at_data, self.is_library)
+            statements = desugared(statements, self.resolve, self.looks_at_data, self.is_library, self.is_own)
+        check_none_is_left(statements)
         known_before = self.arguments.union(code.co_freevars)
         if long_loops:
             self._lines = without_tries(self, self.resolve, statements, self._is_long).union(self._lines)

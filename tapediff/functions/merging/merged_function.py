@@ -34,7 +34,7 @@ from .prepare.long_loops.which_loops import (
     loops_around,
     turns_around,
 )
-from .prepare.source import Definition, NoSource, compile_within, definition_of, is_generator
+from .prepare.source import Definition, NoSource, compile_within, definition_of, is_generator, is_rebound
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
 from .regions.region_calls import Region
@@ -400,7 +400,7 @@ class MergedFunctions:
 
         def resolve(name: str) -> object:
             resolved[name] = found = _named(known, name)
-            return found
+            return None if is_rebound(code.co_filename, name) else found
 
         asked = asked or Asked(code)
         may_merge, lines_of = partial(asked.may_merge, self._may_merge), partial(asked.lines_of, self._lines_of)

@@ -116,6 +116,8 @@ RULES = {
         Rule("calls", "both sides are computed, so they may call nothing but functions that neither fail nor have effects",
              "if x > 0: y = next(items)",
              "use NumPy's elementwise functions, or statements with if and else in place of `a if x else b`, or td.subtape"),
+        Rule("order", "what an expression assigns by := is read or changed by what is computed before it",
+             "y[0] + (q := settle(y)) > 1.0", "assign to the variable in a statement of its own"),
         Rule("cost", "both sides are computed at every call, and together they are too long for that",
              "if x > 0: y = ten thousand terms", "put the branch into a function with td.subtape"),
         Rule("bound", "a variable that only one side binds may have no value afterwards",

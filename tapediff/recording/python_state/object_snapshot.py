@@ -124,6 +124,16 @@ def array_key(value: np.ndarray) -> Hashable:
     return np.ndarray, value.dtype.str, value.shape, value.tobytes()
 
 
+def shallow_copy(value: PythonValue) -> PythonValue:
+    """copy.copy of an object with attributes, also of one whose class has no part in that, or fails at it."""
+    try:
+        return copy.copy(value)
+    except Exception:  # noqa: BLE001 -- of the user's class
+        made = object.__new__(type(value))
+        vars(made).update(vars(value))
+        return made
+
+
 def copied(value: PythonValue, depth: int = DEPTH) -> PythonValue:
     """A copy of a container or object, with copies of its mutable contents."""
     kind = type(value)
@@ -138,7 +148,7 @@ def copied(value: PythonValue, depth: int = DEPTH) -> PythonValue:
     if kind is set:
         return set(value)
     if is_stateful(value):
-        made = copy.copy(value)
+        made = shallow_copy(value)
         if made is not value:
             vars(made).update({name: copied(part, depth - 1) for name, part in vars(value).items()})
         return made

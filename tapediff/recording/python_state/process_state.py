@@ -23,6 +23,7 @@ class ProcessState:
         collector_pauses: the compilations under way that do without collections, and the thread of each.
         restorations: the endings under way that give NumPy its own functions back, and the thread of each.
         warnings_of_draws: how many there were.
+        asked_if_recording: how often recorded functions have asked td.is_recording(), and where the latest did.
         forwarded: SciPy's functions that recordings have met by names from before, with their module's.
         generator_readers: how to read the states of the generators without a name, once there are any: they live as long as the process.
         names_in_code: the names in functions, by the id of the code; code objects are hashed by content, slowly. The latest are kept.
@@ -30,8 +31,8 @@ class ProcessState:
     """
 
     __slots__ = (
-        "collector_pauses", "collector_threshold", "forwarded", "generator_readers", "mutable", "names_in_code", "recordings",
-        "restorations", "warnings_of_draws",
+        "asked_if_recording", "collector_pauses", "collector_threshold", "forwarded", "generator_readers", "mutable", "names_in_code",
+        "recordings", "restorations", "warnings_of_draws",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -40,6 +41,7 @@ class ProcessState:
         self.collector_pauses: dict[object, int] = {}
         self.restorations: dict[object, int] = {}
         self.warnings_of_draws = 0
+        self.asked_if_recording: tuple[int, object] = (0, None)
         self.forwarded: dict[tuple[str, str], None] = {}
         self.generator_readers: dict[int, Callable[[], object]] = {}
         self.names_in_code: dict[int, tuple[CodeType, tuple[str, ...]]] = {}

@@ -72,15 +72,22 @@ class Draws:
         self._reached = [*_shared(), *_generators(self._values)] if is_any else []
         self._states = [_state(source) for source in self._reached]
 
+    def _advanced(self) -> PythonValue | None:
+        """The first generator that has advanced since; None if none has."""
+        source = next((s for s, state in zip(self._reached, self._states) if _state(s) != state), None)
+        if source is None and not self._loaded and "numpy.random.mtrand" in sys.modules and _has_drawn_since_import():
+            source = _shared()[-1]
+        return source
+
+    def have_advanced(self) -> bool:
+        """Whether a generator has advanced since."""
+        return self._advanced() is not None
+
     def text(self, name: str) -> str | None:
         """The text of the warning if a generator has advanced since; None if none has, or an inner recording has warned already."""
-        if process.warnings_of_draws != self._warnings:
-            return None
-        source = next((s for s, state in zip(self._reached, self._states) if _state(s) != state), None)
+        source = self._advanced() if process.warnings_of_draws == self._warnings else None
         if source is None:
-            if self._loaded or "numpy.random.mtrand" not in sys.modules or not _has_drawn_since_import():
-                return None
-            source = _shared()[-1]
+            return None
         codes: list[CodeType] = []
         names: dict[int, set[str]] = {}
         _generators(self._values, codes, names)

@@ -153,8 +153,8 @@ class Dispatch:
     def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Answer]:
         """Try tapes, the one used last first, until one holds at this point; record one where there is none.
 
-        Every failed guard decides one outcome more, by the tape that failed. Where another tape contradicts a decided outcome,
-        the two disagree and the call ends: it never goes back and forth.
+        Every failed guard decides one outcome more, by the tape that failed. Where another tape contradicts a decided outcome, the two
+        round a near tie in another way, and the plain function decides: it never goes back and forth.
         """
         decided: tuple[Outcome, ...] = ()
         missed: Missed | None = None
@@ -176,7 +176,11 @@ class Dispatch:
                     left.note_jump(miss, taken)
                 return variant, answer
             if answer.ordinal < len(decided):
-                raise unstable(variant.tape.guards[answer.ordinal], answer.outcome)
+                guard = variant.tape.guards[answer.ordinal]
+                if self._policy.on_new_tape == "raise":
+                    raise unstable(guard, answer.outcome)
+                variant = self._recorder.plain_path(call, guard, answer.outcome)
+                return variant, attempt(variant, len(variant.outcomes))
             decided = (*variant.outcomes[: answer.ordinal], answer.outcome)
             missed = (variant, answer)
             variant = variant.sibling(answer)

@@ -28,14 +28,15 @@ from ...errors import (
 from ...functions.callees.path_messages import check_prescribed, warn
 from ...functions.merging.plain_numbers import check_numbers
 from ...functions.merging.rules import Refused
-from ...ir.instruction import Outcome, Tree
+from ...ir.instruction import Guard, Outcome, Tree
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import check_parameters
 from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
+from ...recording.python_state.drawn_guards import DrawnGuards
 from ...recording.python_state.filled_arrays import Fills
-from ...recording.python_state.randomness import Draws
+from ...recording.python_state.process_state import process
 from ...recording.recorder import Recorder, RecordingStopped, current_recorder
 from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
@@ -46,9 +47,9 @@ from .merging import Expected, Merging
 from .policy import Policy
 from .reason import Reason
 from .report import LastFailure, last_failure
-from .staleness import is_surely_fresh
+from .staleness import is_surely_fresh, refuse_if_asked
 from .tape_cache import TapeCache
-from .variant import Answer, CompiledProgram, Variant
+from .variant import NEW, Answer, CompiledProgram, Variant
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -306,17 +307,20 @@ class PathRecorder:
 
     def _record(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, reason: Reason) -> Variant:
         warned, static, form = self._policy.warned, call.bound.static, self.merging.version
-        draws = None if "draws" in warned else Draws((self._function.f,), [value for _, _, value in static])
-        started = time.perf_counter()
+        drawn = DrawnGuards((self._function.f,), [value for _, _, value in static])
+        started, (asks, _) = time.perf_counter(), process.asked_if_recording
         try:
             tape = self._form(call, decided, missed)
         except RefusedByRecording as refusal:
             raise_own_error(refusal, lambda: call.bound.function(*[np.array(value, order="C")[()] for value in call.bound.inputs]))
             raise
         seconds = time.perf_counter() - started
-        if draws is not None and draws.warn(
-            self._function.name
-        ):  # before the tape is kept, as a warning may be an error
+        if self.merging.is_plain:
+            drawn.refuse(tape, lambda: Recorder(self._function.name, fills=self._filled).run(record_bound, call.bound))
+        if not drawn.draws.have_advanced():
+            refuse_if_asked(tape, asks, call.bound.function, call.bound.inputs)
+        # Before the tape is kept, as a warning may be an error.
+        if "draws" not in warned and drawn.draws.warn(self._function.name):
             warned.add("draws")
         if missed is not None:
             self._check_prescribed(tape, missed[0], len(decided))
@@ -328,6 +332,23 @@ class PathRecorder:
         is_direct = not static and not program.lifted
         variant = Variant(tape, call.key, self.recordings, reason, seconds, is_direct, program)
         variant.form, variant.fills = form, self._filled  # of a form, the version that Merging counts
+        return variant
+
+    @holding("_lock")
+    def plain_path(self, call: KeyedCall, guard: Guard, outcome: Outcome) -> Variant:
+        """The path that the plain function takes at a call, to be replayed once and not kept, where tapes disagree about a guard."""
+        recorder, started = Recorder(self._function.name, fills=self._fills), time.perf_counter()
+        recorder.merges = self._policy.merge
+        try:
+            tape = recorder.run(record_bound, call.bound)
+        finally:
+            self._note_effects()
+        seconds, reason = time.perf_counter() - started, Reason(call.specialisation, guard, outcome)
+        self.recordings += 1
+        self.seconds_recording += seconds
+        self.reasons.append((self.recordings, reason))
+        variant = Variant(tape, call.key, self.recordings, reason, seconds, False, self._policy.program(tape))
+        variant.form, variant.rare = self.merging.version, NEW
         return variant
 
     def _check_prescribed(self, tape: Tape, missed: Variant, count: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...compiler.runtime.status import REFUSED
-from ...errors import StaleTape
+from ...errors import StaleTape, UnsupportedFunction
 from ...functions.callees.path_messages import site_of
 from ...ir.auxiliary import split_result
 from ...ir.containers import flatten_as, flatten_result
@@ -15,6 +15,8 @@ from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction
 from ...ir.interpreter import run
 from ...ir.pytree import describe_treedef
 from ...ir.tape import Tape
+from ...recording.python_state.process_state import process
+from ...recording.recorder import current_recorder
 from ..margins import apart
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
@@ -87,6 +89,21 @@ def check_fresh(tape: Tape, function: UserFunction, inputs: Sequence[Operand], a
         moved = max((_distance(ours, other[number]) for other in _neighbours(tape, inputs)), default=0.0)
         if not _is_close(ours, theirs, ROUNDING_SHARE * moved):
             raise _stale(tape, ours, theirs, at)
+
+
+def refuse_if_asked(tape: Tape, asks: int, function: UserFunction, inputs: Sequence[Operand]) -> None:
+    """Raise if a function that has asked td.is_recording(), since so many had, gives another result where it is not recorded."""
+    count, at = process.asked_if_recording
+    if count == asks or current_recorder() is not None:
+        return
+    try:
+        check_fresh(tape, function, inputs, "")
+    except StaleTape as differs:
+        raise UnsupportedFunction(
+            f"the result of {tape.name} depends on td.is_recording(), so its tape would give another one than the function", at=at,
+            got=f"the tape gives {differs.tape_value!r}, the function {differs.function_value!r}",
+            fix="return the same in both cases; for another derivative, td.stop_gradient(x), or a rule by td.primitive",
+        ) from None  # fmt: skip
 
 
 def is_surely_fresh(tape: Tape, value: Tree, result: Tree) -> bool:

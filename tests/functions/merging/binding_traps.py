@@ -370,4 +370,123 @@ def same_object_or_equal(x):
     return x[2] if chosen is a else x[3]
 
 
-TRAPS = [f for f in list(globals().values()) if getattr(f, "__module__", "") == __name__ and f.__code__.co_varnames[:1] == ("x",)]
+# What an expression changes while another operand of it is, or is not yet, read
+
+
+class Body:
+    SCALE = 0.5
+
+    def __init__(self, a):
+        self.a = a
+
+    def bumped(self, v):
+        self.a = self.a + v
+        return self.a * 0.5
+
+    def scaled(self):
+        return self.a * self.SCALE
+
+    def noted(self, v):
+        set_gain(2.0)
+        self.a = self.a + v
+        return self.a
+
+
+GAIN = 1.0
+
+
+def set_gain(value):
+    global GAIN
+    GAIN = value
+
+
+def set_scale(value):
+    Body.SCALE = value
+
+
+def settle(y, v):
+    y[0] = v * 0.5
+    return v + 1.0
+
+
+def named_after_a_read(x):
+    y, q = x * 1.0, 0.0
+    if 5.0 * y[0] + (q := settle(y, -x[0])) > 1.0:
+        return y[0] * 2.0 + q
+    return q - y[0]
+
+
+def named_after_arithmetic(x):
+    y, q = x * 1.0, 0.0
+    if 5.0 * y[0] > (q := settle(y, -x[0])):
+        return y[0] * 2.0 + q
+    return q - y[0]
+
+
+def named_in_an_argument_of_a_method(x):
+    p, s, v = Body(x[0]), x[1], x[2] * 1.0
+    if x[1] > 0:
+        p.a = p.a + 1.0
+    return s + p.bumped(s := v)
+
+
+def named_in_an_entry(x):
+    p, s = Body(x[0]), x[1]
+    if x[1] > 0:
+        p.a = p.a + 1.0
+    else:
+        s = s * (s, (p := Body(x[3])).a)[0]
+    return s * p.a
+
+
+def named_in_a_guard(x):
+    s, k = x[0], 1
+    if x[1] > 0:
+        s = s * 2.0
+    match k:
+        case 1 if (k := 2) > 5:
+            s = s + 1.0
+        case 2:
+            s = s + 10.0
+    return s * x[2]
+
+
+def constant_of_a_class_is_set(x):
+    p = Body(x[0])
+    if x[1] > 0:
+        p.a = p.a + x[1]
+    set_scale(2.0)
+    s = p.scaled() * x[1] + p.SCALE
+    set_scale(0.5)
+    return s
+
+
+def method_of_a_class_is_set(x):
+    p, before = Body(x[0]), Body.scaled
+    if x[1] > 0:
+        p.a = p.a + x[1]
+    Body.scaled = lambda self: self.a * 3.0
+    s = p.scaled() * x[1]
+    Body.scaled = before
+    return s
+
+
+def default_of_a_method_is_set(x):
+    p = Body(x[0])
+    if x[1] > 0:
+        p.a = p.a + x[1]
+    Body.bumped.__defaults__ = (x[3],)
+    s = p.bumped() * x[1]
+    Body.bumped.__defaults__ = None
+    return s
+
+
+def global_is_set_by_a_method(x):
+    set_gain(1.0)
+    p, s = Body(x[0]), x[1]
+    if x[1] > 0:
+        p.a = p.a + 1.0
+    return s + GAIN * p.noted(x[2])
+
+
+TRAPS = [f for f in list(globals().values()) if getattr(f, "__module__", "") == __name__ and hasattr(f, "__code__") and f.__code__.co_varnames[:1] == ("x",)]

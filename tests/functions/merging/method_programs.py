@@ -320,7 +320,14 @@ def object_before(x):
     return p.x * p.v
 
 
+def named_in_an_argument(x):
+    p, s = Particle(x[0], x[1]), x[2]
+    if x[1] > 0:
+        p.x = p.x + 1.0
+    return s + p.moved_by(s := x[3] * p.v) + p.x
+
+
 TRAPS = [
     other_gravity, replaced_method, logged, by_its_own_name, kept_in_a_box, with_a_setter, with_a_class_method, lazily_called, moved_in_a_condition, caught,
-    two_classes, object_before,
+    two_classes, object_before, named_in_an_argument,
 ]  # fmt: skip

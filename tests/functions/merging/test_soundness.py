@@ -93,7 +93,7 @@ def test_random_programs_with_state_follow_their_paths(seed):
     assert not faults, text + "\n".join(faults)
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("unusual", 1), ("unusual", 1004), ("mixed", 3), ("idioms", 84), ("idioms", 143)])
+@pytest.mark.parametrize(("kind", "seed"), [("unusual", 1), ("unusual", 1004), ("mixed", 3), ("idioms", 84), ("idioms", 143), ("effects", 3084)])
 def test_random_programs_of_unusual_kinds_follow_their_paths(kind, seed):
     text, faults, _ = faults_of(seed, 3, kind=kind)
     assert not faults, text + "\n".join(faults)

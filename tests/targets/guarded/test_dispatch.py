@@ -2,6 +2,7 @@
 
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -165,8 +166,8 @@ def disagreeing(compiled, attempt, answer):
     return lambda self, *args: answer if self is compiled else attempt(self, *args)
 
 
-def test_two_tapes_that_disagree_about_a_guard_end_the_call(monkeypatch):
-    """The second tape sends the call back: UnstableBranch with the line, and no loop."""
+def two_that_disagree(monkeypatch):
+    """A function with two tapes, each of which says that the other one is meant."""
     safe = td.GuardedTape(cube_or_square)
     td.gradient(safe, A([0.5]))
     td.gradient(safe, A([2.0]))
@@ -174,7 +175,26 @@ def test_two_tapes_that_disagree_about_a_guard_end_the_call(monkeypatch):
     high.calls.clear()
     monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(low.compiled, td.CompiledTape.attempt, GuardFailure(0, True)))
     monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(high.compiled, td.CompiledTape.attempt, GuardFailure(0, False)))
-    out = A([7.0])
+    return safe
+
+
+def test_where_two_tapes_disagree_about_a_guard_the_plain_function_decides(monkeypatch):
+    """The second tape sends the call back: there is no loop, and the answer is that of a fresh recording, which is not kept."""
+    safe = two_that_disagree(monkeypatch)
+    for x in (1.0, 3.0, 0.25):
+        for _ in range(2):
+            own, out = td.record(cube_or_square, A([x])), A([7.0])
+            assert td.gradient(safe, A([x]), out=out) is out
+            assert out == td.gradient(own, A([x]))
+            assert safe(A([x])) == cube_or_square(A([x]))
+            assert td.hessian(safe, A([x])) == td.hessian(own, A([x]))
+            assert td.jvp(safe, (A([x]),), (A([1.0]),)) == td.jvp(own, (A([x]),), (A([1.0]),))
+    assert len(safe._cache.all()) == 2
+
+
+def test_two_tapes_that_disagree_end_the_call_where_nothing_may_be_recorded(monkeypatch):
+    safe, out = two_that_disagree(monkeypatch), A([7.0])
+    safe._policy.on_new_tape = "raise"
     with pytest.raises(td.UnstableBranch) as failure:
         td.gradient(safe, A([1.0]), out=out)
     assert str(failure.value) == text(
@@ -202,6 +222,114 @@ def test_a_function_that_changes_beside_its_arguments_is_noticed_when_recorded_a
         "no further guard instead", "the function depends on something that changes beside its arguments; pass that as an argument",
     )  # fmt: skip
     assert td.gradient(safe, 3.0) == 6.0
+
+
+# Brent's methods: they end where differences are of rounding errors, which kernels and NumPy decide apart now and then
+
+
+def brents_root(fun, a, b, tol=1e-10, most=100):
+    """Brent (1973), chapter 4."""
+    fa, fb = fun(a), fun(b)
+    c, fc = a, fa
+    d = e = b - a
+    for _ in range(most):
+        if (fb > 0 and fc > 0) or (fb < 0 and fc < 0):
+            c, fc = a, fa
+            d = e = b - a
+        if abs(fc) < abs(fb):
+            a, b, c = b, c, b
+            fa, fb, fc = fb, fc, fb
+        tol1 = 2 * np.finfo(float).eps * abs(b) + 0.5 * tol
+        m = 0.5 * (c - b)
+        if abs(m) <= tol1 or fb == 0:
+            return b
+        if abs(e) >= tol1 and abs(fa) > abs(fb):
+            s = fb / fa
+            if a == c:
+                p, q = 2 * m * s, 1 - s
+            else:
+                q, r = fa / fc, fb / fc
+                p = s * (2 * m * q * (q - r) - (b - a) * (r - 1))
+                q = (q - 1) * (r - 1) * (s - 1)
+            if p > 0:
+                q = -q
+            p = abs(p)
+            if 2 * p < min(3 * m * q - abs(tol1 * q), abs(e * q)):
+                e, d = d, p / q
+            else:
+                d = e = m
+        else:
+            d = e = m
+        a, fa = b, fb
+        b = b + (d if abs(d) > tol1 else tol1 if m > 0 else -tol1)
+        fb = fun(b)
+    return b
+
+
+def brents_minimum(fun, a, b, tol=1e-8, most=60):
+    """Brent (1973), chapter 5."""
+    gold = 0.3819660112501051
+    x = w = v = a + gold * (b - a)
+    fx = fw = fv = fun(x)
+    d = e = 0.0
+    for _ in range(most):
+        m = 0.5 * (a + b)
+        tol1 = tol * abs(x) + 1e-10
+        tol2 = 2.0 * tol1
+        if abs(x - m) <= tol2 - 0.5 * (b - a):
+            break
+        golden = True
+        if abs(e) > tol1:
+            r = (x - w) * (fx - fv)
+            q = (x - v) * (fx - fw)
+            p = (x - v) * q - (x - w) * r
+            q = 2.0 * (q - r)
+            if q > 0:
+                p = -p
+            q = abs(q)
+            etemp, e = e, d
+            if not (abs(p) >= abs(0.5 * q * etemp) or p <= q * (a - x) or p >= q * (b - x)):
+                d = p / q
+                u = x + d
+                if u - a < tol2 or b - u < tol2:
+                    d = tol1 if m >= x else -tol1
+                golden = False
+        if golden:
+            e = (a - x) if x >= m else (b - x)
+            d = gold * e
+        u = x + d if abs(d) >= tol1 else x + (tol1 if d > 0 else -tol1)
+        fu = fun(u)
+        if fu <= fx:
+            a, b = (x, b) if u >= x else (a, x)
+            v, fv, w, fw, x, fx = w, fw, x, fx, u, fu
+        else:
+            a, b = (u, b) if u < x else (a, u)
+            if fu <= fw or w == x:
+                v, fv, w, fw = w, fw, u, fu
+            elif fu <= fv or v == x or v == w:
+                v, fv = u, fu
+    return x, fx
+
+
+def least_of_a_decay(p):
+    x, least = brents_minimum(lambda t: np.exp(-p[0] * t * 0.2) + 0.1 * t**2 + p[2] * 0.1, -4.0, 6.0)
+    return x + least
+
+
+def root_of_a_cubic(p):
+    return brents_root(lambda t: p[0] * t + p[1] + 0.1 * t**3, -30.0, 30.0)
+
+
+@pytest.mark.parametrize(("f", "merge", "count"), [(least_of_a_decay, False, 41), (root_of_a_cubic, None, 20)])
+def test_brents_methods_are_answered_at_every_point(f, merge, count):
+    """On this processor two tapes disagree at the 40th point of the first. Minima are found to 1e-8, the square root of rounding."""
+    guarded = td.GuardedTape(f, merge=merge)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", td.GuardWarning)
+        for p in np.random.default_rng(1).normal(size=(count, 3)):
+            value, gradient = td.value_and_gradient(guarded, p)
+            assert value == pytest.approx(f(p), rel=1e-6, abs=1e-7)
+            assert gradient == pytest.approx(td.gradient(td.record(f, p, merge=False), p), rel=1e-5, abs=1e-5)
 
 
 # Threads

@@ -9,10 +9,13 @@ import functools
 import inspect
 import linecache
 import operator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
 from ..nodes import children, function_node, positional, walk, with_places
+from .states.static_values import pairs
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
 
@@ -69,11 +72,28 @@ def lines_that_end_loops(code: CodeType) -> set[int]:
     return {line for test in tests for line in range(test.lineno, (test.end_lineno or test.lineno) + 1)}
 
 
+def is_rebound(filename: str, name: str) -> bool:
+    """Whether a function in a file declares a name global, so that it may stand for something else while another function runs."""
+    return name in _file(filename).rebound
+
+
+def is_set(filename: str, name: str) -> bool:
+    """Whether a file sets an attribute of this name, of what may be a class or a function."""
+    return not _file(filename).set.isdisjoint((name, _ANY))
+
+
 class _File(NamedTuple):
-    """A parsed file: its functions by their first lines, those of decorators included, its imports, and what was made of it."""
+    """A parsed file: its functions by their first lines, those of decorators included, its imports, and what was made of it.
+
+    Attributes:
+        rebound: the names that functions declare global.
+        set: the attributes that it sets, but for those of objects of its classes.
+    """
 
     definitions: dict[int, list[Definition]]
     imports: tuple[str, ...]
+    rebound: frozenset[str]
+    set: frozenset[str]
     proven: dict[CodeType, Definition]
     made: dict[CodeType, Any]
 
@@ -97,11 +117,50 @@ def _parsed(filename: str, text: str) -> _File:
     except (SyntaxError, ValueError, RecursionError) as error:
         raise NoSource(f"{filename} cannot be parsed: {error}") from error
     found: dict[int, list[Definition]] = {}
+    rebound: set[str] = set()
     for node in walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
             found.setdefault(first, []).append(node)
-    return _File(found, tuple(sorted(_imports(tree))), {}, {})
+        elif isinstance(node, ast.Global):
+            rebound.update(node.names)
+    return _File(found, tuple(sorted(_imports(tree))), frozenset(rebound), frozenset(_set_attributes(tree)), {}, {})
+
+
+def _set_attributes(tree: ast.Module) -> Iterator[str]:
+    """The attributes that a file sets, by setattr and the like too, but for those of what is surely an object of its classes."""
+    kinds = [node for node in walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = {node.name for node in kinds}
+    methods = {id(method) for kind in kinds for method in kind.body if not getattr(method, "decorator_list", ())}
+    own: set[int] = set()
+    for function in (node for node in walk(tree) if isinstance(node, ast.FunctionDef)):
+        objects = _objects_of(function, classes, id(function) in methods)
+        own |= {id(n) for n in walk(function) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in objects}
+    for node in walk(tree):
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and id(node) not in own:
+            yield node.attr
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in _SETTERS:
+            names = [part.value for part in node.args if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+            yield from names or [_ANY]
+
+
+def _objects_of(function: ast.FunctionDef, classes: Collection[str], is_method: bool) -> set[str]:
+    """The variables of a function that hold nothing but objects of these classes; the first argument of a method is one."""
+    nodes = list(walk(function))
+    values = [pair for n in nodes if isinstance(n, ast.Assign) for target in n.targets for pair in pairs(target, n.value)]
+    calls = [(name.id, value.func) for name, value in values if isinstance(value, ast.Call)]
+    named = Counter(name for name, called in calls if isinstance(called, ast.Name) and called.id in classes)
+    bound = Counter(n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    arguments = Counter(n.arg for n in nodes if isinstance(n, ast.arg))
+    found = {name for name, count in named.items() if bound[name] == count and not arguments[name]}
+    own = function.args.args[0].arg if is_method and function.args.args else ""
+    return found | ({own} if arguments[own] == 1 and not bound[own] else set())
+
+
+_SETTERS = ("setattr", "delattr", "__setattr__", "__delattr__")
+
+# What sets an attribute whose name the text does not have.
+_ANY = "*"
 
 
 def _imports(tree: ast.Module) -> set[str]:

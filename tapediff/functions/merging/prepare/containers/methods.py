@@ -15,10 +15,12 @@ import ast
 from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
 
-from ...nodes import BEYOND_LINES, assign, copied, load, near
+from ...nodes import BEYOND_LINES, assign, children, copied, load, near, walk
+from ...purity import is_users
 from ...variables import blocks_of
+from ..source import NoSource, is_set
 from .called_function import Stays, computed_by, given_to
-from .records import class_constant, method_of, property_of
+from .records import class_constant, is_generated, method_of, property_of
 from .scope import Scope
 
 # Further calls stay calls, and their objects objects.
@@ -63,10 +65,12 @@ class Methods:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Try, ast.With)):
             return [node]
         is_dropped = isinstance(node, ast.Expr)
+        # What is assigned in an expression may be read in it before.
+        binds = any(isinstance(n, ast.NamedExpr) for part in children(node) if isinstance(part, ast.expr) for n in walk(part))
         for field in ("iter", "test", "value", "exc", "targets", "target"):
             value = getattr(node, field, None)
-            may = field in ("iter", "test", "value", "exc") and not isinstance(node, ast.While)
-            may = may and (not isinstance(node, ast.AugAssign) or isinstance(node.target, ast.Name))
+            may = field in ("iter", "test", "value", "exc") and not (binds or isinstance(node, ast.While))
+            may = may and (not isinstance(node, ast.AugAssign) or self._is_own(node.target))
             if isinstance(value, list):
                 setattr(node, field, [self._lowered(v, may) for v in value])
             elif isinstance(value, ast.expr):
@@ -84,6 +88,8 @@ class Methods:
         self._parts(node, may_put_before)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and (kind := self._class_of(node.value)) is not None:
             getter, constant = property_of(kind, node.attr), class_constant(kind, node.attr)
+            if (getter is not None or constant is not None) and not self._is_fixed(kind, node.attr):
+                raise Stays
             if constant is not None:
                 self._use(node.value)
                 return ast.copy_location(ast.Constant(constant), node)
@@ -112,21 +118,27 @@ class Methods:
         for owner, field, k in parts:
             value = getattr(owner, field)
             part = value if k is None else value[k]
-            is_own = isinstance(part, ast.Name) and part.id in self._objects
-            if isinstance(part, ast.Constant) or (isinstance(part, ast.Name) and not is_own) or self._is_library(part):
+            is_object = isinstance(part, ast.Name) and part.id in self._objects
+            if isinstance(part, ast.Constant) or (self._is_own(part) and not is_object) or self._is_function(part):
                 continue
             parts_of = part.elts if isinstance(part, ast.Tuple) else [part]
-            if is_own or any(isinstance(p, (ast.Starred, ast.Slice)) for p in parts_of):
+            if is_object or any(isinstance(p, (ast.Starred, ast.Slice)) for p in parts_of):
                 raise Stays
             name = self._new("before")
             made.append(assign(name, part, at))
             _put(owner, field, k, near(ast.copy_location(load(name), part), part))
         return made
 
-    def _is_library(self, node: ast.expr) -> bool:
-        """Whether an expression is a function of a module."""
+    def _is_function(self, node: ast.expr) -> bool:
+        """Whether an expression is a function of a module, or a global one that nothing rebinds."""
         owner = node.value if isinstance(node, ast.Attribute) else None
-        return isinstance(owner, ast.Name) and isinstance(self._scope.resolve(owner.id), ModuleType)
+        if isinstance(owner, ast.Name) and isinstance(self._scope.resolve(owner.id), ModuleType):
+            return True
+        return isinstance(node, ast.Name) and callable(self._scope.resolve(node.id))
+
+    def _is_own(self, node: ast.expr) -> bool:
+        """Whether an expression is a variable that no other function rebinds."""
+        return isinstance(node, ast.Name) and (node.id in self._scope.names or node.id in self.made or node.id.startswith("."))
 
     def _is_read(self, node: ast.expr) -> bool:
         """Whether an expression is a variable, a constant, or an attribute of an object."""
@@ -134,6 +146,16 @@ class Methods:
 
     def _class_of(self, node: ast.expr) -> type | None:
         return self._objects.get(node.id) if isinstance(node, ast.Name) else None
+
+    def _is_fixed(self, kind: type, name: str) -> bool:
+        """Whether what a class has under a name is surely the same while the function runs: no text sets an attribute of this name."""
+        own = [m for base in kind.__mro__ for key, m in vars(base).items() if key == "__init__" or not key.startswith("__")]
+        functions = [function for member in own if is_users(function := getattr(member, "fget", member)) and not is_generated(function)]
+        files = {function.__code__.co_filename for function in functions}
+        try:
+            return not any(is_set(file, each) for file in {self._scope.filename, *files} for each in (name, "__code__", "__defaults__"))
+        except NoSource:
+            return False
 
     def _use(self, node: ast.expr) -> None:
         if isinstance(node, ast.Name) and node.id in self._objects:
@@ -151,6 +173,8 @@ class Methods:
         function = node.func
         if isinstance(function, ast.Attribute) and (kind := self._class_of(function.value)) is not None:
             found = method_of(kind, function.attr)
+            if found is not None and not self._is_fixed(kind, function.attr):
+                raise Stays
             return None if found is None else (found, [function.value, *node.args])
         if isinstance(function, ast.Name) and any(self._class_of(a) for a in (*node.args, *(k.value for k in node.keywords))):
             given = self._scope.resolve(function.id)
@@ -223,7 +247,7 @@ class Methods:
     def _stays_the_same(self, argument: ast.expr, may_put_before: bool) -> bool:
         """Whether an argument may be read later, and again; attributes where no statement can come in between."""
         is_attribute = isinstance(argument, ast.Attribute) and self._class_of(argument.value) is not None
-        return isinstance(argument, (ast.Name, ast.Constant)) or (is_attribute and not may_put_before)
+        return isinstance(argument, ast.Constant) or self._is_own(argument) or (is_attribute and not may_put_before)
 
     def _place(self, parts: Sequence[ast.AST], node: ast.expr, code: CodeType) -> None:
         """Note where a function looks at data; what is of another file stands at the line of its call, each node at a column of its own."""

@@ -150,11 +150,11 @@ def _found(kind: Tree) -> RecordClass | None:
         if any(not _is_harmless(name, member, options) for name, member in vars(base).items()):
             return None
     options = vars(kind).get("__dataclass_params__")
-    if options is not None and "__init__" in vars(kind) and _is_generated(vars(kind)["__init__"]):
+    if options is not None and "__init__" in vars(kind) and is_generated(vars(kind)["__init__"]):
         found = _of_dataclass(kind) if options.init else None
     else:
         init = next((vars(base)["__init__"] for base in kind.__mro__[:-1] if "__init__" in vars(base)), None)
-        found = _of_init(init) if type(init) is FunctionType and not _is_generated(init) else None
+        found = _of_init(init) if type(init) is FunctionType and not is_generated(init) else None
     has_slots = not kind.__dictoffset__
     if found is None or any(not _is_plain_attribute(kind, name, has_slots) for name in found.attributes):
         return None
@@ -278,7 +278,7 @@ def _is_constant(value: object) -> bool:
     return value is NO_DEFAULT or type(value) in _CONSTANTS
 
 
-def _is_generated(member: object) -> bool:
+def is_generated(member: object) -> bool:
     """Whether a method is one that dataclasses write."""
     return type(member) is FunctionType and member.__code__.co_filename == "<string>"
 
@@ -286,7 +286,7 @@ def _is_generated(member: object) -> bool:
 def _is_harmless(name: str, member: object, options: Tree) -> bool:
     """Whether what a class defines has no part in making instances, and in reading and assigning their attributes."""
     if name in ("__setattr__", "__delattr__"):
-        return _is_generated(member) and options is not None and bool(options.frozen)
+        return is_generated(member) and options is not None and bool(options.frozen)
     return not name.startswith("__") or name in _HARMLESS
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...nodes import Transformer, copied, load, near
+from ...nodes import Transformer, copied, load, near, walk
 
 
 def without_matches(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -18,7 +18,10 @@ class _Matches(Transformer):
 
     def visit_Match(self, node: ast.Match) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        tests = [_test(node.subject.id, case) for case in node.cases] if isinstance(node.subject, ast.Name) else [None]
+        # A guard that rebinds the subject would be seen by the cases after it.
+        rebinds = any(isinstance(part, ast.NamedExpr) for case in node.cases if case.guard for part in walk(case.guard))
+        is_variable = isinstance(node.subject, ast.Name) and not rebinds
+        tests = [_test(node.subject.id, case) for case in node.cases] if is_variable else [None]  # type: ignore[attr-defined]
         made: list[ast.stmt] = []
         for test, case in zip(reversed(tests), reversed(node.cases)):
             if test is None:

@@ -1,4 +1,4 @@
-"""`:=` as assignments before the statement, where it is computed in any case and first:
+"""`:=` as assignments before the statement, where it is computed in any case and nothing but variables is read before it:
 
 ```
 if (d := f(x)) > 0: ...            d = f(x)
@@ -17,25 +17,49 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from ...nodes import Transformer, children, copied, load, near, walk
+from ...rules import Broken
 from ...variables import replace_each
 from ..exits.jumps import has_jump
 
 
-def without_named_expressions(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Statements without `:=`, where an assignment can be in its place."""
+def without_named_expressions(
+    body: Sequence[ast.stmt], is_own: Callable[[str], bool], is_library: Callable[[ast.expr], bool]
+) -> list[ast.stmt]:
+    """Statements without `:=`, where an assignment can be in its place.
+
+    Args:
+        is_own: whether a variable is the function's, and no other one sees it.
+        is_library: whether a function is surely none of the user's.
+    """
     if not any(isinstance(part, ast.NamedExpr) for node in body for part in walk(node)):
         return list(body)
+    may_precede = lambda part: isinstance(part, ast.Constant) or (isinstance(part, ast.Name) and is_own(part.id)) or is_library(part)  # noqa: E731
     for node in body:
-        _InComprehensions(body).visit(node)
+        _InComprehensions(body, may_precede).visit(node)
     made = list(body)
-    replace_each(made, _apart)
+    replace_each(made, lambda node: _apart(node, may_precede))
     return made
 
 
-def _apart(node: ast.stmt) -> list[ast.stmt]:
+def check_none_is_left(body: Sequence[ast.stmt]) -> None:
+    """Raise Broken at a `:=` that stays in its expression: a merged form may compute its neighbours in another order."""
+    pending: list[ast.AST] = list(body)
+    for node in pending:
+        if isinstance(node, ast.NamedExpr):
+            raise Broken("order", node, ast.unparse(node))
+        if not isinstance(node, _FUNCTIONS):
+            pending += children(node)
+
+
+# Their variables are their own.
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def _apart(node: ast.stmt, may_precede: MayPrecede) -> list[ast.stmt]:
     """The assignments of a statement, and what is left of it."""
     field = "test" if isinstance(node, (ast.If, ast.While)) else "value" if isinstance(node, _SIMPLE) else ""
     value = getattr(node, field, None)
@@ -46,7 +70,7 @@ def _apart(node: ast.stmt) -> list[ast.stmt]:
     if len(names) < len(targets):
         return [node]  # what an entry is written to is computed before, or after
     read_before = {*names} if isinstance(node, ast.AugAssign) else set[str]()
-    found = list(_computed_first(value, read_before))
+    found = list(_computed_first(value, read_before, may_precede)) if all(may_precede(load(name)) for name in read_before) else []
     if not found:
         return [node]
     setattr(node, field, _Replaced(found).visit(value))
@@ -59,11 +83,12 @@ def _apart(node: ast.stmt) -> list[ast.stmt]:
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
 
 
-def _computed_first(value: ast.expr, read_before: set[str]) -> Iterator[ast.NamedExpr]:
-    """The named expressions that are computed in any case, and before which nothing is that could change their values.
+def _computed_first(value: ast.expr, read_before: set[str], may_precede: MayPrecede) -> Iterator[ast.NamedExpr]:
+    """The named expressions that are computed in any case, and before which nothing is that they could change, or that could change them.
 
     Args:
         read_before: the variables that have been read before; the names of those in `value` are added.
+        may_precede: whether an expression is a constant, a variable of the function or a function that nothing rebinds.
     """
     pending: list[ast.AST] = [value]
     while pending:
@@ -81,7 +106,7 @@ def _computed_first(value: ast.expr, read_before: set[str]) -> Iterator[ast.Name
             pending = [*reversed(_first(part))]
         elif has_named and isinstance(part, _IN_ORDER):
             pending += reversed(children(part))
-        elif has_named or any(isinstance(inner, ast.Call) for inner in walk(part)):
+        elif has_named or not may_precede(part):
             return
         else:
             read_before |= _names(part)
@@ -101,6 +126,8 @@ def _first(node: ast.BoolOp | ast.IfExp | ast.Compare | ast.Call) -> list[ast.ex
 def _names(node: ast.AST) -> set[str]:
     return {part.id for part in walk(node) if isinstance(part, ast.Name)}
 
+
+MayPrecede: TypeAlias = Callable[[ast.AST], bool]
 
 # Their parts are computed in order, all of them, and computing with them changes nothing.
 _IN_ORDER = (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List)
@@ -123,9 +150,11 @@ class _InComprehensions(Transformer):
 
     Args:
         body: the statements of the function.
+        may_precede: as of _computed_first.
     """
 
-    def __init__(self, body: Sequence[ast.stmt]) -> None:
+    def __init__(self, body: Sequence[ast.stmt], may_precede: MayPrecede) -> None:
+        self._may_precede = may_precede
         # What others than a comprehension read outlives it.
         self._count = Counter(n.id for node in body for n in walk(node) if isinstance(n, ast.Name))
 
@@ -142,7 +171,7 @@ class _InComprehensions(Transformer):
             made.append(part)
             tests, part.ifs = part.ifs, []
             for k, test in enumerate(tests):
-                found = list(_computed_first(test, _names(part.target)))
+                found = list(_computed_first(test, _names(part.target), self._may_precede))
                 if part.is_async or any(own[named.target.id] < self._count[named.target.id] for named in found):
                     made[-1].ifs += tests[k:]
                     break

@@ -26,7 +26,7 @@ def written_out(facts: Known, body: list[ast.stmt]) -> set[int]:
 
 def desugared(
     body: Sequence[ast.stmt], resolve: Callable[[str], object], looks_at_data: Callable[[ast.expr], bool],
-    is_library: Callable[[ast.expr], bool],
+    is_library: Callable[[ast.expr], bool], is_own: Callable[[str], bool],
 ) -> list[ast.stmt]:  # fmt: skip
     """The statements of a function, written with fewer kinds of them.
 
@@ -34,6 +34,8 @@ def desugared(
         resolve: the object that a global or built-in name stands for; None for variables.
         looks_at_data: whether recordings had a guard in an expression.
         is_library: whether a function is surely none of the user's.
+        is_own: whether a variable is the function's, and no other one sees it.
     """
-    made = with_filtered_lists(without_named_expressions(without_error_states(without_matches(body), resolve)), looks_at_data)
+    named = without_named_expressions(without_error_states(without_matches(body), resolve), is_own, is_library)
+    made = with_filtered_lists(named, looks_at_data)
     return with_calls_before_tests(with_joined_yields(made), looks_at_data, is_library)
