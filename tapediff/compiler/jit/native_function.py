@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...base.fork_locks import LLVM_LOCK
 from ...base.held_locks import holding
+from ...base.uninterrupted import uninterrupted
 from ..llvm.cpu import processor
 from . import object_cache
 from . import own_routines as linked
@@ -91,6 +92,7 @@ class NativeFunction:
         return (library.digest, library.code) if library.is_portable else None
 
     @holding(LLVM_LOCK)
+    @uninterrupted
     def _make(
         self, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
     ) -> tuple[bytes, bytes] | None:
@@ -132,6 +134,7 @@ def _linked(
     return link(code), None if key is None else (key, code)
 
 
+@uninterrupted
 def triple() -> str:
     """What LLVM calls this machine and system."""
     return _machines().llvm.get_process_triple()
@@ -206,6 +209,7 @@ def _is_valid(module: ModuleRef) -> bool:
 
 
 @holding(LLVM_LOCK)
+@uninterrupted
 def assembly(text: str) -> str:
     """The machine code of LLVM text, for people and tests."""
     return _machines().usual.emit_assembly(optimised(text))

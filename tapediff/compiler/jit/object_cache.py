@@ -22,6 +22,7 @@ import numpy as np
 
 from ...base.operating_system import HAS_PRIVATE_FILES, is_private, open_new, open_to_read, private_directory
 from ...base.settings import settings
+from ...base.uninterrupted import uninterrupted
 from .toolchain import toolchain
 
 # Beyond this many bytes the files that were not used for the longest time are deleted.
@@ -59,6 +60,7 @@ def key_of(text: str, options: Sequence[str]) -> bytes:
 
 
 @cache
+@uninterrupted
 def versions() -> tuple[str, ...]:
     """The interpreter and the packages that text, code or the meaning of symbols come from."""
     llvm = f"llvm {importlib.import_module('llvmlite.binding').llvm_version_info}"

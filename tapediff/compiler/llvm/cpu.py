@@ -5,8 +5,11 @@ from __future__ import annotations
 import platform
 from functools import cache
 
+from ...base.uninterrupted import uninterrupted
+
 
 @cache
+@uninterrupted
 def processor() -> tuple[str, str]:
     """Its name and its features, as LLVM has them."""
     import llvmlite.binding as llvm
