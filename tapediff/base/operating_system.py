@@ -85,14 +85,19 @@ def free() -> Callable[[int], None]:
 
 @contextmanager
 def private_directory(path: str) -> Generator[int]:
-    """A directory, made if it is not there; files in it are opened relative to what was checked here.
+    """A directory, made if it is not there; files in it are opened relative to what was checked here. A link to one is not followed.
 
     Raises:
         OSError: there is none that only this user can write to.
     """
+    # With one of these at its end a path is that of what a link leads to.
+    while path.endswith(("/", "/.")) and len(path) > 1:
+        path = path[:-1]
     with suppress(FileExistsError):
         os.makedirs(path, mode=0o700)
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if os.path.islink(path):
+        raise PermissionError(f"{path} is a link, which somebody may lead elsewhere")
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if not is_private(os.fstat(handle)):
             raise PermissionError(f"{path} belongs to somebody else, or others can write to it")
