@@ -50,7 +50,7 @@ def _rule(z_bar: Operand, x: Operand, entries: Operand, b: Operand, columns: Ope
 
 
 def _factors(entries: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> Factors:
-    return _factorised(entries.tobytes(), columns.tobytes(), starts.tobytes())
+    return _factorised(entries.astype(np.float64).tobytes(), columns.tobytes(), starts.tobytes())
 
 
 @lru_cache(_MOST_FACTORS)
@@ -58,5 +58,6 @@ def _factorised(entries: bytes, columns: bytes, starts: bytes) -> Factors:
     """SuperLU's factors of the transpose, whose columns the rows are."""
     from scipy.sparse.linalg import splu
 
-    indices, pointers = np.frombuffer(columns, np.int64), np.frombuffer(starts, np.int64)
-    return splu(matrix_of(np.frombuffer(entries), indices, pointers, len(pointers) - 1).T)
+    # Copies, as SciPy sorts the entries in place and adds up those of one position.
+    values, indices, pointers = np.frombuffer(entries).copy(), np.frombuffer(columns, np.int64).copy(), np.frombuffer(starts, np.int64).copy()
+    return splu(matrix_of(values, indices, pointers, len(pointers) - 1).T)
