@@ -7,6 +7,7 @@ lacks what these lack. What depends on the processor is in `compiler/llvm/cpu.py
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import stat
 import sys
@@ -47,6 +48,21 @@ def memory_bytes() -> int | None:
     if not hasattr(os, "sysconf") or not {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= os.sysconf_names.keys():
         return None
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+# What is raised by an import for which there is no memory: Python, the linker and the modules themselves say many things.
+IMPORT_FAILURES = (ImportError, OSError, SystemError, SyntaxError)
+
+# As much as the largest library needs that is imported when it is first called.
+_ROOM = 1 << 28
+
+
+def raise_if_out_of_memory(raised: Exception) -> None:
+    """Raise MemoryError where an import has failed and there is little memory. What is left of it is asked for, as no text tells."""
+    try:
+        mmap.mmap(-1, _ROOM).close()  # addresses alone, as nothing is written
+    except (OSError, MemoryError):
+        raise MemoryError(f"no memory for what is imported at the first call: {type(raised).__name__}: {raised}") from raised
 
 
 def stack_bytes() -> int:

@@ -19,6 +19,7 @@ from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
 from ..base.current_recording import CURRENT
 from ..base.current_recording import current_recorder as current_recorder
+from ..base.operating_system import IMPORT_FAILURES, raise_if_out_of_memory
 from ..base.source_location import Site, is_library_file, is_same_line, user_site
 from ..base.uninterrupted import require_stack
 from ..errors import (
@@ -249,6 +250,9 @@ class Recorder(TapeBuilder):
                 is_new = self.outer is None and scipy_functions.forward(error.called) and len(process.forwarded) > known
                 if not is_new:
                     raise
+            except IMPORT_FAILURES as error:
+                raise_if_out_of_memory(error)
+                raise
             known = len(process.forwarded)
             self._restart(fills)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ...base.current_recording import CURRENT
-from ...base.operating_system import at_fork
+from ...base.operating_system import IMPORT_FAILURES, at_fork, raise_if_out_of_memory
 from ...base.uninterrupted import require_stack
 from .process_state import process
 
@@ -32,6 +32,9 @@ def without_collections(function: Callable[[], T]) -> T:
             process.collector_pauses[pause] = threading.get_ident()
             _raise_threshold(MANY_OBJECTS)
             return function()
+        except IMPORT_FAILURES as error:
+            raise_if_out_of_memory(error)
+            raise
         finally:
             process.collector_pauses.pop(pause, None)
             _pause_ends()
