@@ -59,5 +59,5 @@ def _factorised(entries: bytes, columns: bytes, starts: bytes) -> Factors:
     from scipy.sparse.linalg import splu
 
     # Copies, as SciPy sorts the entries in place and adds up those of one position.
-    values, indices, pointers = np.frombuffer(entries).copy(), np.frombuffer(columns, np.int64).copy(), np.frombuffer(starts, np.int64).copy()
+    values, indices, pointers = np.array(np.frombuffer(entries)), *(np.array(np.frombuffer(a, np.int64)) for a in (columns, starts))
     return splu(matrix_of(values, indices, pointers, len(pointers) - 1).T)

@@ -18,7 +18,7 @@ from .linking import Library, digest_of
 from .toolchain import Machines, toolchain
 
 if TYPE_CHECKING:
-    from llvmlite.binding import ModulePassManager, ModuleRef, TargetMachine
+    from llvmlite.binding import ContextRef, ModulePassManager, ModuleRef, TargetMachine
 
 # LLVM's levels of code generation, of code that is compiled as usual and quickly. Level 2 also puts the instructions of each block into
 # another order once registers are chosen, as LLVM's models of AMD's processors ask for. That takes a tenth of the code generator's time,
@@ -155,6 +155,9 @@ PASSES = {
     True: ("sroa", "instruction_combine"),
 }
 
+# The text that is parsed in one of LLVM's contexts: 50 kB of constants stay for 10 kB of it, and to make one takes 0.3 ms.
+MOST_CONTEXT_BYTES = 256 << 10
+
 # The attribute of functions that become parts of their callers, before all else.
 INLINED = "alwaysinline"
 
@@ -184,10 +187,18 @@ def optimised(text: str, quickly: bool = False) -> ModuleRef:
 
 
 def _parsed(llvm: ModuleType, text: str) -> ModuleRef:
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(text, _context(llvm, len(text)))
     if INLINED in text:
         _run(module, ("always_inliner",))
     return module
+
+
+def _context(llvm: ModuleType, length: int) -> ContextRef:
+    """Where types and constants are kept: as long as the context, so that there is another one from time to time."""
+    if toolchain.context is None or toolchain.context_bytes > MOST_CONTEXT_BYTES:
+        toolchain.context, toolchain.context_bytes = llvm.create_context(), 0
+    toolchain.context_bytes += length
+    return toolchain.context
 
 
 def _run(module: ModuleRef, passes: tuple[str, ...]) -> None:
