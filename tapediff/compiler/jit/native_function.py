@@ -195,10 +195,12 @@ def _parsed(llvm: ModuleType, text: str) -> ModuleRef:
 
 def _context(llvm: ModuleType, length: int) -> ContextRef:
     """Where types and constants are kept: as long as the context, so that there is another one from time to time."""
-    if toolchain.context is None or toolchain.context_bytes > MOST_CONTEXT_BYTES:
-        toolchain.context, toolchain.context_bytes = llvm.create_context(), 0
+    context = toolchain.context
+    if context is None or toolchain.context_bytes > MOST_CONTEXT_BYTES:
+        context = llvm.create_context()
+        toolchain.context, toolchain.context_bytes = context, 0
     toolchain.context_bytes += length
-    return toolchain.context
+    return context
 
 
 def _run(module: ModuleRef, passes: tuple[str, ...]) -> None:
