@@ -23,6 +23,8 @@ from tapediff.recording.python_state import numpy_namespace as namespace
 from tapediff.recording.recorder import is_recording
 
 INTERRUPTS = int(os.environ.get("TAPEDIFF_INTERRUPTS", "140"))
+# Errors at lines, and depths of the stack.
+OTHERS = INTERRUPTS // 3
 
 
 def branching(x):
@@ -243,7 +245,7 @@ def test_no_memory_at_any_line_leaves_everything_as_it_was(scenario):
     rng = np.random.default_rng(2)
     scenario.count()
     wrong = []
-    for number in numbers_of_lines(scenario.count(), INTERRUPTS // len(SCENARIOS), rng):
+    for number in numbers_of_lines(scenario.count(), OTHERS // len(SCENARIOS), rng):
         at, met = scenario.interrupt(number, MemoryError)
         if met is not None:
             wrong.append(f"{at}: {met}")
@@ -260,7 +262,7 @@ def test_little_room_on_the_stack_leaves_everything_as_it_was(scenario):
     """RecursionError comes at any depth of what is done, also where a state is restored."""
     rng = np.random.default_rng(3)
     scenario.count()
-    most = min(DEEPEST, INTERRUPTS // len(SCENARIOS))
+    most = min(DEEPEST, OTHERS // len(SCENARIOS))
     met = {int(frames): scenario.overflow(int(frames)) for frames in rng.choice(np.arange(6, 6 + DEEPEST), most, replace=False)}
     wrong = [f"{frames} frames: {found}" for frames, found in sorted(met.items()) if found is not None]
     assert not wrong, "\n".join(wrong)
@@ -278,11 +280,11 @@ def test_an_interrupt_of_what_restores_the_state_does_no_harm(module, name, time
     """One leaves nothing behind. After two nothing is recording, calls are right, and the next recording leaves nothing behind."""
     before, original, left = state(), getattr(module, name), [0]
 
-    def interrupted(*args):
+    def interrupted(*args, **named):
         if left[0]:
             left[0] -= 1
             raise KeyboardInterrupt
-        return original(*args)
+        return original(*args, **named)
 
     def f(x):
         left[0] = times

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,8 @@ Factors: TypeAlias = Any
 
 # The latest factorisations are kept: the reverse pass finds that of the forward pass.
 _MOST_FACTORS = 4
+# Forms of calls: the types of their operands.
+_MOST_CALLEES = 64
 
 
 def sparse_solve(entries: Operand, b: Operand, columns: np.ndarray, starts: np.ndarray, transposed: bool) -> Operand:
@@ -29,7 +31,7 @@ def sparse_solve(entries: Operand, b: Operand, columns: np.ndarray, starts: np.n
     return GET(CALL(*operands, callee=_callee(tuple(types), transposed)), k=0)
 
 
-@cache
+@lru_cache(_MOST_CALLEES)
 def _callee(types: tuple[ValueType, ...], transposed: bool) -> RuledCallee:
     return RuledCallee("spsolve", _solution, _rule, types, types[1], {"transposed": transposed})
 
