@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .base import fork_locks as fork_locks  # first, so that no other module is half imported in a child
+from .base.operating_system import IMPORT_FAILURES, raise_if_out_of_memory
 
 if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOME
     from .errors import (
@@ -108,15 +109,18 @@ def _load(name: str) -> object:
     """The public name or module of tapediff, loaded now (PEP 562); from then on it is an attribute like any other."""
     if name.startswith("__"):  # asked for by inspect, doctest, pickle: never a module
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in HOME:
-        found = globals()[name] = getattr(import_module(f".{HOME[name]}", __name__), name)
-        return found
     try:
+        if name in HOME:
+            found = globals()[name] = getattr(import_module(f".{HOME[name]}", __name__), name)
+            return found
         return import_module(f".{name}", __name__)
     except ModuleNotFoundError as missing:
         if missing.name != f"{__name__}.{name}":
             raise  # a module of tapediff that needs something not installed
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    except IMPORT_FAILURES as error:
+        raise_if_out_of_memory(error)
+        raise
 
 
 # Type checkers know the names from above, and say so where a name is misspelt.

@@ -16,6 +16,7 @@ import numpy as np
 
 from .base.operating_system import HAS_PRIVATE_FILES, available_threads, memory_bytes, private_directory
 from .base.settings import CACHE_VARIABLE, settings
+from .compiler.jit.object_cache import is_finished, own_files
 from .compiler.llvm.cpu import has, processor
 from .targets.compile_target import compile
 from .targets.derivatives import value_and_gradient
@@ -155,14 +156,14 @@ def _check_cache() -> Finding:
         return Finding(NOTE, f"{directory} is not used: this system cannot tell who may write to it")
     try:
         with private_directory(directory) as handle:
-            files = [name for name in os.listdir(handle) if name.endswith(".o")]
-            total = sum(os.stat(name, dir_fd=handle).st_size for name in files)
+            files = [found.st_size for name, found in own_files(handle) if is_finished(name)]
+            total = sum(files)
             if not os.access(directory, os.W_OK):
                 return Finding(
                     FAULT, f"{directory} cannot be written to", f"chmod u+w {directory}, or name another one"
                 )
     except OSError as refused:
-        return Finding(FAULT, f"{directory} is not used: {refused}", f"chmod 700 {directory}, or name another one")
+        return Finding(FAULT, f"{directory} is not used: {refused}", f"chmod 700 {directory}, or name another one, not by a link")
     return Finding(WELL, f"{directory}: {len(files)} kernels, {total / 2**20:.1f} MB")
 
 

@@ -33,7 +33,7 @@ class Pattern:
     __slots__ = ("columns", "shape", "starts")
 
     def __init__(self, columns: np.ndarray, starts: np.ndarray, shape: tuple[int, int]) -> None:
-        self.columns, self.starts = (np.ascontiguousarray(a, np.int64) for a in (columns, starts))
+        self.columns, self.starts = map(_as_indices, (columns, starts))
         self.shape = (int(shape[0]), int(shape[1]))
         if len(self.starts) != self.shape[0] + 1 or self.starts[0] != 0 or self.starts[-1] != len(self.columns):
             raise ValueError(f"the index pointer does not fit {self.shape[0]} rows and {len(self.columns)} entries")
@@ -43,6 +43,17 @@ class Pattern:
     @property
     def rows(self) -> np.ndarray:
         return rows_of(self.starts)
+
+    def without_repeats(self) -> tuple[Pattern, np.ndarray] | None:
+        """The pattern with each position once, and to which of its entries each of these belongs; None where none is repeated."""
+        positions = self.rows * self.shape[1] + self.columns
+        if (np.diff(positions) > 0).all():
+            return None
+        found, which = np.unique(positions, return_inverse=True)
+        if len(found) == len(positions):
+            return None
+        rows, columns = np.divmod(found, self.shape[1])
+        return Pattern(columns, np.searchsorted(rows, np.arange(self.shape[0] + 1)), self.shape), which
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Pattern and (self is other or (
@@ -54,6 +65,13 @@ class Pattern:
 
     def __repr__(self) -> str:
         return f"{len(self.columns)} entries of {self.shape}"
+
+
+def _as_indices(numbers: np.ndarray) -> np.ndarray:
+    found = np.asarray(numbers)
+    if found.dtype.kind not in "iu" and found.size:
+        raise ValueError(f"indices must be integers, not {found.dtype}")
+    return np.ascontiguousarray(found, np.int64)
 
 
 class SparseArray:
@@ -227,7 +245,13 @@ def register(scipys: type) -> None:
 
 
 def _taken_apart(a: SparseArray) -> tuple[tuple[Operand], tuple[Hashable, ...]]:
-    return (a.data,), (a.pattern, a.is_transposed, a.is_matrix)
+    """The entries, and all else. Those of one position are one: the derivative by the matrix has it once."""
+    entries, pattern = a.data, a.pattern
+    found = pattern.without_repeats()
+    if found is not None:
+        pattern, which = found
+        entries = SCATTER_ADD(entries, which, shape=pattern.columns.shape)
+    return (entries,), (pattern, a.is_transposed, a.is_matrix)
 
 
 def _unflattened(entries: Operand, pattern: Pattern, is_transposed: bool, is_matrix: bool) -> SparseArray:
@@ -310,7 +334,7 @@ def coo_array(arg: Scipys, shape: Sequence[int] | None = None) -> SparseArray:
     if not isinstance(arg, tuple):
         return as_sparse(arg)
     entries, (rows, columns) = arg
-    rows, columns = np.asarray(rows), np.asarray(columns)
+    rows, columns = map(_as_indices, (rows, columns))
     if shape is None:
         shape = (int(np.max(rows, initial=-1)) + 1, int(np.max(columns, initial=-1)) + 1)
     return _from_coordinates(entries, rows, columns, (shape[0], shape[1]), False)

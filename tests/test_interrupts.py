@@ -1,23 +1,30 @@
-"""Ctrl-C may come before any line: afterwards nothing is recording, no lock is held, and every call is right.
+"""Ctrl-C may come before any line, and the stack or the memory may end there: afterwards nothing is recording, no lock is held, and every
+call is right.
 
     TAPEDIFF_INTERRUPTS=10000 .venv/bin/python -m pytest tests/test_interrupts.py       # that many in all
 """
 
 import ast
 import gc
+import math
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.interrupts import Scenario, numbers_of_lines
+from support.interrupts import Scenario, numbers_of_lines, state
 
 import tapediff as td
 from tapediff.compiler.jit.linking import Linker
 from tapediff.compiler.jit.toolchain import toolchain
 from tapediff.compiler.runtime.entries import c_entry as pointer
+from tapediff.recording.python_state import gc_pause, math_functions, scipy_functions, scipy_methods
+from tapediff.recording.python_state import numpy_namespace as namespace
+from tapediff.recording.recorder import is_recording
 
 INTERRUPTS = int(os.environ.get("TAPEDIFF_INTERRUPTS", "140"))
+# Errors at lines, and depths of the stack.
+OTHERS = INTERRUPTS // 3
 
 
 def branching(x):
@@ -93,11 +100,11 @@ class FromC:
         if code == 0:
             return
         # Where the interrupt came while the exception was kept, there may be none to hand out.
-        assert code == pointer.RAISED, code
+        assert code in (pointer.RAISED, pointer.NO_MEMORY), code
         assert np.array_equal(self.g, before[0])
         assert self.value == before[1]
         raised = self.tape.take_error()
-        assert raised is None or isinstance(raised, KeyboardInterrupt), repr(raised)
+        assert raised is None or isinstance(raised, (KeyboardInterrupt, MemoryError, RecursionError)), repr(raised)
 
     def check(self):
         for x in LEFT, RIGHT, LEFT:
@@ -229,3 +236,67 @@ def test_an_interrupt_at_any_line_leaves_everything_as_it_was(scenario):
         if met is not None:
             wrong.append(f"{at}: {met}")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
+def test_no_memory_at_any_line_leaves_everything_as_it_was(scenario):
+    """As above; this one is an Exception, which more code catches."""
+    rng = np.random.default_rng(2)
+    scenario.count()
+    wrong = []
+    for number in numbers_of_lines(scenario.count(), OTHERS // len(SCENARIOS), rng):
+        at, met = scenario.interrupt(number, MemoryError)
+        if met is not None:
+            wrong.append(f"{at}: {met}")
+    assert not wrong, "\n".join(wrong)
+
+
+# Frames that no scenario needs more than.
+DEEPEST = 250
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
+def test_little_room_on_the_stack_leaves_everything_as_it_was(scenario):
+    """RecursionError comes at any depth of what is done, also where a state is restored."""
+    rng = np.random.default_rng(3)
+    scenario.count()
+    most = min(DEEPEST, OTHERS // len(SCENARIOS))
+    met = {int(frames): scenario.overflow(int(frames)) for frames in rng.choice(np.arange(6, 6 + DEEPEST), most, replace=False)}
+    wrong = [f"{frames} frames: {found}" for frames, found in sorted(met.items()) if found is not None]
+    assert not wrong, "\n".join(wrong)
+
+
+RESTORING = [
+    (namespace, "recording_ends"), (namespace, "_put"), (namespace, "_put_others"), (gc_pause, "recording_ends"),
+    (gc_pause, "_lower_threshold"), (math_functions, "put"), (scipy_methods, "put"), (scipy_functions, "put"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(("module", "name"), RESTORING, ids=lambda each: each if type(each) is str else each.__name__.split(".")[-1])
+def test_an_interrupt_of_what_restores_the_state_does_no_harm(module, name, times, monkeypatch):
+    """One leaves nothing behind. After two nothing is recording, calls are right, and the next recording leaves nothing behind."""
+    before, original, left = state(), getattr(module, name), [0]
+
+    def interrupted(*args, **named):
+        if left[0]:
+            left[0] -= 1
+            raise KeyboardInterrupt
+        return original(*args, **named)
+
+    def f(x):
+        left[0] = times
+        return branching(x)
+
+    monkeypatch.setattr(module, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        td.record(f, LEFT)
+    assert left == [0]
+    assert times == 2 or state() == before
+    assert not is_recording()
+    assert math.sin(0.5) == np.sin(0.5)
+    both(branching)
+    td.record(branching, LEFT)
+    assert state() == before

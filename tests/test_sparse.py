@@ -202,3 +202,115 @@ def test_a_matrix_of_another_kind_is_no_gradient_of_one():
     for other in (scipy.sparse.csc_array(matrix), scipy.sparse.csr_array(np.array([[1.0, 1.0], [2.0, 3.0]]))):
         with pytest.raises(td.ArgumentMismatch):
             compiled(np.ones(2), other)
+
+
+# As finite elements are assembled: positions several times, in a row one after the other and apart, no row in the order of its columns.
+AT = np.array([0, 5, 2, 2, 1, 3, 4, 4, 0, 2, 5, 1, 3, 0, 0, 0, 0, 0, 0, 0]), np.array([0, 5, 4, 2, 1, 3, 4, 4, 5, 4, 1, 1, 0, 3, 3, 3, 3, 3, 3, 5])
+PARTS = np.concatenate([RNG.uniform(3.0, 4.0, 8), RNG.uniform(0.1, 0.3, len(AT[0]) - 8)])
+
+
+def compressed(along, across):
+    order = np.argsort(along, kind="stable")
+    return order, across[order], np.searchsorted(along[order], np.arange(7))
+
+
+ROWWISE, COLUMNWISE = compressed(*AT), compressed(*reversed(AT))
+ASSEMBLED = {
+    "coo": lambda module, v, as_: module.coo_array((v, (as_(AT[0]), as_(AT[1]))), shape=(6, 6)),
+    "csr": lambda module, v, as_: module.csr_array((v[ROWWISE[0]], as_(ROWWISE[1]), as_(ROWWISE[2])), shape=(6, 6)),
+    "csc": lambda module, v, as_: module.csc_array((v[COLUMNWISE[0]], as_(COLUMNWISE[1]), as_(COLUMNWISE[2])), shape=(6, 6)),
+}
+SIDE = RNG.normal(size=(6, 19))
+OF_ASSEMBLED = {
+    "A @ b": lambda solve, a: a @ SIDE[:, 0], "A @ B": lambda solve, a: a @ SIDE, "A.T @ B": lambda solve, a: a.T @ SIDE,
+    "b @ A": lambda solve, a: SIDE[:, 0] @ a, "A.multiply": lambda solve, a: a.multiply(SIDE[:, :6]).sum(axis=0),
+    "A + A.T": lambda solve, a: (a + a.T) @ SIDE[:, 1], "diagonal": lambda solve, a: a.diagonal(), "sum": lambda solve, a: a.sum(axis=1),
+    "solve b": lambda solve, a: solve(a, SIDE[:, 0]), "solve B": lambda solve, a: solve(a, SIDE[:, :2]), "solve A.T": lambda solve, a: solve(a.T, SIDE[:, 0]),
+}  # fmt: skip
+
+
+def read_only(kind):
+    def made(numbers):
+        found = numbers.astype(kind)
+        found.flags.writeable = False
+        return found
+
+    return made
+
+
+@pytest.mark.parametrize("kind", ["i4", "i8", "u4", "u8", "i2"])
+@pytest.mark.parametrize("make", ASSEMBLED)
+def test_repeated_and_unsorted_positions_add_up(make, kind):
+    """In every operation as in SciPy, to second order, compiled and not; indices of every type, which nobody may write to."""
+    for name, program in OF_ASSEMBLED.items() if kind == "i4" else [(name, OF_ASSEMBLED[name]) for name in ("A @ b", "solve b")]:
+        f = lambda v, program=program: total(program(td.sparse.spsolve, ASSEMBLED[make](td.sparse, v, read_only(kind))))
+
+        def plain(v, program=program):
+            solve = lambda a, b: scipy.sparse.linalg.spsolve(a.tocsc(), b)  # of others it warns
+            return total(program(solve, ASSEMBLED[make](scipy.sparse, v, lambda numbers: numbers.astype("i4"))))
+
+        point = PARTS.copy()
+        point.flags.writeable = False
+        td.testing.check_gradient(f, plain, point)
+        compiled = td.compile(f, point)
+        td.testing.check_gradient(compiled, plain, point + 0.01)
+        v = RNG.normal(size=point.shape)
+        along = lambda t, f=f, v=v: td.gradient(f, PARTS + t * v) @ v
+        # A central difference of a gradient, of step 1e-5, has an error of 1e-10 relative, and loses 1e-11 to rounding.
+        expected = (along(1e-5) - along(-1e-5)) / 2e-5
+        assert v @ td.hvp(compiled, point, v) == pytest.approx(expected, rel=1e-7, abs=1e-9), name
+
+
+@pytest.mark.parametrize("make", ASSEMBLED)
+def test_scipys_matrices_with_repeated_positions_are_constants_and_arguments(make):
+    """Also those whose arrays nobody may write to, which stay as they are. A gradient by the matrix has each position once."""
+    matrix, b = ASSEMBLED[make](scipy.sparse, PARTS, lambda numbers: numbers.astype("i4")), SIDE[:, 0]
+    dense = matrix.toarray()
+    arrays = [*matrix.coords, matrix.data] if make == "coo" else [matrix.indices, matrix.indptr, matrix.data]
+    before = [array.copy() for array in arrays]
+    for array in arrays:
+        array.flags.writeable = False
+    for solve in (td.sparse.spsolve, lambda a, b: scipy.sparse.linalg.spsolve(a if td.is_recording() else a.tocsc(), b)):
+        f = lambda b, solve=solve: np.sum(np.sin(solve(matrix, b))) + np.sum((matrix @ b) ** 2)
+        plain = lambda b: np.sum(np.sin(np.linalg.solve(dense, b))) + np.sum((dense @ b) ** 2)
+        td.testing.check_gradient(f, plain, b)
+        td.testing.check_gradient(td.compile(f, b), plain, b + 0.1)
+    of_matrix = lambda a: np.sum(np.sin(td.sparse.spsolve(a, b))) + np.sum((a @ b) ** 2)
+    of_dense = lambda a: np.sum(np.sin(np.linalg.solve(a, b))) + np.sum((a @ b) ** 2)
+    expected = np.where(dense != 0.0, td.gradient(of_dense, dense), 0.0)
+    for target in (of_matrix, td.GuardedTape(of_matrix), td.compile(of_matrix, matrix)):
+        gradient = td.gradient(target, matrix)
+        np.testing.assert_allclose(gradient.toarray(), expected, rtol=1e-11, atol=1e-13)  # of two factorisations
+        tangent = gradient * 1.0
+        assert np.sum(gradient.data * tangent.data) == pytest.approx(np.sum(expected**2), rel=1e-11)
+        with pytest.raises(td.ArgumentMismatch, match="does not hold the arrays"):
+            td.gradient(target, matrix, out=ASSEMBLED[make](scipy.sparse, PARTS, np.array))
+    assert all(map(np.array_equal, arrays, before))
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_what_out_gives_as_copies_is_refused_and_nothing_is_lost(format_):
+    """Of SciPy's formats those by rows and by columns hold the entries of a gradient."""
+    matrix = getattr(scipy.sparse, format_)(DENSE)
+    f = lambda a: np.sum(np.exp(a @ X))
+    out = getattr(scipy.sparse, format_)(DENSE)
+    expected = td.gradient(f, matrix)
+    if format_.startswith(("csr", "csc")):
+        assert td.gradient(f, matrix, out=out) is out
+        np.testing.assert_array_equal(out.toarray(), expected.toarray())
+    else:
+        with pytest.raises(td.ArgumentMismatch, match="does not hold the arrays"):
+            td.gradient(f, matrix, out=out)
+        assert np.array_equal(out.toarray(), DENSE)
+
+
+@pytest.mark.parametrize("dtype", [int, np.int32, np.float32, bool])
+def test_entries_of_other_types_are_solved_with_as_floats(dtype):
+    entries, at = np.array([2, 1, 1, 1]).astype(dtype), (np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0]))
+    matrix = td.sparse.coo_array((entries, at), shape=(2, 2))
+    if dtype is not bool:
+        np.testing.assert_allclose(td.sparse.spsolve(matrix, np.array([5.0, 3.0])), [2.0, 1.0], rtol=1e-14)
+    f = lambda b: np.sum(td.sparse.spsolve(matrix + td.sparse.coo_array((np.array([1.0]), ([0], [0])), shape=(2, 2)), b) ** 2)
+    td.testing.check_gradient(f, f, np.array([5.0, 3.0]))
+    with pytest.raises(ValueError, match="must be integers"):
+        td.sparse.coo_array((entries, (at[0] * 0.5, at[1])), shape=(2, 2))

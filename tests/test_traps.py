@@ -716,16 +716,23 @@ def test_tasks_that_switch_while_recording_are_kept_apart():
         results = []
 
         async def recording():
+            from tapediff.base.current_recording import CURRENT
             from tapediff.recording.finish import finished_tape
+            from tapediff.recording.python_state.process_state import process
             from tapediff.recording.recorder import Recorder
 
-            with Recorder("f") as recorder:
-                x = recorder.input(3.0, active=True)
-                y = x
-                for _ in range(5):
-                    y = y * x
-                    await asyncio.sleep(0)
-                return finished_tape(recorder, y)
+            recorder = Recorder("f")
+            recorder._begin(None)
+            x = recorder.input(3.0, active=True)
+            y = x
+            for _ in range(5):
+                y = y * x
+                await asyncio.sleep(0)
+            tape = finished_tape(recorder, y)
+            CURRENT.set(None)
+            process.recordings.discard(recorder)
+            recorder._end()
+            return tape
 
         tape, _ = await asyncio.gather(recording(), other(results))
         return tape, results

@@ -7,6 +7,7 @@ lacks what these lack. What depends on the processor is in `compiler/llvm/cpu.py
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import stat
 import sys
@@ -49,6 +50,21 @@ def memory_bytes() -> int | None:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+# What is raised by an import for which there is no memory: Python, the linker and the modules themselves say many things.
+IMPORT_FAILURES = (ImportError, OSError, SystemError, SyntaxError)
+
+# As much as the largest library needs that is imported when it is first called.
+_ROOM = 1 << 28
+
+
+def raise_if_out_of_memory(raised: Exception) -> None:
+    """Raise MemoryError where an import has failed and there is little memory. What is left of it is asked for, as no text tells."""
+    try:
+        mmap.mmap(-1, _ROOM).close()  # addresses alone, as nothing is written
+    except (OSError, MemoryError):
+        raise MemoryError(f"no memory for what is imported at the first call: {type(raised).__name__}: {raised}") from raised
+
+
 def stack_bytes() -> int:
     """How large the stack of a thread may grow."""
     if resource is None:
@@ -85,14 +101,19 @@ def free() -> Callable[[int], None]:
 
 @contextmanager
 def private_directory(path: str) -> Generator[int]:
-    """A directory, made if it is not there; files in it are opened relative to what was checked here.
+    """A directory, made if it is not there; files in it are opened relative to what was checked here. A link to one is not followed.
 
     Raises:
         OSError: there is none that only this user can write to.
     """
+    # With one of these at its end a path is that of what a link leads to.
+    while path.endswith(("/", "/.")) and len(path) > 1:
+        path = path[:-1]
     with suppress(FileExistsError):
         os.makedirs(path, mode=0o700)
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if os.path.islink(path):
+        raise PermissionError(f"{path} is a link, which somebody may lead elsewhere")
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if not is_private(os.fstat(handle)):
             raise PermissionError(f"{path} belongs to somebody else, or others can write to it")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
+
+from .uninterrupted import uninterrupted
 
 Found = TypeVar("Found")
 
@@ -12,93 +16,80 @@ Found = TypeVar("Found")
 PATIENCE = 60.0
 
 
-class WaitingThread(Generic[Found]):
-    """A thread, and what it does for whoever has taken it: the future of that call.
+class WaitingCall(Generic[Found]):
+    """A call that a thread does, or nobody: whoever takes `_begin` first, the thread or the caller, who cancels it."""
 
-    One of two takes `_begin` once it is released: the thread, which then does the call and releases `_done`, or the caller, who
-    cancels it.
-    """
-
-    def __init__(self, idle: list[WaitingThread[Found]]) -> None:
-        self._idle = idle
+    def __init__(self, call: Callable[[], Found]) -> None:
+        self._call = call
         self._begin, self._done = threading.Lock(), threading.Lock()
-        self._begin.acquire()
         self._done.acquire()
-        self._call: Callable[[], Found] | None = None
         self._found: Found | None = None
         self._raised: BaseException | None = None
-        self._is_abandoned = False
-        threading.Thread(target=self._wait, name="tapediff", daemon=True).start()
-
-    def begin(self, call: Callable[[], Found]) -> None:
-        """Let the thread do something."""
-        self._call = call
-        self._begin.release()
 
     def cancel(self) -> bool:
-        """Whether the thread has not begun, and will not; it is then free for others."""
-        if not self._begin.acquire(blocking=False):
-            return False
-        self._free()
-        return True
+        """Whether the call has not begun, and will not."""
+        return self._begin.acquire(blocking=False)
 
     def wait(self) -> None:
-        """Wait until the thread has finished."""
+        """Wait until it has ended, which it does only if it has begun."""
         self._done.acquire()
 
     def result(self) -> Found | None:
-        """What the call has returned, after `wait`; the thread is then free for others. Raises what it has raised."""
-        found, raised = self._found, self._raised
-        self._free()
-        if raised is not None:
-            raise raised
-        return found
+        """What the call has returned, after `wait`. Raises what it has raised."""
+        if self._raised is not None:
+            raise self._raised
+        return self._found
 
-    def abandon(self) -> None:
-        """Let the thread end once it has nothing to do: nobody will ask for a result."""
-        self._is_abandoned = True
-
-    def _free(self) -> None:
-        self._call = self._found = self._raised = None
-        self._idle.append(self)
-
-    def _wait(self) -> None:
-        while True:
-            if self._begin.acquire(timeout=PATIENCE):
-                self._do()
-            elif self._is_left():
-                return
-
-    def _do(self) -> None:
-        assert self._call is not None, "it is there before `_begin` is released"
+    def do(self) -> None:
+        """Do it in this thread, unless it is cancelled."""
+        if not self._begin.acquire(blocking=False):
+            return
         try:
             self._found = self._call()
         except BaseException as raised:  # noqa: BLE001 -- raised by `result`
             self._raised = raised
         self._done.release()
 
-    def _is_left(self) -> bool:
-        """Whether nobody has taken the thread, nor will: it is not among the idle ones any more."""
-        if self._is_abandoned:
-            return True
-        try:
-            self._idle.remove(self)
-        except ValueError:
-            return False
-        return True
-
 
 class WaitingThreads(Generic[Found]):
-    """Threads for short calls, as many as are needed at once."""
+    """Threads for short calls, as many as are needed at once.
+
+    How many threads are needed follows from the calls that wait and the threads that do: an interrupt of whoever hands out calls, at any
+    place, leaves no thread behind that nobody counts.
+    """
 
     def __init__(self) -> None:
-        self._idle: list[WaitingThread[Found]] = []
+        self._calls: SimpleQueue[WaitingCall[Found]] = SimpleQueue()
+        # The numbers of the threads that wait for a call, or are about to begin one. Each adds and removes its own.
+        self._idle: set[int] = set()
 
-    def submit(self, call: Callable[[], Found]) -> WaitingThread[Found]:
-        """Do a call in another thread."""
-        try:
-            thread = self._idle.pop()
-        except IndexError:
-            thread = WaitingThread(self._idle)
-        thread.begin(call)
-        return thread
+    def submit(self, call: Callable[[], Found]) -> WaitingCall[Found]:
+        """Do a call in another thread. Where no thread can be started, it does not begin before it is cancelled."""
+        waiting = WaitingCall(call)
+        self._calls.put(waiting)
+        self._have_enough()
+        return waiting
+
+    def _have_enough(self) -> None:
+        if self._calls.qsize() > len(self._idle):
+            with suppress(RuntimeError, MemoryError):  # "can't start new thread"
+                self._start()
+
+    @uninterrupted
+    def _start(self) -> None:
+        threading.Thread(target=self._serve, name="tapediff", daemon=True).start()
+
+    def _serve(self) -> None:
+        own = threading.get_ident()
+        while True:
+            self._idle.add(own)
+            try:
+                call = self._calls.get(timeout=PATIENCE)
+            except Empty:
+                self._idle.discard(own)
+                return
+            self._idle.discard(own)
+            # A call that came between the two lines above was not waited for by this thread.
+            self._have_enough()
+            call.do()
+            del call

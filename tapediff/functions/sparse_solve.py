@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,8 @@ Factors: TypeAlias = Any
 
 # The latest factorisations are kept: the reverse pass finds that of the forward pass.
 _MOST_FACTORS = 4
+# Forms of calls: the types of their operands.
+_MOST_CALLEES = 64
 
 
 def sparse_solve(entries: Operand, b: Operand, columns: np.ndarray, starts: np.ndarray, transposed: bool) -> Operand:
@@ -29,7 +31,7 @@ def sparse_solve(entries: Operand, b: Operand, columns: np.ndarray, starts: np.n
     return GET(CALL(*operands, callee=_callee(tuple(types), transposed)), k=0)
 
 
-@cache
+@lru_cache(_MOST_CALLEES)
 def _callee(types: tuple[ValueType, ...], transposed: bool) -> RuledCallee:
     return RuledCallee("spsolve", _solution, _rule, types, types[1], {"transposed": transposed})
 
@@ -50,7 +52,7 @@ def _rule(z_bar: Operand, x: Operand, entries: Operand, b: Operand, columns: Ope
 
 
 def _factors(entries: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> Factors:
-    return _factorised(entries.tobytes(), columns.tobytes(), starts.tobytes())
+    return _factorised(entries.astype(np.float64).tobytes(), columns.tobytes(), starts.tobytes())
 
 
 @lru_cache(_MOST_FACTORS)
@@ -58,5 +60,6 @@ def _factorised(entries: bytes, columns: bytes, starts: bytes) -> Factors:
     """SuperLU's factors of the transpose, whose columns the rows are."""
     from scipy.sparse.linalg import splu
 
-    indices, pointers = np.frombuffer(columns, np.int64), np.frombuffer(starts, np.int64)
-    return splu(matrix_of(np.frombuffer(entries), indices, pointers, len(pointers) - 1).T)
+    # Copies, as SciPy sorts the entries in place and adds up those of one position.
+    values, indices, pointers = np.array(np.frombuffer(entries)), *(np.array(np.frombuffer(a, np.int64)) for a in (columns, starts))
+    return splu(matrix_of(values, indices, pointers, len(pointers) - 1).T)

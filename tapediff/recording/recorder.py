@@ -19,7 +19,9 @@ from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
 from ..base.current_recording import CURRENT
 from ..base.current_recording import current_recorder as current_recorder
+from ..base.operating_system import IMPORT_FAILURES, raise_if_out_of_memory
 from ..base.source_location import Site, is_library_file, is_same_line, user_site
+from ..base.uninterrupted import require_stack
 from ..errors import (
     RefusedByRecording,
     TapediffError,
@@ -120,7 +122,7 @@ class RecordingStopped(BaseException):
 
 
 class Recorder(TapeBuilder):
-    """Collects the instructions of one tape. Use as a context manager, or `run`; the outer recorder is restored in any case.
+    """Collects the instructions of one tape, within `run`; the outer recorder is restored in any case.
 
     Args:
         name: the recorded function's name.
@@ -215,28 +217,21 @@ class Recorder(TapeBuilder):
         self._is_constant: dict[int, bool] = {}
         self._captures: dict[tuple[int, int], TrackedArray] = {}
 
-    def __enter__(self) -> Recorder:
+    def _begin(self, outer: Recorder | None) -> None:
         self._is_restored = False
-        self.outer = _current.get()
-        self.level = self.outer.level + 1 if self.outer is not None else 1
+        self.outer = outer
+        self.level = outer.level + 1 if outer is not None else 1
         self.is_open = True
         self.entry_frame = id(sys._getframe(1))
-        _current.set(self)
         process.recordings.add(self)
+        _current.set(self)
         gc_pause.recording_begins()
-        if self.outer is None:
+        if outer is None:
             namespace.recording_begins(self.fills)
         else:
             namespace.inner_recording_begins(self.fills)
-            self.fills = max(self.fills, self.outer.fills)
-            self.merges = self.outer.merges if self.merges is None else self.merges
-        return self
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        self._end()
-        if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, TrackedValueEscaped):
-            # NumPy replaces it where a value is stored into a plain array, and so does C code in between that ignores it.
-            raise error.__cause__
+            self.fills = max(self.fills, outer.fills)
+            self.merges = outer.merges if self.merges is None else self.merges
 
     def run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         """Call `body(recorder, *args)` and return its result, recording. The recording ends in any case, also by an interrupt.
@@ -255,6 +250,9 @@ class Recorder(TapeBuilder):
                 is_new = self.outer is None and scipy_functions.forward(error.called) and len(process.forwarded) > known
                 if not is_new:
                     raise
+            except IMPORT_FAILURES as error:
+                raise_if_out_of_memory(error)
+                raise
             known = len(process.forwarded)
             self._restart(fills)
 
@@ -306,26 +304,41 @@ class Recorder(TapeBuilder):
         self.stops = stops
 
     def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
-        # An interrupt may come before any line, also within __exit__, and when a `with` of several lines is left.
+        """Call `body`, recording.
+
+        An interrupt or a RecursionError may come before any line, also of those that restore the state. So there is room for these
+        before anything is changed, and they stand in two `finally` clauses. Both begin with calls of C functions, before which Python
+        handles no signals: whatever else is left behind, later calls are not taken for recorded ones, and the next recording restores it.
+        """
+        outer = _current.get()
+        if outer is None:
+            require_stack()
         try:
             try:
-                with self: return body(self, *args, **named)  # fmt: skip  # noqa: E701 -- see above
+                self._begin(outer)
+                return body(self, *args, **named)
+            except (ValueError, SystemError) as error:
+                if isinstance(error.__cause__, TrackedValueEscaped):
+                    # NumPy replaces it where a value is stored into a plain array, and so does C code in between that ignores it.
+                    raise error.__cause__  # noqa: B904 -- what the error came from
+                raise
             finally:
+                _current.set(outer)
+                process.recordings.discard(self)
                 self._end()
         finally:
+            _current.set(outer)
+            process.recordings.discard(self)
             self._end()
 
     def _end(self) -> None:
-        """Restore the outer recorder. May be called again, and does nothing then unless it was interrupted."""
+        """Restore the state of the process. May be called again, and does nothing then unless it was interrupted."""
         if self._is_restored:
             return
         self.is_open = False
-        process.recordings.discard(self)
         if self.outer is None:
             namespace.recording_ends()
         gc_pause.recording_ends()
-        if _current.get() is self:
-            _current.set(self.outer)
         self._is_restored = True
 
     # Operations

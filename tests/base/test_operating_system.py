@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tapediff.base import operating_system
+
 ROOT = Path(__file__).parents[2]
 
 # Everything else that is imported is not under test, and knows which system it is on.
@@ -209,3 +211,55 @@ def test_programs_compile_and_run_without_what_other_systems_lack(system, tmp_pa
     assert many == "True"
     assert expected <= set(needed) <= expected | C
     assert (tmp_path / "cache").exists() == (system != "Windows")
+
+
+LITTLE = """
+import resource, sys
+import numpy as np
+import tapediff as td
+
+x = np.linspace(0.1, 1.0, 5)
+f = lambda x: np.sum(np.tanh(x) ** 2)
+first = {"replayed": lambda: td.gradient(f, x), "compiled": lambda: td.gradient(td.compile(f, x), x)}[sys.argv[1]]
+held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+limit, hard = resource.getrlimit(resource.RLIMIT_AS)
+for megabytes in map(float, sys.argv[2:]):
+    resource.setrlimit(resource.RLIMIT_AS, (int(held + megabytes * 2**20), hard))
+    try:
+        first()
+    except MemoryError:
+        pass
+    assert not sys.modules["tapediff.recording.recorder"].is_recording() if "tapediff.recording.recorder" in sys.modules else True
+resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+t = np.tanh(x)
+np.testing.assert_allclose(first(), 2 * t * (1 - t * t), rtol=1e-13)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="how much memory a process has is read from /proc")
+@pytest.mark.parametrize("first", ["replayed", "compiled"])
+def test_too_little_memory_at_the_first_gradient_is_a_memory_error(first):
+    """What is imported then fails in many ways: SystemError, ImportError, SyntaxError. With enough, later calls are right."""
+    done = subprocess.run([sys.executable, "-c", LITTLE, first, "0.3", "1", "3", "8", "20", "40"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("error", operating_system.IMPORT_FAILURES)
+def test_a_failed_import_is_a_memory_error_only_where_memory_is_short(error, monkeypatch):
+    """In a recording, in what is compiled, and in the loading of the package's own names."""
+
+    def failing(*_):
+        raise error("initialization failed")
+
+    import tapediff as td
+    from tapediff.recording.python_state.gc_pause import without_collections
+
+    monkeypatch.setattr(td, "import_module", failing)
+    calls = [lambda: td.record(failing, 1.0), lambda: without_collections(failing), lambda: td._load("gradient")]
+    for call in calls:
+        with pytest.raises(error, match="initialization failed"):
+            call()
+    monkeypatch.setattr(operating_system, "_ROOM", 1 << 62)
+    for call in calls:
+        with pytest.raises(MemoryError, match=f"{error.__name__}: initialization failed"):
+            call()

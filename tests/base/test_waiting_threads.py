@@ -37,13 +37,12 @@ def test_what_a_call_raises_is_raised_by_its_result():
     def failing():
         raise KeyError("x")
 
-    thread = pool.submit(failing)
-    thread.wait()
+    call = pool.submit(failing)
+    call.wait()
     with pytest.raises(KeyError):
-        thread.result()
+        call.result()
     again = pool.submit(lambda: 7)
     again.wait()
-    assert again is thread
     assert again.result() == 7
 
 
@@ -61,17 +60,32 @@ def test_a_call_is_cancelled_or_done_never_both():
     assert len(done) + cancelled == 500
 
 
-def test_idle_and_abandoned_threads_end(monkeypatch):
+def test_idle_threads_end(monkeypatch):
     monkeypatch.setattr(waiting_threads, "PATIENCE", 0.05)
-    pool, before = WaitingThreads(), threading.active_count()
-    idle, abandoned = pool.submit(lambda: 1), pool.submit(lambda: 2)
-    idle.wait()
-    assert idle.result() == 1
-    abandoned.abandon()
-    end = time.monotonic() + 20.0
-    while threading.active_count() > before and time.monotonic() < end:
-        time.sleep(0.05)
-    assert threading.active_count() <= before
-    again = pool.submit(lambda: 3)
+    pool, before = WaitingThreads(), set(threading.enumerate())
+    calls = [pool.submit(lambda k=k: k) for k in range(2)]
+    for k, call in enumerate(calls):
+        call.wait()
+        assert call.result() == k
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20.0)
+        assert not thread.is_alive()
+    again = pool.submit(lambda: 4)
     again.wait()
-    assert again.result() == 3
+    assert again.result() == 4
+
+
+def test_where_no_thread_can_be_started_the_call_waits_for_one_that_can(monkeypatch):
+    pool = WaitingThreads()
+
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        cancelled, waits = pool.submit(lambda: 1), pool.submit(lambda: 2)
+        assert cancelled.cancel()
+    call = pool.submit(lambda: 3)
+    for each, found in ((waits, 2), (call, 3)):
+        each.wait()
+        assert each.result() == found

@@ -1,6 +1,8 @@
-"""Raises KeyboardInterrupt at the n-th line that runs inside the package, as Ctrl-C does at any time, and looks at what is left."""
+"""Raises an exception at the n-th line that runs inside the package, as Ctrl-C does at any time, or leaves little of the stack, and looks at
+what is left."""
 
 import gc
+import math
 import sys
 import threading
 import traceback
@@ -18,7 +20,7 @@ LOCKS = type(threading.Lock()), type(threading.RLock())
 
 
 class Lines:
-    """Runs a function and counts the lines of the package that it executes; interrupts it at one of them.
+    """Runs a function and counts the lines of the package that it executes; raises `error` at one of them.
 
     Attributes:
         count: lines so far.
@@ -26,7 +28,8 @@ class Lines:
         interrupted: the line at which it was.
     """
 
-    def __init__(self, interrupt_at=0):
+    def __init__(self, interrupt_at=0, error=KeyboardInterrupt):
+        self.error = error
         self.interrupt_at, self.count, self.places, self.order, self.interrupted = interrupt_at, 0, Counter(), [], None
         # Held, as raising ends the tracing: where that is in a finalizer, run by the search for garbage while a frame is about to call
         # its trace function, CPython 3.11 goes on to call that function, freed or not.
@@ -54,7 +57,7 @@ class Lines:
                 self.order.append(place)
             elif self.count == self.interrupt_at:
                 self.interrupted = f"{frame.f_code.co_filename.removeprefix(PACKAGE)}:{frame.f_lineno}"
-                raise KeyboardInterrupt
+                raise self.error
         return self._trace_lines
 
 
@@ -102,9 +105,26 @@ def _is_held(lock):
     return not taken
 
 
+def with_room(function, frames):
+    """Call a function where the stack has room for that many frames, and no more."""
+
+    def below(left):
+        return below(left - 1) if left else function()
+
+    def depth():
+        frame, found = sys._getframe(1), 0
+        while frame is not None:
+            frame, found = frame.f_back, found + 1
+        return found
+
+    return below(sys.getrecursionlimit() - depth() - frames)
+
+
 def state():
     """What an interrupt must leave as it was."""
     return {
+        # Without modules, which may be imported meanwhile.
+        "names": [id(found) for module in (np, math) for found in vars(module).values() if type(found) is not type(np)],
         "is_recording": is_recording(), "gc threshold": gc.get_threshold(), "gc is enabled": gc.isenabled(),
         "numpy.geterr": np.geterr(), "pending": dict(toolchain.pending), "in callees": dict(toolchain.outermost),
     }  # fmt: skip
@@ -128,23 +148,41 @@ class Scenario:
         self.check(made)
         return lines.order
 
-    def interrupt(self, number):
-        """What is wrong after an interrupt at the `number`-th line; None if nothing is. Gives the line, too."""
-        made, before, lines = self.make(), state(), Lines(number)
+    def interrupt(self, number, error=KeyboardInterrupt):
+        """What is wrong after an exception at the `number`-th line; None if nothing is. Gives the line, too."""
+        made, lines = self.make(), Lines(number, error)
+        met = self._wrong(made, lambda: lines.run(lambda: self.act(made)), error)
+        return lines.interrupted, met
+
+    def overflow(self, frames):
+        """What is wrong after it was done with room for so many frames; None if nothing is."""
+        made = self.make()
+        met = self._wrong(made, lambda: with_room(lambda: self.act(made), frames), RecursionError)
+        # Where there was no room to fetch it, an exception is kept until the next one takes its place.
+        toolchain.pending.clear()
+        return met
+
+    def _wrong(self, made, act, error):
+        before = state()
         try:
-            lines.run(lambda: self.act(made))
-        except KeyboardInterrupt:
+            act()
+        except error:
             pass
         except BaseException:  # noqa: BLE001 -- reported
-            return lines.interrupted, f"raised {traceback.format_exc()}"
+            told = traceback.format_exc()
+            # What is no interrupt may be caught, and the cause of something else that is raised.
+            if error is KeyboardInterrupt or error.__name__ not in told:
+                return f"raised {told}"
         wrong = {key: (value, before[key]) for key, value in state().items() if value != before[key]}
+        if error is RecursionError:
+            wrong.pop("pending", None)
         if wrong:
-            return lines.interrupted, f"now, before: {wrong}"
+            return f"now, before: {wrong}"
         held = held_locks(made)
         if held:
-            return lines.interrupted, f"held: {held}"
+            return f"held: {held}"
         try:
             self.check(made)
         except Exception:  # noqa: BLE001 -- reported
-            return lines.interrupted, f"later: {traceback.format_exc()}"
-        return lines.interrupted, None
+            return f"later: {traceback.format_exc()}"
+        return None

@@ -34,16 +34,18 @@ class PathCallee:
         self.asked = self.answered = 0
 
     def record(self, inputs, decided=()):
-        with Recorder(self.name, prescribed=decided) as recorder:
+        def path(recorder):
             arguments = [
                 recorder.input(np.asarray(v, t.dtype), active=t.is_float) for v, t in zip(inputs, self.in_types)
             ]
-            tape = finished_tape(recorder, tuple(self.f(*arguments)))
+            return finished_tape(recorder, tuple(self.f(*arguments)))
+
+        tape = Recorder(self.name, prescribed=decided).run(path)
         assert tape.output_types == self.out_types, (tape.output_types, self.out_types)
-        path = [guard.outcome for guard in tape.guards]
+        outcomes = [guard.outcome for guard in tape.guards]
         for number in range(len(self.tapes)):
             # A recursive function records the paths that it takes below.
-            if repr(self.outcomes(number)) == repr(path):
+            if repr(self.outcomes(number)) == repr(outcomes):
                 return number
         self.tapes.append(tape)
         return len(self.tapes) - 1

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ...base.operating_system import IS_MACOS, heap_functions
+from ...base.uninterrupted import uninterrupted
 from ..llvm.cpu import is_x86
 
 if TYPE_CHECKING:
@@ -54,10 +55,15 @@ class Library:
         self.address: int = self._tracker[name]
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        # Before its linker goes. At the end of the process nothing else may be there any more.
-        tracker = getattr(self, "_tracker", None)
-        if tracker is not None and not is_finalizing():
-            tracker.close()
+        # At the end of the process nothing else may be there any more.
+        if hasattr(self, "_tracker") and not is_finalizing():
+            self._unload()
+
+    @uninterrupted
+    def _unload(self) -> None:
+        """Free the code, and then the linker, if it was the last of its libraries."""
+        self._tracker.close()
+        del self._tracker, self._linker
 
 
 # LLVM has two linkers. The older one, which is a little faster, aborts the process on arm64 where a kernel lies more than 4 GB from the

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...base.fork_locks import LLVM_LOCK
 from ...base.held_locks import holding
+from ...base.uninterrupted import uninterrupted
 from ..llvm.cpu import processor
 from . import object_cache
 from . import own_routines as linked
@@ -17,7 +18,7 @@ from .linking import Library, digest_of
 from .toolchain import Machines, toolchain
 
 if TYPE_CHECKING:
-    from llvmlite.binding import ModulePassManager, ModuleRef, TargetMachine
+    from llvmlite.binding import ContextRef, ModulePassManager, ModuleRef, TargetMachine
 
 # LLVM's levels of code generation, of code that is compiled as usual and quickly. Level 2 also puts the instructions of each block into
 # another order once registers are chosen, as LLVM's models of AMD's processors ask for. That takes a tenth of the code generator's time,
@@ -91,6 +92,7 @@ class NativeFunction:
         return (library.digest, library.code) if library.is_portable else None
 
     @holding(LLVM_LOCK)
+    @uninterrupted
     def _make(
         self, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
     ) -> tuple[bytes, bytes] | None:
@@ -132,6 +134,7 @@ def _linked(
     return link(code), None if key is None else (key, code)
 
 
+@uninterrupted
 def triple() -> str:
     """What LLVM calls this machine and system."""
     return _machines().llvm.get_process_triple()
@@ -151,6 +154,9 @@ PASSES = {
     False: ("sroa", "instruction_combine", "new_gvn", "simplify_cfg"),
     True: ("sroa", "instruction_combine"),
 }
+
+# The text that is parsed in one of LLVM's contexts: 50 kB of constants stay for 10 kB of it, and to make one takes 0.3 ms.
+MOST_CONTEXT_BYTES = 256 << 10
 
 # The attribute of functions that become parts of their callers, before all else.
 INLINED = "alwaysinline"
@@ -181,10 +187,20 @@ def optimised(text: str, quickly: bool = False) -> ModuleRef:
 
 
 def _parsed(llvm: ModuleType, text: str) -> ModuleRef:
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(text, _context(llvm, len(text)))
     if INLINED in text:
         _run(module, ("always_inliner",))
     return module
+
+
+def _context(llvm: ModuleType, length: int) -> ContextRef:
+    """Where types and constants are kept: as long as the context, so that there is another one from time to time."""
+    context = toolchain.context
+    if context is None or toolchain.context_bytes > MOST_CONTEXT_BYTES:
+        context = llvm.create_context()
+        toolchain.context, toolchain.context_bytes = context, 0
+    toolchain.context_bytes += length
+    return context
 
 
 def _run(module: ModuleRef, passes: tuple[str, ...]) -> None:
@@ -206,6 +222,7 @@ def _is_valid(module: ModuleRef) -> bool:
 
 
 @holding(LLVM_LOCK)
+@uninterrupted
 def assembly(text: str) -> str:
     """The machine code of LLVM text, for people and tests."""
     return _machines().usual.emit_assembly(optimised(text))

@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import re
 import secrets
 import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import cache
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from ...base.operating_system import HAS_PRIVATE_FILES, is_private, open_new, open_to_read, private_directory
 from ...base.settings import settings
+from ...base.uninterrupted import uninterrupted
 from .toolchain import toolchain
 
 # Beyond this many bytes the files that were not used for the longest time are deleted.
@@ -36,6 +38,8 @@ _DIGEST_BYTES = 32
 _HEADER_BYTES = len(MAGIC) + 2 * _DIGEST_BYTES
 
 _SUFFIX, _UNFINISHED = ".o", ".unfinished"
+# Their names: the key; and of what is not renamed yet, the process and a random number. Whatever else is there is somebody's.
+_OWN = re.compile(rf"[0-9a-f]{{{2 * _DIGEST_BYTES}}}({re.escape(_SUFFIX)}|\.[0-9]+\.[0-9a-f]{{8}}{re.escape(_UNFINISHED)})")
 
 
 def is_enabled() -> bool:
@@ -59,6 +63,7 @@ def key_of(text: str, options: Sequence[str]) -> bytes:
 
 
 @cache
+@uninterrupted
 def versions() -> tuple[str, ...]:
     """The interpreter and the packages that text, code or the meaning of symbols come from."""
     llvm = f"llvm {importlib.import_module('llvmlite.binding').llvm_version_info}"
@@ -121,6 +126,19 @@ def store(key: bytes, code: bytes) -> None:
         _keep_within_bound(directory, _HEADER_BYTES + len(code))
 
 
+def own_files(directory: int) -> Iterator[tuple[str, os.stat_result]]:
+    """The cache's own files in a directory, finished or not: nothing else in it is counted or deleted."""
+    for name in filter(_OWN.fullmatch, os.listdir(directory)):
+        with suppress(OSError):
+            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            if stat.S_ISREG(found.st_mode):
+                yield name, found
+
+
+def is_finished(name: str) -> bool:
+    return name.endswith(_SUFFIX)
+
+
 def _directory() -> AbstractContextManager[int]:
     return private_directory(_path())
 
@@ -139,13 +157,12 @@ def _keep_within_bound(directory: int, added: int) -> None:
     if believed[path] <= MOST_BYTES:
         return
     files: list[tuple[float, int, str]] = []
-    for name in os.listdir(directory):
-        with suppress(OSError):
-            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-            if name.endswith(_UNFINISHED) and time.time() - found.st_mtime > OLDEST_UNFINISHED:
+    for name, found in own_files(directory):
+        if is_finished(name):
+            files.append((found.st_mtime, found.st_size, name))
+        elif time.time() - found.st_mtime > OLDEST_UNFINISHED:
+            with suppress(OSError):
                 os.unlink(name, dir_fd=directory)
-            elif name.endswith(_SUFFIX):
-                files.append((found.st_mtime, found.st_size, name))
     total = sum(size for _, size, _ in files)
     for _, size, name in sorted(files):
         if total <= MOST_BYTES:

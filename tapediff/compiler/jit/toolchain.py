@@ -17,7 +17,7 @@ from ...base.operating_system import at_fork
 from .linking import Linker
 
 if TYPE_CHECKING:
-    from llvmlite.binding import ModulePassManager, TargetMachine
+    from llvmlite.binding import ContextRef, ModulePassManager, TargetMachine
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ class Toolchain:
 
     Attributes:
         machines: None until the first text is compiled.
+        context: of LLVM, in which texts are parsed; and how many bytes of text that were.
         linker: and the code that was linked or compiled a short while ago.
         directory_bytes: in each directory of the kernel cache, as far as this process knows; looked up when it first writes, and whenever
             it would exceed the bound.
@@ -66,6 +67,8 @@ class Toolchain:
     def __init__(self) -> None:
         self.lock = new_lock()
         self.machines: Machines | None = None
+        self.context: ContextRef | None = None
+        self.context_bytes = 0
         self.linker = Linker()
         self.directory_bytes: dict[str, int] = {}
         self.pending: dict[int, BaseException] = {}

@@ -6,9 +6,11 @@ import platform
 from functools import cache
 
 from ...base.settings import settings
+from ...base.uninterrupted import uninterrupted
 
 
 @cache
+@uninterrupted
 def processor() -> tuple[str, str]:
     """Its name and its features, as LLVM has them; TAPEDIFF_CPU_FEATURES takes some away."""
     import llvmlite.binding as llvm

@@ -19,6 +19,7 @@ import numpy as np
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...base.operating_system import at_fork
+from ...base.uninterrupted import uninterrupted
 from ..jit.shared_function import SharedFunction
 from ..llvm.builder import VOID, Function, Signature, external, module_text
 from ..llvm.c_library import TICKS, YIELD, now, spin
@@ -193,22 +194,28 @@ class ThreadPool:
 
     @holding("lock")
     def ensure(self, threads: int) -> None:
-        """Have so many threads in all, with the one that calls."""
+        """Have so many threads in all, with the one that calls, or as many as can be started: loops run to the same bits on fewer."""
         while not self.words[POOL.word("ends")] and self.workers < min(threads, MOST_THREADS) - 1:
-            self._start(self.workers + 1)
-            self.words[POOL.word("workers")] += 1
+            if not self._start(self.workers + 1):
+                return
 
-    def _start(self, number: int) -> None:
+    @uninterrupted
+    def _start(self, number: int) -> bool:
         lock = self._python.PyThread_allocate_lock()
         if not lock:
-            raise MemoryError("no memory for a lock")
+            return False
         self._python.PyThread_acquire_lock(lock, 1)
         at = (_HEAD + (number - 1) * _WORKER_BYTES) // 8
         self.words[at + WORKER.word("waits")], self.words[at + WORKER.word("lock")] = 0, lock
         serve = ctypes.CFUNCTYPE(None, ctypes.c_int64)(SERVE.address)
         thread = threading.Thread(target=serve, args=(number,), name=f"tapediff-{number}", daemon=True)
-        thread.start()
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError):  # "can't start new thread"
+            return False
         self._threads.append(thread)
+        self.words[POOL.word("workers")] = number
+        return True
 
     def forget(self) -> None:
         """In a forked child, which has none of the threads."""

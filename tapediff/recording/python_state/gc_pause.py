@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ...base.current_recording import CURRENT
-from ...base.operating_system import at_fork
+from ...base.operating_system import IMPORT_FAILURES, at_fork, raise_if_out_of_memory
+from ...base.uninterrupted import require_stack
 from .process_state import process
 
 T = TypeVar("T")
@@ -24,15 +25,22 @@ MANY_OBJECTS = (1 << 30) + 21
 def without_collections(function: Callable[[], T]) -> T:
     """Call a function that compiles, with the collector paused."""
     pause = object()
+    require_stack()
+    # As in Recorder._run.
     try:
         try:
             process.collector_pauses[pause] = threading.get_ident()
             _raise_threshold(MANY_OBJECTS)
             return function()
+        except IMPORT_FAILURES as error:
+            raise_if_out_of_memory(error)
+            raise
         finally:
-            _pause_ends(pause)
+            process.collector_pauses.pop(pause, None)
+            _pause_ends()
     finally:
-        _pause_ends(pause)
+        process.collector_pauses.pop(pause, None)
+        _pause_ends()
 
 
 def recording_begins() -> None:
@@ -64,8 +72,7 @@ def _lower_threshold() -> None:
         gc.set_threshold(*before)
 
 
-def _pause_ends(pause: object) -> None:
-    process.collector_pauses.pop(pause, None)
+def _pause_ends() -> None:
     if not process.collector_pauses:
         _lower_threshold()
         if CURRENT.get() is not None:

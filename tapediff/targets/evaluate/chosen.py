@@ -84,7 +84,11 @@ class Chosen:
         given = trees if self.several else (trees,)
         if self.trees is None:
             return list(given)
-        return [leaf for tree, each in zip(self.trees, given) for leaf in leaves_like(tree, each, what)]
+        leaves = [leaf for tree, each in zip(self.trees, given) for leaf in leaves_like(tree, each, what)]
+        if what == "out":
+            for tree, each in zip(self.trees, given):
+                _require_own_arrays(tree, each)
+        return leaves
 
 
 def leaves_like(treedef: TreeDef, tree: Tree, what: str) -> list[Operand]:
@@ -100,6 +104,16 @@ def leaves_like(treedef: TreeDef, tree: Tree, what: str) -> list[Operand]:
         raise ArgumentMismatch(f"{what} has another structure than what it belongs to",
                                got=f"{found} for {describe_treedef(treedef)}", fix="pass a container of the same structure")  # fmt: skip
     return leaves
+
+
+def _require_own_arrays(treedef: TreeDef, out: Tree) -> None:
+    """Raise where a container gives copies of its arrays, each time others: what is written to these is not in it."""
+    for one, other in zip(leaves_like(treedef, out, "out"), leaves_like(treedef, out, "out")):
+        if isinstance(one, np.ndarray) and one.size and not np.may_share_memory(one, other):
+            raise ArgumentMismatch(
+                "out is a container that does not hold the arrays it is made of", got=type(out).__name__,
+                fix="leave it out; or, for a sparse matrix, pass a csr_array or csc_array of floats with no position twice",
+            )  # fmt: skip
 
 
 def name_of(target: Target) -> str:

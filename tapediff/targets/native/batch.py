@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from ...base.operating_system import available_threads
-from ...base.waiting_threads import WaitingThread, WaitingThreads
+from ...base.waiting_threads import WaitingCall, WaitingThreads
 from ...compiler.runtime import signal_checks as pauses
 from ...compiler.runtime.entries import batch_rows
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
@@ -266,7 +266,7 @@ def _share(job: Job, first: int, stop: int, threads: int) -> list[Failure]:
     """Do the rows from `first` to `stop`; gives the failures, among them that of the first row that failed."""
     threads = min(threads, MOST_THREADS)
     job.begin(first, stop, threads)
-    shared: list[WaitingThread[Failure | None]] = []
+    shared: list[WaitingCall[Failure | None]] = []
     try:
         shared += [_pool(os.getpid()).submit(job.help) for _ in range(threads - 1)]
         found = [job.work()]
@@ -274,17 +274,15 @@ def _share(job: Job, first: int, stop: int, threads: int) -> list[Failure]:
             raise found[0].raised
         # All rows before one that failed have been handed out by now, so nobody is waited for who has not begun.
         job.end()
-        begun = [thread for thread in shared if not thread.cancel()]
-        for thread in begun:
-            thread.wait()
+        begun = [call for call in shared if not call.cancel()]
+        for call in begun:
+            call.wait()
     except BaseException:
-        # An interrupt may have come before any line of the pool's: nobody is to wait for these threads again.
-        _pool.cache_clear()
-        for thread in shared:
-            thread.abandon()
+        for call in shared:
+            call.cancel()
         job.stop()
         raise
-    found += [thread.result() for thread in begun]
+    found += [call.result() for call in begun]
     return [failure for failure in found if failure is not None]
 
 

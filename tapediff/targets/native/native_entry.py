@@ -104,7 +104,9 @@ class NativeEntry:
         self._row_calls_address = 0
 
     @property
+    @holding("_lock")
     def row_calls(self) -> np.ndarray:
+        """Made once: native code has its address, in whichever thread it was asked for first."""
         if self._row_calls is None:
             self._row_calls = batch_rows.row_calls(self.function, self.user_data, math.prod(self.shape or ()))
         return self._row_calls

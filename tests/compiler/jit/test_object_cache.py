@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff import doctor
 from tapediff.base.settings import CACHE_VARIABLE
 from tapediff.compiler.jit import native_function as native
 from tapediff.compiler.jit import object_cache
@@ -297,6 +298,21 @@ def test_a_directory_of_somebody_else_is_not_used(folder, compilations, monkeypa
     assert len(list(folder.glob("*.o"))) == 1
 
 
+@pytest.mark.parametrize("end", ["", "/", "/.", "/./"])
+@pytest.mark.parametrize("leads_to", ["own", "nothing"])
+def test_a_link_to_a_directory_is_not_followed(tmp_path, monkeypatch, compilations, end, leads_to):
+    """Nor made, where it leads to nothing."""
+    (tmp_path / "own").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / leads_to)
+    monkeypatch.setenv(CACHE_VARIABLE, f"{tmp_path / 'link'}{end}")
+    assert_still_right(compilations, 1)
+    assert_still_right(compilations, 1)
+    object_cache.store(KEY, CODE)
+    assert object_cache.load(KEY) is None
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["link", "own"]
+    assert doctor._check_cache().state == doctor.FAULT
+
+
 def test_what_is_made_is_private(folder):
     """The directory for its owner alone, and so the files."""
     object_cache.store(KEY, CODE)
@@ -378,6 +394,34 @@ def test_the_files_not_used_for_the_longest_time_are_dropped(folder, monkeypatch
         object_cache.store(key, CODE)
     kept = [key for key in keys if object_cache.load(key) is not None]
     assert kept == [keys[0], keys[3], keys[4], keys[5]]
+
+
+OTHERS = [
+    "main.o", "libfoo.unfinished", f"{KEY.hex()}.o.bak", f"{KEY.hex()[:-2]}.o", f"{KEY.hex().upper().replace('0', 'A')}.o",
+    f"lib{KEY.hex()}.o", f"{KEY.hex()}.unfinished", f"{KEY.hex()}.1.unfinished", f"{KEY.hex()}.1.0123456.unfinished",
+]  # fmt: skip
+
+
+def test_files_of_others_are_neither_deleted_nor_counted(folder, monkeypatch):
+    """Whatever they are called, however old and large they are; nor is a directory with the name of a kernel."""
+    size = object_cache._HEADER_BYTES + len(CODE)
+    monkeypatch.setattr(object_cache, "MOST_BYTES", 2 * size)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    old = time.time() - 10 * object_cache.OLDEST_UNFINISHED
+    for name in OTHERS:
+        (folder / name).write_bytes(b"x" * 3 * size)
+        os.utime(folder / name, (old, old))
+    (folder / f"{bytes(32).hex()}.o").mkdir()
+    unfinished = folder / f"{KEY.hex()}.12.01234567.unfinished"
+    unfinished.write_bytes(b"x")
+    os.utime(unfinished, (old, old))
+    for number in range(1, 5):
+        object_cache.store(bytes([number]) * 32, CODE)
+    assert {path.name for path in folder.iterdir()} == {
+        *OTHERS, f"{bytes(32).hex()}.o", *(f"{(bytes([number]) * 32).hex()}.o" for number in (3, 4)),
+    }  # fmt: skip
+    state, text, _ = doctor._check_cache()
+    assert (state, text.split(": ")[1].split(",")[0]) == (doctor.WELL, "2 kernels")
 
 
 def test_a_new_process_knows_what_is_there_already(folder, monkeypatch):

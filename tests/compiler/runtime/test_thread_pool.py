@@ -98,17 +98,21 @@ def test_a_forked_process_has_no_threads_until_it_asks():
     child.join()
 
 
-def test_a_thread_that_cannot_start_is_not_counted(monkeypatch):
-    """The error is raised, and the threads that are there go on."""
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()], ids=repr)
+def test_a_thread_that_cannot_start_is_not_counted(monkeypatch, error):
+    """Loops run on the others, and the next kernel tries again."""
     fresh = ThreadPool()
 
     def refuse(self):
-        raise RuntimeError("can't start new thread")
+        raise error
 
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    with pytest.raises(RuntimeError, match="can't start"):
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
         fresh.ensure(2)
     assert fresh.workers == 0
+    fresh.ensure(2)
+    assert fresh.workers == 1
+    fresh.end()
 
 
 ENDING = """

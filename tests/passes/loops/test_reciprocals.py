@@ -45,9 +45,12 @@ def test_values_and_derivatives_stay(f, size):
 
 def test_what_is_carried_is_divided_by_as_before():
     """Only a divisor that depends on no carry is known early, and equal ones have one reciprocal."""
-    with Recorder(concrete=False) as recorder:
+
+    def divisions(recorder):
         c, x, y = (recorder.input(np.ones(()), active=True) for _ in range(3))
-        tape = finished_tape(recorder, (c / y, x / c, x / y, (c + x) / y))
+        return finished_tape(recorder, (c / y, x / c, x / y, (c + x) / y))
+
+    tape = Recorder(concrete=False).run(divisions)
     made = multiply_by_reciprocals(tape, 1)
     made.check()
     assert [i.op.name for i in made.instructions].count("reciprocal") == 1

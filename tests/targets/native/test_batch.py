@@ -7,6 +7,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from support.side_by_side import times_as_long
 
 import tapediff as td
+from tapediff.base.waiting_threads import WaitingCall, WaitingThreads
 from tapediff.targets.native import batch, native_entry
 
 
@@ -186,19 +188,52 @@ def test_no_thread_goes_on_after_an_interrupt_of_the_handing_out(monkeypatch):
     np.testing.assert_allclose(values, 3 * np.sin(1.0), rtol=1e-14)  # a sum of three, in one order or another
 
 
-def test_a_pool_that_was_interrupted_is_not_used_again(monkeypatch):
-    """Ctrl-C inside the pool may leave its locks taken, so that the next call would wait for ever: that one has a new pool."""
-    safe, X = td.GuardedTape(lambda x: np.sum(np.sin(x))), np.ones((8, 3))
+def test_interrupts_leave_no_threads(monkeypatch):
+    """Wherever they come in the handing out, each thread is among the idle ones again, so that there are hardly more than a batch needs."""
+    safe, X, pool = td.GuardedTape(lambda x: np.sum(np.sin(x))), np.ones((8, 3)), WaitingThreads()
+    safe.batch(X, threads=4)
+    monkeypatch.setattr(batch, "_pool", lambda process: pool)
+    before = threading.active_count()
 
-    def interrupted(_):
+    def interrupted(*_):
         raise KeyboardInterrupt
 
-    safe.batch(X, threads=2)
-    monkeypatch.setattr(batch._pool(os.getpid()), "submit", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        safe.batch(X, threads=2)
-    values, _ = safe.batch(X, threads=2)
-    np.testing.assert_allclose(values, 3 * np.sin(1.0), rtol=1e-14)  # a sum of three, in one order or another
+    def settle():
+        end = time.monotonic() + 20.0
+        while (len(pool._idle) < threading.active_count() - before or pool._calls.qsize()) and time.monotonic() < end:
+            time.sleep(1e-3)
+
+    for owner, name in ((WaitingCall, "cancel"), (WaitingCall, "wait"), (WaitingCall, "result"), (batch.Job, "end"), (batch._Job, "work")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, interrupted)
+            for _ in range(5):
+                with suppress(KeyboardInterrupt):  # a call that is cancelled has no end to wait for, and no result
+                    safe.batch(X, threads=4)
+                settle()
+        values, _ = safe.batch(X, threads=4)
+        settle()
+        np.testing.assert_allclose(values, 3 * np.sin(1.0), rtol=1e-14)  # a sum of three, in one order or another
+    # Three, and as many for those that were about to be idle; of 25 interrupts.
+    assert threading.active_count() - before <= 6
+
+
+def test_fewer_threads_do_where_no_more_can_be_started(monkeypatch):
+    safe, X = td.GuardedTape(lambda x: np.sum(np.sin(x))), np.ones((64, 3))
+    started, start = [], threading.Thread.start
+
+    def refuse(thread):
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(batch, "_pool", cache(lambda process: WaitingThreads()))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    for _ in range(2):
+        values, _ = safe.batch(X, threads=5)
+        np.testing.assert_allclose(values, 3 * np.sin(1.0), rtol=1e-14)  # a sum of three, in one order or another
+    mapped = td.GuardedTape(lambda x: np.sin(x)).batch_values(X, threads=5)
+    np.testing.assert_allclose(mapped, np.sin(X), rtol=1e-14)  # libraries' sines
 
 
 def test_what_is_no_batch_is_refused():
