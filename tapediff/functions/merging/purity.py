@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dis
 import functools
 import sys
 from abc import ABCMeta
@@ -13,6 +12,7 @@ from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType
 
 import numpy as np
 
+from ...base.byte_code import has
 from ...base.source_location import is_library_file
 from ...ir.instruction import Tree
 from ...recording.arrays.tracked import TrackedArray
@@ -345,7 +345,7 @@ _HARMLESS = frozenset(
 def asks_types(code: CodeType) -> bool:
     """Whether a code, or one within it, may ask for the type of a value."""
     inner = any(asks_types(part) for part in code.co_consts if isinstance(part, CodeType))
-    return inner or not _TYPES.isdisjoint(code.co_names) or any(i.opname == "MATCH_CLASS" for i in dis.get_instructions(code))
+    return inner or not _TYPES.isdisjoint(code.co_names) or has(code, "match class")
 
 
 @functools.lru_cache(maxsize=1024)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
-import dis
 import functools
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType, MemberDescriptorType, SimpleNamespace
@@ -111,7 +110,7 @@ def _member(kind: type, name: str) -> object:
 def globals_of(code: CodeType) -> frozenset[str]:
     """The names of other modules' and built-in objects that a code refers to, and comprehensions in it."""
     inner = [globals_of(c) for c in code.co_consts if isinstance(c, CodeType)]
-    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")).union(*inner)
+    return frozenset(operands(code, "global")).union(*inner)
 
 
 def _behaviour(kind: type) -> list[object]:
