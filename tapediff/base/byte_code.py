@@ -15,9 +15,9 @@ from types import CodeType
 PYTHONS = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 IS_KNOWN = sys.implementation.name == "cpython" and sys.version_info[:2] in PYTHONS
 
-# Since 3.14 what a variable holds is lent, without being counted, to operators, calls, the callee's argument and what is assigned from that.
-# What an attribute, an entry of a container or a returned value is assigned to counts. Not known of builds without the global lock, which
-# count in two places, and of the just-in-time compiler, which leaves out counts that it finds needless.
+# Since 3.14 what a variable holds is lent to operators and calls; the callee's argument and what is assigned from it do not count then.
+# What an attribute, an entry of a container or a returned value is assigned to counts. Nothing is known of builds without the global lock,
+# which count in two places, and of the just-in-time compiler, which leaves out counts that it finds needless.
 LENDS = sys.version_info >= (3, 14)
 _IS_COMPILED = hasattr(sys, "_jit") and sys._jit.is_enabled()
 COUNTS_REFERENCES = IS_KNOWN and "t" not in getattr(sys, "abiflags", "") and not _IS_COMPILED

@@ -5,8 +5,8 @@ r = y - np.mean(y)          a plain array of its own
 r -= X @ b                  NumPy would write tracked values into it; Python stores the operator's result in r
 ```
 An array that another variable, a list or a view holds as well would have to change there, too, and is refused as other writes are.
-References are counted for that: there are as many as where one local variable holds the array, as a first such operation tells. Since Python
-3.14 a caller may lend what its variable holds, so that neither the argument nor what is assigned from it counts: callers are asked, too.
+References are counted for that: there are as many as where one local variable holds the array, as a first such operation tells. Since
+Python 3.14 a caller may lend what its variable holds, and neither the argument nor what is assigned from it counts: callers are asked, too.
 """
 
 from __future__ import annotations

@@ -120,7 +120,8 @@ def _may_change(code: CodeType) -> bool:
     """Whether there is anything to be looked for in the source, which takes longer to read."""
     if not _CHANGING.isdisjoint(code.co_names) or not {"print", "next"}.isdisjoint(code.co_names):
         return True
-    return has(code, "store global", "store attribute", "write entries") or not set(code.co_freevars).isdisjoint(operands(code, "store cell"))
+    changed = operands(code, "store cell")
+    return has(code, "store global", "store attribute", "write entries") or not set(code.co_freevars).isdisjoint(changed)
 
 
 def _changes(definition: Definition, function: FunctionType, outside: Sequence[str]) -> Iterator[ast.stmt | ast.expr]:

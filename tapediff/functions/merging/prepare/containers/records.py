@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from types import CodeType, FunctionType, MemberDescriptorType, SimpleNamespace
 from typing import NamedTuple
 
+from .....base.byte_code import operands
 from .....ir.instruction import Tree
 from ...nodes import copied
 from ...purity import is_record
