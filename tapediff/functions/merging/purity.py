@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 import functools
 import sys
 from abc import ABCMeta
@@ -234,10 +235,15 @@ def is_record(kind: type) -> bool:
     )
 
 
-_OF_RECORDS = frozenset(
-    "__new__ __repr__ __getnewargs__ __slots__ __doc__ __match_args__ __module__ __annotations__ __orig_bases__ __replace__ "
-    "__qualname__ __static_attributes__ __firstlineno__ __annotate__ __annotate_func__ __annotations_cache__".split()
+# What Python, and dataclasses of its library, put into a class besides what it defines; those of annotations since 3.14.
+OF_CLASSES = frozenset(
+    f"__{name}__"
+    for name in (
+        "module qualname doc dict weakref slots slotnames firstlineno static_attributes annotations annotate annotate_func "
+        "annotations_cache conditional_annotations classdictcell type_params parameters orig_bases match_args dataclass_fields dataclass_params"
+    ).split()
 )
+_OF_RECORDS = OF_CLASSES | {"__new__", "__repr__", "__getnewargs__", "__replace__"}
 
 # A function's type says whether it is one: instances of classes such as np.vectorize call others.
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, BuiltinMethodType, DISPATCHED)
@@ -327,18 +333,12 @@ _FIXED = frozenset((
 
 
 def _is_generated(member: Tree) -> bool:
-    """Whether a method is one that dataclasses write."""
-    return type(member) is FunctionType and member.__code__.co_filename == "<string>"
+    """Whether a method is one that dataclasses write, or have."""
+    return type(member) is FunctionType and member.__code__.co_filename in ("<string>", dataclasses.__file__)
 
 
 # What classes without operators may define; dataclasses also have generated methods.
-_HARMLESS = frozenset(
-    f"__{name}__"
-    for name in (
-        "module qualname doc dict weakref slots init post_init repr str annotations dataclass_fields dataclass_params match_args "
-        "firstlineno static_attributes init_subclass class_getitem parameters orig_bases hash slotnames"
-    ).split()
-)
+_HARMLESS = OF_CLASSES | frozenset(f"__{name}__" for name in "init post_init repr str init_subclass class_getitem hash".split())
 
 
 @functools.lru_cache(maxsize=1024)

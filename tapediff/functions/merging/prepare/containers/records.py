@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .....base.byte_code import operands
 from .....ir.instruction import Tree
 from ...nodes import copied
-from ...purity import is_record
+from ...purity import OF_CLASSES, is_record
 from ..source import NoSource, definition_of
 
 
@@ -290,13 +290,7 @@ def _is_harmless(name: str, member: object, options: Tree) -> bool:
     return not name.startswith("__") or name in _HARMLESS
 
 
-_HARMLESS = frozenset(
-    f"__{name}__"
-    for name in (
-        "module qualname doc dict weakref slots init repr str annotations dataclass_fields dataclass_params match_args firstlineno "
-        "static_attributes orig_bases hash eq lt le gt ge replace annotate annotate_func annotations_cache getstate setstate slotnames"
-    ).split()
-)
+_HARMLESS = OF_CLASSES | frozenset(f"__{name}__" for name in "init repr str hash eq lt le gt ge replace getstate setstate".split())
 
 
 def _is_plain_attribute(kind: type, name: str, has_slots: bool) -> bool:
