@@ -19,8 +19,8 @@ IS_KNOWN = sys.implementation.name == "cpython" and sys.version_info[:2] in PYTH
 # What an attribute, an entry of a container or a returned value is assigned to counts. Nothing is known of builds without the global lock,
 # which count in two places, and of the just-in-time compiler, which leaves out counts that it finds needless.
 LENDS = sys.version_info >= (3, 14)
-_IS_COMPILED = hasattr(sys, "_jit") and sys._jit.is_enabled()
-COUNTS_REFERENCES = IS_KNOWN and "t" not in getattr(sys, "abiflags", "") and not _IS_COMPILED
+_compiler = getattr(sys, "_jit", None)
+COUNTS_REFERENCES = IS_KNOWN and "t" not in getattr(sys, "abiflags", "") and not (_compiler is not None and _compiler.is_enabled())
 
 # What is read of code; tests/base/test_byte_code.py lists the instructions of which nothing is. `co_code` has neither those that are
 # specialised while code runs nor those of debuggers and profilers.
@@ -63,7 +63,7 @@ ROLES: dict[str, frozenset[str]] = {role: frozenset(names.split()) for role, nam
 # What a `with` begins its block with.
 ENTER_WITH = (("BEFORE_WITH",), ("COPY", "LOAD_SPECIAL", "SWAP", "SWAP", "LOAD_SPECIAL", "CALL"))
 _ROLE = {name: role for role, names in ROLES.items() for name in names}
-_SUBSCRIPT = next((k for k, (name, _) in enumerate(getattr(opcode, "_nb_ops", ())) if name == "NB_SUBSCR"), None)
+_SUBSCRIPT = next((k for k, (name, _) in enumerate(getattr(opcode, "_nb_ops", [("", "")])) if name == "NB_SUBSCR"), None)
 _BY_NUMBER = {number: _ROLE[name] for name, number in dis.opmap.items() if name in _ROLE}
 
 
