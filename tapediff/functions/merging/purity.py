@@ -240,7 +240,8 @@ OF_CLASSES = frozenset(
     f"__{name}__"
     for name in (
         "module qualname doc dict weakref slots slotnames firstlineno static_attributes annotations annotate annotate_func "
-        "annotations_cache conditional_annotations classdictcell type_params parameters orig_bases match_args dataclass_fields dataclass_params"
+        "annotations_cache conditional_annotations classdictcell type_params parameters orig_bases match_args dataclass_fields "
+        "dataclass_params"
     ).split()
 )
 _OF_RECORDS = OF_CLASSES | {"__new__", "__repr__", "__getnewargs__", "__replace__"}
