@@ -1,9 +1,9 @@
-# make demo | test | test-all | fuzz-merging | lint | docs | package | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
+# make demo | test | test-all | test-pythons | fuzz-merging | lint | docs | package | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -q -n auto
 
-.PHONY: demo test test-all fuzz-merging lint docs package bench bench-check compile-bench clean
+.PHONY: demo test test-all test-pythons fuzz-merging lint docs package bench bench-check compile-bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/eight_schools.py
@@ -15,6 +15,10 @@ test: $(VENV)/.installed-test
 # Every case: 28 minutes on two cores.
 test-all: $(VENV)/.installed-test
 	TAPEDIFF_TESTS=all $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# The core of the tests on every Python that is claimed and with the oldest libraries, as far as they can be had, and `make test` on this one: 45 minutes.
+test-pythons: $(VENV)/.installed-test
+	$(BIN)/python .ci/pythons
 
 # Merged branches of random programs with state, at 100 000 points: half an hour.
 fuzz-merging: $(VENV)/.installed-test
@@ -53,11 +57,11 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/pip
 	@touch $@
 
 # The first interpreter that is supported; override with `make PYTHON=python3.13 ...`.
-PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell \
-	$(p) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $(p))))
+PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11 python3.15,$(shell \
+	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 
 $(BIN)/pip:
-	@test -n '$(PYTHON)' || { echo 'tapediff needs Python 3.11 to 3.13, and found none; try make PYTHON=/path/to/python3'; exit 1; }
+	@test -n '$(PYTHON)' || { echo 'tapediff needs Python 3.11 or newer, and found none; try make PYTHON=/path/to/python3'; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo 'if the venv module is missing: apt install python3-venv'; exit 1; }
 
 clean:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .base.byte_code import COUNTS_REFERENCES, IS_KNOWN, PYTHONS
 from .base.operating_system import HAS_PRIVATE_FILES, available_threads, memory_bytes, private_directory
 from .base.settings import CACHE_VARIABLE, settings
 from .compiler.jit.object_cache import is_finished, own_files
@@ -23,8 +24,8 @@ from .targets.derivatives import value_and_gradient
 from .testing import check_gradient
 
 # The oldest versions that pyproject.toml allows; a test compares them.
-OLDEST = {"numpy": (2, 0), "scipy": (1, 13), "numba": (0, 62), "llvmlite": (0, 45)}
-PYTHON = ((3, 11), (3, 14))
+OLDEST = {"numpy": (2, 2), "scipy": (1, 13), "numba": (0, 62), "llvmlite": (0, 45)}
+OLDEST_PYTHON = PYTHONS[0]
 OPTIONAL = ("nutpie", "jax", "torch", "pymc", "arviz", "matplotlib")
 
 WELL, NOTE, FAULT = "ok", "note", "FAULT"
@@ -122,10 +123,17 @@ def blas() -> str:
 
 
 def _check_python() -> Finding:
-    found, (oldest, beyond) = sys.version_info[:2], PYTHON
+    found, newest = sys.version_info[:2], PYTHONS[-1]
     here = f"Python {found[0]}.{found[1]} on {sys.platform}, {platform.machine()}"
-    if not oldest <= found < beyond:
-        return Finding(FAULT, here, f"use Python {oldest[0]}.{oldest[1]} to {beyond[0]}.{beyond[1] - 1}")
+    claimed = f"Python {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} to {newest[0]}.{newest[1]}"
+    if found < OLDEST_PYTHON:
+        return Finding(FAULT, here, f"use {claimed}")
+    if not IS_KNOWN:
+        advice = f"the tests run on CPython, {claimed}: here more is refused, as the byte code and the reference counts are not read"
+        return Finding(NOTE, here, advice)
+    if not COUNTS_REFERENCES:
+        advice = "no references are counted here: more is refused, and filling an array entry by entry takes longer to record"
+        return Finding(NOTE, f"{here}, free-threaded or with its compiler on", advice)
     if sys.platform != "linux":
         return Finding(
             NOTE, here, "the tests run on Linux only; see the page on the architecture for what is known of others"

@@ -10,6 +10,7 @@ import pytest
 
 import tapediff as td
 from tapediff import doctor
+from tapediff.base.byte_code import PYTHONS
 
 ROOT = Path(__file__).parent.parent
 
@@ -31,8 +32,9 @@ def test_the_oldest_versions_are_those_that_are_declared():
         line.partition(">=")[0]: tuple(map(int, line.partition(">=")[2].split("."))) for line in project["dependencies"]
     }
     assert declared == doctor.OLDEST
-    (oldest, beyond) = doctor.PYTHON
-    assert project["requires-python"] == f">={oldest[0]}.{oldest[1]},<{beyond[0]}.{beyond[1]}"
+    named = {name.removeprefix("Programming Language :: Python :: ") for name in project["classifiers"] if ":: Python ::" in name}
+    assert named == {f"{major}.{minor}" for major, minor in PYTHONS}
+    assert project["requires-python"] == ">={}.{}".format(*doctor.OLDEST_PYTHON)
 
 
 def test_the_state_of_the_cache_is_told(tmp_path, monkeypatch):
@@ -51,8 +53,8 @@ def test_the_state_of_the_cache_is_told(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("spoilt", "advice"), [
-    (("version", lambda name: "0.2"), "pip install --upgrade 'numpy>=2.0' 'scipy>=1.13' 'numba>=0.62' 'llvmlite>=0.45'"),
-    (("PYTHON", ((3, 8), (3, 9))), "use Python 3.8 to 3.8"),
+    (("version", lambda name: "0.2"), "pip install --upgrade 'numpy>=2.2' 'scipy>=1.13' 'numba>=0.62' 'llvmlite>=0.45'"),
+    (("OLDEST_PYTHON", (3, 99)), "use Python 3.99 to 3.15"),
     (("value_and_gradient", iter([(1.0, np.zeros(6)), (2.0, np.zeros(6))]).__next__), "do not use it, and report this"),
     (("compile", lambda f, x: 1 / 0), "report this text, with the versions above"),
 ])  # fmt: skip

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType, FrameType
 
+from .byte_code import IS_KNOWN, names_of
+
 # What the positions of an instruction say: where its expression begins, and where it ends.
 _Place = tuple[int, int]
 
-_CALLS = frozenset(("CALL", "CALL_KW", "CALL_FUNCTION_EX"))
-_ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
-_NAMES = _ATTRIBUTES | frozenset((
-    "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_DEREF",
-))  # fmt: skip
+_CALLS = names_of("call")
+_ATTRIBUTES = names_of("attribute")
+_NAMES = names_of("attribute", "global", "local", "cell")
 # What stands where the name does that is called.
-_BESIDE_NAMES = frozenset(("PUSH_NULL", "LOAD_CONST", "KW_NAMES", "PRECALL", "COPY", "SWAP", "NOP", "CACHE", "EXTENDED_ARG"))
+_BESIDE_NAMES = names_of("nothing", "constant", "beside a call", "stack")
 
 # Python's own that call functions which they are given, or what makes the items of an iterator. Of the methods, which are behind a dot,
 # these are of modules.
@@ -31,6 +31,8 @@ def is_called_by(frame: FrameType, function: Callable[..., object], name: str) -
 
     Compiled code has no frames: what it calls seems to be called by the Python code around.
     """
+    if not IS_KNOWN:
+        return True
     calls = _called_names(frame.f_code)
     if frame.f_lasti not in calls:
         return False

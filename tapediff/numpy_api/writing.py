@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
 
+from ..base.byte_code import is_held_elsewhere
 from ..base.current_recording import current_recorder
 from ..base.source_location import user_site
 from ..errors import UnsupportedFunction
@@ -94,18 +95,19 @@ def _written_in_place(array: Operand, region: Region, value: Operand) -> bool:
         number = -1
     else:
         return False
-    # One reference is the array's own and one the argument of this call: views of the memory would be others.
-    if not recorder.concrete or type(array._value) is not np.ndarray or sys.getrefcount(array._value) != 2:
+    whole = array._value
+    # One reference is the array's own and one this variable: views of the memory would be others.
+    if not recorder.concrete or type(whole) is not np.ndarray or is_held_elsewhere(sys.getrefcount(whole), 2):
         return False
-    flags = array._value.flags
+    flags = whole.flags
     if not (flags.owndata and flags.writeable):
         return False
     if number < 0:
         number = recorder.constant(asarray(part))
     if region.shape:
-        array._value[region.slices] = np.reshape(part, region.counts)
+        whole[region.slices] = np.reshape(part, region.counts)
     else:
-        array._value[region.starts] = part
+        whole[region.starts] = part
     array._wrote_in_place(recorder.append(REPLACE, (array._id, number), (Regions((region,)),), array.type))
     return True
 

@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from ..base.byte_code import is_held_elsewhere
 from ..base.source_location import user_site
 from ..ir.instruction import Operand, is_tracked
 from .aliases import ALWAYS, PLAIN, Aliases, Condition, Conditions, Link, Partner, either
@@ -224,8 +225,8 @@ def _plain_sources(results: Sequence[Operand], k: int, held: Container[int], is_
             owner = owner.base
         views = len({id(r) for r in results if _base(r) is owner})
         times = sum(1 for r in results if r is owner)
-    # The references known here: in `results` and in the value returned, each as often, in `owner`, and getrefcount's argument.
-    is_held = is_held or id(owner) in held or sys.getrefcount(owner) > 2 * times + views + 2
+    # The references known here: in `results` and in the value returned, each as often, and in `owner`.
+    is_held = is_held or id(owner) in held or is_held_elsewhere(sys.getrefcount(owner), 2 * times + views + 1)
     is_held = is_held or owner.base is not None
     always = frozenset([ALWAYS])
     found: dict[Source, Conditions] = {("memory", id(owner)): always}

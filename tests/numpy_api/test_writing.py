@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.base.byte_code import COUNTS_REFERENCES
 
 RNG = np.random.default_rng(3)
 
@@ -55,3 +56,20 @@ def test_sums_at_computed_places_read_and_write_no_single_entries():
     places = np.array([1, 0, 1, 1])
     tape = td.record(lambda x: added(td.asarray(places), 3, STARTS["ones"])(x), np.ones(4))
     assert not {"gather", "put"} & {i.op.name for i in tape.instructions}
+
+
+@pytest.mark.skipif(not COUNTS_REFERENCES, reason="each write makes a copy where references are not counted")
+def test_an_entry_is_written_into_the_value_that_nothing_else_holds():
+    """Or else a recording that fills an array takes quadratic time; a value that something else shows is left as it was."""
+    def f(x):
+        y = td.zeros(3)
+        before = id(y._value)
+        y[0] = x[0]
+        assert id(y._value) == before
+        held = y._value
+        y[1] = x[1]
+        assert y._value is not held
+        assert held[1] == 0.0
+        return y @ y
+
+    td.record(f, np.ones(3))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
+from ...base.byte_code import is_held_elsewhere
 from ...base.held_locks import holding
 from ...base.source_location import Site, user_site
 from ...errors import ArgumentMismatch, StaleTape, UnsupportedFunction
@@ -71,7 +72,7 @@ class Body:
             )  # fmt: skip
         self._check_writes(arguments if self._keeps_arguments else arguments[first_hole:], containers_changed)
         if self._keeps_arguments:
-            is_held = sys.getrefcount(result) > 2 and isinstance(result, (tuple, list, dict))
+            is_held = isinstance(result, (tuple, list, dict)) and is_held_elsewhere(sys.getrefcount(result), 1)
             note_results(self.aliases, leaves, arguments, held, is_held)
         return leaves
 

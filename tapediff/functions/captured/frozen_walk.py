@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 from collections.abc import Hashable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 
 import numpy as np
 
+from ...base.byte_code import operands
 from ...base.source_location import is_library_file
 from ...ir.instruction import Operand, is_tracked
 from ...numpy_api.complex_numbers.pair import Pair
@@ -288,16 +288,10 @@ def global_key(value: PythonValue) -> Hashable:
     return ObjectSnapshot(value) if is_stateful(value) else IdentityKey(value)
 
 
-# LOAD_GLOBAL and LOAD_NAME, and LOAD_FROM_DICT_OR_GLOBALS, which Python 3.12 has for classes with type parameters.
-_OF_GLOBALS = ("_GLOBAL", "_GLOBALS", "_NAME")
-
-
 @functools.lru_cache(maxsize=1000)
 def globals_of(code: CodeType) -> tuple[str, ...]:
     """The names that a function, or one inside it, may look up among its globals."""
-    own = (
-        i.argval for i in dis.get_instructions(code) if i.opname.startswith("LOAD_") and i.opname.endswith(_OF_GLOBALS)
-    )
+    own = operands(code, "global")
     inside = (constant for constant in code.co_consts if isinstance(constant, CodeType))
     return tuple(dict.fromkeys((*own, *(name for c in inside for name in globals_of(c)))))
 
@@ -305,7 +299,7 @@ def globals_of(code: CodeType) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=1000)
 def _assigned(code: CodeType) -> frozenset[str]:
     """The variables of enclosing functions that a function, or one inside it, assigns to."""
-    names = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
+    names = set(operands(code, "store cell", "delete cell"))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= _assigned(constant)

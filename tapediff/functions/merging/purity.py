@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dis
+import dataclasses
 import functools
 import sys
 from abc import ABCMeta
@@ -13,6 +13,7 @@ from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType
 
 import numpy as np
 
+from ...base.byte_code import has
 from ...base.source_location import is_library_file
 from ...ir.instruction import Tree
 from ...recording.arrays.tracked import TrackedArray
@@ -234,10 +235,16 @@ def is_record(kind: type) -> bool:
     )
 
 
-_OF_RECORDS = frozenset(
-    "__new__ __repr__ __getnewargs__ __slots__ __doc__ __match_args__ __module__ __annotations__ __orig_bases__ __replace__ "
-    "__qualname__ __static_attributes__ __firstlineno__ __annotate__ __annotate_func__ __annotations_cache__".split()
+# What Python, and dataclasses of its library, put into a class besides what it defines; those of annotations since 3.14.
+OF_CLASSES = frozenset(
+    f"__{name}__"
+    for name in (
+        "module qualname doc dict weakref slots slotnames firstlineno static_attributes annotations annotate annotate_func "
+        "annotations_cache conditional_annotations classdictcell type_params parameters orig_bases match_args dataclass_fields "
+        "dataclass_params"
+    ).split()
 )
+_OF_RECORDS = OF_CLASSES | {"__new__", "__repr__", "__getnewargs__", "__replace__"}
 
 # A function's type says whether it is one: instances of classes such as np.vectorize call others.
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, BuiltinMethodType, DISPATCHED)
@@ -327,25 +334,19 @@ _FIXED = frozenset((
 
 
 def _is_generated(member: Tree) -> bool:
-    """Whether a method is one that dataclasses write."""
-    return type(member) is FunctionType and member.__code__.co_filename == "<string>"
+    """Whether a method is one that dataclasses write, or have."""
+    return type(member) is FunctionType and member.__code__.co_filename in ("<string>", dataclasses.__file__)
 
 
 # What classes without operators may define; dataclasses also have generated methods.
-_HARMLESS = frozenset(
-    f"__{name}__"
-    for name in (
-        "module qualname doc dict weakref slots init post_init repr str annotations dataclass_fields dataclass_params match_args "
-        "firstlineno static_attributes init_subclass class_getitem parameters orig_bases hash slotnames"
-    ).split()
-)
+_HARMLESS = OF_CLASSES | frozenset(f"__{name}__" for name in "init post_init repr str init_subclass class_getitem hash".split())
 
 
 @functools.lru_cache(maxsize=1024)
 def asks_types(code: CodeType) -> bool:
     """Whether a code, or one within it, may ask for the type of a value."""
     inner = any(asks_types(part) for part in code.co_consts if isinstance(part, CodeType))
-    return inner or not _TYPES.isdisjoint(code.co_names) or any(i.opname == "MATCH_CLASS" for i in dis.get_instructions(code))
+    return inner or not _TYPES.isdisjoint(code.co_names) or has(code, "match class")
 
 
 @functools.lru_cache(maxsize=1024)

@@ -5,7 +5,6 @@ A tracked value can influence Python only by escaping to it, so every escape is 
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -14,6 +13,8 @@ from typing import NoReturn
 import numpy as np
 
 from ... import numpy_api as functions
+from ...base import byte_code
+from ...base.byte_code import role_at
 from ...base.current_recording import Recording
 from ...base.source_location import Site, is_library_file, library_function, scipy_function, user_frame, user_site
 from ...errors import TrackedValueEscaped, UnsupportedMethod
@@ -31,7 +32,7 @@ _WRITE = (
     "make an array that is written to in the recorded function, by np.zeros(n), np.array(y) where y.copy() stands, or td.zeros(n); or join "
     "its entries by np.stack([...]) or np.concatenate([...])"
 )
-_STORE, _READ, _CALL = dis.opmap["STORE_SUBSCR"], dis.opmap["BINARY_SUBSCR"], dis.opmap["CALL"]
+_STORE, _READ, _CALL = "write entries", "read entries", "call"
 _WRITING_METHODS = frozenset(("fill", "put"))
 
 
@@ -172,10 +173,10 @@ class Escapes(Recorded):
 
         NumPy raises an IndexError then. Of a write it is not known here, as an array of objects may be written to: y[0] = k.
         """
-        code = frame.f_code.co_code[frame.f_lasti]
-        if code == _READ:
+        role = role_at(frame.f_code, frame.f_lasti)
+        if role == _READ:
             escaped(self, "a part of an index of a plain array", _READ_AT)
-        if code == _STORE:
+        if role == _STORE or not byte_code.IS_KNOWN:
             self._recorder.index_asked = self, Site(frame.f_code, frame.f_lasti)
 
     def _refuse_conversion(self, dtype: Operand = None, copy: bool | None = None) -> np.ndarray:
@@ -194,7 +195,7 @@ class Escapes(Recorded):
 
 def _is_at_a_read(frame: FrameType) -> bool:
     """Whether a frame is the user's, at y[k]: where y is not tracked, which takes a plain k, the positions are guarded."""
-    return frame.f_code.co_code[frame.f_lasti] == _READ and not is_library_file(frame.f_code.co_filename)
+    return role_at(frame.f_code, frame.f_lasti) == _READ and not is_library_file(frame.f_code.co_filename)
 
 
 def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
@@ -202,7 +203,7 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
     called, frame = library_function(), user_frame(2)
     if called:
         into, fix = f"{into} by {called}", instead_of(called)
-    elif frame is not None and fix is not _READ_AT and frame.f_code.co_code[frame.f_lasti] == _STORE:
+    elif frame is not None and fix is not _READ_AT and role_at(frame.f_code, frame.f_lasti) == _STORE:
         fix = _WRITE if value.dtype.kind == "f" else f"{_WRITE}; and {_READ_AT}"
     error = TrackedValueEscaped(
         f"a tracked value was converted to {into}, which would drop its gradient",
@@ -230,7 +231,7 @@ def of_a_write(error: IndexError, value: Operand, site: Site) -> TrackedValueEsc
 
 def _is_stored(frame: FrameType, is_index: bool) -> bool:
     """Whether the user's code may be at y[...] = value, y.fill(value), or y[value]; where y is a tracked array, nothing is converted."""
-    code = frame.f_code.co_code[frame.f_lasti]
-    if code == _CALL:
+    role = role_at(frame.f_code, frame.f_lasti)
+    if role == _CALL:
         return not _WRITING_METHODS.isdisjoint(frame.f_code.co_names)
-    return code in ((_STORE, _READ) if is_index else (_STORE,))
+    return not byte_code.IS_KNOWN or role in ((_STORE, _READ) if is_index else (_STORE,))

@@ -5,19 +5,22 @@ r = y - np.mean(y)          a plain array of its own
 r -= X @ b                  NumPy would write tracked values into it; Python stores the operator's result in r
 ```
 An array that another variable, a list or a view holds as well would have to change there, too, and is refused as other writes are.
-References are counted for that: there are as many as where one local variable holds the array, as a first such operation tells.
+References are counted for that: there are as many as where one variable holds the array, as such an operation tells. Since
+Python 3.14 a caller may lend what its variable holds, and neither the argument nor what is assigned from it counts: callers are asked, too.
 """
 
 from __future__ import annotations
 
 import dis
 import sys
-from functools import cache, lru_cache
+from functools import lru_cache
+from inspect import CO_OPTIMIZED
 from itertools import pairwise
 from types import CodeType, FrameType
 
 import numpy as np
 
+from ...base.byte_code import COUNTS_REFERENCES, LENDS, names_of
 from ...ir.instruction import Operand
 
 
@@ -27,7 +30,17 @@ def is_rebound(array: np.ndarray, references: int, frame: FrameType) -> bool:
     Args:
         references: to the array, as counted in `__array_ufunc__` of the other operand.
     """
-    return references <= _own_references() and array.base is None and frame.f_lasti in _in_place(frame.f_code)
+    own = _in_place(frame.f_code).get(frame.f_lasti, 0)
+    return COUNTS_REFERENCES and references <= own and array.base is None and not (LENDS and _is_lent(array, frame.f_back))
+
+
+def _is_lent(array: np.ndarray, caller: FrameType | None) -> bool:
+    """Whether a variable of a calling function holds an array."""
+    while caller is not None:
+        if caller.f_code.co_flags & CO_OPTIMIZED and any(value is array for value in caller.f_locals.values()):
+            return True
+        caller = caller.f_back
+    return False
 
 
 class _Counts:
@@ -39,19 +52,37 @@ class _Counts:
         return self
 
 
-@cache
-def _own_references() -> int:
+def _of_a_local() -> int:
     array, counts = np.empty(1), _Counts()
     array -= counts  # pyright: ignore[reportOperatorIssue]
     return counts.found
 
 
+def _of_a_cell() -> int:
+    array, counts = np.empty(1), _Counts()
+
+    def operate() -> None:
+        nonlocal array
+        array -= counts  # pyright: ignore[reportOperatorIssue]
+
+    operate()
+    return counts.found
+
+
+# By the instruction that stores the result, the references to an array that its variable alone holds.
+_OWN = {
+    **dict.fromkeys(names_of("store local"), _of_a_local()),
+    **dict.fromkeys(names_of("store cell"), _of_a_cell()),
+}
+
+
 @lru_cache(maxsize=1024)
-def _in_place(code: CodeType) -> frozenset[int]:
-    """Where the code has in-place operators on local variables."""
-    instructions = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
-    stores = ("STORE_FAST", "STORE_DEREF")
-    return frozenset([
-        i.offset for i, after in pairwise(instructions)
-        if i.opname == "BINARY_OP" and i.argrepr.endswith("=") and after.opname.startswith(stores)
-    ])  # fmt: skip
+def _in_place(code: CodeType) -> dict[int, int]:
+    """Where the code has in-place operators on local variables, and the references that there are if one alone holds the array."""
+    nothing, operators = names_of("nothing"), names_of("operator")
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in nothing]
+    return {
+        i.offset: _OWN[after.opname]
+        for i, after in pairwise(instructions)
+        if i.opname in operators and i.argrepr.endswith("=") and after.opname in _OWN
+    }

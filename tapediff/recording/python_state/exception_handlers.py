@@ -14,11 +14,12 @@ from types import CodeType, FrameType, ModuleType
 
 import numpy as np
 
+from ...base.byte_code import ENTER_WITH, IS_KNOWN, names_of
 from ...base.source_location import Site, is_library_file
 from .object_snapshot import PythonValue
 
-# The byte code that this file reads was looked at in these versions of CPython. In any other, every function with a handler may catch.
-_IS_KNOWN = sys.implementation.name == "cpython" and sys.version_info[:2] in ((3, 11), (3, 12), (3, 13))
+# On an interpreter whose byte code is not known, every function with a handler may catch.
+_IS_KNOWN = IS_KNOWN
 
 # Context managers that let every exception pass.
 _PASSING = (np.errstate, np.printoptions, warnings.catch_warnings, contextlib.nullcontext, contextlib.closing,
@@ -27,15 +28,16 @@ _PASSING = (np.errstate, np.printoptions, warnings.catch_warnings, contextlib.nu
 # For an expression whose value is not known, and for a `with` whose byte code cannot be read.
 _UNKNOWN, _UNREAD = object(), object()
 
-_VARIABLES = ("LOAD_NAME", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_GLOBAL")
-_NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "PUSH_NULL")
+_VARIABLES, _TWO_VARIABLES = names_of("local", "cell", "global"), names_of("two locals")
+_ATTRIBUTES, _TUPLES = names_of("attribute"), names_of("tuple")
+_NOTHING = names_of("nothing")
 
 # Instructions between a handler's start and a new raise: clean-up after `except ... as`, comprehensions, generators and handlers.
-_TIDYING = ("COPY", "SWAP", "POP_TOP", "POP_EXCEPT", "LOAD_CONST", "STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF",
-            "DELETE_FAST", "DELETE_NAME", "DELETE_GLOBAL", "DELETE_DEREF", "CALL_INTRINSIC_1", "STORE_FAST_STORE_FAST")  # fmt: skip
+_TIDYING = names_of("stack", "pop", "leave handler", "constant", "store local", "store name", "store global", "store cell",
+                    "delete", "delete cell", "intrinsic")  # fmt: skip
 
-_CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
-_NEXT_CLAUSE = ("POP_JUMP_IF_FALSE", "POP_JUMP_FORWARD_IF_FALSE")
+_CALLS, _BESIDE_CALLS = names_of("call"), names_of("beside a call", "constant")
+_NEXT_CLAUSE = names_of("jump if false")
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
 # Mappings in which names are looked up without running user code.
@@ -185,13 +187,13 @@ def _load(frame: FrameType, name: str, value: PythonValue, stack: list[object]) 
     """Execute an instruction that loads a name, an attribute or a tuple; False for any other."""
     if name in _VARIABLES:
         stack.append(_variable(frame, value, is_global=name == "LOAD_GLOBAL"))
-    elif name == "LOAD_FAST_LOAD_FAST":
+    elif name in _TWO_VARIABLES:
         stack += [_variable(frame, each, is_global=False) for each in value]
-    elif name in ("LOAD_ATTR", "LOAD_METHOD"):
+    elif name in _ATTRIBUTES:
         owner = stack.pop() if stack else _UNKNOWN
         # Of modules and classes alone, whose attributes are looked up without running user code.
         stack.append(vars(owner).get(value, _UNKNOWN) if type(owner) is ModuleType or isinstance(owner, type) else _UNKNOWN)
-    elif name == "BUILD_TUPLE" and len(stack) >= value:
+    elif name in _TUPLES and len(stack) >= value:
         stack[len(stack) - value :] = [tuple(stack[len(stack) - value :])]
     else:
         return False
@@ -211,11 +213,12 @@ def _manager(frame: FrameType, target: int) -> object:
     """The callable that made the context manager of the `with` statement that a handler belongs to."""
     instructions, places = _instructions(frame.f_code)
     body = min(start for start, _, t in _table(frame.f_code) if t == target)
-    enter = _at(places, body) - 1
-    if enter < 1 or instructions[enter].opname != "BEFORE_WITH":
+    before = instructions[: _at(places, body)]
+    enters = next((names for names in ENTER_WITH if tuple(i.opname for i in before[-len(names) :]) == names), None)
+    if enters is None or len(before) == len(enters):
         return _UNREAD
     # The instructions of the call stand before, with places inside it; a `with` of several managers has one place for all.
-    last = enter - 1
+    last = len(before) - len(enters) - 1
     where = instructions[last].positions
     if instructions[last].opname not in _CALLS or where is None or where.lineno is None:
         return _UNKNOWN
@@ -232,7 +235,7 @@ def _called(frame: FrameType, instructions: list[dis.Instruction], where: dis.Po
         place = instruction.positions
         if place is None or (place.lineno, place.col_offset) != (where.lineno, where.col_offset):
             continue
-        if instruction.opname in ("PRECALL", "KW_NAMES") or (stack and instruction.opname == "LOAD_CONST"):
+        if stack and instruction.opname in _BESIDE_CALLS:
             continue  # names of arguments
         if not _load(frame, instruction.opname, instruction.argval, stack):
             return _UNKNOWN

@@ -16,6 +16,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 
 import numpy as np
 
+from ...base.byte_code import names_of
 from ...base.source_location import Site, is_library_file, user_frame
 from ...errors import FrozenRandomWarning
 from ..arrays.tracked import TrackedArray
@@ -114,12 +115,12 @@ class Draws:
 
 def _place(codes: list[CodeType], names: set[str]) -> Site | None:
     """The first line that names the generator."""
+    # Two variables may be loaded by one instruction, or one by the same that stores another.
+    loads = names_of("local", "two locals", "store local", "cell", "global", "attribute")
     for code in codes:
         for instruction in dis.get_instructions(code):
             name, loaded = instruction.opname, instruction.argval
-            # Two variables may be loaded by one instruction, or one by the same that stores another.
-            loaded = loaded if "_FAST_" in name and isinstance(loaded, tuple) else (loaded,)
-            if "LOAD_" in name and not names.isdisjoint(loaded):
+            if name in loads and "LOAD_" in name and not names.isdisjoint(loaded if isinstance(loaded, tuple) else (loaded,)):
                 return Site(code, instruction.offset)
     return Site(codes[0], 0) if codes else None
 

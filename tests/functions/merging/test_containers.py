@@ -1,9 +1,14 @@
 """Lists, dicts and objects of a function's own as variables: the same answers, to the bit, errors of Python's own, and traps for every rule."""
 
+import sys
+import types
+import warnings
+
 import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.functions.merging import purity
 from tapediff.functions.merging.prepare import known_forms
 from tapediff.functions.merging.prepare.containers import as_variables, called_function, own_containers, records, uses
 from tapediff.functions.merging.prepare.containers import methods as inlined
@@ -176,3 +181,54 @@ def test_a_rule_that_is_taken_out_lets_a_wrong_answer_in(monkeypatch, rule):
     with pytest.raises(AssertionError):
         agree(f, recorded(f), POINTS)
     records._KNOWN.clear()
+
+
+_CLASSES = """
+import dataclasses, typing
+class Plain:
+    scale: float = 2.0
+    if scale:
+        shift: "Unknown"
+    def method(self): return self.scale
+@dataclasses.dataclass
+class Data:
+    scale: float
+    shift: "Unknown" = 1.0
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    scale: float = 2.0
+class Record(typing.NamedTuple):
+    scale: float
+    shift: "Unknown" = 1.0
+"""
+_GENERIC = "class Generic[T]:\n scale: T = 2.0\n def method(self, v: T) -> T: return v\n"
+
+
+def test_what_python_adds_to_a_class_is_known(monkeypatch):
+    """Annotations, which are computed when asked for since 3.14, places, type parameters, and what dataclasses and named tuples have."""
+    monkeypatch.setitem(sys.modules, "classes", types.ModuleType("classes"))
+    module = vars(sys.modules["classes"])
+    exec(_CLASSES + _GENERIC * (sys.version_info >= (3, 12)), module)
+    kinds = [module[name] for name in ("Plain", "Data", "Frozen", "Generic") if name in module]
+    for kind in kinds:
+        assert purity._is_plain_kind(kind), [name for name in vars(kind) if name.startswith("__")]
+    assert purity.is_record(module["Record"])
+    with_code = type("WithCode", (module["Data"],), {"__replace__": lambda self, **named: self})
+    assert not purity._is_plain_kind(with_code)
+
+
+@pytest.mark.parametrize("line", ['label = "\\d"', "try:\n        s = s * 2.0\n    finally:\n        return s"])
+def test_what_python_warned_of_when_it_compiled_a_file_is_not_said_again(line, tmp_path):
+    """Nor does it keep a function from being merged where warnings are errors."""
+    path = tmp_path / "warned.py"
+    path.write_text(f"def f(x):\n    s = 0.0\n    for v in x:\n        if v > 0.4:\n            s = s + v * v\n        else:\n            s = s - v\n    {line}\n    return s\n")
+    names = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(path.read_text(), str(path), "exec"), names)
+    guarded = td.GuardedTape(names["f"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in POINTS:
+            assert guarded.value_and_gradient(x)[0] == pytest.approx(names["f"](x), rel=1e-13)
+    assert "merged, as a select" in str(guarded.explain())

@@ -380,7 +380,7 @@ def test_byte_code_that_is_not_known_may_catch(program, managers, monkeypatch):
     assert _first_answer(program, managers=managers) is None
     known = handlers._instructions
     names = {instruction.opname for instruction in known(program.__code__)[0]}
-    decisive = names & {"PUSH_EXC_INFO", "CHECK_EXC_MATCH", "WITH_EXCEPT_START", "BEFORE_WITH"}
+    decisive = names & {"PUSH_EXC_INFO", "CHECK_EXC_MATCH", "WITH_EXCEPT_START", "BEFORE_WITH", "LOAD_SPECIAL"}
     for renamed in (*({name} for name in decisive), names):
         def others(code, renamed=renamed):
             instructions, places = known(code)

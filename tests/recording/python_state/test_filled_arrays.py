@@ -89,6 +89,25 @@ def test_a_function_that_fills_arrays_is_recorded_as_it_stands(f):
     assert all(getattr(np, name) is original for name, original in filled_arrays.ORIGINALS.items())
 
 
+WRITES = (
+    "y[0] = x[0]", "y[1:] = x[1:]", "y[:k] = x[:k]", "y[k : k + 1] = x[0]", "y[k:] = 2.0 * x[0]", "y[None:None] = x", "y[::2] = x[::2]",
+    "y[...] = x", "y[1:][:1] = x[0]", "y[1:] += x[1:]", "y[:k] *= x[:k]", "y[k] -= x[k]", "y[1:], y[0] = x[1:], x[1]", "y[[0, 2]] = x[:2]",
+    "y[y < 1.0] = x[0]", "y[m:] = x[m:]", "y[:m] = x[:m]", "y[m] = x[m]", "y[m : m + 1] += x[0]", "y = np.ones(3); y[1:] = x[1:]", "w[1, 1:] = x[1:]; y = w[1]",
+    "w[:, k:] = x[k:]; y = w[0]", "y = [0.0] * 3; y[1:] = list(x[1:]); y = np.stack(y)", "y = np.full(3, np.sum(C[m:])) * x", "y = C[:m] * x[0]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", WRITES)
+def test_every_way_to_write_and_read_entries_is_recorded(statement):
+    """By whatever instruction an interpreter does it; k is an int, m one that data decide. The first write that fails is this one."""
+    function = f"def f(x):\n y, w, k, m = np.zeros(3), np.zeros((2, 3)), 1, np.argmax(x)\n {statement}\n return y @ y"
+    names = {"np": np, "C": np.array([0.5, 2.0, 3.0])}
+    exec(compile(function, __file__, "exec"), names)
+    guarded = td.GuardedTape(names["f"])
+    for x in (X, -X):
+        check_gradient(guarded, names["f"], x)
+
+
 def test_what_is_known_is_no_guard():
     """A branch on an array in which nothing tracked has been stored; afterwards it is one."""
     def f(x):

@@ -9,15 +9,21 @@ import functools
 import inspect
 import linecache
 import operator
+import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import CodeType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from ....base.fork_locks import new_lock
 from ..nodes import children, function_node, positional, walk, with_places
 from .states.static_values import pairs
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
+_Read = TypeVar("_Read")
+
+# The filters of warnings are the process's.
+_WARNINGS = new_lock()
 
 _FUTURES = functools.reduce(operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
 
@@ -113,7 +119,7 @@ def _file(filename: str) -> _File:
 @functools.lru_cache(maxsize=64)
 def _parsed(filename: str, text: str) -> _File:
     try:
-        tree = ast.parse(text, filename)
+        tree = without_warnings(lambda: ast.parse(text, filename))
     except (SyntaxError, ValueError, RecursionError) as error:
         raise NoSource(f"{filename} cannot be parsed: {error}") from error
     found: dict[int, list[Definition]] = {}
@@ -163,6 +169,14 @@ _SETTERS = ("setattr", "delattr", "__setattr__", "__delattr__")
 _ANY = "*"
 
 
+def without_warnings(read: Callable[[], _Read]) -> _Read:
+    """What Python warned of when it compiled the user's file is not said again; with errors made of warnings it could not be read."""
+    with _WARNINGS, warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)  # of escapes, before Python 3.12
+        return read()
+
+
 def _imports(tree: ast.Module) -> set[str]:
     """Names that are imported at the top of a file: Python compiles calls of their attributes in another way."""
     found: set[str] = set()
@@ -190,7 +204,7 @@ def compile_within(definition: Definition, code: CodeType, cells: tuple[str, ...
     imports: list[ast.stmt] = [ast.Import([ast.alias("builtins", name)]) for name in _file(code.co_filename).imports]
     module = with_places(ast.Module([*imports, outer], []))
     try:
-        made = compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True)
+        made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True))
     except (SyntaxError, ValueError, RecursionError):
         return None
     (enclosing,) = (c for c in made.co_consts if isinstance(c, CodeType))

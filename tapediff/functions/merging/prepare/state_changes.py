@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dis
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from types import CodeType, FunctionType, MethodType, ModuleType, NoneType
 from weakref import WeakSet
 
+from ....base.byte_code import has, operands
 from ....base.source_location import is_library_file
 from ...callees.path_messages import warn
 from ..nodes import children, walk
@@ -89,9 +89,8 @@ def _called(function: FunctionType) -> Iterator[tuple[FunctionType, Sequence[str
     codes = [function.__code__]
     for code in codes:
         codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
-        loaded = [(i.opname, i.argval) for i in dis.get_instructions(code) if i.opname.startswith("LOAD_")]
-        attributes = {name for kind, name in loaded if kind in ("LOAD_ATTR", "LOAD_METHOD")}
-        for name in dict.fromkeys(name for kind, name in loaded if kind in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")):
+        attributes = operands(code, "attribute")
+        for name in operands(code, "global", "cell"):
             value = _value(function, name)
             if type(value) is FunctionType:
                 yield value, ()
@@ -121,11 +120,8 @@ def _may_change(code: CodeType) -> bool:
     """Whether there is anything to be looked for in the source, which takes longer to read."""
     if not _CHANGING.isdisjoint(code.co_names) or not {"print", "next"}.isdisjoint(code.co_names):
         return True
-    names = set(code.co_freevars)
-    return any(
-        i.opname in ("STORE_GLOBAL", "STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE") or (i.opname == "STORE_DEREF" and i.argval in names)
-        for i in dis.get_instructions(code)
-    )  # fmt: skip
+    changed = operands(code, "store cell")
+    return has(code, "store global", "store attribute", "write entries") or not set(code.co_freevars).isdisjoint(changed)
 
 
 def _changes(definition: Definition, function: FunctionType, outside: Sequence[str]) -> Iterator[ast.stmt | ast.expr]:

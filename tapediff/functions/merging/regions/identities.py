@@ -7,6 +7,7 @@ import functools
 import sys
 from types import CodeType
 
+from ....base.byte_code import IS_KNOWN, names_of
 from ....base.source_location import is_library_file
 from ....recording.recorder import current_recorder
 
@@ -27,10 +28,11 @@ def identities_matter() -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def compares_identities(code: CodeType) -> bool:
-    """Whether a code asks `is` or `id` of two values of which none is a constant."""
+    """Whether a code asks `is` or `id` of two values of which none is a constant; also where that cannot be known."""
+    identity, constant = names_of("identity"), names_of("constant")
     before: dis.Instruction | None = None
     for instruction in dis.get_instructions(code):
-        if instruction.opname == "IS_OP" and not (before is not None and before.opname in ("LOAD_CONST", "LOAD_SMALL_INT")):
+        if instruction.opname in identity and not (before is not None and before.opname in constant):
             return True
         before = instruction
-    return "id" in code.co_names
+    return "id" in code.co_names or not IS_KNOWN

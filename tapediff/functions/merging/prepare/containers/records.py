@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
-import dis
 import functools
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType, MemberDescriptorType, SimpleNamespace
 from typing import NamedTuple
 
+from .....base.byte_code import operands
 from .....ir.instruction import Tree
 from ...nodes import copied
-from ...purity import is_record
+from ...purity import OF_CLASSES, is_record
 from ..source import NoSource, definition_of
 
 
@@ -111,7 +111,7 @@ def _member(kind: type, name: str) -> object:
 def globals_of(code: CodeType) -> frozenset[str]:
     """The names of other modules' and built-in objects that a code refers to, and comprehensions in it."""
     inner = [globals_of(c) for c in code.co_consts if isinstance(c, CodeType)]
-    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")).union(*inner)
+    return frozenset(operands(code, "global")).union(*inner)
 
 
 def _behaviour(kind: type) -> list[object]:
@@ -290,13 +290,7 @@ def _is_harmless(name: str, member: object, options: Tree) -> bool:
     return not name.startswith("__") or name in _HARMLESS
 
 
-_HARMLESS = frozenset(
-    f"__{name}__"
-    for name in (
-        "module qualname doc dict weakref slots init repr str annotations dataclass_fields dataclass_params match_args firstlineno "
-        "static_attributes orig_bases hash eq lt le gt ge replace annotate annotate_func annotations_cache getstate setstate slotnames"
-    ).split()
-)
+_HARMLESS = OF_CLASSES | frozenset(f"__{name}__" for name in "init repr str hash eq lt le gt ge replace getstate setstate".split())
 
 
 def _is_plain_attribute(kind: type, name: str, has_slots: bool) -> bool:
