@@ -106,7 +106,9 @@ def polymul(a1: Operand, a2: Operand) -> Operand:
 def modf(x: Operand) -> tuple[Operand, Operand]:
     x = as_floats(as_value(x))
     whole = np.trunc(x)
-    return np.where(np.isinf(x), np.copysign(0.0, x), np.copysign(x - whole, x)), whole
+    # Differences of either order, of which one has the sign of x where they are 0: np.copysign has slope 0 there.
+    part = np.where(np.signbit(x), -(whole - x), x - whole)
+    return np.where(np.isinf(x), np.copysign(0.0, x), part), whole
 
 
 def ldexp(x: Operand, exponent: Operand) -> Operand:
