@@ -174,8 +174,8 @@ def full_like(
         value = converted(value, result.dtype)
         if np.broadcast_shapes(value.shape, result.shape) != result.shape:
             raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {result.shape}")
-        return layout(BROADCAST(value, shape=result.shape), "C" if result._value is None or result._value.flags.c_contiguous else "F")
-    return a._recorder.tracked_constant(np.full_like(result._value, value) if type(result._value) is np.ndarray else np.full(result.shape, value, result.dtype))
+        return _lying_as(BROADCAST(value, shape=result.shape), result._value)
+    return _lying_as(a._recorder.tracked_constant(np.full(result.shape, value, result.dtype)), result._value)
 
 
 def linspace(
@@ -204,4 +204,14 @@ def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape
     dtype = a.dtype if dtype is None else tracked_dtype(dtype)
     if order == "C" or a.ndim < 2:
         return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype))
-    return a._recorder.tracked_constant(np.full_like(laid_out(a), value, dtype, order, shape=shape))
+    made = np.full_like(laid_out(a), value, dtype, order, shape=shape)
+    return _lying_as(a._recorder.tracked_constant(made), made)
+
+
+def _lying_as(a: Operand, memory: Operand) -> Operand:
+    """An array of its own in memory that is laid out as another's."""
+    value = a._value
+    if type(value) is np.ndarray and type(memory) is np.ndarray and not (memory.flags.c_contiguous and value.flags.c_contiguous):
+        value = np.empty_like(memory)
+        value[...] = a._value
+    return type(a)(a._recorder, a._id, value, a.type)

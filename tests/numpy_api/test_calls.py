@@ -123,12 +123,13 @@ TRIED = {
     "min": "-0.5", "max": "0.5", "rowvar": "False", "weights": "x*x", "nan": "5.0", "posinf": "5.0", "neginf": "-5.0", "device": "'cpu'", "shape": "(2,3)",
     "indexing": "'ij'", "rcond": "1e-3", "range": "(-1.0,1.0)", "trim": "'f'", "left": "-7.0", "right": "True 7.0", "period": "3.0", "sorted": "False",
     "norm": "'ortho' 'forward'", "sorter": "k", "correction": "1", "initial": "2.0", "discont": "0.1", "n": "2", "dx": "0.5", "requirements": "'F'",
+    "keepdims": "True", "subok": "True", "mean": "0.5", "append": "0.0", "prepend": "0.0", "minlength": "9",
 }  # fmt: skip
-# Afterwards the contents of the argument are not defined.
-SCRAMBLED = ("overwrite_input",)
+# Contents that are not defined: of the argument afterwards, of the result.
+SCRAMBLED, UNDEFINED = ("overwrite_input",), ("empty_like",)
 WHERE = {"numpy": "np", "numpy.linalg": "np.linalg", "numpy.fft": "np.fft"}
 FUNCTIONS = {
-    f"{WHERE[f.__module__]}.{f.__name__}": f for f in (*dispatch.FUNCTIONS, *dispatch.WRITERS) if getattr(f, "__module__", None) in WHERE
+    f"{WHERE[f.__module__]}.{f.__name__}": f for f in (*dispatch.FUNCTIONS, *dispatch.WRITERS) if getattr(f, "__module__", None) in WHERE and f.__name__ not in UNDEFINED
 }
 CALLED = {name: [line for line in CALLS if f"{name}(" in line][:2] for name in FUNCTIONS}
 
