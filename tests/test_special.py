@@ -75,11 +75,11 @@ def test_weighted_logsumexp_drops_what_weighs_nothing(tracks, return_sign):
     for axis, keepdims in ((1, False), (-1, True), (0, False), (None, True)):
         named = {"axis": axis, "keepdims": keepdims, "return_sign": return_sign}
         if tracks == "a":
-            f, args = lambda a: scipy.special.logsumexp(a, b=b, **named), (a,)  # noqa: B023 -- called within the turn
+            f, args = lambda a: scipy.special.logsumexp(a, b=b, **named), (a,)
         elif tracks == "b":
-            f, args = lambda b: scipy.special.logsumexp(a, b=b, **named), (b,)  # noqa: B023 -- as above
+            f, args = lambda b: scipy.special.logsumexp(a, b=b, **named), (b,)
         else:
-            f, args = lambda a, b: scipy.special.logsumexp(a, b=b, **named), (a, b)  # noqa: B023 -- as above
+            f, args = lambda a, b: scipy.special.logsumexp(a, b=b, **named), (a, b)
         expected = scipy.special.logsumexp(a, b=b, **named)
         tape = td.record(f, *(np.ones_like(v) for v in args))
         for target in (tape, td.compile(tape)):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.instruction import Operand
 from ..ops.elementwise.arithmetic import MINIMUM
-from ..ops.elementwise.comparison import EQUAL, IS_FINITE, LOGICAL_AND, SELECT
+from ..ops.elementwise.comparison import EQUAL, IS_FINITE, SELECT
 from ..ops.elementwise.incomplete import integral
 from ..ops.elementwise.special import ERF, ERFINV, LOG_NDTR, NDTR, NDTRI, log_ndtr_slope
 from ..ops.elementwise.special_integrals import NDTRI_EXP, OWENS_T
@@ -148,7 +148,7 @@ def _skew_cdf_value(z: Operand, a: Operand) -> Operand:
 
 
 def _skew_log_cdf(z: Operand, a: Operand) -> Operand:
-    """Its derivatives are those of the operations: far out the ratio of the density to the probability is not that of their exponentials."""
+    """Its derivatives are those of the operations: far out, density over probability is not a ratio of exponentials."""
     is_right, h, log_thin, upper = _skew_parts(z, a)
     is_low = upper < 0.5
     low = SELECT(is_low, upper, 0.5)

@@ -71,7 +71,7 @@ def test_shifts_are_numpys_by_every_count(name, takes):
         counts, expected = np.full(EDGES.size, count), shift(EDGES, np.int64(count))
         given = {"a plain count": count, "plain counts": counts}.get(takes, None)
         if given is not None:
-            f, first, arguments = lambda x: shift(x, given), [EDGES], [EDGES]  # noqa: B023 -- called within the turn
+            f, first, arguments = lambda x: shift(x, given), [EDGES], [EDGES]
         elif takes == "a plain array":
             f, first, arguments = lambda k: shift(EDGES, k), [EDGES * 0], [counts]
         else:

@@ -70,7 +70,7 @@ def test_what_numpy_has_as_a_view_is_one_and_a_copy_is_one(expression):
     for made in LAID_OUT.values():
 
         def f(given):
-            x = made(given)  # noqa: B023 -- called within the turn
+            x = made(given)
             part = eval(expression, {"np": np, "x": x})
             values = part * 1.0
             part[...] = 99.0
@@ -87,7 +87,7 @@ def test_arrays_like_another_lie_in_memory_as_numpys(order):
     for like in (np.zeros_like, np.ones_like, lambda a, order: np.full_like(a, 2.0, order=order), lambda a, order: np.full_like(a, a[0, 0], order=order)):
 
         def f(x):
-            made = like(x.T, order=order)  # noqa: B023 -- called within the turn
+            made = like(x.T, order=order)
             np.ravel(made)[...] = 5.0
             return made * x[0, 0]
 

@@ -10,8 +10,8 @@ from ..llvm.values import TYPES, Code, Value, constant, convert, operand_text, r
 
 __all__ = [
     "Code", "Value", "any_lane", "as_values", "bits", "call_rarely", "call_scalar", "ceil", "constant", "copysign", "fabs",
-    "floor", "fma", "from_bits", "halves", "integer_quotient", "is_nan", "joined", "rint", "roundeven", "scaled", "select", "select_by_jump",
-    "splat", "sqrt", "to_f64", "to_i64", "trunc", "type_of", "unlikely",
+    "floor", "fma", "from_bits", "halves", "integer_quotient", "is_nan", "joined", "rint", "roundeven", "scaled", "select",
+    "select_by_jump", "splat", "sqrt", "to_f64", "to_i64", "trunc", "type_of", "unlikely",
 ]  # fmt: skip
 
 _PURE = "nounwind willreturn memory(none)"

@@ -241,13 +241,15 @@ AIRY_AI_SCALED = _one_of(
     "airy_ai_scaled", "airye", 0, lambda z_bar, z, x: z_bar * _airy_slope(x, AIRY_AI_PRIME_SCALED(x) + np.sqrt(x) * z, _AI, -1.0), POSITIVE
 )
 AIRY_AI_PRIME_SCALED = _one_of(
-    "airy_ai_prime_scaled", "airye", 1, lambda z_bar, z, x: z_bar * _airy_slope(x, x * AIRY_AI_SCALED(x) + np.sqrt(x) * z, -_AI, -1.0, True), POSITIVE
+    "airy_ai_prime_scaled", "airye", 1,
+    lambda z_bar, z, x: z_bar * _airy_slope(x, x * AIRY_AI_SCALED(x) + np.sqrt(x) * z, -_AI, -1.0, True), POSITIVE,
 )
 AIRY_BI_SCALED = _one_of(
     "airy_bi_scaled", "airye", 2, lambda z_bar, z, x: z_bar * _airy_slope(x, AIRY_BI_PRIME_SCALED(x) - _root(x) * z, _BI, 1.0), REAL
 )
 AIRY_BI_PRIME_SCALED = _one_of(
-    "airy_bi_prime_scaled", "airye", 3, lambda z_bar, z, x: z_bar * _airy_slope(x, x * AIRY_BI_SCALED(x) - _root(x) * z, _BI, 1.0, True), REAL
+    "airy_bi_prime_scaled", "airye", 3,
+    lambda z_bar, z, x: z_bar * _airy_slope(x, x * AIRY_BI_SCALED(x) - _root(x) * z, _BI, 1.0, True), REAL,
 )
 SEVERAL = {
     "sici": (SINE_INTEGRAL, COSINE_INTEGRAL), "shichi": (SINH_INTEGRAL, COSH_INTEGRAL), "fresnel": (FRESNEL_S, FRESNEL_C),
