@@ -167,8 +167,8 @@ TAILS = {
     "wrightomega": (scipy.special.wrightomega, omega_slopes, MAGNITUDES),
     "spence": (scipy.special.spence, lambda x: (mpmath.log(x) / (1 - x), (1 / x + mpmath.log(x) / (1 - x)) / (1 - x)), MAGNITUDES[MAGNITUDES != 1.0]),
     "i0e": (scipy.special.i0e, scaled_bessel(mpmath.besseli, -1), MAGNITUDES[(MAGNITUDES > 1e-5) & (MAGNITUDES < 1e16)]),
-    "k0e": (scipy.special.k0e, scaled_bessel(mpmath.besselk, 1), MAGNITUDES[(MAGNITUDES > 1e-5) & (MAGNITUDES < 1e16)]),
-    "kve": (lambda x: scipy.special.kve(0.0, x), scaled_bessel(mpmath.besselk, 1), MAGNITUDES[(MAGNITUDES > 1e-5) & (MAGNITUDES < 1e16)]),
+    "k0e": (scipy.special.k0e, scaled_bessel(mpmath.besselk, 1), np.array([0.3, 1.0, 350.0, 1e3, 1e5, 1e8, 1e15])),
+    "kve": (lambda x: scipy.special.kve(0.0, x), scaled_bessel(mpmath.besselk, 1), np.array([0.3, 1.0, 350.0, 1e3, 1e5, 1e8, 1e15])),
     "airye": (lambda x: scipy.special.airye(x)[0], scaled_airy, MAGNITUDES[(MAGNITUDES > 1e-5) & (MAGNITUDES < 1e5)]),
 }
 
