@@ -15,6 +15,7 @@ from .numpy_api.composed.special_functions import polygamma as _polygamma
 from .numpy_api.joining import as_value
 from .ops import BY_SCIPY_NAME
 from .ops.elementwise import special as _ops
+from .ops.elementwise.arithmetic import PRODUCT_OR_ZERO
 from .ops.elementwise.comparison import EQUAL, LOGICAL_AND, SELECT
 from .ops.elementwise.special import evaluated_by
 from .ops.elementwise.structure import STOP_GRADIENT
@@ -68,35 +69,53 @@ def logsumexp(
         The reduced array; -inf where every term is zero, with derivative 0 there. With return_sign a pair, of which the second is the sign.
     """
     a = _array(a)
-    top = np.max(a, axis=axis, keepdims=True)
+    b = None if b is None else _array(b)
+    # Entries of weight 0 are dropped, whatever they are.
+    kept = a if b is None or not (is_tracked(b) or np.any(b == 0.0)) else SELECT(b == 0.0, -np.inf, a)
+    top = np.max(kept, axis=axis, keepdims=True)
     # The shift is a constant of the mathematics: its derivative cancels, so none is taken.
     shift = STOP_GRADIENT(SELECT(np.isfinite(top), top, 0.0))
-    terms = np.exp(a - shift)
-    if b is not None:
-        terms = terms * _array(b)
+    if b is None:
+        terms = np.exp(a - shift)
+    else:
+        # Of a weight that is tracked, the derivative at 0 is the exponential, which may be infinite.
+        terms = PRODUCT_OR_ZERO(b, np.exp(a - shift)) if is_tracked(b) else b * np.exp(kept - shift)
     total = np.sum(terms, axis=axis, keepdims=True)
     sign = np.sign(total) if return_sign else None
     total = np.abs(total) if return_sign else total
     empty = EQUAL(total, 0.0)
     result = SELECT(empty, -np.inf, np.log(SELECT(empty, 1.0, total))) + shift
-    infinite = LOGICAL_AND(np.isinf(top), top > 0)
+    infinite = LOGICAL_AND(EQUAL(top, np.inf), total > 0.0)
     results = (SELECT(infinite, top, result), *(() if sign is None else (sign,)))
     results = results if keepdims else tuple(np.squeeze(value, axis=axis)[()] for value in results)
     return results if return_sign else results[0]
 
 
+def _below_largest(x: Operand, axis: int | Sequence[int] | None) -> tuple[Operand, Operand, Operand]:
+    """x less its largest entry; where this is the only one, whether; and the sum of the exponentials of the others.
+
+    The one largest entry is 0 by itself and not in the sum, so that in its derivatives nothing cancels that the others leave of 1.
+    """
+    largest = STOP_GRADIENT(np.max(x, axis=axis, keepdims=True))
+    is_largest = EQUAL(x, largest)
+    is_one = EQUAL(np.sum(is_largest, axis=axis, keepdims=True), 1)
+    is_one = LOGICAL_AND(is_one, np.isfinite(largest))
+    is_apart = LOGICAL_AND(is_largest, is_one)
+    shift = SELECT(is_one, np.sum(SELECT(is_apart, x, 0.0), axis=axis, keepdims=True), largest)
+    below = SELECT(is_apart, 0.0, x - shift)
+    return below, is_one, np.sum(SELECT(is_apart, 0.0, np.exp(below)), axis=axis, keepdims=True)
+
+
 def softmax(x: Operand, axis: int | Sequence[int] | None = None) -> Operand:
     """exp(x) / sum(exp(x)) along `axis`, without overflow; as scipy.special.softmax."""
-    x = _array(x)
-    terms = np.exp(x - STOP_GRADIENT(np.max(x, axis=axis, keepdims=True)))
-    return terms / np.sum(terms, axis=axis, keepdims=True)
+    below, is_one, rest = _below_largest(_array(x), axis)
+    return np.exp(below) / SELECT(is_one, 1.0 + rest, rest)
 
 
 def log_softmax(x: Operand, axis: int | Sequence[int] | None = None) -> Operand:
     """log(softmax(x)) without loss of precision; as scipy.special.log_softmax."""
-    x = _array(x)
-    shifted = x - STOP_GRADIENT(np.max(x, axis=axis, keepdims=True))
-    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+    below, is_one, rest = _below_largest(_array(x), axis)
+    return below - SELECT(is_one, np.log1p(rest), np.log(SELECT(is_one, 1.0, rest)))
 
 
 def multigammaln(a: Operand, d: int) -> Operand:

@@ -62,6 +62,58 @@ def test_logsumexp_has_scipys_shapes_and_values(axis, keepdims):
         )
 
 
+WEIGHTED = [[0.0, 1.0, 2.0], [800.0, 1.0, 2.0], [np.inf, 1.0, 2.0], [np.nan, 1.0, 2.0], [-np.inf, 1.0, 2.0], [1.0, 1000.0, np.inf]]
+WEIGHTS = [[0.0, 1.0, 1.0], [1.0, 1.0, 1.0], [-1.0, 1.0, 1.0], [0.0, 2.0, -1.0], [0.0, -2.0, 1.0], [2.0, 0.0, 0.0], [-0.0, 1.0, 2.0]]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("return_sign", [False, True])
+@pytest.mark.parametrize("tracks", ["a", "b", "both"])
+def test_weighted_logsumexp_drops_what_weighs_nothing(tracks, return_sign):
+    """Before the largest is looked for: entries of weight 0 may be the largest, infinite or NaN. Along each axis, kept or not."""
+    a, b = (np.array(rows) for rows in zip(*[(a, b) for a in WEIGHTED for b in WEIGHTS]))
+    for axis, keepdims in ((1, False), (-1, True), (0, False), (None, True)):
+        named = {"axis": axis, "keepdims": keepdims, "return_sign": return_sign}
+        if tracks == "a":
+            f, args = lambda a: scipy.special.logsumexp(a, b=b, **named), (a,)
+        elif tracks == "b":
+            f, args = lambda b: scipy.special.logsumexp(a, b=b, **named), (b,)
+        else:
+            f, args = lambda a, b: scipy.special.logsumexp(a, b=b, **named), (a, b)
+        expected = scipy.special.logsumexp(a, b=b, **named)
+        tape = td.record(f, *(np.ones_like(v) for v in args))
+        for target in (tape, td.compile(tape)):
+            np.testing.assert_allclose(np.asarray(target(*args)), np.asarray(expected), rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_weighted_logsumexp_has_its_derivative_in_weights_that_are_zero():
+    """exp(a - result) in a weight, also at 0 and where it is infinite; 0 in an entry of weight 0, whatever it is."""
+    for a, b in (([0.3, 1.0, 2.0], [0.0, 1.0, -0.2]), ([900.0, 1.0, 2.0], [0.0, 1.0, 2.0]), ([np.inf, 1.0, 2.0], [0.0, 1.0, 2.0]), ([-900.0] * 3, [0.0, 0.0, 1.0])):
+        a, b = np.array(a), np.array(b)
+        f = lambda a, b: td.special.logsumexp(a, b=b)
+        by_a, by_b = td.gradient(td.compile(f, a, b), a, b, argnums=(0, 1))
+        result = td.special.logsumexp(a[1:], b=b[1:])
+        with np.errstate(over="ignore"):
+            np.testing.assert_allclose(by_b, np.exp(a - result), rtol=1e-13)
+        np.testing.assert_allclose(by_a, np.where(b == 0.0, 0.0, b * np.exp(np.minimum(a, 700.0) - result)), rtol=1e-13)
+
+
+@pytest.mark.parametrize("axis", [None, 0, (0, 1), -1])
+def test_derivatives_of_softmax_keep_their_digits_beside_1(axis):
+    """1 - p of the largest component is the sum of the others, 1e-200 here, and not 0; the second derivative likewise. Ties as well."""
+    x = np.array([[0.0, -460.0, -461.0]])
+    rest = np.exp(-460.0) * (1.0 + np.exp(-1.0))
+    for name, first, second in (("softmax", rest, -rest), ("log_softmax", rest, -rest)):
+        f = lambda x, name=name: getattr(td.special, name)(x, axis=axis)[0, 0]
+        if axis == 0:
+            first = second = 0.0  # each column by itself
+        np.testing.assert_allclose(td.gradient(td.compile(f, x), x)[0, 0], first, rtol=1e-13)
+        np.testing.assert_allclose(td.hvp(td.compile(f, x), x, np.array([[1.0, 0.0, 0.0]]))[0, 0], second, rtol=1e-13)
+        g = lambda x, name=name: np.sum(getattr(td.special, name)(x, axis=axis) * np.arange(6.0).reshape(2, 3))
+        td.testing.check_gradient(td.compile(g, np.zeros((2, 3))), g, np.zeros((2, 3)))
+
+
 def test_logsumexp_of_nothing_but_minus_infinity_has_derivative_zero():
     """Its value is minus infinity, as SciPy's, and nothing turns into NaN."""
     value, gradient = td.value_and_gradient(td.special.logsumexp, np.array([-np.inf, -np.inf]))

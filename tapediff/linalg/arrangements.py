@@ -6,6 +6,7 @@ import numpy as np
 
 from ..ir.instruction import Operand
 from ..numpy_api.joining import as_value
+from ..ops.elementwise.structure import STOP_GRADIENT
 from .calls import array, scipys
 
 
@@ -141,10 +142,22 @@ def diagsvd(s: Operand, M: int, N: int) -> Operand:
     return np.concatenate([whole, np.zeros((*s.shape[:-1], M - N, N))], axis=-2)
 
 
+# The squares of numbers between the inverse and this, and their sums, are usual floats; others are brought there.
+_LARGE, _SCALE = 2.0**400, 2.0**600
+
+
 @scipys
 def norm(a: Operand, ord: Operand = None, axis: Operand = None, keepdims: bool = False, check_finite: bool = True) -> Operand:
-    """numpy.linalg.norm."""
-    return np.linalg.norm(as_value(a), ord, axis, keepdims)
+    """numpy.linalg.norm, but of vectors as a whole the length by BLAS, of which no square over- or underflows."""
+    a = as_value(a)
+    if not (ord in (None, 2) and axis is None and not keepdims and a.ndim == 1 and a.size):
+        return np.linalg.norm(a, ord, axis, keepdims)
+    if a.dtype == np.float32:
+        return norm(a.astype(np.float64)).astype(np.float32)
+    # Powers of 2, so that usual vectors have NumPy's length to the bit.
+    largest = STOP_GRADIENT(np.max(np.abs(a)))
+    scale = np.where(largest > _LARGE, 1.0 / _SCALE, np.where(largest < 1.0 / _LARGE, _SCALE, 1.0))
+    return np.linalg.norm(a * scale) / scale
 
 
 @scipys

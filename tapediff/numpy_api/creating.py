@@ -18,7 +18,7 @@ from ..ops.arrays.shape import BROADCAST
 from .complex_numbers.pair import Pair, holds_complex, is_complex, pair, parts, refused
 from .joining import as_value
 from .kinds import COMPLEX128, Shape, common_floats, converted, tracked_dtype
-from .shaping import copy, layout, reshape
+from .shaping import copy, laid_out, layout, reshape
 
 # NumPy's arrays have at most as many axes, so that lists nested deeper hold nothing that it would find.
 MOST_AXES = 64
@@ -158,24 +158,24 @@ def of_a_list(function: Callable[..., Operand]) -> Callable[..., Operand]:
 
 
 def zeros_like(a: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None) -> Operand:
-    return _filled_like(a, 0.0, dtype, shape)
+    return _filled_like(a, 0.0, dtype, shape, order)
 
 
 def ones_like(a: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None) -> Operand:
-    return _filled_like(a, 1.0, dtype, shape)
+    return _filled_like(a, 1.0, dtype, shape, order)
 
 
 def full_like(
     a: Operand, fill_value: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None
 ) -> Operand:
-    result = _filled_like(a, 0.0, dtype, shape)
+    result = _filled_like(a, 0.0, dtype, shape, order)
     value = as_value(fill_value)
     if is_tracked(value):
         value = converted(value, result.dtype)
         if np.broadcast_shapes(value.shape, result.shape) != result.shape:
             raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {result.shape}")
-        return layout(BROADCAST(value, shape=result.shape), "C")
-    return a._recorder.tracked_constant(np.full(result.shape, value, result.dtype))
+        return _lying_as(BROADCAST(value, shape=result.shape), result._value)
+    return _lying_as(a._recorder.tracked_constant(np.full(result.shape, value, result.dtype)), result._value)
 
 
 def linspace(
@@ -193,11 +193,25 @@ def linspace(
     points = start + places * (step if gaps else stop * 0.0)
     if endpoint and num > 1:
         points[-1] = stop
-    points = np.moveaxis(points if dtype is None else converted(points, dtype), 0, axis)
+    if dtype is not None:
+        points = converted(np.floor(points) if np.dtype(dtype).kind in "iu" else points, dtype)
+    points = np.moveaxis(points, 0, axis)
     return (points, step) if retstep else points
 
 
-def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape) -> Operand:
-    """A tracked array, so that the function can write tracked values into it."""
+def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape, order: str) -> Operand:
+    """A tracked array, so that the function can write tracked values into it; it lies in memory as NumPy's would, on which views depend."""
     dtype = a.dtype if dtype is None else tracked_dtype(dtype)
-    return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype))
+    if order == "C" or a.ndim < 2:
+        return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype))
+    made = np.full_like(laid_out(a), value, dtype, order, shape=shape)
+    return _lying_as(a._recorder.tracked_constant(made), made)
+
+
+def _lying_as(a: Operand, memory: Operand) -> Operand:
+    """An array of its own in memory that is laid out as another's."""
+    value = a._value
+    if type(value) is np.ndarray and type(memory) is np.ndarray and not (memory.flags.c_contiguous and value.flags.c_contiguous):
+        value = np.empty_like(memory)
+        value[...] = a._value
+    return type(a)(a._recorder, a._id, value, a.type)

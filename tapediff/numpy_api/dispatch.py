@@ -180,13 +180,19 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
             composition, op = special_functions.COMPOSITIONS.get(scipys), BY_SCIPY_NAME.get(scipys)
         if composition is None and op is None:
             unsupported(_name_of_ufunc(ufunc), None, instead_of(_name_of_ufunc(ufunc)))
-        kwargs.pop("casting", None)
+        casting = kwargs.pop("casting", "same_kind")
         kwargs.pop("subok", None)
         kwargs.pop("order", None)
         if kwargs.get("dtype") is not None:
             dtype = kwargs["dtype"]
             dtype = np.dtype(getattr(dtype, "type", dtype))  # a class of dtypes stands for its own
+            for value in inputs:
+                if hasattr(value, "dtype") and not np.can_cast(value.dtype, dtype, casting):
+                    raise TypeError(f"Cannot cast ufunc '{name}' input from {value.dtype!r} to {dtype!r} with casting rule '{casting}'")
             inputs = tuple(converted(v, dtype) if is_tracked(v := as_value(value)) else v.astype(dtype) for value in inputs)
+        elif casting not in ("same_kind", "unsafe"):
+            kinds = tuple(type(v) if type(v) in (int, float, complex) else as_value(v).dtype for v in inputs)
+            ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), casting=casting)  # raises as NumPy does
         kwargs.pop("dtype", None)
         if kwargs.get("where") is True:
             del kwargs["where"]

@@ -68,12 +68,16 @@ def nan_to_num(
     x: Operand, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Operand:
     if x.dtype.kind != "f":
-        return new_copy(x)
+        return new_copy(x) if copy else x
     limits = np.finfo(x.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
     finite_or_limit = SELECT(IS_FINITE(x), x, SELECT(x > 0, high, low))
-    return SELECT(IS_NAN(x), nan, finite_or_limit)
+    result = SELECT(IS_NAN(x), nan, finite_or_limit)
+    if copy or not (x.ndim or x._view is not None):
+        return result
+    x[...] = result
+    return x
 
 
 def sinc(x: Operand) -> Operand:

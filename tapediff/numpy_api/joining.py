@@ -17,7 +17,7 @@ from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.arrays.indexing import ASSEMBLE, Region, assemble
 from ..ops.arrays.regions import entries_of_vector
 from ..ops.arrays.shape import reshape as reshape_value
-from .kinds import converted, plain_data
+from .kinds import check_cast, converted, plain_data
 
 # Vectors of numbers up to this length are made as the last one was.
 LONGEST_KEPT = 64
@@ -44,6 +44,9 @@ def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None =
         regions.append(Region(starts, (1,) * ndim, shape, shape))
         start += shape[axis]
     joined = assemble(parts, regions, full)
+    if dtype is not None or casting != "same_kind":
+        for part in parts:
+            check_cast(part.dtype, joined.dtype if dtype is None else dtype, casting)
     return joined if dtype is None else converted(joined, dtype) if is_tracked(joined) else joined.astype(dtype)
 
 

@@ -62,6 +62,12 @@ def converted(value: Operand, dtype: DTypeLike | None) -> Operand:
     return NOT_EQUAL(value, 0) if dtype == BOOL else CONVERT(value, dtype=dtype)
 
 
+def check_cast(given: DTypeLike, dtype: DTypeLike, casting: str) -> None:
+    """Raise NumPy's TypeError where its rule `casting` does not allow a conversion."""
+    if not np.can_cast(given, dtype, casting):  # type: ignore[arg-type]  # checked by NumPy
+        raise TypeError(f"Cannot cast array data from {np.dtype(given)!r} to {np.dtype(dtype)!r} according to the rule '{casting}'")
+
+
 def as_floats(value: Operand) -> Operand:
     """Integers and masks as NumPy's means, medians and norms take them."""
     return value if value.dtype.kind == "f" else CONVERT(value, dtype=FLOAT64)

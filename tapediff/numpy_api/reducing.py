@@ -158,6 +158,8 @@ def var(
     *, mean: Operand = None, correction: Operand = None,
 ) -> Operand:  # fmt: skip
     axes = _averaged_axes(axis, a.ndim, where)
+    if dtype is not None and np.dtype(dtype).kind in "iub":
+        raise UnsupportedFunction("a variance in whole numbers", got=f"dtype={np.dtype(dtype)}", fix="leave dtype= out")
     a = as_floats(_in_dtype(a, dtype))
     count = count_of(where, a.shape, axes, True, a.dtype)
     center = sum(a, axes, None, True, where=where) / count if mean is None else mean

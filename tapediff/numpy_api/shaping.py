@@ -17,10 +17,11 @@ from .kinds import Axis, Shape, as_view
 
 
 def reshape(a: Operand, shape: Shape = None, order: str = "C", copy: bool | None = None) -> Operand:
+    order = _order(a, order) if order == "A" else order
     if order == "F":
         shape = shape if isinstance(shape, (tuple, list)) else (shape,)
         return transpose(reshape(transpose(a), tuple(reversed(shape))))
-    if order not in ("C", "A"):
+    if order != "C":
         raise UnsupportedFunction(f"reshape with order={order!r}", fix="use order='C' or 'F'")
     target = _full_shape(a.shape, shape)
     old = a.shape
@@ -33,9 +34,23 @@ def reshape(a: Operand, shape: Shape = None, order: str = "C", copy: bool | None
     return as_view(result, a, lambda base: RESHAPE(base, shape=target), lambda _, part: RESHAPE(part, shape=old))
 
 
-def _is_view(a: Operand, shape: tuple[int, ...]) -> bool:
-    """Whether NumPy reshapes the array without copying it. Arguments count as laid out row by row."""
+def _is_row_by_row(a: Operand) -> bool:
+    """Whether the array lies in one piece of memory, row by row. Arguments count as laid out so."""
     if a._view is None and (type(a._value) is not np.ndarray or a._value.flags.c_contiguous):
+        return True
+    return laid_out(a).flags.c_contiguous
+
+
+def _order(a: Operand, order: str) -> str:
+    """ "C" or "F" for NumPy's order "A", which takes the array as it lies; for "K" too, where it lies in one piece."""
+    if _is_row_by_row(a):
+        return "C"
+    return "F" if laid_out(a).flags.f_contiguous else "C" if order == "A" else order
+
+
+def _is_view(a: Operand, shape: tuple[int, ...]) -> bool:
+    """Whether NumPy reshapes the array without copying it."""
+    if _is_row_by_row(a):
         return True
     memory = laid_out(a)
     return np.may_share_memory(memory, np.reshape(memory, shape))
@@ -76,7 +91,11 @@ def _full_shape(old: tuple[int, ...], shape: Shape) -> tuple[int, ...]:
 
 
 def ravel(a: Operand, order: str = "C") -> Operand:
-    return reshape(a, (-1,), order=order)
+    order = _order(a, order) if order in ("A", "K") else order
+    if order == "F":
+        return ravel(transpose(a))
+    # A copy of what does not lie in one piece, also where np.reshape would have a view.
+    return reshape(a, (-1,), order=order, copy=None if _is_row_by_row(a) else True)
 
 
 def flatten(a: Operand, order: str = "C") -> Operand:

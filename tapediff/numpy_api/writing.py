@@ -195,7 +195,7 @@ def in_place(operation: Callable[..., Operand], name: str) -> Callable[..., Oper
 
 
 def sort_in_place(a: Operand, axis: int = -1, kind: object = None, order: object = None, *, stable: object = None) -> None:
-    assign(a, Ellipsis, sort(a, axis))
+    assign(a, Ellipsis, sort(a, axis, kind, order, stable=stable))
 
 
 def fill(a: Operand, value: Operand) -> None:

@@ -73,7 +73,7 @@ for _class in (Op, Elementwise, TupleOp):
     copyreg.pickle(_class, lambda op: (registered, (op.name,)))
 
 # SciPy's ufuncs are found by name: importing SciPy to build this table would take longer than the rest of tapediff.
-_PARTS = {op for ops in special_integrals.SEVERAL.values() for op in ops}
+_PARTS = {elliptic.ELLIPEM1, *(op for ops in special_integrals.SEVERAL.values() for op in ops)}
 _OF_SCIPY = (special, incomplete, bessel, special_integrals, elliptic)
 BY_SCIPY_NAME: dict[str, Op] = {
     name: REGISTRY[name]

@@ -8,12 +8,14 @@ import numpy as np
 
 from ..ir.instruction import Operand
 from ..ops.elementwise.arithmetic import MINIMUM
-from ..ops.elementwise.comparison import EQUAL, IS_FINITE, LOGICAL_AND, SELECT
+from ..ops.elementwise.comparison import EQUAL, IS_FINITE, SELECT
 from ..ops.elementwise.incomplete import integral
 from ..ops.elementwise.special import ERF, ERFINV, LOG_NDTR, NDTR, NDTRI, log_ndtr_slope
 from ..ops.elementwise.special_integrals import NDTRI_EXP, OWENS_T
+from ..ops.elementwise.structure import STOP_GRADIENT
+from ..ops.matrices.given_values import GIVEN
 from .distribution import Continuous, Support, all_of
-from .quantiles import InverseRule, inverse
+from .quantiles import InverseRule, filled, inverse
 from .supports import FINITE, HALF_LOG_TWO_PI, LOG2, LOG_PI, OPEN_POSITIVE_LINE, POSITIVE_LINE, are_positive, reflected
 
 
@@ -98,15 +100,6 @@ def _skew_normal(z: Operand, a: Operand) -> Operand:
     return LOG2 + _normal(z) + LOG_NDTR(a * z)
 
 
-def _skew_cdf(z: Operand, a: Operand) -> Operand:
-    """By Owen's function; in the thin tail, where that cancels, by an integral of the density."""
-    is_tail = LOGICAL_AND(z < 0.0, a > 0.0)
-    z_, a_ = SELECT(is_tail, z, -1.0), SELECT(is_tail, a, 1.0)
-    rate = (1.0 - z_) * (1.0 + a_ * a_)
-    tail = integral(np.expand_dims(rate, -1), lambda s: np.exp(_skew_normal(np.expand_dims(z_, -1) - s, np.expand_dims(a_, -1))))
-    return SELECT(is_tail, tail, NDTR(z) - 2.0 * OWENS_T(z, a))
-
-
 def _skew_density(z: Operand, a: Operand) -> Operand:
     return np.exp(_skew_normal(z, a))
 
@@ -117,9 +110,68 @@ def _skew_slope(z: Operand, a: Operand) -> Operand:
     return -np.exp(-0.5 * z * z * square) / (np.pi * square)
 
 
-_skew_ppf = inverse(_skew_cdf, InverseRule(_skew_density, (_skew_slope,)), lambda a: -40.0, lambda a: 40.0)
+# Below this the thin tail is a difference of Owen's functions that loses a digit at most, and above its integral decays on one scale.
+_NEAR = 1.0
+
+
+def _log_thin(h: Operand, b: Operand) -> Operand:
+    """log P(Z < -h) for the shape b, both not negative: 1/pi times the integral over t > b of exp(-h**2 (1 + t**2) / 2) / (1 + t**2)."""
+    far = h * np.hypot(1.0, b)
+    is_near = far <= _NEAR
+    near_h, near_b = SELECT(is_near, h, 0.0), SELECT(is_near, b, 0.0)
+    is_steep = near_b > 1.0
+    steep_b, flat_b = SELECT(is_steep, near_b, 1.0), SELECT(is_steep, 1.0, near_b)
+    product = near_h * steep_b
+    steep = 2.0 * OWENS_T(product, 1.0 / steep_b) - NDTR(-product) * ERF(near_h / np.sqrt(2.0))
+    flat = NDTR(-near_h) - 2.0 * OWENS_T(near_h, flat_b)
+    far_h, far_b = (np.expand_dims(SELECT(is_near, 1.0, x), -1) for x in (h, b))
+    tail = integral(
+        far_h * (1.0 + far_h * far_b),
+        lambda s: np.exp(-far_h * far_h * s * (far_b + 0.5 * s)) / (1.0 + np.square(far_b + s)),
+    )
+    return SELECT(is_near, np.log(SELECT(is_steep, steep, flat)), np.log(tail / np.pi) - 0.5 * far * far)
+
+
+def _skew_parts(z: Operand, a: Operand) -> tuple[Operand, Operand, Operand, Operand]:
+    """Whether the shape points to the right; h = |z|, whose slope at 0 is that from the right; the logarithm of the thin tail beyond h; the
+    distribution function at h of the shape that points to the right, which is as accurate for small h.
+    """
+    h, is_right = SELECT(z < 0.0, -z, z), a >= 0.0
+    log_thin = _log_thin(h, SELECT(is_right, a, -a))
+    return is_right, h, log_thin, ERF(h / np.sqrt(2.0)) + np.exp(log_thin)
+
+
+def _skew_cdf_value(z: Operand, a: Operand) -> Operand:
+    is_right, h, log_thin, upper = _skew_parts(z, a)
+    thin = np.exp(log_thin)
+    return SELECT(z < 0.0, SELECT(is_right, thin, 2.0 * NDTR(-h) - thin), SELECT(is_right, upper, 1.0 - thin))
+
+
+def _skew_log_cdf(z: Operand, a: Operand) -> Operand:
+    """Its derivatives are those of the operations: far out, density over probability is not a ratio of exponentials."""
+    is_right, h, log_thin, upper = _skew_parts(z, a)
+    is_low = upper < 0.5
+    low = SELECT(is_low, upper, 0.5)
+    log_tails = LOG2 + LOG_NDTR(-h)
+    log_rest = log_tails + np.log1p(-np.exp(log_thin - log_tails))  # of 1 - upper
+    below = SELECT(is_right, log_thin, SELECT(is_low, np.log1p(-low), log_rest))
+    above = SELECT(is_low, np.log(low), np.log1p(-np.exp(SELECT(is_low, -1.0, log_rest))))
+    return SELECT(z < 0.0, below, SELECT(is_right, above, np.log1p(-np.exp(log_thin))))
+
+
+def _skew_cdf_rule(w_bar: Operand, w: Operand, z: Operand, a: Operand) -> tuple[Operand, Operand]:
+    return w_bar * _skew_density(z, a), w_bar * _skew_slope(z, a)
+
+
+def _skew_cdf(z: Operand, a: Operand) -> Operand:
+    z, a = filled(z, a), filled(a, z)
+    return GIVEN(_skew_cdf_value(STOP_GRADIENT(z), STOP_GRADIENT(a)), z, a, rule=_skew_cdf_rule)
+
+
+_skew_ppf = inverse(_skew_cdf_value, InverseRule(_skew_density, (_skew_slope,)), lambda a: -40.0, lambda a: 40.0)
 skewnorm = Continuous("skewnorm", ("a",), _skew_normal, FINITE, valid=lambda a: IS_FINITE(a), functions={
     "cdf": _skew_cdf, "sf": lambda z, a: _skew_cdf(-z, -a), "ppf": _skew_ppf, "isf": lambda q, a: -_skew_ppf(q, -a),
+    "logcdf": _skew_log_cdf, "logsf": lambda z, a: _skew_log_cdf(-z, -a),
 })  # fmt: skip
 
 

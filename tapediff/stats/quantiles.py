@@ -19,7 +19,7 @@ from ..ops.matrices.given_values import GIVEN
 Function = Callable[..., Operand]
 
 
-def _filled(value: Operand, *others: Operand) -> Operand:
+def filled(value: Operand, *others: Operand) -> Operand:
     """A value in the shape of all of them."""
     shape = np.broadcast_shapes(np.shape(value), *map(np.shape, others))
     value = value * 1.0
@@ -54,9 +54,9 @@ def inverse(function: Function, rule: InverseRule, low: Function, high: Function
     """
 
     def quantile(q: Operand, shape: Operand) -> Operand:
-        q, shape = _filled(q, shape), _filled(shape, q)
+        q, shape = filled(q, shape), filled(shape, q)
         wanted, fixed = STOP_GRADIENT(q), STOP_GRADIENT(shape)
-        ends = _filled(low(fixed), wanted), _filled(high(fixed), wanted)
+        ends = filled(low(fixed), wanted), filled(high(fixed), wanted)
         below, above = _bisected(lambda x: function(x, fixed) >= wanted, *ends, 62, lambda a, b: 0.5 * (a + b))
         is_end = EQUAL(wanted * (1.0 - wanted), 0.0)
         found = GIVEN(SELECT(is_end, 0.0, 0.5 * (below + above)), SELECT(is_end, 0.5, q), shape, rule=rule)
@@ -72,9 +72,9 @@ def first_number(function: Function, start: float, last: Function | None = None)
     """
 
     def quantile(q: Operand, *shapes: Operand) -> Operand:
-        wanted, fixed = _filled(STOP_GRADIENT(q), *shapes), [STOP_GRADIENT(shape) for shape in shapes]
-        end = np.inf if last is None else _filled(last(*fixed), wanted)
-        low, high = _filled(start - 1.0, wanted), _filled(2.0**53 if last is None else end, wanted)
+        wanted, fixed = filled(STOP_GRADIENT(q), *shapes), [STOP_GRADIENT(shape) for shape in shapes]
+        end = np.inf if last is None else filled(last(*fixed), wanted)
+        low, high = filled(start - 1.0, wanted), filled(2.0**53 if last is None else end, wanted)
         _, found = _bisected(lambda k: function(k, *fixed) >= wanted, low, high, 54, lambda a, b: FLOOR(0.5 * (a + b)))
         found = SELECT(EQUAL(wanted, 1.0), end, SELECT(EQUAL(wanted, 0.0), start - 1.0, found))
         return SELECT(IS_NAN(wanted), np.nan, found)

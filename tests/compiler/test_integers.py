@@ -56,3 +56,36 @@ def test_large_counters_keep_their_last_digits():
 
     assert td.compile(f, 1.0)(1.0) == f(1.0) == (2**53 + 1) % 1000
     assert td.gradient(td.compile(f, 1.0), 1.0) == 993.0
+
+
+SHIFTS = {">>": lambda x, k: x >> k, "<<": lambda x, k: x << k}
+
+
+@silent
+@pytest.mark.parametrize("takes", ["a plain count", "plain counts", "counts that are data", "a plain array"])
+@pytest.mark.parametrize("name", SHIFTS)
+def test_shifts_are_numpys_by_every_count(name, takes):
+    """By 63, 64 and more, by negative ones, of both ends of the range: int64 has no 2**63, and floats hold no more than 2**53."""
+    shift = SHIFTS[name]
+    for count in (0, 1, 31, 53, 54, 62, 63, 64, 100, -1, -70, LEAST, MOST):
+        counts, expected = np.full(EDGES.size, count), shift(EDGES, np.int64(count))
+        given = {"a plain count": count, "plain counts": counts}.get(takes, None)
+        if given is not None:
+            f, first, arguments = lambda x: shift(x, given), [EDGES], [EDGES]
+        elif takes == "a plain array":
+            f, first, arguments = lambda k: shift(EDGES, k), [EDGES * 0], [counts]
+        else:
+            f, first, arguments = shift, [EDGES, EDGES * 0], [EDGES, counts]
+        tape = td.record(f, *map(td.Constant, first))
+        for target in (tape, td.compile(tape)):
+            assert np.array_equal(target(*map(td.Constant, arguments)), expected)
+
+
+def test_a_python_int_is_not_shifted_by_a_negative_count():
+    """In a sub-tape, where ints are data, as outside of it."""
+    f = td.subtape(lambda x, n: x * (n >> (n - 3)))
+    g = lambda x, n: f(x, n)
+    assert td.compile(lambda x: g(x, 5), 2.0)(2.0) == 2.0 * (5 >> 2)
+    for call in (lambda: g(2.0, 1), lambda: td.record(lambda x: g(x, 1), 2.0)):
+        with pytest.raises(ValueError, match="negative shift count"):
+            call()

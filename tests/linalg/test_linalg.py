@@ -2,6 +2,7 @@
 
 
 import inspect
+import math
 import pickle
 
 import mpmath
@@ -225,3 +226,47 @@ def test_the_gradient_of_the_determinant_of_a_matrix_that_is_not_finite_is_nan(n
         assert np.isnan(td.gradient(tape, x)).all()
         assert np.isnan(td.gradient(td.record(f, np.full(n, 0.1)), x)).all()
     np.testing.assert_array_equal(td.gradient(tape, np.full(n, 0.1)), expected)
+
+
+LENGTHS = {
+    "scipy.linalg.norm": scipy.linalg.norm, "td.linalg.norm": td.linalg.norm, "of complex numbers": lambda x: scipy.linalg.norm(x * 1.0j),
+    "np.hypot": lambda x: np.hypot(x[0], x[1]), "math.hypot": lambda x: math.hypot(x[0], x[1]), "math.dist": lambda x: math.dist((x[0], 0.0), (0.0, x[1])),
+    "abs of a complex number": lambda x: np.abs(x[0] + 1.0j * x[1]), "ord 2": lambda x: scipy.linalg.norm(x, 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_lengths_whose_squares_over_or_underflow_have_their_value_and_derivatives(name):
+    """As SciPy's and C's: 1e-170 and 1e200 are as far from the origin as 1 is; at 0 the derivative is 0."""
+    f = LENGTHS[name]
+    for scale in (1e-300, 1e-170, 1e-100, 1.0, 1e100, 1e200, 1e300):
+        x = scale * np.array([3.0, -4.0])
+        for target in (td.record(f, x), td.compile(f, x)):
+            # Roundings of the products by 3, 4 and the scale.
+            assert target(x) == pytest.approx(5.0 * scale, rel=1e-15)
+            np.testing.assert_allclose(td.gradient(target, x), [0.6, -0.8], rtol=1e-15)
+            np.testing.assert_allclose(td.hvp(target, x, np.array([1.0, 0.0])) * scale, [0.128, 0.096], rtol=1e-14)
+    assert td.gradient(f, np.zeros(2)).tolist() == [0.0, 0.0]
+
+
+ANGLES = {
+    "np.arctan2": lambda x: np.arctan2(x[1], x[0]), "math.atan2": lambda x: math.atan2(x[1], x[0]), "np.angle": lambda x: np.angle(x[0] + 1.0j * x[1]),
+    "cmath": lambda x: np.log(x[0] + 1.0j * x[1]).imag,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANGLES)
+def test_slopes_of_angles_do_not_depend_on_the_scale(name):
+    """Of points whose squared distance over- or underflows."""
+    f = ANGLES[name]
+    for scale in (1e-300, 1e-170, 1.0, 1e170, 1e300):
+        x = scale * np.array([3.0, -4.0])
+        for target in (td.record(f, x), td.compile(f, x)):
+            np.testing.assert_allclose(td.gradient(target, x) * scale, [0.16, 0.12], rtol=1e-14)
+
+
+def test_lengths_of_float32_stay_float32():
+    x = np.array([3e30, 4e30], np.float32)
+    for v in (x, 0.0 * x):
+        assert td.compile(td.linalg.norm, v)(v).dtype == np.float32
+        np.testing.assert_allclose(td.compile(td.linalg.norm, x)(v), scipy.linalg.norm(v), rtol=1e-7)

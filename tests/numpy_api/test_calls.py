@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import inspect
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from numpy_api.calls import EDGES, GROUPS, NAMES, SHAPES, arguments
 
 import tapediff as td
+from tapediff.numpy_api import dispatch
 
 # What NumPy computes in steps of another kind: lists of numbers in place of arrays of objects, as by np.frompyfunc.
 OF_OBJECTS = ("frompyfunc",)
@@ -112,6 +114,71 @@ def result_or_error(f, values):
         return f(*values), None
     except Exception as error:  # noqa: BLE001 -- of any class
         return None, error
+
+
+# What keywords are tried with; the others with 1, True and None.
+TRIED = {
+    "axis": "0 -1 None", "dtype": "np.float32 np.int64", "casting": "'no' 'unsafe' 'safe'", "order": "'C' 'F' 'A'", "kind": "'stable'", "copy": "True False None",
+    "where": "False", "mode": "'wrap' 'clip' 'same'", "method": "'lower'", "axes": "0 (1,0)", "side": "'right'", "UPLO": "'U'", "endpoint": "False",
+    "min": "-0.5", "max": "0.5", "rowvar": "False", "weights": "x*x", "nan": "5.0", "posinf": "5.0", "neginf": "-5.0", "device": "'cpu'", "shape": "(2,3)",
+    "indexing": "'ij'", "rcond": "1e-3", "range": "(-1.0,1.0)", "trim": "'f'", "left": "-7.0", "right": "True 7.0", "period": "3.0", "sorted": "False",
+    "norm": "'ortho' 'forward'", "sorter": "k", "correction": "1", "initial": "2.0", "discont": "0.1", "n": "2", "dx": "0.5", "requirements": "'F'",
+    "keepdims": "True", "subok": "True", "mean": "0.5", "append": "0.0", "prepend": "0.0", "minlength": "9",
+}  # fmt: skip
+# Contents that are not defined: of the argument afterwards, of the result.
+SCRAMBLED, UNDEFINED = ("overwrite_input",), ("empty_like",)
+WHERE = {"numpy": "np", "numpy.linalg": "np.linalg", "numpy.fft": "np.fft"}
+FUNCTIONS = {
+    f"{WHERE[f.__module__]}.{f.__name__}": f for f in (*dispatch.FUNCTIONS, *dispatch.WRITERS) if getattr(f, "__module__", None) in WHERE and f.__name__ not in UNDEFINED
+}
+CALLED = {name: [line for line in CALLS if f"{name}(" in line][:2] for name in FUNCTIONS}
+
+
+def a_call(name):
+    """One of those that most functions take."""
+    for given in ("m", "m, n", "x", "m, 1", "m, (0, 1)", "p", "p, p[0]", "(m > 0, m, n)"[1:-1], "x, k, y"):
+        try:
+            function(f"{name}({given})")(*(arguments(np.random.default_rng(0))[each] for each in used(f"{name}({given})")))
+        except Exception:  # noqa: BLE001 -- the next one
+            continue
+        return [f"{name}({given})"]
+    return []
+
+
+def with_keyword(line, name, keyword, value):
+    """The call of the function in a line with one more keyword; None where it has it."""
+    tree = ast.parse(line, mode="eval")
+    call = next(node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == name)
+    by_place = [p.name for p in inspect.signature(FUNCTIONS[name]).parameters.values()][: len(call.args)]
+    if keyword in (*by_place, *(each.arg for each in call.keywords)):
+        return None
+    call.keywords.append(ast.keyword(keyword, ast.parse(value, mode="eval").body))
+    return ast.unparse(tree)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.filterwarnings("ignore")
+def test_no_keyword_is_accepted_and_ignored(name):
+    """Each keyword of NumPy's signature, in a call that has it not: NumPy's result, its effect on the arguments, or an error."""
+    try:
+        parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
+    except ValueError:
+        pytest.skip("NumPy gives no signature")
+    for line in CALLED[name] or a_call(name):
+        for keyword in (p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in SCRAMBLED):
+            for value in TRIED.get(keyword, "1 True None").split():
+                call = with_keyword(line, name, keyword, value)
+                if call is None:
+                    continue
+                values = [arguments(np.random.default_rng(0))[each] for each in used(call)]
+                run = function(call)
+                f = lambda *a: (*(r for r in run(*a) if r is not None), *(v * 1 for v in a))
+                wanted, error = result_or_error(f, [v.copy() for v in values])
+                got, raised = result_or_error(lambda *a: leaves(td.record(f, *a)(*map(np.copy, a))), values)
+                assert raised is not None or error is None, call
+                if raised is None:
+                    # Sums of 32 bits in another order.
+                    assert_same(got, wanted, 1e-6 if "float32" in value else 1e-9)
 
 
 @pytest.mark.parametrize("line", EDGES)

@@ -104,3 +104,85 @@ def test_derivatives_to_the_fourth_order_are_right_at_and_near_removable_singula
             right = [float(mpmath.taylor(exact, mpmath.mpf(x), n)[n] * mpmath.factorial(n)) for x in points]
         # Outside of the series each derivative divides by x once more; recurrences cancel a few digits.
         np.testing.assert_allclose(ours, right, rtol=1e-9, atol=1e-9)
+
+
+MAGNITUDES = np.concatenate([10.0 ** np.array([-300, -160, -100, -30, -17, -16, -12, -8, -5, -3, -1, 3, 5, 8, 15, 30, 100, 155, 200, 300]),
+                             [0.3, 0.5, 0.9, 1.0, 1.6, 2.5, 4.9, 5.1, 7.9, 8.1, 11.9, 12.1, 15.0, 19.5, 24.9, 25.1, 29.9, 40.0, 100.0, 350.0, 600.0]])  # fmt: skip
+EDGES = 1.0 - 10.0 ** -np.array([1.0, 3.0, 8.0, 12.0, 15.0])
+REALS, INSIDE = np.concatenate([MAGNITUDES, -MAGNITUDES]), np.concatenate([MAGNITUDES[MAGNITUDES < 1.0], EDGES])
+
+
+def scaled_bessel(bessel, side):
+    """The derivatives of exp(side x) f, where f is I or K of an order, by recurrence in the order."""
+
+    def derivatives(x):
+        f = [bessel(k, x) * mpmath.exp(side * x) for k in range(4)]
+        first, second = (f[1], (f[0] + f[2]) / 2) if side < 0 else (-f[1], (f[0] + f[2]) / 2)
+        return first + side * f[0], second + 2 * side * first + f[0]
+
+    return derivatives
+
+
+def scaled_airy(x):
+    """The derivatives of exp(zeta) Ai."""
+    root = mpmath.sqrt(x)
+    grown = mpmath.exp(2 * x * root / 3)
+    value, slope = mpmath.airyai(x) * grown, mpmath.airyai(x, derivative=1) * grown
+    first = slope + root * value
+    return first, x * value + root * slope + value / (2 * root) + root * first
+
+
+def log_ndtr_slopes(x):
+    """The hazard rate h and -h (x + h); far out by the first terms of their series."""
+    if x < -1e6:
+        return -x - 1 / x, -1 + 1 / x**2
+    h = mpmath.npdf(x) * 2 / mpmath.erfc(-x / mpmath.sqrt(2))
+    return h, -h * (x + h)
+
+
+def logistic_slopes(x):
+    p, q = 1 / (1 + mpmath.exp(-x)), 1 / (1 + mpmath.exp(x))
+    return p * q, -p * q * mpmath.tanh(x / 2)
+
+
+def omega_slopes(x):
+    w = x - mpmath.log(x) if x > 10 else mpmath.exp(min(x, 1))
+    for _ in range(12):
+        w = w - (w + mpmath.log(w) - x) / (1 + 1 / w)
+    return w / (1 + w), w / (1 + w) ** 3
+
+
+# The function, and its exact first and second derivatives; where.
+TAILS = {
+    "expm1": (np.expm1, lambda x: (mpmath.exp(x),) * 2, REALS[np.abs(REALS) < 700.0]),
+    "tanh": (np.tanh, lambda x: (mpmath.sech(x) ** 2, -2 * mpmath.sech(x) ** 2 * mpmath.tanh(x)), REALS),
+    "expit": (scipy.special.expit, logistic_slopes, REALS),
+    "log_expit": (scipy.special.log_expit, lambda x: (1 / (1 + mpmath.exp(x)), -logistic_slopes(x)[0]), REALS),
+    "arcsin": (np.arcsin, lambda x: (1 / mpmath.sqrt(1 - x * x), x / mpmath.sqrt(1 - x * x) ** 3), INSIDE),
+    "arccos": (np.arccos, lambda x: (-1 / mpmath.sqrt(1 - x * x), -x / mpmath.sqrt(1 - x * x) ** 3), INSIDE),
+    "arctanh": (np.arctanh, lambda x: (1 / (1 - x * x), 2 * x / (1 - x * x) ** 2), INSIDE),
+    "arcsinh": (np.arcsinh, lambda x: (1 / mpmath.sqrt(1 + x * x), -x / mpmath.sqrt(1 + x * x) ** 3), REALS),
+    "arccosh": (np.arccosh, lambda x: (1 / mpmath.sqrt(x * x - 1), -x / mpmath.sqrt(x * x - 1) ** 3), REALS[REALS > 1.0]),
+    "log_ndtr": (scipy.special.log_ndtr, log_ndtr_slopes, REALS[(REALS < 37.0) & (REALS > -1e100)]),
+    "wrightomega": (scipy.special.wrightomega, omega_slopes, MAGNITUDES),
+    "spence": (scipy.special.spence, lambda x: (mpmath.log(x) / (1 - x), (1 / x + mpmath.log(x) / (1 - x)) / (1 - x)), MAGNITUDES[MAGNITUDES != 1.0]),
+    "i0e": (scipy.special.i0e, scaled_bessel(mpmath.besseli, -1), MAGNITUDES[(MAGNITUDES > 1e-5) & (MAGNITUDES < 1e16)]),
+    "k0e": (scipy.special.k0e, scaled_bessel(mpmath.besselk, 1), np.array([0.3, 1.0, 350.0, 1e3, 1e5, 1e8, 1e15])),
+    "kve": (lambda x: scipy.special.kve(0.0, x), scaled_bessel(mpmath.besselk, 1), np.array([0.3, 1.0, 350.0, 1e3, 1e5, 1e8, 1e15])),
+    "airye": (lambda x: scipy.special.airye(x)[0], scaled_airy, MAGNITUDES[(MAGNITUDES > 1e-5) & (MAGNITUDES < 1e5)]),
+}
+
+
+@pytest.mark.parametrize("name", TAILS)
+def test_slopes_keep_their_digits_in_the_tails(name):
+    """The first and the second one, from 1e-300 to 1e300: none is made of a value by a difference, or of squares that over- or underflow."""
+    function, exact, x = TAILS[name]
+    total = lambda x: np.sum(function(x))
+    with mpmath.workdps(110), np.errstate(all="ignore"):
+        right = np.array([[float(v) for v in exact(mpmath.mpf(float(at)))] for at in x]).T
+    tape = td.record(total, x)
+    for target in (tape, td.compile(tape)):
+        for found, exactly in zip((td.gradient(target, x), td.hvp(target, x, np.ones_like(x))), right):
+            usual = np.isfinite(exactly)
+            # Terms of one sign, and differences that lose up to four digits beside where a series begins.
+            np.testing.assert_allclose(found[usual], exactly[usual], rtol=1e-11, atol=1e-290)

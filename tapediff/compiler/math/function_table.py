@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...ops.elementwise import counter_based as numpy_counter_based
+from ...ops.elementwise.elementary import tanh_slope
 from . import arithmetic as math_arithmetic
 from . import bessel as math_bessel
 from . import counter_based as math_counter_based
@@ -42,7 +43,7 @@ _ARITHMETIC = (
     "isinf", "isfinite", "signbit", "fmod", "mod", "floor_divide", "integer_floor_divide", "integer_mod", "round_to_float32",
     "zero_where_discarded",
 )  # fmt: skip
-_EXPONENTIAL = ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "expit")
+_EXPONENTIAL = ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "tanh_slope", "expit")
 _LOGARITHMIC = (
     "log", "log2", "log10", "log1p", "arcsinh", "arccosh", "arctanh", "softplus", "log_expit", "logaddexp",
     "logaddexp2", "logit", "xlogy", "xlog1py",
@@ -102,6 +103,7 @@ _OWN = {
     "to_i64",
     "logical_not",
     "zero_where_discarded",
+    "tanh_slope",
     *_COUNTER_BASED,
 }
 
@@ -124,4 +126,5 @@ PYTHON_FUNCTIONS: dict[str, Callable[..., object]] = {
     "integer_mod": lambda x, y: np.remainder(np.int64(x), np.int64(y)),
     "integer_power": lambda x, n: np.float64(x) ** n,
     "softplus": lambda x: np.logaddexp(0.0, x),
+    "tanh_slope": tanh_slope,
 }

@@ -79,7 +79,7 @@ def log1p(x: Value) -> Value:
 
     Error: at most 1.5 ulp (measured 1.34). Cost: 41 operations, one of them a division.
     """
-    total = 1.0 + x
+    total = _one_plus(x, fabs(x))
     kept = total - 1.0
     lost = (1.0 - (total - kept)) + (x - kept)
     return copysign(_on_domain(x, -1.0, _log_sum(total, lost)), x)
@@ -235,11 +235,16 @@ def _log_sum(total: Value, lost: Value) -> Value:
     return _log_core(k, _fraction(biased, lost))
 
 
+def _one_plus(x: Value, size: Value) -> Value:
+    """1 + x, and 1 beside an |x| that another rounding mode would round to a unit in the last place of 1."""
+    return select(size < 2.0**-54, 1.0, 1.0 + x)
+
+
 def _log1p_of_sum(high: Value, low: Value) -> Value:
     """log(1 + high + low) for finite high and low that are not negative."""
     step = high + low
     rest = select(high > low, (high - step) + low, (low - step) + high)
-    total = 1.0 + step
+    total = _one_plus(step, step)
     kept = total - 1.0
     lost = (1.0 - (total - kept)) + (step - kept)
     return _log_sum(total, lost + rest)
@@ -255,14 +260,14 @@ def _larger_and_distance(x, y) -> tuple[Value, Value]:
 
 def _log1p_of_decay(decayed: Value) -> Value:
     """log(1 + decayed) for 0 <= decayed <= 1."""
-    total = 1.0 + decayed
+    total = _one_plus(decayed, decayed)
     return _log_sum(total, decayed - (total - 1.0))
 
 
 def _log_of_shifted(x: Value, large: Value, high: Value, low: Value) -> Value:
     """log(1 + high + low), or log(2 x) where x is large; infinity and NaN are returned as they are."""
     step = high + low
-    total = select(large, x, 1.0 + step)
+    total = select(large, x, _one_plus(step, step))
     kept = total - 1.0
     lost = (1.0 - (total - kept)) + (step - kept) + ((high - step) + low)
     logarithm = _log_sum(total, select(large, 0.0, lost))

@@ -80,16 +80,18 @@ def compress(condition: Operand, a: Operand, axis: int | None = None) -> Operand
 
 def partition(a: Operand, kth: Operand, axis: int | None = -1, kind: object = None, order: object = None) -> Operand:
     """Sorted throughout, which is a partition at any position."""
-    _check_places(a, kth, axis)
-    return sort(a, axis)
+    _check_places(a, kth, axis, kind)
+    return sort(a, axis, order=order)
 
 
 def argpartition(a: Operand, kth: Operand, axis: int | None = -1, kind: object = None, order: object = None) -> Operand:
-    _check_places(a, kth, axis)
-    return argsort(a, axis)
+    _check_places(a, kth, axis, kind)
+    return argsort(a, axis, order=order)
 
 
-def _check_places(a: Operand, kth: Operand, axis: int | None) -> None:
+def _check_places(a: Operand, kth: Operand, axis: int | None, kind: object) -> None:
+    if kind not in (None, "introselect"):
+        raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
     extent = a.size if axis is None else a.shape[axes_of(axis, a.ndim)[0]]
     for place in np.ravel(kth).tolist():
         if extent and not -extent <= operator.index(place) < extent:
@@ -97,11 +99,12 @@ def _check_places(a: Operand, kth: Operand, axis: int | None) -> None:
 
 
 def partition_in_place(a: Operand, kth: Operand, axis: int = -1, kind: object = None, order: object = None) -> None:
-    a[...] = partition(a, kth, axis)
+    a[...] = partition(a, kth, axis, kind, order)
 
 
 def lexsort(keys: Operand, axis: int = -1) -> Operand:
     """Stable sorts by one key after the other; the last one counts most."""
+    axis = operator.index(axis)
     keys = [as_value(key) for key in keys]
     if any(key.shape != keys[0].shape for key in keys):
         raise ValueError("all keys need to be the same shape")
@@ -160,6 +163,8 @@ def histogram(
 def isin(
     element: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None
 ) -> Operand:
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
     found = np.any(as_value(element)[..., None] == np.ravel(as_value(test_elements)), axis=-1)
     return ~found if invert else found
 
@@ -170,7 +175,13 @@ def setdiff1d(ar1: Operand, ar2: Operand, assume_unique: bool = False) -> Operan
     return values[isin(values, ar2, invert=True)]
 
 
+def _check_order(order: str) -> None:
+    if order not in ("C", "F"):
+        raise ValueError("only 'C' or 'F' order is permitted")
+
+
 def unravel_index(indices: Operand, shape: Shape, order: str = "C") -> tuple[Operand, ...]:
+    _check_order(order)
     extents = tuple(int(n) for n in np.atleast_1d(shape))
     size = math.prod(extents)
     places = _with_mode(as_value(indices), size, "raise", refusal=f"an index is out of bounds for array with size {size}")
@@ -182,6 +193,7 @@ def unravel_index(indices: Operand, shape: Shape, order: str = "C") -> tuple[Ope
 
 
 def ravel_multi_index(multi_index: Sequence[Operand], dims: Shape, mode: str = "raise", order: str = "C") -> Operand:
+    _check_order(order)
     extents = [int(n) for n in np.atleast_1d(dims)]
     places = [_with_mode(as_value(k), n, mode, 0, "invalid entry in coordinates array") for k, n in zip(multi_index, extents)]
     pairs = list(zip(places, extents)) if order == "C" else list(zip(places, extents))[::-1]

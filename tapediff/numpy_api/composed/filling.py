@@ -106,7 +106,9 @@ def polymul(a1: Operand, a2: Operand) -> Operand:
 def modf(x: Operand) -> tuple[Operand, Operand]:
     x = as_floats(as_value(x))
     whole = np.trunc(x)
-    return np.where(np.isinf(x), np.copysign(0.0, x), np.copysign(x - whole, x)), whole
+    # Differences of either order, of which one has the sign of x where they are 0: np.copysign has slope 0 there.
+    part = np.where(np.signbit(x), -(whole - x), x - whole)
+    return np.where(np.isinf(x), np.copysign(0.0, x), part), whole
 
 
 def ldexp(x: Operand, exponent: Operand) -> Operand:
@@ -142,14 +144,33 @@ def _shifted(x: Operand, count: Operand) -> tuple[Operand, Operand]:
     return x, count
 
 
+# Up to -2**63, by which products of int64 have the bits of a shift by 63.
+_POWERS_OF_2 = np.int64(1) << np.arange(64)
+_MOST = 63
+
+
+def _power_of_2(count: Operand, most: int) -> Operand:
+    """2**count for counts from 0 to `most`; of counts outside, which NumPy shifts by all bits, some power."""
+    places = np.clip(count, 0, most)
+    return GATHER(_POWERS_OF_2, places) if is_tracked(places) else _POWERS_OF_2[places]
+
+
+def _is_beyond(x: Operand, count: Operand, most: int) -> Operand:
+    """Where the count is negative or above `most`. Python's ints have no negative shifts."""
+    if any(is_tracked(v) and v._id in v._recorder.python_ints for v in (x, count)) and np.any(count < 0):
+        raise ValueError("negative shift count")
+    return (count < 0) | (count > most)
+
+
 def left_shift(x: Operand, count: Operand) -> Operand:
     x, count = _shifted(x, count)
-    return np.where(count < 0, 0, x * 2 ** np.maximum(count, 0))
+    return np.where(_is_beyond(x, count, _MOST), 0, x * _power_of_2(count, _MOST))
 
 
 def right_shift(x: Operand, count: Operand) -> Operand:
     x, count = _shifted(x, count)
-    return np.where(count < 0, np.where(x < 0, -1, 0), x // 2 ** np.maximum(count, 0))
+    most = _MOST - 1
+    return np.where(_is_beyond(x, count, most), np.where(x < 0, -1, 0), x // _power_of_2(count, most))
 
 
 def require(a: Operand, dtype: DTypeLike | None = None, requirements: Operand = None, *, like: object = None) -> Operand:

@@ -57,6 +57,8 @@ def _present(a: Operand, where: Operand) -> Operand:
 def nanmean(a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: Operand = True) -> Operand:
     if a.dtype.kind != "f":
         return reducing.mean(a, axis, dtype, keepdims, where)
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise TypeError("If a is inexact, then dtype must be inexact")
     return reducing.mean(a, axis, dtype, keepdims, _present(a, where))
 
 

@@ -18,13 +18,23 @@ from ..shaping import copy, reshape
 
 
 def argsort(a: Operand, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None) -> Operand:
+    _check_options(kind, order, stable)
     if axis is None or a.ndim == 0:
         a, axis = np.reshape(a, (-1,)), 0
     (axis,) = axes_of(axis, a.ndim)
     return ARGSORT(a, axis=axis)
 
 
+def _check_options(kind: object, order: object, stable: object) -> None:
+    """Every sort is a stable one. `order` names fields of records."""
+    if kind is not None and stable is not None:
+        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
+
+
 def sort(a: Operand, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None) -> Operand:
+    _check_options(kind, order, stable)
     if axis is None:
         a, axis = np.reshape(a, (-1,)), 0
     (axis,) = axes_of(axis, a.ndim)

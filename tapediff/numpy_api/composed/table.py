@@ -54,6 +54,6 @@ UFUNCS: dict[Callable[..., object], Callable[..., Operand]] = {
 
 METHODS: dict[str, Callable[..., Operand]] = {
     "argpartition": choosing.argpartition, "partition": choosing.partition_in_place, "choose": choosing.choose, "take": choosing.take,
-    "compress": lambda a, condition, axis=None: choosing.compress(condition, a, axis), "conjugate": filling.conjugate,
-    "conj": filling.conjugate,
+    "compress": lambda a, condition, axis=None: choosing.compress(condition, a, axis), "conjugate": lambda a: a,
+    "conj": lambda a: a,  # itself, where np.conj makes a copy
 }  # fmt: skip

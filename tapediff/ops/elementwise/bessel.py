@@ -9,6 +9,7 @@ import numpy as np
 from ...ir.instruction import Operand
 from ..declaration.op import Elementwise
 from ..declaration.samples import ABOVE_ONE, POSITIVE, REAL, Domain
+from .arithmetic import ABSOLUTE
 from .comparison import EQUAL, LOGICAL_AND, SELECT
 from .special import evaluated_by, function_of_one, function_of_two, polynomial, unknown_derivative
 from .special_integrals import RGAMMA
@@ -43,6 +44,29 @@ def _i2e(x: Operand) -> Operand:
     return SELECT(np.absolute(x) < SERIES_BELOW, _series(x, 1.0) * np.exp(-x * _side(x)), I0E(x) - 2.0 * I1E(x) / x)
 
 
+# From here on, and twice the square of the order, the scaled functions are Hankel's series, of which the 24th term is below rounding.
+# Their derivatives are as much smaller than they are as x is large, so that recurrences in the order cancel.
+FAR, _FAR_TERMS = 25.0, 24
+
+
+def _far_slope(order: Operand, x: Operand, sign: float) -> Operand:
+    """The derivative of exp(-x) I (sign -1) or exp(x) K (sign 1) of an order, for large x."""
+    term, coefficients = 1.0, [0.5]
+    for k in range(1, _FAR_TERMS):
+        term = term * ((2.0 * order - (2 * k - 1)) * (2.0 * order + (2 * k - 1)) * (sign / (8 * k)))
+        coefficients.append((k + 0.5) * term)
+    factor = np.sqrt(0.5 * np.pi) if sign > 0.0 else np.sqrt(0.5 / np.pi)
+    return -factor * polynomial(coefficients, 1.0 / x) / (x * np.sqrt(x))
+
+
+def _scaled_slope(order: Operand, x: Operand, sign: float, near: Operand, is_odd: bool = True) -> Operand:
+    """`near`, and for large x the derivative by the series; of a derivative that is odd or even in x."""
+    size = ABSOLUTE(x)
+    is_far = size > FAR + 2.0 * order * order
+    far = _far_slope(order, SELECT(is_far, size, FAR), sign)
+    return SELECT(is_far, far * _side(x) if is_odd else far, near)
+
+
 J0 = function_of_one("j0", lambda z_bar, z, x: -z_bar * J1(x), REAL)
 J1 = function_of_one("j1", lambda z_bar, z, x: z_bar * (0.5 * (J0(x) - _j2(x))), REAL)
 Y0 = function_of_one("y0", lambda z_bar, z, x: -z_bar * Y1(x), POSITIVE)
@@ -52,12 +76,14 @@ I0 = Elementwise("i0", evaluated_by("i0"), "i0e(x) * exp(absolute(x))", vjp=(lam
 I1 = Elementwise(
     "i1", evaluated_by("i1"), "i1e(x) * exp(absolute(x))", vjp=(lambda z_bar, z, x: z_bar * (0.5 * (I0(x) + _i2(x))),), samples=(REAL,)
 )
-I0E = function_of_one("i0e", lambda z_bar, z, x: z_bar * (I1E(x) - _side(x) * z), POSITIVE)
-I1E = function_of_one("i1e", lambda z_bar, z, x: z_bar * (0.5 * (I0E(x) + _i2e(x)) - _side(x) * z), POSITIVE)
+I0E = function_of_one("i0e", lambda z_bar, z, x: z_bar * _scaled_slope(0.0, x, -1.0, I1E(x) - _side(x) * z), POSITIVE)
+I1E = function_of_one(
+    "i1e", lambda z_bar, z, x: z_bar * _scaled_slope(1.0, x, -1.0, 0.5 * (I0E(x) + _i2e(x)) - _side(x) * z, is_odd=False), POSITIVE
+)
 K0 = function_of_one("k0", lambda z_bar, z, x: -z_bar * K1(x), POSITIVE)
 K1 = function_of_one("k1", lambda z_bar, z, x: -z_bar * (K0(x) + z / x), POSITIVE)
-K0E = function_of_one("k0e", lambda z_bar, z, x: z_bar * (z - K1E(x)), POSITIVE)
-K1E = function_of_one("k1e", lambda z_bar, z, x: z_bar * (z - K0E(x) - z / x), POSITIVE)
+K0E = function_of_one("k0e", lambda z_bar, z, x: z_bar * _scaled_slope(0.0, x, 1.0, z - K1E(x)), POSITIVE)
+K1E = function_of_one("k1e", lambda z_bar, z, x: z_bar * _scaled_slope(1.0, x, 1.0, z - K0E(x) - z / x), POSITIVE)
 
 
 def _of_order(name: str, below: float, above: float, scaled: float = 0.0, domain: Domain = POSITIVE) -> Elementwise:
@@ -65,7 +91,10 @@ def _of_order(name: str, below: float, above: float, scaled: float = 0.0, domain
 
     def rule(z_bar: Operand, z: Operand, order: Operand, x: Operand) -> Operand:
         slope = below * op(order - 1.0, x) + above * op(order + 1.0, x)
-        return z_bar * (slope + scaled * _side(x) * z if scaled else slope)
+        if not scaled:
+            return z_bar * slope
+        far_x = SELECT(x > 0.0, x, 0.0)  # of negative ones the parity is the order's
+        return z_bar * _scaled_slope(order, far_x, scaled, slope + scaled * _side(x) * z)
 
     op = function_of_two(name, unknown_derivative(name, "order"), rule, (ABOVE_ONE, domain), fixed=(0,))
     return op
@@ -78,6 +107,7 @@ IVE, KVE = _of_order("ive", 0.5, 0.5, scaled=-1.0), _of_order("kve", -0.5, -0.5,
 
 # Struve functions: the terms of their series beyond the twelfth are below rounding, as those of Bessel functions.
 STRUVE_SERIES_BELOW, _STRUVE_TERMS = 1.0, 12
+
 
 def _struve(name: str, sign: float) -> Elementwise:
     """H, or with sign 1 the modified one L: the derivative is half of f(order - 1) + sign f(order + 1) and of a power.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir.instruction import Operand
+from ..declaration.op import Elementwise
 from ..declaration.samples import PROBABILITY, REAL, UNIT
 from .comparison import EQUAL, LOGICAL_AND, SELECT
 from .incomplete import gauss_rule
-from .special import function_of_one, function_of_two
+from .special import evaluated_by, function_of_one, function_of_two
 from .special_integrals import near_zero
 
 _SQUARES = np.cumprod([1.0, *(((2 * k - 1) / (2 * k)) ** 2 for k in range(1, 21))]) * (0.5 * np.pi)
@@ -28,11 +29,16 @@ def _e_slope(m: Operand) -> Operand:
 
 def _k_slope_near_one(p: Operand) -> Operand:
     """The derivative of ellipk(1 - p) in p."""
-    return -(ELLIPE(1.0 - p) / p - ELLIPKM1(p)) / (2.0 * (1.0 - p))
+    return -(ELLIPEM1(p) / p - ELLIPKM1(p)) / (2.0 * (1.0 - p))
 
 
 ELLIPK = function_of_one("ellipk", lambda z_bar, z, x: z_bar * _k_slope(x), UNIT)
 ELLIPE = function_of_one("ellipe", lambda z_bar, z, x: z_bar * _e_slope(x), UNIT)
+# ellipe(1 - p), whose derivative is that of ellipkm1's kind for small p.
+ELLIPEM1 = Elementwise(
+    "ellipem1", lambda p: evaluated_by("ellipe")(1.0 - p), "ellipe(1.0 - x)",
+    vjp=(lambda z_bar, z, p: z_bar * ((ELLIPKM1(p) - z) / (2.0 * (1.0 - p))),), samples=(PROBABILITY,),
+)  # fmt: skip
 ELLIPKM1 = function_of_one("ellipkm1", lambda z_bar, z, x: z_bar * SELECT(x > 0.5, -_k_slope(1.0 - x), _k_slope_near_one(x)), PROBABILITY)
 
 
@@ -97,4 +103,4 @@ ELLIPEINC = function_of_two(
     lambda z_bar, z, phi, m: z_bar * _in_m(_second_kind_slope, _e_slope, phi, m), (REAL, UNIT),
 )  # fmt: skip
 
-OPS = (ELLIPK, ELLIPE, ELLIPKM1, ELLIPKINC, ELLIPEINC)
+OPS = (ELLIPK, ELLIPE, ELLIPEM1, ELLIPKM1, ELLIPKINC, ELLIPEINC)

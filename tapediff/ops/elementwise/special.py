@@ -85,14 +85,24 @@ _ZERO_FROM = 1e3
 ERF = function_of_one("erf", lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * _bell(x, 1.0)), REAL)
 ERFC = function_of_one("erfc", lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * _bell(x, 1.0)), REAL)
 NDTR = function_of_one("ndtr", lambda z_bar, z, x: z_bar * (_bell(x, 0.5) / SQRT_TWO_PI), REAL)
-# Below this, both terms of the exponent of the derivative of log_ndtr are so large that their rounding shows.
-FAR_BELOW = -30.0
+# Below this the asymptotic series is right to rounding, where both terms of the exponent of the derivative of log_ndtr are large.
+FAR_BELOW = -12.0
+
+
+def _hazard_series(count: int) -> list[float]:
+    """Coefficients b of g = h - x for the hazard rate h of the normal distribution, in odd powers of 1 / x, from 1 + g' = (x + g) g."""
+    b = [1]
+    for m in range(count - 1):
+        b.append(-(2 * m + 1) * b[m] - sum(b[k] * b[m - k] for k in range(m + 1)))
+    return [float(c) for c in b]
+
+
+_HAZARD = _hazard_series(18)
 
 
 def _hazard_far_above(x: Operand) -> Operand:
-    """The normal density over the normal tail beyond x: the first terms of its asymptotic series, relative error 1e-14 from 30 on."""
-    u = 1.0 / (x * x)
-    return x + (1.0 + u * (-2.0 + u * (10.0 + u * (-74.0 + 706.0 * u)))) / x
+    """The normal density over the normal tail beyond x, for large x."""
+    return x + polynomial(_HAZARD, 1.0 / (x * x)) / x
 
 
 def log_ndtr_slope(z: Operand, x: Operand) -> Operand:

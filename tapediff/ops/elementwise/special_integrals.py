@@ -119,9 +119,9 @@ POCH = function_of_two("poch", _poch_first, lambda z_bar, z, x, m: z_bar * (z * 
 
 # Error functions
 
-# From here on the two terms of the derivatives of erfcx and dawsn cancel; the asymptotic series have the relative error 1e-14.
-FAR = 30.0
-_ODD_FACTORIALS = (1.0, 1.5, 3.75, 13.125, 59.0625, 324.84375, 2111.484375)
+# From here on the two terms of the derivatives of erfcx and dawsn cancel; the next terms of the asymptotic series are below rounding.
+FAR = 8.0
+_ODD_FACTORIALS = tuple(math.prod((2 * j + 1) / 2 for j in range(1, k + 1)) for k in range(20))
 
 
 def _erfcx_slope(z: Operand, x: Operand) -> Operand:
@@ -167,7 +167,16 @@ def _expn_rule(z_bar: Operand, z: Operand, n: Operand, x: Operand) -> Operand:
 
 EXPN = function_of_two("expn", unknown_derivative("expn", "order"), _expn_rule, (Domain(4.0, 4.0), POSITIVE), fixed=(0,))
 _LOG1P = tuple((-1.0) ** (k + 1) / (k + 1) for k in range(12))
-SPENCE = function_of_one("spence", lambda z_bar, z, x: z_bar * near_zero(x - 1.0, 0.03, _LOG1P, lambda t: -np.log1p(t) / t), POSITIVE)
+
+
+def _spence_slope(x: Operand) -> Operand:
+    """log(x) / (1 - x), by its series in x - 1 near 1; log1p(x - 1) would have lost a small x."""
+    is_near = np.abs(x - 1.0) < 0.03
+    y = SELECT(is_near, 2.0, x)
+    return SELECT(is_near, polynomial(_LOG1P, SELECT(is_near, x - 1.0, 0.0)), np.log(y) / (1.0 - y))
+
+
+SPENCE = function_of_one("spence", lambda z_bar, z, x: z_bar * _spence_slope(x), POSITIVE)
 
 # Functions of which SciPy computes several at once
 
@@ -209,12 +218,39 @@ def _root(x: Operand) -> Operand:
     return np.sqrt(SELECT(x > 0.0, x, 0.0))
 
 
-AIRY_AI_SCALED = _one_of("airy_ai_scaled", "airye", 0, lambda z_bar, z, x: z_bar * (AIRY_AI_PRIME_SCALED(x) + np.sqrt(x) * z), POSITIVE)
-AIRY_AI_PRIME_SCALED = _one_of(
-    "airy_ai_prime_scaled", "airye", 1, lambda z_bar, z, x: z_bar * (x * AIRY_AI_SCALED(x) + np.sqrt(x) * z), POSITIVE
+# From here on the scaled functions are their asymptotic series (DLMF 9.7), of which the 22nd term is below rounding, and derivatives are
+# so much smaller than these that their terms would cancel.
+AIRY_FAR = 12.0
+_AIRY_SERIES = tuple(
+    math.gamma(3 * k + 0.5) / (54.0**k * math.factorial(k) * math.gamma(k + 0.5)) * 1.5**k for k in range(22)
+)  # fmt: skip
+
+
+def _airy_slope(x: Operand, near: Operand, factor: float, sign: float, is_prime: bool = False) -> Operand:
+    """`near`, and for large x the derivative of factor x**(-1/4) (of the derivatives x**(1/4)) times the series in sign x**(-3/2)."""
+    is_far = x > AIRY_FAR
+    y = SELECT(is_far, x, AIRY_FAR)
+    power = 0.25 if is_prime else -0.25
+    terms = [-(6 * k + 1) / (6 * k - 1) * c if is_prime else c for k, c in enumerate(_AIRY_SERIES)]
+    series = polynomial([sign**k * (power - 1.5 * k) * c for k, c in enumerate(terms)], 1.0 / (y * np.sqrt(y)))
+    return SELECT(is_far, factor * np.power(y, power - 1.0) * series, near)
+
+
+_AI, _BI = 0.5 / math.sqrt(math.pi), 1.0 / math.sqrt(math.pi)
+AIRY_AI_SCALED = _one_of(
+    "airy_ai_scaled", "airye", 0, lambda z_bar, z, x: z_bar * _airy_slope(x, AIRY_AI_PRIME_SCALED(x) + np.sqrt(x) * z, _AI, -1.0), POSITIVE
 )
-AIRY_BI_SCALED = _one_of("airy_bi_scaled", "airye", 2, lambda z_bar, z, x: z_bar * (AIRY_BI_PRIME_SCALED(x) - _root(x) * z), REAL)
-AIRY_BI_PRIME_SCALED = _one_of("airy_bi_prime_scaled", "airye", 3, lambda z_bar, z, x: z_bar * (x * AIRY_BI_SCALED(x) - _root(x) * z), REAL)
+AIRY_AI_PRIME_SCALED = _one_of(
+    "airy_ai_prime_scaled", "airye", 1,
+    lambda z_bar, z, x: z_bar * _airy_slope(x, x * AIRY_AI_SCALED(x) + np.sqrt(x) * z, -_AI, -1.0, True), POSITIVE,
+)
+AIRY_BI_SCALED = _one_of(
+    "airy_bi_scaled", "airye", 2, lambda z_bar, z, x: z_bar * _airy_slope(x, AIRY_BI_PRIME_SCALED(x) - _root(x) * z, _BI, 1.0), REAL
+)
+AIRY_BI_PRIME_SCALED = _one_of(
+    "airy_bi_prime_scaled", "airye", 3,
+    lambda z_bar, z, x: z_bar * _airy_slope(x, x * AIRY_BI_SCALED(x) - _root(x) * z, _BI, 1.0, True), REAL,
+)
 SEVERAL = {
     "sici": (SINE_INTEGRAL, COSINE_INTEGRAL), "shichi": (SINH_INTEGRAL, COSH_INTEGRAL), "fresnel": (FRESNEL_S, FRESNEL_C),
     "airy": (AIRY_AI, AIRY_AI_PRIME, AIRY_BI, AIRY_BI_PRIME),
@@ -263,7 +299,7 @@ COSDG = function_of_one("cosdg", lambda z_bar, z, x: z_bar * (-DEGREE * SINDG(x)
 TANDG = function_of_one("tandg", lambda z_bar, z, x: z_bar * (DEGREE * (1.0 + z * z)), REAL)
 COTDG = function_of_one("cotdg", lambda z_bar, z, x: z_bar * (-DEGREE * (1.0 + z * z)), Domain(20.0, 80.0))
 EXP10 = function_of_one("exp10", lambda z_bar, z, x: z_bar * (LN10 * z), REAL)
-WRIGHTOMEGA = function_of_one("wrightomega", lambda z_bar, z, x: z_bar * (z / (1.0 + z)), REAL)
+WRIGHTOMEGA = function_of_one("wrightomega", lambda z_bar, z, x: z_bar * SELECT(z > 1.0, 1.0 - 1.0 / (1.0 + z), z / (1.0 + z)), REAL)
 
 # Hypergeometric functions
 

@@ -19,7 +19,7 @@ from ...ir.instruction import Operand
 from ...numpy_api.alternatives import SHOW
 from ...numpy_api.complex_numbers import arithmetic, dispatch
 from ...numpy_api.complex_numbers.pair import COMPLEX128, Pair, pair, parts
-from ...numpy_api.kinds import kind_of, shown
+from ...numpy_api.kinds import check_cast, kind_of, shown
 from .escapes import escaped
 
 _ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
@@ -173,9 +173,10 @@ class ComplexArray(NDArrayOperatorsMixin, Pair):
     def transpose(self, *axes: Operand) -> Operand:
         return ComplexArray(self.re.transpose(*axes), self.im.transpose(*axes))
 
-    def astype(self, dtype: DTypeLike, *_: Operand, **__: object) -> Operand:
+    def astype(self, dtype: DTypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Operand:
+        check_cast(self.dtype, dtype, casting)
         made = arithmetic.of_dtype(self, dtype, "astype")
-        return np.copy(made) if made is self else made
+        return np.copy(made) if made is self and copy else made
 
     def fill(self, value: Operand) -> None:
         self[...] = value

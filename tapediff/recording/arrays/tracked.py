@@ -29,7 +29,8 @@ from ...numpy_api.indexing import (
     region_of,
     with_known_entries,
 )
-from ...numpy_api.kinds import is_foreign, kind_of, plain_data, shown
+from ...numpy_api.kinds import check_cast, is_foreign, kind_of, plain_data, shown
+from ...numpy_api.shaping import layout
 from ...numpy_api.whole_numbers import WholeNumber
 from ...ops.arrays.indexing import GATHER, INDEX, Region, put, replace
 from ...ops.elementwise import comparison
@@ -239,9 +240,10 @@ class TrackedArray(Versioned):
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
         return functions.transpose(self, axes or None)
 
-    def astype(self, dtype: DTypeLike, *_: Operand, **named: object) -> Operand:
+    def astype(self, dtype: DTypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Operand:
+        check_cast(self.dtype, dtype, casting)
         dtype = functions.tracked_dtype(dtype)
-        if named.get("copy") is False and dtype == self.dtype:
+        if not copy and dtype == self.dtype and layout(self, order) is self:
             return self
         if dtype == BOOL and self.dtype != BOOL:
             return self != 0

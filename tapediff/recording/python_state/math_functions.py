@@ -158,12 +158,13 @@ def _remainder(x: Operand, y: Operand) -> Operand:
     """IEEE 754's: the nearest multiple of y is taken away, at a tie the even one; without a rounding, as Python does it."""
     if holds(lambda: y == 0.0, lambda: np.logical_not(np.isnan(x))) or holds(lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y))):
         raise ValueError("math domain error")
-    size, step = np.abs(x), np.abs(y)
-    above = np.fmod(size, step)
+    # All with the sign of x: a magnitude with its sign put back has slope 0 at 0.
+    step = np.where(np.signbit(x) == np.signbit(y), y, -y)
+    above = np.fmod(x, step)
     below = step - above
-    at_tie = above - 2.0 * np.fmod(0.5 * (size - above), step)
-    rest = np.where(above < below, above, np.where(above > below, -below, at_tie))
-    return np.where(np.signbit(x), -rest, rest)
+    at_tie = above - 2.0 * np.fmod(0.5 * (x - above), step)
+    size, rest = np.abs(above), np.abs(below)
+    return np.where(size < rest, above, np.where(size > rest, -below, at_tie))
 
 
 def _ldexp(x: Operand, exponent: Operand) -> Operand:

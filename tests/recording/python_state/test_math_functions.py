@@ -135,6 +135,33 @@ def test_remainders_have_the_derivative_of_their_own_multiple():
     assert td.gradient(f, np.array([2.3 * 7, 0.7])).tolist() == [1.0, -22.0]
 
 
+PIECES = {
+    "np.modf": (lambda x: np.modf(x)[0], lambda x: math.modf(x)[0]), "math.modf": (lambda x: math.modf(x)[0], None),
+    "math.remainder": (lambda x: math.remainder(x, 2.0), None), "math.remainder of a negative": (lambda x: math.remainder(x, -0.5), None),
+    "np.fmod": (lambda x: np.fmod(x, 2.0), None), "np.remainder": (lambda x: np.remainder(x, -2.0), None), "math.fmod": (lambda x: math.fmod(x, 0.5), None),
+    "np.divmod": (lambda x: np.divmod(x, 2.0)[1], None), "x - trunc": (lambda x: x - np.trunc(x), None), "x - fix": (lambda x: x - np.fix(x), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_pieces_of_lines_have_slope_1_also_where_they_are_0(name):
+    """At whole numbers, at zeros of both signs and at ties: from |x| with its sign put back the slope would be 0 there."""
+    f, plain = PIECES[name][0], PIECES[name][1] or PIECES[name][0]
+    for x in (0.0, -0.0, 1.0, -1.0, 2.0, -3.0, 0.25, -0.25, 1e17, 5e-324, -5e-324, 2.7):
+        for target in (td.record(f, x), td.compile(f, x)):
+            assert same(target, plain, x)
+            assert np.signbit(target(x)) == np.signbit(plain(x))
+            assert td.gradient(target, x) == 1.0
+
+
+def test_the_slope_of_a_remainder_in_its_step_is_minus_the_multiple():
+    """The multiple of math.remainder is the nearest one, at ties the even one; with signs in all combinations."""
+    for x in (0.0, -0.0, 3.0, -3.0, 5.0, -5.0, 6.5, -6.5, 0.9, -1.0, 1.0):
+        for y in (2.0, -2.0, 0.3):
+            f = lambda x, y: math.remainder(x, y)
+            assert td.gradient(td.compile(f, x, y), x, y, argnums=1) == -round((x - f(x, y)) / y)
+
+
 def test_distances_lengths_and_questions():
     f = lambda x: math.dist((x[0], 1.0), (2.0, x[1])) + math.hypot(x[0], x[1], 2.0) + math.hypot(x[0])
     x = np.array([1.0, -2.0])
