@@ -6,6 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from traceback import walk_tb
 from typing import TYPE_CHECKING
@@ -290,11 +291,15 @@ class PathRecorder:
             self._check_prescribed(tape, missed[0], len(decided))
         self.recordings += 1
         self.seconds_recording += seconds
-        self.reasons.append((self.recordings, reason))
         # Where a value is specialised on, its tapes are as a rule the same but for constants.
         program = self._programs.of(tape) if static else self._policy.program(tape)
         variant = Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
         variant.form, variant.fills = form, self._filled  # of a form, the version that Merging counts
+        if self._cache.was_dropped(variant):
+            variant.reason = replace(reason, is_again=True)
+            if self.last_failure is not None:
+                self.last_failure = replace(self.last_failure, reason=variant.reason)
+        self.reasons.append((self.recordings, variant.reason))
         return variant
 
     def _check_prescribed(self, tape: Tape, missed: Variant, count: int) -> None:
