@@ -16,7 +16,8 @@ from numpy.typing import DTypeLike
 from ..errors import ArgumentMismatch, DtypeMismatch
 from .instruction import Operand, Tree, UserFunction
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 class Constant:
     """Marks an argument as run-time data: an input of the tape that is never differentiated and never baked in.

@@ -1,7 +1,8 @@
 """Where a plain array would be written to: np.zeros and its relatives make tracked arrays.
 
 `y = np.zeros(3); y[0] = tracked` fails, as nothing tells a plain array that its entry is no number. A function that fails so is
-recorded once more with these functions in NumPy's namespace, and those of list_arguments.py. What is computed of constants alone stays free to become plain again.
+recorded once more with these functions in NumPy's namespace, and those
+of list_arguments.py. What is computed of constants alone stays free to become plain again.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy as np
 from ...base.current_recording import current_recorder
 from ...base.source_location import Site, is_library_file
 from ...errors import TapediffError, TrackedValueEscaped
-from ...ir.instruction import Operand, Recorded
+from ...ir.instruction import Operand, Recorded, is_tracked
 from ...numpy_api import UNARY
 from ...numpy_api.creating import holds_tracked
 from ...numpy_api.joining import as_value
@@ -37,7 +37,8 @@ _MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
 
 # Functions of several arrays in a list, which they look through themselves.
 _OF_SEVERAL = frozenset(
-    "block broadcast_arrays choose column_stack concat concatenate dstack hstack lexsort linalg.multi_dot piecewise select stack vstack".split()
+    "block broadcast_arrays choose column_stack concat concatenate dstack hstack lexsort linalg.multi_dot piecewise select stack "
+    "vstack".split()
 )
 
 
@@ -75,7 +76,7 @@ def _several(value: Operand) -> Operand:
         return value
     try:
         with refusals_forgotten():
-            return as_value(value) if not any(isinstance(v, Recorded) and v.type.shape for v in value) else [*map(_several, value)]
+            return as_value(value) if not any(is_tracked(v) and v.shape for v in value) else [*map(_several, value)]
     except (TapediffError, ValueError):  # of different lengths, or not all numbers
         return [*map(_several, value)]
 

@@ -14,8 +14,8 @@ from ...functions.callees.path_messages import most_split_line, short, site_of
 from ...ir.instruction import Guard, Operand, Outcome, UserFunction
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
-from ...recording.arguments.int_arguments import ANY_INT_KEY
 from ...ops.control.calls import LOOP
+from ...recording.arguments.int_arguments import ANY_INT_KEY
 from ..margins import guard_margins, values_at
 from .keyed_call import CallKey
 from .reason import Reason, Specialisation

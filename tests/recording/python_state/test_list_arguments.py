@@ -98,12 +98,12 @@ def trial_of(function):
             plain = numbers(function(*arguments(trial, 0.5)))
             if plain is not None and np.isfinite(plain):
                 return trial
-        except Exception:
+        except Exception:  # noqa: BLE001 -- what NumPy refuses it refuses in many ways
             continue
     return None
 
 
-@pytest.mark.parametrize("is_bound", (False, True), ids=("by_module", "by_name"))
+@pytest.mark.parametrize("is_bound", [False, True], ids=("by_module", "by_name"))
 @pytest.mark.parametrize(("module", "name"), list(functions()))
 def test_a_list_with_a_tracked_number_is_an_array_or_refused_with_the_line(module, name, is_bound):
     """The value and gradient are those of plain NumPy, whose gradient is a difference; a refusal is of tapediff and names this file."""
@@ -125,7 +125,11 @@ def test_a_list_with_a_tracked_number_is_an_array_or_refused_with_the_line(modul
             tape = td.record(f, POINT)
             value, gradient = tape(POINT), td.gradient(tape, POINT)
         except TapediffError as error:
-            assert "test_list_arguments.py" in str(error.at), error
+            refusal = error
+        else:
+            refusal = None
+        if refusal is not None:
+            assert "test_list_arguments.py" in str(refusal.at), refusal
             return
         expected = (moved[1] - moved[0]) / (2 * step)
         np.testing.assert_allclose(value, f(POINT), rtol=1e-12, atol=1e-12)  # of the same operations

@@ -33,7 +33,8 @@ def definition_of(code: CodeType) -> Definition:
     if code not in file.proven:
         found = [node for node in file.definitions.get(code.co_firstlineno, ()) if _is_same(_compiled(node, code), code)]
         if not found:
-            raise NoSource(f"{code.co_filename} is not the source that {code.co_name} was compiled from")
+            what = f"{code.co_name} is not what {code.co_filename} has at line {code.co_firstlineno}"
+            raise NoSource(f"{what}: the file has changed since, or the function was made by other code")
         file.proven[code] = found[0]
     return file.proven[code]
 
