@@ -335,7 +335,8 @@ def chosen_arguments(argnums: object, count: int, name: str) -> tuple[tuple[int,
         if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
             raise ArgumentMismatch(
                 "argnums is a position, or a tuple or list of positions",
-                got=f"argnums={argnums!r}", fix="argnums=0, argnums=(0, 2), or argnums=-1 for the last argument",
+                got=f"argnums={argnums!r}",
+                fix="argnums=0, argnums=(0, 2), or argnums=-1 for the last argument; points are given as td.gradient(f, x), td.grad(f)(x)",
             )  # fmt: skip
         if not -count <= k < count:
             fix = f"choose argnums between 0 and {count - 1}" if count else "pass the point as well: td.gradient(f, x)"

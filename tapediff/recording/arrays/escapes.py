@@ -29,7 +29,7 @@ _JOIN = (
 _READ_AT = "a plain array is read at tracked positions by td.asarray(array)[k]"
 LIST_FIRST = (
     "make a tracked array of the list first, by np.array([...]) or np.stack([...]), called by these names (after `from numpy import array` "
-    "it makes none)"
+    "it makes none); leave np.float64() and float() out"
 )
 _WRITE = (
     "make an array that is written to in the recorded function, by np.zeros(n), np.array(y) where y.copy() stands, or td.zeros(n); or join "
@@ -59,13 +59,9 @@ class Escapes(Recorded):
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
             )
-        if self._recorder.lists_asked and self.type.dtype.kind != "b" and self._is_listed(user_frame()):
+        if self._recorder.lists_asked and self.type.dtype.kind != "b" and _is_listed(self, user_frame()):
             escaped(self, "a truth value", "")  # by NumPy's logical_and of objects, which gives one of these
         return self._recorder.observe(self, "bool")
-
-    def _is_listed(self, frame: FrameType | None) -> bool:
-        """Whether a frame is where NumPy has made an array of objects of a list with tracked numbers in it."""
-        return frame is not None and (id(frame.f_code), frame.f_lasti) in self._recorder.lists_asked
 
     def __int__(self) -> int:
         if self.type.shape:
@@ -209,10 +205,15 @@ def _is_at_a_read(frame: FrameType) -> bool:
     return frame.f_code.co_code[frame.f_lasti] == _READ and not is_library_file(frame.f_code.co_filename)
 
 
+def _is_listed(value: Operand, frame: FrameType | None) -> bool:
+    """Whether a frame is where NumPy has made an array of objects of a list with tracked numbers in it."""
+    return frame is not None and (id(frame.f_code), frame.f_lasti) in value._recorder.lists_asked
+
+
 def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
     """Refuse a conversion; `is_plain` where a plain array of this shape raises a TypeError, too."""
     called, frame = library_function(), user_frame(2)
-    is_listed = value._is_listed(frame)
+    is_listed = _is_listed(value, frame)
     if called:
         into, fix = f"{into} by {called}", instead_of(called)
     elif frame is not None and fix is not _READ_AT and frame.f_code.co_code[frame.f_lasti] == _STORE:

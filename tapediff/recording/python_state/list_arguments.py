@@ -154,7 +154,8 @@ def refusal_of_list(error: Exception, asked: Asked) -> TrackedValueEscaped | Non
         traceback = traceback.tb_next
     if last is None or isinstance(error, TapediffError):
         return None
-    here = asked.get((id(last.tb_frame.f_code), last.tb_lasti))
+    # Others, as of lengths that do not fit, NumPy raises of floats as well.
+    here = asked.get((id(last.tb_frame.f_code), last.tb_lasti)) if isinstance(error, (TypeError, AttributeError)) else None
     if here is None and not any(text in str(error) for text in _OF_OBJECTS):
         return None
     value, site = here or next(iter(asked.values()))
