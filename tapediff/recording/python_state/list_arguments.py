@@ -142,7 +142,10 @@ def put(replaced: bool) -> None:
 Asked = dict[tuple[int, int], tuple[Operand, Site]]
 
 # What NumPy says of arrays of objects.
-_OF_OBJECTS = "which has no callable", "not supported for the input types", "dtype('O')", "dtype object", "tracked arrays have no attribute"
+_OF_OBJECTS = (
+    "which has no callable", "not supported for the input types", "dtype('O')", "dtype object", "numpy.object_",
+    "tracked arrays have no attribute",
+)  # fmt: skip
 
 
 def refusal_of_list(error: Exception, asked: Asked) -> TrackedValueEscaped | None:
