@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.source_location import user_site
 from ..errors import ArgumentMismatch
+from ..ir.arguments import options_by_name
 from ..ir.instruction import BOOL, Operand, Tree, is_tracked
 from ..ir.pytree import TreeDef, flatten, unflatten
 from ..ops.control.calls import LoopForm
@@ -27,8 +28,9 @@ from .recorded_loop import RecordedLoop
 LARGEST_TRAJECTORY = 1 << 27
 
 
+@options_by_name("td.scan", "td.scan(lambda carry, x: f(carry, x, {}), init, xs)")
 def scan(
-    f: Callable[[Tree, Tree], tuple[Tree, Tree]], init: Tree, xs: Tree = None, length: int | None = None, reverse: bool = False,
+    f: Callable[[Tree, Tree], tuple[Tree, Tree]], init: Tree, xs: Tree = None, length: int | None = None, *, reverse: bool = False,
     checkpoint: str | None = None,
 ) -> tuple[Tree, Tree]:  # fmt: skip
     """carry, y = f(carry, x) for every entry x of xs; the ys stacked.
@@ -107,7 +109,13 @@ def _is_large(carries: Sequence[Operand], length: int) -> bool:
 
 
 def _length(leaves: Sequence[Operand], length: int | None) -> int:
-    lengths = set() if length is None else {operator.index(length)}
+    try:
+        lengths = set() if length is None else {operator.index(length)}
+    except TypeError:
+        raise ArgumentMismatch(
+            "the length of td.scan is an integer", got=f"length={length!r}",
+            fix="what f needs besides is closed over: td.scan(lambda carry, x: f(carry, x, a), init, xs)",
+        ) from None  # fmt: skip
     if min(lengths, default=0) < 0:
         raise ArgumentMismatch("the length of a loop cannot be negative", got=f"length={length}")
     for leaf in leaves:
@@ -166,7 +174,7 @@ def _blocked_scan(
     blocked = [np.reshape(a[whole], (blocks, size, *a.shape[1:])) for a in arrays]
 
     def block(carry: Tree, entries: Tree) -> tuple[Tree, Tree]:
-        return scan(f, carry, entries, size, reverse)
+        return scan(f, carry, entries, size, reverse=reverse)
 
     form = LoopForm(0, len(blocked), 0, blocks, backwards=reverse, recomputes=True)
     init_leaves, carried = flatten(init)
@@ -174,7 +182,7 @@ def _blocked_scan(
     y_leaves, y_treedef = flatten(ys)
     y_leaves = [np.reshape(y, (blocks * size, *y.shape[2:])) for y in y_leaves]
     if rest:
-        carry, others = scan(f, carry, unflatten(treedef, [a[odd] for a in arrays]), rest, reverse)
+        carry, others = scan(f, carry, unflatten(treedef, [a[odd] for a in arrays]), rest, reverse=reverse)
         pairs = [(b, a) if reverse else (a, b) for a, b in zip(y_leaves, flatten(others)[0])]
         y_leaves = [np.concatenate(pair) for pair in pairs]
     return carry, unflatten(y_treedef, y_leaves)
@@ -222,8 +230,9 @@ def fori_loop(lower: Operand, upper: Operand, body: Callable[[Operand, Tree], Tr
     return unflatten(treedef, carries[1:])
 
 
+@options_by_name("td.while_loop", "td.while_loop(lambda value: cond(value, {}), lambda value: body(value, {}), init)")
 def while_loop(
-    cond: Callable[[Tree], Operand], body: Callable[[Tree], Tree], init: Tree, max_steps: int | None = None
+    cond: Callable[[Tree], Operand], body: Callable[[Tree], Tree], init: Tree, *, max_steps: int | None = None
 ) -> Tree:
     """value = body(value) as long as cond(value) holds.
 

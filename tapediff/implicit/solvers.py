@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ..errors import TrackedValueLeaked
+from ..ir.arguments import options_by_name
 from ..ir.instruction import Operand, Tree, is_tracked
 from ..targets import derivatives
 from .equation import Equation, as_start
@@ -18,8 +19,9 @@ MAX_STEPS = 100
 MAX_ITERATIONS = 10_000
 
 
+@options_by_name("td.implicit.root", "td.implicit.root(f, x0, args=({}))")
 def root(
-    f: Callable[..., Operand], x0: Operand, args: Tree = (), method: str = "newton", tol: float | None = None,
+    f: Callable[..., Operand], x0: Operand, args: Tree = (), *, method: str = "newton", tol: float | None = None,
     options: Mapping[str, object] | None = None, max_steps: int = MAX_STEPS,
 ) -> Operand:  # fmt: skip
     """x with f(x, *args) = 0; differentiable in args, and in tracked values that f closes over.
@@ -55,9 +57,11 @@ def root(
     return equation.solution(solved(equation, solver, equation.residual_callee, equation.slope_callee))
 
 
+@options_by_name("td.implicit.fixed_point", "td.implicit.fixed_point(f, x0, args=({}))")
 def fixed_point(
-    f: Callable[..., Operand], x0: Operand, args: Tree = (), method: str = "newton", tol: float | None = None, max_steps: int | None = None
-) -> Operand:
+    f: Callable[..., Operand], x0: Operand, args: Tree = (), *, method: str = "newton", tol: float | None = None,
+    max_steps: int | None = None,
+) -> Operand:  # fmt: skip
     """x with f(x, *args) = x; arguments, results and errors as of td.implicit.root.
 
     Args:
@@ -77,8 +81,9 @@ def fixed_point(
     return equation.solution(solved(equation, solver, equation.residual_callee))
 
 
+@options_by_name("td.implicit.minimize", "td.implicit.minimize(f, x0, args=({}))")
 def minimize(
-    f: Callable[..., Operand], x0: Operand, args: Tree = (), method: str = "newton", tol: float | None = None,
+    f: Callable[..., Operand], x0: Operand, args: Tree = (), *, method: str = "newton", tol: float | None = None,
     options: Mapping[str, object] | None = None, max_steps: int = MAX_STEPS,
 ) -> Operand:  # fmt: skip
     """x at which f(x, *args), a real scalar, has a minimum; arguments, results and errors as of td.implicit.root.

@@ -6,7 +6,9 @@ import dataclasses
 import inspect
 import numbers
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -14,6 +16,8 @@ from numpy.typing import DTypeLike
 from ..errors import ArgumentMismatch, DtypeMismatch
 from .instruction import Operand, Tree, UserFunction
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
 class Constant:
     """Marks an argument as run-time data: an input of the tape that is never differentiated and never baked in.
@@ -126,6 +130,40 @@ class Output:
 # The marks of arguments, or of parts of one.
 Mark = type[Constant] | type[Cache] | type[ConstantOrCache] | type[Output]
 MARKS: frozenset[type] = frozenset((Constant, Cache, ConstantOrCache, Output))
+
+
+def options_by_name(public: str, corrected: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function whose options have to be named: further positional arguments are refused, as meant for the user's function.
+
+    Args:
+        public: the function's name, with its module.
+        corrected: its call with such arguments; {} stands for their names.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        code = inspect.unwrap(function).__code__
+        names, has_method = code.co_varnames[: code.co_argcount], "method" in code.co_varnames
+        most, has_args = len(names), names[-1] == "args"
+
+        @wraps(function)
+        def call(*args: P.args, **named: P.kwargs) -> R:
+            if len(args) > most:
+                # f(x0, a, b): the first of them stands where `args` does.
+                count = len(args) - most + (has_args and not isinstance(args[most - 1], tuple))
+                further = ", ".join("abcdefghijklmnopqrstuvwxyz"[:count]) + "," * (has_args and count == 1)
+                raise ArgumentMismatch(
+                    f"{public} takes its options by name, and what your function needs besides in one argument",
+                    got=f"{len(args)} arguments by position, of which it has {most}: {', '.join(names)}",
+                    fix=f"{public}({', '.join(names)}, method={args[most]!r})" if has_method and isinstance(args[most], str)
+                    else corrected.replace("{}", further),
+                )  # fmt: skip
+            if has_method and not isinstance(named.get("method", ""), str):
+                raise ArgumentMismatch(f"method of {public} is a name", got=repr(named["method"]), fix=corrected.replace("{}", "a, b"))
+            return function(*args, **named)
+
+        return call
+
+    return decorate
 
 
 def marked(mark: Mark, value: Tree) -> Constant | Cache | ConstantOrCache | Output:
@@ -297,7 +335,8 @@ def chosen_arguments(argnums: object, count: int, name: str) -> tuple[tuple[int,
         if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
             raise ArgumentMismatch(
                 "argnums is a position, or a tuple or list of positions",
-                got=f"argnums={argnums!r}", fix="argnums=0, argnums=(0, 2), or argnums=-1 for the last argument",
+                got=f"argnums={argnums!r}",
+                fix="argnums=0, argnums=(0, 2), or argnums=-1 for the last argument; points are given as td.gradient(f, x), td.grad(f)(x)",
             )  # fmt: skip
         if not -count <= k < count:
             fix = f"choose argnums between 0 and {count - 1}" if count else "pass the point as well: td.gradient(f, x)"

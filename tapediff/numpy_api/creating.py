@@ -48,7 +48,7 @@ def _is_recorded(value: Operand) -> bool:
 def _made(given: Operand, dtype: DTypeLike | None, must_copy: bool | None, order: str | None) -> Operand:
     if holds_complex(given):
         return _made_complex(given, dtype, must_copy)
-    value = converted(as_value(given), dtype)
+    value = converted(as_value(given if dtype is None else _with_numbers(given, np.dtype(dtype))), dtype)
     if is_complex(value):
         return value
     is_new = value is not given
@@ -58,6 +58,20 @@ def _made(given: Operand, dtype: DTypeLike | None, must_copy: bool | None, order
     if must_copy is False and (is_new or value is not given):
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     return as_array(value)
+
+
+def _with_numbers(given: Operand, dtype: np.dtype) -> Operand:
+    """A nested list in which None and text are what NumPy makes of them in arrays of a dtype: NaN, and the number that it shows."""
+    if type(given) not in (list, tuple) or not holds_tracked(given):
+        return given
+    kinds = {*map(type, given)}
+    if kinds.isdisjoint(_CONVERTED):
+        return given
+    return [np.asarray(v, dtype) if type(v) in (str, bytes, type(None)) else _with_numbers(v, dtype) for v in given]
+
+
+# Of these np.array makes numbers, if it is given a dtype; they may be further down in a list.
+_CONVERTED = (str, bytes, type(None), list, tuple)
 
 
 def _made_complex(given: Operand, dtype: DTypeLike | None, must_copy: bool | None) -> Operand:

@@ -24,7 +24,7 @@ from .composed import table as composed
 from .creating import arrays
 from .elementwise import as_mask
 from .joining import as_value
-from .kinds import converted
+from .kinds import NUMPYS, converted
 from .matrices import einsum, linear_algebra, products
 from .whole_numbers import WholeNumber, ufunc_operands
 
@@ -175,7 +175,7 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
         return per_element.of_python(ufunc, inputs)
     if method == "__call__":
         composition, op = _UFUNC_COMPOSITIONS.get(ufunc), BY_FUNCTION.get(ufunc)
-        if composition is None and op is None and getattr(np, name, None) is not ufunc:  # SciPy's are found by name
+        if composition is None and op is None and ufunc not in NUMPYS:  # SciPy's are found by name
             scipys = name.removeprefix("_")  # of zeta, which is called through a function of Python's
             composition, op = special_functions.COMPOSITIONS.get(scipys), BY_SCIPY_NAME.get(scipys)
         if composition is None and op is None:
@@ -201,7 +201,7 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
         if kwargs:
             unsupported(name, f"the argument {sorted(kwargs)[0]}= without out=", "use np.where(mask, value, other)")
         if composition is not None:
-            return composition(*inputs)
+            return composition(*(as_value(v) if isinstance(v, (list, tuple)) else v for v in inputs))
         return op(*map(as_mask, inputs)) if op in MASK_OPS else op(*inputs)  # type: ignore[misc]
     if method == "reduce" and ufunc in _REDUCE:
         kwargs.setdefault("axis", 0)
@@ -219,7 +219,7 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
 def _name_of_ufunc(ufunc: np.ufunc) -> str:
     """NumPy's name, or SciPy's with its module: that of the function which the user called, if a function of SciPy called the ufunc."""
     name = ufunc.__name__
-    if getattr(np, name, None) is ufunc:
+    if ufunc in NUMPYS:
         return name
     return scipy_function() or f"scipy.special.{name}"
 

@@ -12,12 +12,12 @@ from numpy import asarray  # NumPy's own; see namespace.py
 from numpy.typing import DTypeLike
 
 from ..base.current_recording import current_recorder
-from ..errors import UnsupportedFunction
+from ..errors import ShapeMismatch, UnsupportedFunction
 from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.arrays.indexing import ASSEMBLE, Region, assemble
 from ..ops.arrays.regions import entries_of_vector
 from ..ops.arrays.shape import reshape as reshape_value
-from .kinds import check_cast, converted, plain_data
+from .kinds import check_cast, converted, is_foreign, plain_data
 
 # Vectors of numbers up to this length are made as the last one was.
 LONGEST_KEPT = 64
@@ -149,9 +149,31 @@ def _nested(part: Operand) -> Operand:
     if whole is not None:
         return whole
     if isinstance(part, (list, tuple)) and builtins.any(isinstance(p, (Recorded, list, tuple)) for p in part):
-        rows = [p if is_tracked(p) else as_value(p) for p in part]
-        return stack(rows) if builtins.any(is_tracked(row) for row in rows) else asarray(part)
+        rows = [p if is_tracked(p) else _row(p) for p in part]
+        if not builtins.any(is_tracked(row) for row in rows):
+            return asarray(part)
+        for p, row in zip(part, rows):
+            if not is_tracked(row) and row.dtype.kind not in "fiubc":
+                raise UnsupportedFunction(
+                    "a list with a tracked number in it also holds what is no number", got=repr(p)[:60],
+                    fix="leave it out, or np.array([...], dtype=float), which makes NaN of None and numbers of text",
+                )  # fmt: skip
+        shapes = [row.shape for row in rows]
+        if len(set(shapes)) > 1:
+            at = next(k for k, shape in enumerate(shapes) if shape != shapes[0])
+            raise ShapeMismatch(
+                "the entries of a list that is to be an array have different shapes, which NumPy refuses, too",
+                got=f"shape {shapes[0]} of the first one and {shapes[at]} of number {at}, counted from 0",
+                fix="give all the same length; np.concatenate([...]) joins vectors of different lengths",
+            )  # fmt: skip
+        return stack(rows)
     return asarray(part)
+
+
+def _row(part: Operand) -> Operand:
+    """An entry of a list, as an array; of what is no number, one of objects."""
+    may_be_tracked = isinstance(part, (int, float, list, tuple, np.ndarray)) or is_foreign(part)
+    return as_value(part) if may_be_tracked else asarray(part)
 
 
 def stack_objects(array: np.ndarray) -> Operand:

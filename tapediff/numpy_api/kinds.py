@@ -41,6 +41,10 @@ def tracked_dtype(dtype: DTypeLike | None) -> np.dtype:
     return next(known for known in _KNOWN if known == dtype)
 
 
+# NumPy's own ufuncs, whatever stands for them in its namespace.
+NUMPYS = frozenset(found for found in vars(np).values() if isinstance(found, np.ufunc))
+
+
 def kind_of(value: Operand) -> str:
     """A tracked array in messages: its type alone."""
     return f"<tracked {value.dtype}[{', '.join(map(str, value.shape))}]>"

@@ -343,10 +343,10 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
 def _sum_at(ufunc: np.ufunc, a: Operand, positions: Operand, values: Operand) -> None:
     """Each entry changes by the sum of the values for it, whatever the number of these: one sum, where turns would take a write each."""
     values = _of_dtype(values, a.dtype)
-    if ufunc is np.add and (is_tracked(values) or is_tracked(positions)) and _is_zeros(a):
+    if ufunc == np.add and (is_tracked(values) or is_tracked(positions)) and _is_zeros(a):
         return a._store(SCATTER_ADD(values, positions, shape=a.shape))
     # Entries without values keep the sign of their zeros when 0.0 is subtracted; 0.0 added would turn -0.0 to 0.0.
-    lost = SCATTER_ADD(values if ufunc is np.subtract else np.negative(values), positions, shape=a.shape)
+    lost = SCATTER_ADD(values if ufunc == np.subtract else np.negative(values), positions, shape=a.shape)
     return a._store(np.subtract(a, lost))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from ..functions.loops import scan
 from ..functions.subtape import SubTape, subtape
+from ..ir.arguments import options_by_name
 from ..ir.instruction import FLOAT64, Operand, Tree, is_tracked
 from ..numpy_api.joining import as_value
 from ..ops.elementwise.arithmetic import CONVERT
@@ -19,11 +20,12 @@ from .stepping import advanced, first_step
 MAX_STEPS = 100_000
 
 
+@options_by_name("td.ode.solve", "td.ode.solve(f, y0, t, args=({}))")
 @np.errstate(all="ignore")  # of steps that are not taken
 def solve(
-    f: Callable[..., Operand], y0: Operand, t: Operand, args: Tree = (), method: str = "rk45", rtol: float = 1e-6, atol: float = 1e-9,
-    max_steps: int = MAX_STEPS,
-) -> Operand:
+    f: Callable[..., Operand], y0: Operand, t: Operand, args: Tree = (), *, method: str = "rk45", rtol: float = 1e-6,
+    atol: float = 1e-9, max_steps: int = MAX_STEPS,
+) -> Operand:  # fmt: skip
     """The solution of dy / dt = f(t, y, *args), y(t[0]) = y0, at the times t; differentiable in y0, args, t, and what f closes over.
 
     Args:

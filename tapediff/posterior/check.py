@@ -14,6 +14,9 @@ from .transforms import Array
 
 # Of a gradient against central differences: the differences have an error of about 1e-10 of the value's scale.
 TOLERANCE = 1e-5
+# The steps of the differences, of which the best counts.
+STEPS = (1e-4, 1e-5, 1e-6)
+LARGEST_STEP = max(STEPS)
 # Differences are taken along so many random directions where there are more parameters than that.
 DIRECTIONS = 20
 
@@ -26,7 +29,7 @@ class Point:
         u: the unconstrained point.
         log_density: there; NaN or infinite where it is not defined.
         steepest: the largest entry of the gradient.
-        error: of the gradient, relative to its largest entry.
+        error: of the gradient, relative to its largest entry, or to 1 where that is larger.
         next_branch: how far the nearest comparison that Python makes of parameters is from another outcome; None if there is none.
             Comparisons of data alone, such as of indices with the length of an array, do not count.
         branch: that comparison, and the line of it; "" if there is none.
@@ -43,11 +46,13 @@ class Point:
 
     @property
     def is_fine(self) -> bool:
-        """A finite value, and the gradient agrees with the differences; beside a branch differences tell nothing."""
-        beside_a_branch = self.next_branch is not None and self.next_branch < 1e-4
-        return (
-            self.failure is None and bool(np.isfinite(self.log_density)) and (self.error < TOLERANCE or beside_a_branch)
-        )
+        """A finite value, and the gradient agrees with the differences, where it can be compared."""
+        return self.failure is None and bool(np.isfinite(self.log_density)) and (self.error < TOLERANCE or not self.is_compared)
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether differences tell the gradient: not beside a branch, which some of their steps cross."""
+        return self.next_branch is None or self.next_branch >= LARGEST_STEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +82,24 @@ class Report:
             branch = "no branches" if p.next_branch is None else f"{p.next_branch:.2g}"
             lines.append(
                 f"{name:9}   {p.log_density:12.5g}   {p.steepest:13.4g}   {p.error:17.1e}   {branch:>18}"
-                + ("" if p.is_fine else "   <- look here")
+                + ("   <- look here" if not p.is_fine else "" if p.is_compared else "   <- on a branch: not compared")
             )
         nearest = _nearest(self.points)
         if nearest is not None:
             lines.append(f"the nearest branch: {nearest.branch}{_told(self.jump)}")
-        lines.append(
-            "finite everywhere, and gradients agree with differences"
-            if self.is_fine
-            else "not fine at the marked points"
-        )
+        lines.append(self._verdict())
         return "\n".join(lines)
+
+    def _verdict(self) -> str:
+        """What the rows say, and no more."""
+        if not self.is_fine:
+            return "not fine at the marked points"
+        compared = sum(p.is_compared for p in self.points)
+        if compared == len(self.points):
+            return f"finite everywhere, and gradients agree with differences to {TOLERANCE:g} of the largest slope, or of 1"
+        told = f"agree with differences at {compared} of {len(self.points)} points" if compared else "were not compared"
+        which = "the others" if compared else "all points"
+        return f"finite everywhere; gradients {told}, as {which} are so near to a branch that differences cross it (it is named above)"
 
 
 def check_posterior(posterior: NamedDensity, points: int, seed: int) -> Report:
@@ -143,7 +155,7 @@ def _error(posterior: NamedDensity, u: Array, gradient: Array, rng: np.random.Ge
     for direction in directions:
         differences = [
             (posterior.plain_log_density(u + h * direction) - posterior.plain_log_density(u - h * direction)) / (2 * h)
-            for h in (1e-4, 1e-5, 1e-6)
+            for h in STEPS
         ]
         worst = max(worst, min(abs(d - gradient @ direction) for d in differences))
     return float(worst)

@@ -70,6 +70,7 @@ from .python_state import numpy_namespace as namespace
 from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal
 from .python_state.exception_handlers import handler_of
 from .python_state.filled_arrays import Fills, may_be_filled
+from .python_state.list_arguments import Asked, refusal_of_list
 from .python_state.process_state import process
 from .tape_builder import TapeBuilder
 
@@ -165,6 +166,7 @@ class Recorder(TapeBuilder):
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
         index_asked: the number in a list that NumPy made an array of at y[...] = value, and where that is.
+        lists_asked: where NumPy made arrays of objects of lists with tracked numbers in them.
         fills: of which numbers np.zeros and its relatives make tracked arrays; see `run`.
     """
 
@@ -212,6 +214,7 @@ class Recorder(TapeBuilder):
         self.buffers: Buffers | None = None
         self.fills = fills
         self.index_asked: tuple[TrackedArray, Site] | None = None
+        self.lists_asked: Asked = {}
         self._left = len(prescribed)
         self._observed: dict[tuple[int, str], Outcome] = {}
         self._is_constant: dict[int, bool] = {}
@@ -290,6 +293,8 @@ class Recorder(TapeBuilder):
         asked = self.index_asked
         if asked is not None and isinstance(error, IndexError):
             return of_a_write(error, *asked) or error
+        if self.lists_asked and (of_list := refusal_of_list(error, self.lists_asked)) is not None:
+            return of_list
         # Code in C may raise an error of its own in place of it.
         refusal = self.refusal
         return error if refusal is None or isinstance(error, TapediffError) or self.outer is not None else refusal.error

@@ -190,3 +190,39 @@ def test_arguments_may_be_passed_by_name():
         call(f, X, power=2)
         with pytest.raises(TypeError, match="unexpected keyword argument"):
             call(f, X, scael=2.0)
+
+
+SOLVERS = {
+    "root": lambda k: td.implicit.root(residual, 0.5, k[0], k[1]),
+    "fixed_point": lambda k: td.implicit.fixed_point(residual, 0.5, k[0], k[1]),
+    "minimize": lambda k: td.implicit.minimize(residual, 0.5, k[0], k[1]),
+    "solve": lambda k: td.ode.solve(lambda t, y, a, b: residual(y, a, b), 1.0, [0.0, 1.0], k[0], k[1]),
+}
+
+
+def residual(x, a, b):
+    return x**3 + a * x - b
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_parameters_given_one_by_one_to_a_solver_are_refused_with_the_corrected_call(name):
+    """A parameter where an option would stand is no option; the message has the call with args=."""
+    with pytest.raises(td.ArgumentMismatch, match=r"args=\(a, b\)") as raised:
+        td.grad(lambda k: np.sum(SOLVERS[name](k)))(np.ones(2))
+    assert "test_arguments.py" in str(raised.value.at)
+
+
+def test_a_method_by_position_is_refused_with_the_corrected_call():
+    """SciPy's order of options is not this package's, so each has a name."""
+    with pytest.raises(td.ArgumentMismatch, match="method='hybr'"):
+        td.implicit.root(residual, 0.5, (1.0, 2.0), "hybr")
+    with pytest.raises(td.ArgumentMismatch, match=r"args=\(a, b\)"):
+        td.grad(lambda k: td.implicit.root(residual, 0.5, (1.0, 2.0), method=k))(1.0)
+
+
+def test_what_a_loops_function_needs_besides_is_closed_over():
+    """The message of td.scan and td.while_loop has a call that does."""
+    with pytest.raises(td.ArgumentMismatch, match=r"f\(carry, x, a\)"):
+        td.grad(lambda k: td.scan(lambda c, x: (c * x, c), k, np.ones(3), k)[0])(1.0)
+    with pytest.raises(td.ArgumentMismatch, match=r"body\(value, a, b\)"):
+        td.grad(lambda k: td.while_loop(lambda s: s < 10, lambda s: s * 2, k, k, k))(1.0)

@@ -3,6 +3,7 @@
 Every function that the dispatch table answers to must be called by a case here.
 """
 
+import functools
 import warnings
 
 import numpy as np
@@ -362,3 +363,12 @@ def test_precision_empty_products_and_counts_are_numpys(f, x):
         assert np.asarray(got).dtype == np.asarray(expected).dtype
         # Single precision, which kernels round to from double.
         np.testing.assert_allclose(got, expected, rtol=3e-7)
+
+
+def test_a_wrapped_ufunc_in_numpys_namespace_is_still_numpys(monkeypatch):
+    """Somebody's decorator of np.sin changes neither the answer nor the name in a refusal."""
+    for name in ("sin", "spacing"):
+        monkeypatch.setattr(np, name, functools.wraps(getattr(np, name))(functools.partial(getattr(np, name))))
+    np.testing.assert_allclose(td.gradient(td.record(lambda x: np.sum(np.sin(x)), V), V), np.cos(V), rtol=1e-14)
+    with pytest.raises(td.UnsupportedFunction, match=r"^np\.spacing is not supported"):
+        td.record(lambda x: np.sum(np.spacing(x)), V)

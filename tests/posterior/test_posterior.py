@@ -49,6 +49,15 @@ def normal_of(x_mean=1.0, **options):
     )
 
 
+def test_the_verdict_of_check_says_no_more_than_its_rows():
+    """On a jump differences are off by 1e4 and more; such a row is marked as not compared, and no agreement is told of it."""
+    text = str(td.Posterior(lambda x: -x * x + (3.0 if x > 0 else 0.0), x=td.real()).check(points=3))
+    first = next(row for row in text.splitlines() if row.startswith("u = 0"))
+    assert first.endswith("not compared")
+    assert "agree with differences at 2 of 3 points" in text
+    assert "gradients were not compared" in str(td.Posterior(lambda x: -x * x + (3.0 if x > 0 else 0.0), x=td.real()).check(points=1))
+
+
 @pytest.mark.parametrize("name", ten_posteriors.MODELS)
 def test_ten_posteriors_are_stans(name):
     """Value to 1e-12 and gradient to 1e-11 at Stan's unconstrained points, in Stan's order; and points go there and back."""

@@ -17,7 +17,8 @@ from ...base.byte_code import has
 from ...base.source_location import is_library_file
 from ...ir.instruction import Tree
 from ...recording.arrays.tracked import TrackedArray
-from ...recording.python_state.filled_arrays import DISPATCHED, Replacement
+from ...recording.python_state.list_arguments import DISPATCHED
+from ...recording.python_state.replacement import Replacement
 from .nodes import WHOLE, Placed, Transformer, call, children, is_call_of_run_time, is_helper, near, place
 from .rules import Broken
 from .variables import Names

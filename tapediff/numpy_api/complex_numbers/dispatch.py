@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir.instruction import Operand, Params, is_tracked
 from ...ops import Op
+from ..kinds import NUMPYS
 from . import arithmetic, elementary, fourier, functions, linear_algebra
 from .functions import Function, bilinear
 from .pair import Pair, is_complex, parts, refused
@@ -94,7 +95,7 @@ def _result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], named: di
     if method == "__call__":
         answer = UFUNCS.get(ufunc)
         if answer is None:
-            raise refused(f"np.{name}" if getattr(np, name, None) is ufunc else f"scipy.special.{name}", _instead_of(ufunc))
+            raise refused(f"np.{name}" if ufunc in NUMPYS else f"scipy.special.{name}", _instead_of(ufunc))
         return answer(*inputs, **named)
     if method == "reduce" and ufunc in _REDUCE:
         if mask is not True:

@@ -41,6 +41,8 @@ def _with_mode(positions: Operand, extent: int, mode: str, axis: int = 0, refusa
 def take(a: Operand, indices: Operand, axis: int | None = None, mode: str = "raise") -> Operand:
     """Also from a plain array at tracked positions."""
     a, indices = as_value(a), as_value(indices)
+    if indices.dtype.kind == "f" and not is_tracked(indices):
+        indices = indices.astype(int)  # NumPy cuts off what is behind the point
     if axis is not None:
         (axis,) = axes_of(axis, np.ndim(a))
     if mode == "raise" and is_tracked(a):

@@ -108,6 +108,7 @@ def argwhere(a: Operand) -> Operand:
 
 
 def piecewise(x: Operand, condlist: Operand, funclist: Operand, *args: Operand, **kwargs: Operand) -> Operand:
+    x = as_value(x)
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
     choices = list(funclist)
     values: list[Operand] = [f(x, *args, **kwargs) if callable(f) else f for f in choices]

@@ -61,7 +61,7 @@ def _folded(ufunc: np.ufunc, lines: Operand) -> Operand:
         for k in range(1, lines.shape[0]):
             total = ufunc(total, lines[k])
         return copy(total)
-    if ufunc is np.hypot:  # to a power of two, as joining hypotenuses to the rest would hide that of these only squares are read
+    if ufunc == np.hypot:  # to a power of two, as joining hypotenuses to the rest would hide that of these only squares are read
         missing = (1 << (lines.shape[0] - 1).bit_length()) - lines.shape[0]
         lines = np.concatenate([lines, np.zeros((missing, *lines.shape[1:]), lines.dtype)]) if missing else lines
     while lines.shape[0] > 1:
@@ -100,7 +100,7 @@ def reduceat(ufunc: np.ufunc, array: Operand, indices: Operand, axis: int = 0, d
         if not 0 <= start < extent:
             raise IndexError(f"index {start} out-of-bounds in {ufunc.__name__}.reduceat [0, {extent})")
     ends = np.maximum(np.append(starts[1:], extent), starts + 1)
-    if ufunc is np.add and lines.dtype.kind == "f" and (starts[1:] > starts[:-1]).all():
+    if ufunc == np.add and lines.dtype.kind == "f" and (starts[1:] > starts[:-1]).all():
         result = _summed(lines, starts, ends)
     else:
         result = np.stack([_folded(ufunc, lines[start:end]) for start, end in zip(starts, ends)])

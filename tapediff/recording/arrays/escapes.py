@@ -28,6 +28,10 @@ _JOIN = (
     "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
 )
 _READ_AT = "a plain array is read at tracked positions by td.asarray(array)[k]"
+LIST_FIRST = (
+    "make a tracked array of the list first, by np.array([...]) or np.stack([...]), called by these names (after `from numpy import array` "
+    "it makes none); leave np.float64() and float() out"
+)
 _WRITE = (
     "make an array that is written to in the recorded function, by np.zeros(n), np.array(y) where y.copy() stands, or td.zeros(n); or join "
     "its entries by np.stack([...]) or np.concatenate([...])"
@@ -56,6 +60,8 @@ class Escapes(Recorded):
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
             )
+        if self._recorder.lists_asked and self.type.dtype.kind != "b" and _is_listed(self, user_frame()):
+            escaped(self, "a truth value", "")  # by NumPy's logical_and of objects, which gives one of these
         return self._recorder.observe(self, "bool")
 
     def __int__(self) -> int:
@@ -163,8 +169,10 @@ class Escapes(Recorded):
                     "a tracked number does not have the attribute __array__ that NumPy's numbers have", got=kind_of(self),
                     fix="ask for isinstance(x, np.generic) instead",
                 )  # fmt: skip
-            if frame is not None and self.type.dtype.kind in "ib" and frame is sys._getframe(1):
-                self._note_index(frame)
+            if frame is not None:
+                self._recorder.lists_asked[id(frame.f_code), frame.f_lasti] = self, Site(frame.f_code, frame.f_lasti)
+                if self.type.dtype.kind in "ib" and frame is sys._getframe(1):
+                    self._note_index(frame)
             raise AttributeError("__array__")
         return self._refuse_conversion
 
@@ -198,19 +206,27 @@ def _is_at_a_read(frame: FrameType) -> bool:
     return role_at(frame.f_code, frame.f_lasti) == _READ and not is_library_file(frame.f_code.co_filename)
 
 
+def _is_listed(value: Operand, frame: FrameType | None) -> bool:
+    """Whether a frame is where NumPy has made an array of objects of a list with tracked numbers in it."""
+    return frame is not None and (id(frame.f_code), frame.f_lasti) in value._recorder.lists_asked
+
+
 def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
     """Refuse a conversion; `is_plain` where a plain array of this shape raises a TypeError, too."""
     called, frame = library_function(), user_frame(2)
+    is_listed = _is_listed(value, frame)
     if called:
         into, fix = f"{into} by {called}", instead_of(called)
     elif frame is not None and fix is not _READ_AT and role_at(frame.f_code, frame.f_lasti) == _STORE:
         fix = _WRITE if value.dtype.kind == "f" else f"{_WRITE}; and {_READ_AT}"
+    elif is_listed:
+        fix = LIST_FIRST
     error = TrackedValueEscaped(
         f"a tracked value was converted to {into}, which would drop its gradient",
         at=user_site(2), got=f"{kind_of(value)}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
     error.called = called or ""
-    error.is_write = frame is not None and _is_stored(frame, value.dtype.kind in "ib")
+    error.is_write = frame is not None and (is_listed or _is_stored(frame, value.dtype.kind in "ib"))
     raise error
 
 

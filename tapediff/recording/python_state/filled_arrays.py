@@ -1,13 +1,14 @@
-"""Where a plain array would be written to: np.zeros and its relatives make tracked arrays, np.log and the like take lists.
+"""Where a plain array would be written to: np.zeros and its relatives make tracked arrays.
 
 `y = np.zeros(3); y[0] = tracked` fails, as nothing tells a plain array that its entry is no number. A function that fails so is
-recorded once more with these functions in NumPy's namespace. What is computed of constants alone stays free to become plain again.
+recorded once more with these functions in NumPy's namespace, and those
+of list_arguments.py. What is computed of constants alone stays free to become plain again.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import IntEnum
 
 import numpy as np
@@ -16,11 +17,10 @@ from ...base.called_names import is_called_by
 from ...base.current_recording import current_recorder
 from ...base.source_location import is_library_file, is_of_compiled_library
 from ...errors import RefusedByRecording
-from ...ir.instruction import Operand, Recorded
-from ...numpy_api import UNARY
-from ...numpy_api.creating import as_array, holds_tracked
-from ...numpy_api.joining import as_value
-from ...ops import Op
+from ...ir.instruction import Operand
+from ...numpy_api.creating import as_array
+from . import list_arguments
+from .process_state import process
 from .replacement import Replacement, standing_for
 
 # Those of which a call may make an array that is written to.
@@ -43,9 +43,7 @@ _FILLED = {Fills.NOTHING: "", Fills.FLOATS: "dfD", Fills.ALL: "dfDlq?"}
 
 def may_be_filled(error: Exception) -> bool:
     """Whether what failed may do where arrays are tracked."""
-    if isinstance(error, RefusedByRecording):
-        return error.is_write
-    return isinstance(error, TypeError) and "which has no callable" in str(error)  # NumPy's, of the objects in a list
+    return isinstance(error, RefusedByRecording) and error.is_write
 
 
 def filled(made: Operand, by: Replacement, depth: int, least: Fills = Fills.FLOATS) -> Operand:
@@ -65,10 +63,10 @@ def filled(made: Operand, by: Replacement, depth: int, least: Fills = Fills.FLOA
 
 
 def _maker(original: Callable[..., Operand], least: Fills) -> Replacement:
-    is_empty = original.__name__.startswith("empty")
+    is_empty, make = original.__name__.startswith("empty"), list_arguments.taking_lists(original)
 
     def call(*args: Operand, **named: Operand) -> Operand:
-        made = original(*args, **named)
+        made = make(*args, **named)
         if is_empty and type(made) is np.ndarray:
             made[...] = 0  # what is there else is not the same every time
         return filled(made, replacement, 2, least)
@@ -77,48 +75,20 @@ def _maker(original: Callable[..., Operand], least: Fills) -> Replacement:
     return replacement
 
 
-class _UfuncReplacement(Replacement):
-    """A ufunc, but for lists of tracked numbers beside plain ones, which NumPy would ask for methods of these."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Operand:
-        return getattr(self.original, name)
-
-    @property
-    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return np.ufunc
-
-
-def _of_one(original: np.ufunc, op: Op) -> _UfuncReplacement:
-    def call(*args: Operand, **named: Operand) -> Operand:
-        if len(args) == 1 and not named:
-            kind = type(args[0])
-            if issubclass(kind, Recorded):
-                return op(args[0])
-            if issubclass(kind, (list, tuple)) and current_recorder() is not None and holds_tracked(args[0]):
-                return op(as_value(args[0]))
-        return original(*args, **named)
-
-    return standing_for(original, call, _UfuncReplacement)
-
-
 ORIGINALS: dict[str, Callable[..., Operand]] = {name: getattr(np, name) for name in (*_MAKERS, *_RARE_MAKERS)}
 REPLACEMENTS: dict[str, Callable[..., Operand]] = {
     name: _maker(f, Fills.ALL if name in _RARE_MAKERS else Fills.FLOATS) for name, f in ORIGINALS.items()
 }
-# The type of NumPy's functions that arrays of other kinds may take over. Modules that are imported in a recording find others in NumPy.
-DISPATCHED: type = type(ORIGINALS["zeros_like"])
-_UFUNCS = {ufunc: _of_one(ufunc, op) for ufunc, op in UNARY.items() if isinstance(ufunc, np.ufunc)}
-# Some have several names, as np.abs and np.absolute.
-for _name, _found in vars(np).items():
-    if isinstance(_found, np.ufunc) and _found in _UFUNCS:
-        ORIGINALS[_name], REPLACEMENTS[_name] = _found, _UFUNCS[_found]
 
 
-def put(functions: Mapping[str, Callable[..., Operand]]) -> None:
+def put(replaced: bool) -> None:
     """Names that someone else has replaced meanwhile are left alone."""
+    if not replaced and not process.fills:
+        return
+    process.fills = True
     namespace = np.__dict__
-    for name, function in functions.items():
+    for name, function in (REPLACEMENTS if replaced else ORIGINALS).items():
         if namespace[name] is ORIGINALS[name] or namespace[name] is REPLACEMENTS[name]:
             namespace[name] = function
+    list_arguments.put(replaced)
+    process.fills = replaced

@@ -204,7 +204,7 @@ def recording_begins(fills: Fills = Fills.NOTHING) -> None:
 def inner_recording_begins(fills: Fills) -> None:
     """What is there for its sake stays until the outermost recording ends; in others it does nothing."""
     if fills:
-        filled_arrays.put(filled_arrays.REPLACEMENTS)
+        filled_arrays.put(replaced=True)
 
 
 def recording_ends() -> None:
@@ -214,7 +214,7 @@ def recording_ends() -> None:
             process.restorations[restoration] = threading.get_ident()
             # Looked at after the line above: a recording that begins from here on waits.
             if not process.recordings:
-                filled_arrays.put(filled_arrays.ORIGINALS)
+                filled_arrays.put(replaced=False)
                 _put(_ORIGINALS)
                 _put_others(replaced=False)
         finally:

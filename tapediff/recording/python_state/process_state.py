@@ -22,6 +22,7 @@ class ProcessState:
         collector_threshold: the garbage collector's, as user code set it; None until a recording or compilation has raised it.
         collector_pauses: the compilations under way that do without collections, and the thread of each.
         restorations: the endings under way that give NumPy its own functions back, and the thread of each.
+        fills: whether NumPy's namespace has functions that make tracked arrays where plain ones would be written to.
         warnings_of_draws: how many there were.
         asked_if_recording: how often recorded functions have asked td.is_recording(), and where the latest did.
         forwarded: SciPy's functions that recordings have met by names from before, with their module's.
@@ -31,8 +32,8 @@ class ProcessState:
     """
 
     __slots__ = (
-        "asked_if_recording", "collector_pauses", "collector_threshold", "forwarded", "generator_readers", "mutable", "names_in_code",
-        "recordings", "restorations", "warnings_of_draws",
+        "asked_if_recording", "collector_pauses", "collector_threshold", "fills", "forwarded", "generator_readers", "mutable",
+        "names_in_code", "recordings", "restorations", "warnings_of_draws",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -40,6 +41,7 @@ class ProcessState:
         self.collector_threshold: tuple[int, int, int] | None = None
         self.collector_pauses: dict[object, int] = {}
         self.restorations: dict[object, int] = {}
+        self.fills = False
         self.warnings_of_draws = 0
         self.asked_if_recording: tuple[int, object] = (0, None)
         self.forwarded: dict[tuple[str, str], None] = {}

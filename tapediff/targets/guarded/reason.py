@@ -39,16 +39,20 @@ class Reason:
 
     Attributes:
         changed: the name of that.
+        is_again: there was a tape of this path before, which was dropped for newer ones.
     """
 
     called_with: Specialisation
     guard: Guard | None = None
     outcome: Outcome | None = None
     changed: str = ""
+    is_again: bool = False
 
     def __str__(self) -> str:
         if self.changed:
             return f"{self.changed}, which the function reads, has changed; called with {self.called_with}"
         if self.guard is None:
-            return f"first call with {self.called_with}"
-        return f"{self.guard.site or 'unknown line'} → {describe(self.outcome)}, was {describe(self.guard.outcome)}"
+            text = f"{'' if self.is_again else 'first '}call with {self.called_with}"
+        else:
+            text = f"{self.guard.site or 'unknown line'} → {describe(self.outcome)}, was {describe(self.guard.outcome)}"
+        return f"{text}; again, as its tape was dropped for newer ones (max_tapes)" if self.is_again else text

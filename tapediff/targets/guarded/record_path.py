@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from traceback import walk_tb
 from typing import TYPE_CHECKING
@@ -326,12 +327,16 @@ class PathRecorder:
             self._check_prescribed(tape, missed[0], len(decided))
         self.recordings += 1
         self.seconds_recording += seconds
-        self.reasons.append((self.recordings, reason))
         # Where a value is specialised on, its tapes are as a rule the same but for constants.
         program = self._programs.of(tape) if static or self.changed else self._policy.program(tape)
         is_direct = not static and not program.lifted
         variant = Variant(tape, call.key, self.recordings, reason, seconds, is_direct, program)
         variant.form, variant.fills = form, self._filled  # of a form, the version that Merging counts
+        if self._cache.was_dropped(variant):
+            variant.reason = replace(reason, is_again=True)
+            if self.last_failure is not None:
+                self.last_failure = replace(self.last_failure, reason=variant.reason)
+        self.reasons.append((self.recordings, variant.reason))
         return variant
 
     @holding("_lock")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from ...ir.instruction import Guard, Operand, Outcome, UserFunction
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from ...ops.control.calls import LOOP
+from ...recording.arguments.int_arguments import ANY_INT_KEY
 from ..margins import guard_margins, values_at
 from .keyed_call import CallKey
 from .reason import Reason, Specialisation
@@ -61,17 +62,20 @@ class LastFailure:
         reason: the kind of call, and the guard that failed.
         closest: the number of that tape; it has the longest path in common.
         takes: the kind of call that this tape was recorded for.
+        differs: what this call has other than that.
         sides: the comparisons behind the guard, as this call met them.
     """
 
     reason: Reason
     closest: int | None
     takes: Specialisation | None = None
+    differs: str = ""
     sides: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         if self.reason.guard is None:
-            return [str(self.reason), f"closest: tape {self.closest}, for {self.takes}"]
+            differs = f"differs in: {self.differs}"
+            return [str(self.reason), f"closest: tape {self.closest}, for {self.takes}", *[differs] * bool(self.differs)]
         return [f"called with {self.reason.called_with}", f"closest: tape {self.closest}", f"parted at {self.reason}",
                 *self.sides]  # fmt: skip
 
@@ -94,7 +98,7 @@ def last_failure(
     closest = max(kept, key=lambda v: (sum(a == b for a, b in zip(v.key, key)), v.used), default=None)
     if closest is None:
         return LastFailure(reason, None)
-    return LastFailure(reason, closest.number, closest.reason.called_with)
+    return LastFailure(reason, closest.number, closest.reason.called_with, differences(key, closest.key))
 
 
 def explanation(
@@ -143,18 +147,71 @@ def _path(variant: Variant) -> list[str]:
     return [*[str(guards[k]) for k in forks], f"and {len(guards) - len(forks)} more guards"]
 
 
-def most_paths(variants: Sequence[Variant]) -> str:
-    """The main cause of so many tapes: the user's guard, the arguments' types, or a line that Python branches on."""
+# By what calls differ: what is said of it, and what to do. Where the structure differs, so does what is in it.
+_ARGUMENTS = {
+    "structure": ("the containers and names of its arguments have", "structures", "call it with containers of one structure"),
+    "static": (
+        "its arguments that are no arrays have", "values",
+        "pass numbers as floats or td.Constant(...), so that one tape serves all; or use a GuardedTape for each",
+    ),
+    "guard": ("the guard given by the user returned", "values", "give a coarser guard, or none"),
+    "dtypes": ("its arguments have", "dtypes", "convert them to one dtype before the call"),
+    "shapes": ("its arguments have", "shapes", "pad arrays to a few lengths, and pass the true length or a mask as data"),
+}  # fmt: skip
+_BRANCH = (
+    "wrap the function with the branch in td.subtape, or use td.cond, td.while_loop (for a loop whose length changes) or np.where; or give "
+    "a coarser guard"
+)
+
+
+def _aspects(key: CallKey) -> dict[str, Hashable]:
+    """What the keys of tapes may differ in, by the names of _ARGUMENTS."""
+    return {
+        "structure": (len(key.types), tuple(entry for entry in _entries(key) if entry[0] < 0)),
+        "static": tuple(entry for entry in _entries(key) if entry[0] >= 0), "guard": key.guard,
+        "dtypes": tuple(t.dtype for t in key.types), "shapes": tuple(t.shape for t in key.types),
+    }  # fmt: skip
+
+
+def _entries(key: CallKey) -> tuple[tuple[int, Hashable], ...]:
+    return key.static  # type: ignore[return-value]  # see GuardedFunction.key
+
+
+def differences(key: CallKey, other: CallKey) -> str:
+    """What a call has other than the calls of a tape; the structure, if that differs."""
+    if any(value == ANY_INT_KEY for _, value in _entries(key)) and all(value != ANY_INT_KEY for _, value in _entries(other)):
+        return "ints, which are data from their second value on"
+    here, there = _aspects(key), _aspects(other)
+    found = [name for name in _ARGUMENTS if here[name] != there[name]]
+    names = {"static": "values of arguments that are no arrays", "guard": "value of the guard"}
+    return ", ".join(names.get(name, name) for name in (found[:1] if found[:1] == ["structure"] else found))
+
+
+def causes(variants: Sequence[Variant]) -> list[tuple[str, str]]:
+    """What so many tapes come from, the main cause first: what was found, and what to do."""
     line, outcomes, splits = most_split_line(variants)
-    calls = [v.reason.called_with for v in variants]
-    by_guard_value = len({v.key.guard for v in variants})
-    by_arguments = len({v.key[:-1] for v in variants})
-    if by_guard_value > max(splits, by_arguments):
-        example = short(calls[-1].guard_value[0])
-        return f"the guard given by the user, which returned {by_guard_value} different values, such as {example}"
-    if by_arguments > splits:
-        return f"the arguments, in {by_arguments} different shapes, dtypes and specialised values, such as {calls[-1]}"
-    return f"{line}, where Python looks at a value: {outcomes} different outcomes, {splits + 1} paths"
+    aspects = [_aspects(v.key) for v in variants]
+    found = [(len({each[name] for each in aspects}), name) for name in _ARGUMENTS]
+    found = sorted([(count, name) for count, name in found if count > 1], key=lambda each: -each[0])
+    told: list[tuple[str, str]] = []
+    if found:
+        count, name = found[0]
+        what, of, fix = _ARGUMENTS[name]
+        told.append((f"{what} {count} different {of}, such as {_shown(variants[-1].reason.called_with, name)}", fix))
+    if splits:
+        branch = f"{line}, where Python looks at a value: {outcomes} different outcomes, {splits + 1} paths", _BRANCH
+        told.insert(0 if not found or splits >= found[0][0] else 1, branch)
+    return told
+
+
+def _shown(call: Specialisation, name: str) -> str:
+    """One example of what calls differ in."""
+    if name == "guard":
+        return short(call.guard_value[0])
+    if name == "static":
+        return ", ".join(f"argument {position} = {short(value)}" for position, _, value in call.static if position >= 0) or "none"
+    text = str(call)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def step_argument(variants: Sequence[Variant]) -> str | None:
@@ -171,7 +228,9 @@ def step_argument(variants: Sequence[Variant]) -> str | None:
 
 
 def budget_text(name: str, max_tapes: int, variants: Sequence[Variant]) -> str:
-    step = step_argument(variants)
+    step, told = step_argument(variants), causes(variants)
+    is_branch = told[0][1] is _BRANCH
+    what = f"took more than {max_tapes} paths" if is_branch else f"was called with more than {max_tapes} kinds of arguments"
     if step is not None:
         return (
             f"{name} was recorded for more than {max_tapes} values of an argument, and is again for every new one, which is slow\n"
@@ -180,10 +239,9 @@ def budget_text(name: str, max_tapes: int, variants: Sequence[Variant]) -> str:
             f"of what Python selects by it; or pass what is computed from it, as a float or as td.Constant(...)"
         )
     return (
-        f"{name} took more than {max_tapes} paths, so tapes are dropped and recorded again, which is slow\n"
-        f"  got: {most_paths(variants)}\n"
-        f"  fix: wrap the function with the branch in td.subtape, or use td.cond, td.while_loop (for a loop whose length changes) or "
-        f"np.where; or give a coarser guard; or raise max_tapes if memory allows"
+        f"{name} {what}, so tapes are dropped and recorded again, which is slow\n"
+        f"  got: {'; and '.join(got for got, _ in told)}\n"
+        f"  fix: {'; '.join(fix for _, fix in told)}; or raise max_tapes if memory allows"
     )
 
 

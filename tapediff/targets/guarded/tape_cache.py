@@ -13,6 +13,9 @@ from ...ir.tape import Tape
 from .keyed_call import CallKey
 from .variant import Variant
 
+# Of so many tapes that were dropped it is known that there was one.
+MOST_DROPPED = 10_000
+
 
 class CacheUser(Protocol):
     """Native code that runs recorded tapes by itself."""
@@ -34,6 +37,7 @@ class TapeCache:
     Attributes:
         last: the tape used last of all.
         users: native code that runs tapes of the cache.
+        dropped: hashes of the keys and paths of the latest tapes that were dropped for newer ones.
         evictions, dropped_hits, dropped_seconds: how many tapes were dropped, their hits and their seconds of compilation.
     """
 
@@ -43,6 +47,7 @@ class TapeCache:
         self.users: list[CacheUser] = []
         self.evictions = self.dropped_hits = 0
         self.dropped_seconds = 0.0
+        self.dropped: dict[int, None] = {}
         self._clock = itertools.count(1)
 
     def all(self) -> list[Variant]:
@@ -55,9 +60,9 @@ class TapeCache:
 
     def clear(self) -> None:
         """Drop all tapes: the function is recorded in another form from now on."""
-        evictions = self.evictions
+        evictions, dropped = self.evictions, dict(self.dropped)
         self.drop_beyond(0)
-        self.evictions = evictions
+        self.evictions, self.dropped = evictions, dropped
 
     def restore(self, variants: Sequence[Variant]) -> None:
         """Keep tapes again that were dropped with `clear`."""
@@ -87,6 +92,10 @@ class TapeCache:
             decided = answer.ordinal + 1
             variant = variant.sibling(answer)
         return None
+
+    def was_dropped(self, variant: Variant) -> bool:
+        """Whether there was a tape of the same key and path, which was dropped for newer ones."""
+        return hash((variant.key, variant.path)) in self.dropped
 
     def holds(self, variant: Variant) -> bool:
         """Whether a tape has not been dropped."""
@@ -136,6 +145,9 @@ class TapeCache:
         # Copied first: calls that hold no lock add to these.
         for other in self.all():
             other.jumps = {met: v for met, v in list(other.jumps.items()) if v is not variant}
+        self.dropped[hash((variant.key, variant.path))] = None
+        if len(self.dropped) > MOST_DROPPED:
+            del self.dropped[next(iter(self.dropped))]
         self.evictions += 1
         self.dropped_hits += variant.hits
         if all(other.program is not variant.program for other in self.all()):

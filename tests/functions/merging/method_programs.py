@@ -155,7 +155,44 @@ def in_comprehensions(x):
     return sum([p.energy * v for v in x]) + (p.energy if x[0] > 0 else 0.0)
 
 
-MERGE = [bounces, overridden, frozen, shop, before_it_moves, its_own_attribute_as_an_argument, in_comprehensions]
+class __Private:
+    """Of names that Python compiles as private ones of the class."""
+
+    def __init__(self, rate):
+        self.__rate = rate
+
+    def __slope(self, v):
+        if v > 0.2:
+            return self.__rate * v
+        return -v
+
+    def of_attribute(self, x):
+        s = 0.0
+        for v in x:
+            if v > 0.1:
+                s = s + v * self.__rate
+            else:
+                s = s - v
+        return s
+
+    def of_method(self, x):
+        return sum(self.__slope(v) for v in x)
+
+    def of_function(self, x):
+        def __bent(v):
+            if v > 0:
+                return v * v
+            return self.__rate * v
+
+        return sum(__bent(v) for v in x)
+
+
+def private_names(x):
+    model = __Private(2.0)
+    return model.of_attribute(x) + model.of_method(x) * model.of_function(x)
+
+
+MERGE = [private_names, bounces, overridden, frozen, shop, before_it_moves, its_own_attribute_as_an_argument, in_comprehensions]
 
 # Traps
 

@@ -9,7 +9,7 @@ from tapediff.ops.control import loop_forms
 
 def rising(x, max_steps=None):
     """Takes 10 / x[1] iterations, which is for ever where x[1] is 0."""
-    return td.while_loop(lambda s: s[1] < 10.0, lambda s: (s[0] * np.cos(0.1 * s[0]), s[1] + x[1]), (x[0], x[1] * 0.0), max_steps)[0]
+    return td.while_loop(lambda s: s[1] < 10.0, lambda s: (s[0] * np.cos(0.1 * s[0]), s[1] + x[1]), (x[0], x[1] * 0.0), max_steps=max_steps)[0]
 
 
 ENDS, NEVER = np.array([2.0, 1.0]), np.array([2.0, 0.0])
@@ -57,8 +57,8 @@ def test_a_while_loop_takes_at_most_so_many_iterations(target, most):
 
 def test_no_iteration_may_be_allowed():
     """max_steps=0: fine where the test does not hold to begin with."""
-    assert td.while_loop(lambda s: s < 1.0, lambda s: s * 2, 3.0, 0) == 3.0
-    compiled = td.compile(lambda x: td.while_loop(lambda s: s < 1.0, lambda s: s * 2, x, 0), 3.0)
+    assert td.while_loop(lambda s: s < 1.0, lambda s: s * 2, 3.0, max_steps=0) == 3.0
+    compiled = td.compile(lambda x: td.while_loop(lambda s: s < 1.0, lambda s: s * 2, x, max_steps=0), 3.0)
     assert compiled(4.0) == 4.0
     with pytest.raises(td.LoopTooLong):
         compiled(0.5)

@@ -189,11 +189,11 @@ def test_a_recording_that_begins_while_that_of_another_thread_ends_has_its_names
     is_ending, has_ended = threading.Event(), threading.Event()
     put, restart = namespace.filled_arrays.put, Recorder._restart
 
-    def slow_put(functions):
-        if threading.current_thread() is ends_first and functions is namespace.filled_arrays.ORIGINALS:
+    def slow_put(replaced):
+        if threading.current_thread() is ends_first and not replaced:
             is_ending.set()
             time.sleep(0.05)
-        put(functions)
+        put(replaced)
 
     def end():
         td.record(np.sum, np.ones(3))

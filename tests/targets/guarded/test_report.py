@@ -1,6 +1,7 @@
 """Explanations: which paths there are, why each was recorded, and how close the others were."""
 
 import logging
+import warnings
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ def test_explain_gives_the_path_of_each_tape_and_why_it_was_recorded():
         f"  2: {line(g, 1)} → True, was False", "  3: first call with float64[1], argument 1 = 'sq', guard = 2",
         "last miss", "  first call with float64[1], argument 1 = 'sq', guard = 2",
         "  closest: tape 2, for float64[1], argument 1 = 'cubed', guard = 5",
+        "  differs in: values of arguments that are no arrays, value of the guard",
     ]  # fmt: skip
     assert repr(safe) == f"<GuardedTape of g: 3 tapes; {safe.stats}>"
     assert safe.stats.seconds_compiling > 0
@@ -141,3 +143,54 @@ def test_explain_counts_branches_in_sub_tapes_and_says_that_those_in_loops_are_n
     assert pulled.recordings == 0, "kept variants stay as they are"
     looping = td.GuardedTape(lambda x: td.scan(lambda carry, v: (carry + pulled(v), v), 0.0, x)[0])
     assert "not counted" in looping.explain(points=[np.array([0.5, 2.0])]).splitlines()[-1]
+
+
+def either(x, *others):
+    return np.sum(x**2 if x[0] > 0.5 else x) + sum(np.sum(v) for v in others if type(v) is not str)
+
+
+def of_a_dict(x, values):
+    return np.sum(x) * sum(values.values())
+
+
+FULL = np.ones(2)
+DIFFERING = {
+    "other lengths": (either, [(np.ones(n),) for n in range(1, 7)], "its arguments have 3 different shapes", "differs in: shapes"),
+    "other dtypes": (
+        either, [(FULL, np.ones(2, dtype)) for dtype in (float, np.float32, int, bool)], "its arguments have 3 different dtypes",
+        "differs in: dtypes",
+    ),
+    "other static values": (
+        either, [(FULL, text) for text in "abcdef"], "its arguments that are no arrays have 3 different values, such as argument 1 = 'c'",
+        "differs in: values of arguments that are no arrays",
+    ),
+    "other structures": (
+        of_a_dict, [(FULL, dict.fromkeys("abcdef"[:n], 1.0)) for n in range(1, 7)],
+        "the containers and names of its arguments have 3 different structures", "differs in: structure",
+    ),
+    "other branches": (
+        lambda x: sum(v if v > 0 else -v for v in x), [(A(v) * 1.0,) for v in ([1, 1, 1], [-1, 1, 1], [1, -1, 1], [1, 1, -1])],
+        "where Python looks at a value: 2 different outcomes, 3 paths", "parted at",
+    ),
+    "a tape that was dropped": (
+        either, [(np.ones(n),) for n in (1, 2, 3, 1)], "3 different shapes",
+        "call with float64[1]; again, as its tape was dropped for newer ones (max_tapes)",
+    ),
+    "an int that became data": (lambda x, n: np.sum(x) * n, [(FULL, 1), (FULL, 2)], None, "differs in: ints, which are data"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIFFERING)
+def test_warnings_and_explain_name_what_the_calls_differ_in(name):
+    """One program for each cause; the warning of too many tapes and the last miss name it, and no other."""
+    f, calls, warning, miss = DIFFERING[name]
+    safe = td.GuardedTape(f, max_tapes=2, merge=False)
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("always")
+        for call in calls:
+            td.value_and_gradient(safe, *call)
+    texts = [str(each.message) for each in met]
+    assert len(texts) == (warning is not None)
+    assert warning is None or warning in texts[0], texts
+    assert ("td.subtape" in "".join(texts)) == (name == "other branches")
+    assert miss in safe.explain(), safe.explain()

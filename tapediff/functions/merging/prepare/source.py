@@ -42,7 +42,8 @@ def definition_of(code: CodeType) -> Definition:
     if code not in file.proven:
         found = [node for node in file.definitions.get(code.co_firstlineno, ()) if _is_same(_compiled(node, code), code)]
         if not found:
-            raise NoSource(f"{code.co_filename} is not the source that {code.co_name} was compiled from")
+            what = f"{code.co_name} is not what {code.co_filename} has at line {code.co_firstlineno}"
+            raise NoSource(f"{what}: the file has changed since, or the function was made by other code")
         file.proven[code] = found[0]
     return file.proven[code]
 
@@ -94,12 +95,14 @@ class _File(NamedTuple):
     Attributes:
         rebound: the names that functions declare global.
         set: the attributes that it sets, but for those of objects of its classes.
+        private: names of functions that are private to a class, as they are written.
     """
 
     definitions: dict[int, list[Definition]]
     imports: tuple[str, ...]
     rebound: frozenset[str]
     set: frozenset[str]
+    private: dict[str, str]
     proven: dict[CodeType, Definition]
     made: dict[CodeType, Any]
 
@@ -122,6 +125,7 @@ def _parsed(filename: str, text: str) -> _File:
         tree = without_warnings(lambda: ast.parse(text, filename))
     except (SyntaxError, ValueError, RecursionError) as error:
         raise NoSource(f"{filename} cannot be parsed: {error}") from error
+    private = _mangle(tree)
     found: dict[int, list[Definition]] = {}
     rebound: set[str] = set()
     for node in walk(tree):
@@ -130,7 +134,7 @@ def _parsed(filename: str, text: str) -> _File:
             found.setdefault(first, []).append(node)
         elif isinstance(node, ast.Global):
             rebound.update(node.names)
-    return _File(found, tuple(sorted(_imports(tree))), frozenset(rebound), frozenset(_set_attributes(tree)), {}, {})
+    return _File(found, tuple(sorted(_imports(tree))), frozenset(rebound), frozenset(_set_attributes(tree)), private, {}, {})
 
 
 def _set_attributes(tree: ast.Module) -> Iterator[str]:
@@ -177,6 +181,33 @@ def without_warnings(read: Callable[[], _Read]) -> _Read:
         return read()
 
 
+def _mangle(tree: ast.Module) -> dict[str, str]:
+    """Give private names in classes those that Python compiles: self.__rate in a class Model is self._Model__rate.
+
+    Returns the names of functions as they are written, which their codes have.
+    """
+    written: dict[str, str] = {}
+    pending: list[tuple[ast.AST, str]] = [(tree, "")]
+    while pending:
+        node, owner = pending.pop()
+        for field in _NAMES if owner and not isinstance(node, ast.keyword) else ():
+            name = getattr(node, field, None)
+            names = [name] if isinstance(name, str) else name if isinstance(node, (ast.Global, ast.Nonlocal)) and name else []
+            found = [f"_{owner}{n}" if n.startswith("__") and not n.endswith("__") and "." not in n else n for n in names]
+            if found != names:
+                if isinstance(node, ast.FunctionDef) and field == "name":
+                    written[found[0]] = names[0]
+                setattr(node, field, found if isinstance(name, list) else found[0])
+        inside = node.name.lstrip("_") if isinstance(node, ast.ClassDef) else owner
+        outside = (*node.bases, *node.keywords, *node.decorator_list) if isinstance(node, ast.ClassDef) else ()
+        pending += [(part, owner if part in outside else inside) for part in children(node)]
+    return written
+
+
+# The fields of syntax trees that are names.
+_NAMES = ("id", "attr", "arg", "name", "asname", "names", "rest")
+
+
 def _imports(tree: ast.Module) -> set[str]:
     """Names that are imported at the top of a file: Python compiles calls of their attributes in another way."""
     found: set[str] = set()
@@ -209,7 +240,15 @@ def compile_within(definition: Definition, code: CodeType, cells: tuple[str, ...
         return None
     (enclosing,) = (c for c in made.co_consts if isinstance(c, CodeType))
     name = "<lambda>" if isinstance(definition, ast.Lambda) else definition.name
-    return next((c for c in enclosing.co_consts if isinstance(c, CodeType) and c.co_name == name), None)
+    found = next((c for c in enclosing.co_consts if isinstance(c, CodeType) and c.co_name == name), None)
+    private = _file(code.co_filename).private
+    return _named(found, private) if found is not None and private else found
+
+
+def _named(code: CodeType, written: dict[str, str]) -> CodeType:
+    """A code with the names of functions as they are written."""
+    constants = tuple([_named(c, written) if isinstance(c, CodeType) else c for c in code.co_consts])
+    return code.replace(co_name=written.get(code.co_name, code.co_name), co_consts=constants)
 
 
 def _compiled(node: Definition, code: CodeType) -> CodeType | None:

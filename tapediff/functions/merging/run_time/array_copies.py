@@ -13,7 +13,8 @@ from ....errors import RefusedByRecording, TapediffError
 from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree
 from ....ops.arrays.indexing import GATHER, PUT, are_distinct
 from ....recording.arrays.tracked import TrackedArray
-from ....recording.python_state.filled_arrays import DISPATCHED, Fills, Replacement
+from ....recording.python_state.filled_arrays import Fills, Replacement
+from ....recording.python_state.list_arguments import DISPATCHED
 from ..rules import Place, Refusing
 
 # A copy is made at every call.

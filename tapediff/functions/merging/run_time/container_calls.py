@@ -106,7 +106,7 @@ class ContainerCalls(Refusing):
         """np.nonzero(a), np.flatnonzero(a), np.where(a): of a vector that is data the places are selected by a mask."""
         is_vector = type(a) is TrackedArray and a.ndim == 1
         found = selected(np.arange(len(a)), a if a.dtype == BOOL else a != 0, partial(self._not_of_a_mask, place)) if is_vector else None
-        return function(a) if found is None else found if function is np.flatnonzero else (found,)
+        return function(a) if found is None else found if function == np.flatnonzero else (found,)
 
     def chosen_turns(self, place: Place, entries: Tree) -> list[tuple[Operand, Tree]]:
         """What a loop goes over: whether there is a turn for it, and the entry."""

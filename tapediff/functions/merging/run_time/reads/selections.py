@@ -200,7 +200,7 @@ class Selection(Computes, NDArrayOperatorsMixin):
             return _REDUCTIONS[ufunc](self, **{"axis": 0, **named})
         if method != "__call__":
             return self._refused(f"np.{ufunc.__name__}.{method}")
-        found = self._product(*inputs) if ufunc is np.matmul else self._each(ufunc, inputs) if ufunc.signature is None else None
+        found = self._product(*inputs) if ufunc == np.matmul else self._each(ufunc, inputs) if ufunc.signature is None else None
         if out is None and found is not None:
             return found
         is_whole = found is not None and found.dtype == self.dtype and found._data.shape == self._data.shape

@@ -1,0 +1,171 @@
+"""Lists of numbers, some of them tracked, as arguments of NumPy's and SciPy's functions: `np.hypot([x[0], 0.7], 1.0)`.
+
+NumPy asks lists nothing: it makes an array of objects of them, which few functions can use. A function that fails so is recorded once more,
+with functions in the modules' namespaces that make tracked arrays of such lists first. Names imported before (`from numpy import hypot`)
+stay NumPy's, so that there the failure is a refusal (`refusal_of_list`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ...base.source_location import Site, is_library_file
+from ...errors import TapediffError, TrackedValueEscaped
+from ...ir.instruction import Operand, Recorded, is_tracked
+from ...numpy_api import UNARY
+from ...numpy_api.creating import holds_tracked
+from ...numpy_api.joining import as_value
+from ...numpy_api.kinds import kind_of
+from ...ops import Op
+from ..arrays.escapes import LIST_FIRST
+from .caught_errors import refusals_forgotten
+from .replacement import Replacement, standing_for
+
+# By name.
+Functions = dict[str, Callable[..., Operand]]
+
+# The type of NumPy's functions that arrays of other kinds may take over.
+DISPATCHED: type = type(np.zeros_like)
+
+# Modules whose functions take lists. What SciPy's modules have is looked at once they are imported.
+_MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
+
+# Functions of several arrays in a list, which they look through themselves.
+_OF_SEVERAL = frozenset(
+    "block broadcast_arrays choose column_stack concat concatenate dstack hstack lexsort linalg.multi_dot piecewise select stack "
+    "vstack".split()
+)
+
+
+# Of objects these call Python's operators, as of tracked numbers they should. Code that compares functions finds them as they are.
+_BY_OPERATORS = frozenset((
+    np.add, np.subtract, np.multiply, np.divide, np.floor_divide, np.remainder, np.power, np.maximum, np.minimum, np.less, np.less_equal,
+    np.greater, np.greater_equal, np.equal, np.not_equal,
+))  # fmt: skip
+
+
+class _Listed(Replacement):
+    """A ufunc or function of NumPy's that looks for lists of tracked numbers among its arguments."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Operand:
+        return getattr(self.original, name)
+
+    @property
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return np.ufunc if isinstance(self.original, np.ufunc) else type(self)
+
+
+def _is_list(value: Operand) -> bool:
+    return issubclass(type(value), (list, tuple)) and holds_tracked(value)
+
+
+def _array_of(value: Operand) -> Operand:
+    return as_value(value) if _is_list(value) else value
+
+
+def _several(value: Operand) -> Operand:
+    """Of a list of arrays each that is a list itself; a list of numbers as an array."""
+    if not _is_list(value):
+        return value
+    try:
+        with refusals_forgotten():
+            return as_value(value) if not any(is_tracked(v) and v.shape for v in value) else [*map(_several, value)]
+    except (TapediffError, ValueError):  # of different lengths, or not all numbers
+        return [*map(_several, value)]
+
+
+def _with_arrays(original: Callable[..., Operand], array_of: Callable[[Operand], Operand]) -> _Listed:
+    def call(*args: Operand, **named: Operand) -> Operand:
+        if current_recorder() is not None:
+            args = tuple(map(array_of, args))
+            named = {name: value if name == "out" else array_of(value) for name, value in named.items()}
+        return original(*args, **named)
+
+    return standing_for(original, call, _Listed)
+
+
+def _of_one(original: np.ufunc, op: Op) -> _Listed:
+    """The same of a ufunc that is one op, in less time."""
+
+    def call(*args: Operand, **named: Operand) -> Operand:
+        if len(args) == 1 and not named:
+            kind = type(args[0])
+            if issubclass(kind, Recorded):
+                return op(args[0])
+            if issubclass(kind, (list, tuple)) and current_recorder() is not None and holds_tracked(args[0]):
+                return op(as_value(args[0]))
+        return original(*map(_array_of, args), **named)
+
+    return standing_for(original, call, _Listed)
+
+
+def taking_lists(original: Callable[..., Operand], module: str = "numpy") -> Callable[..., Operand]:
+    """A ufunc or function that makes tracked arrays of lists of tracked numbers first."""
+    if isinstance(original, np.ufunc):
+        return _of_one(original, UNARY[original]) if original in UNARY else _with_arrays(original, _array_of)
+    name = f"{module.removeprefix('numpy.')}.{original.__name__}".removeprefix("numpy.")
+    return _with_arrays(original, _several if name in _OF_SEVERAL else _array_of)
+
+
+@cache
+def _functions(module: str) -> tuple[Functions, Functions]:
+    """A module's own functions, and those that stand for them."""
+    kinds = np.ufunc if module.startswith("scipy") else (np.ufunc, DISPATCHED)
+    own = {name: found for name, found in vars(sys.modules[module]).items() if isinstance(found, kinds) and found not in _BY_OPERATORS}
+    made = {id(found): taking_lists(found, module) for found in own.values()}  # some have several names, as np.abs and np.absolute
+    return own, {name: made[id(found)] for name, found in own.items()}
+
+
+_functions("numpy")  # before any name is replaced
+
+
+def put(replaced: bool) -> None:
+    """Give the modules these functions, or their own back. Names that someone else has replaced meanwhile are left alone."""
+    for module in _MODULES:
+        if module not in sys.modules or (module == "scipy.special" and "erf" not in vars(sys.modules[module])):
+            continue  # not imported, or by another thread now
+        before, after = _functions(module)[:: 1 if replaced else -1]
+        namespace = vars(sys.modules[module])
+        for name, function in before.items():
+            if namespace.get(name) is function:
+                namespace[name] = after[name]
+
+
+# By where NumPy has made arrays of objects: one of the tracked numbers in the list.
+Asked = dict[tuple[int, int], tuple[Operand, Site]]
+
+# What NumPy says of arrays of objects.
+_OF_OBJECTS = (
+    "which has no callable", "not supported for the input types", "dtype('O')", "dtype object", "numpy.object_",
+    "tracked arrays have no attribute",
+)  # fmt: skip
+
+
+def refusal_of_list(error: Exception, asked: Asked) -> TrackedValueEscaped | None:
+    """The refusal of a list with tracked numbers in it, if an error is the one that NumPy raises for it."""
+    traceback, last = error.__traceback__, None
+    while traceback is not None:
+        if not is_library_file(traceback.tb_frame.f_code.co_filename):
+            last = traceback
+        traceback = traceback.tb_next
+    if last is None or isinstance(error, TapediffError):
+        return None
+    # Others, as of lengths that do not fit, NumPy raises of floats as well.
+    here = asked.get((id(last.tb_frame.f_code), last.tb_lasti)) if isinstance(error, (TypeError, AttributeError)) else None
+    if here is None and not any(text in str(error) for text in _OF_OBJECTS):
+        return None
+    value, site = here or next(iter(asked.values()))
+    refusal = TrackedValueEscaped(
+        "a list with a tracked number in it was given to a function that takes it for an array of objects", at=site,
+        got=f"{kind_of(value)} in a list; NumPy says: {type(error).__name__}: {error}",
+        fix=LIST_FIRST,
+    )  # fmt: skip
+    refusal.is_write = True
+    return refusal
