@@ -5,7 +5,7 @@ forked from one that has imported all, by the tests that run its statement: thos
 until one fails. A crash, an endless loop and a failing import count as killed. `equivalent.toml` explains mutants that nothing can kill.
 
     python -m tests.mutants.run --count 500 --seed 36            # continues where the last run stopped
-    python -m tests.mutants.run --shard 1/4 --files 'passes/*'
+    python -m tests.mutants.run --shard 1/4 --files 'tapediff/passes/*'
     python -m tests.mutants.run --again                          # survivors once more, with the tests as they are now
     python -m tests.mutants.run --list-survivors
 """
@@ -50,20 +50,26 @@ from .mutations import Mutant, Probes, chosen
 
 ROOT = Path(__file__).parents[2]
 COUNT, SEED, ENOUGH = 500, 36, 0.9
-FILES = ("ops/*", "transforms/*", "passes/*", "targets/guarded/*", "ir/serialize.py")
+FILES = ("tapediff/ops/*", "tapediff/transforms/*", "tapediff/passes/*", "tapediff/targets/guarded/*", "tapediff/ir/serialize.py")
 TESTS = ("tests/ops", "tests/transforms", "tests/passes", "tests/targets", "tests/ir", "tests/functions", "tests/recording", "tests/test_guards.py")
 KILLED, SURVIVED, EXPLAINED = "killed", "survived", "explained"
 
 # A mutant whose tests take longer than this, in processor seconds without it, is tried by the first of them.
 BUDGET = 60.0
 # Beyond so many times that, and these seconds, a test does not end.
-SLACK, GRACE = 10.0, 30.0
+SLACK, GRACE = 4.0, 8.0
 MOST_MEMORY = 12 << 30
 
 
 @dataclass
 class Profile:
-    """Of each test its processor seconds, and the numbers of the lines that it runs; of each file the number before its first line."""
+    """What tests run.
+
+    Attributes:
+        first: of each file the number before that of its first line.
+        tests: of each test its processor seconds and the numbers of the lines that it runs; none of one that there was no time for.
+        imports: the lines that run before the first test.
+    """
 
     first: dict[str, int]
     tests: dict[str, tuple[float, np.ndarray]] = field(default_factory=dict)
@@ -76,7 +82,7 @@ class Profile:
         """The tests that run a mutant's statement, or, if importing does, anything of its file; those next to it first."""
         first = self.first[mutant.file]
         last = min((n for n in self.first.values() if n > first), default=math.inf)
-        near = mutant.file.replace("tapediff/", "tests/").rpartition("/")
+        near = f"tests/{mutant.file.partition('/')[2]}".rpartition("/")
         own, folder, room = f"{near[0]}/test_{near[2]}", near[0] + "/", "/".join(near[0].split("/")[:2]) + "/"
         early = self.runs_at_import(mutant)
         name = re.compile(rf"\b{mutant.name}\b", re.IGNORECASE)
@@ -84,13 +90,17 @@ class Profile:
         for test, (seconds, hits) in self.tests.items():
             place = np.searchsorted(hits, first + mutant.line)
             runs_it = place < len(hits) and hits[place] == first + mutant.line
-            if early and not runs_it:
+            is_named = name.search(test) is not None
+            if not len(hits):
+                if not is_named:
+                    continue
+            elif early and not runs_it:
                 start = np.searchsorted(hits, first)
                 if start == len(hits) or hits[start] >= last:
                     continue
             elif not runs_it:
                 continue
-            rank = (not runs_it) + (name.search(test) is None) + sum(not test.startswith(place) for place in (own, folder, room))
+            rank = (not runs_it) + (not is_named) + sum(not test.startswith(place) for place in (own, folder, room))
             found.append((rank, seconds, test))
         found.sort()
         total, tests = 0.0, []
@@ -108,7 +118,8 @@ class Profile:
 class Scratch:
     """A copy of the tree in a temporary folder; folder and processes go with the process that made them, however it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Path) -> None:
+        self.source = source
         self.folder = Path(tempfile.mkdtemp(prefix="tapediff-mutants-"))
         self.root, self.groups = self.folder / "tree", self.folder / "groups"
         read, self.alive = os.pipe()
@@ -121,7 +132,7 @@ class Scratch:
             os._exit(0)
         os.close(read)
         left_out = shutil.ignore_patterns(".git", ".venv", "build", "dist", "__pycache__", "site", ".*_cache", ".hypothesis")
-        shutil.copytree(ROOT, self.root, ignore=left_out)
+        shutil.copytree(source, self.root, ignore=left_out)
         for folder in (self.groups, self.folder / "tmp"):
             folder.mkdir()
 
@@ -136,7 +147,7 @@ class Scratch:
         """Make this process, a fork, one that runs the tests of the copy."""
         os.chdir(self.root)
         places = [str(self.root), str(self.root / "tests")]
-        sys.path[:] = places + [p for p in sys.path if p not in ("", str(ROOT))]
+        sys.path[:] = places + [p for p in sys.path if p not in ("", str(ROOT), str(self.source))]
         for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "tapediff")]:
             del sys.modules[name]
         os.environ.update(
@@ -206,19 +217,19 @@ def run_pytest(arguments: list[str], *plugins: object) -> int:
 
 def profiled(scratch: Scratch, files: list[str], tests: list[str], seconds: float, path: Path) -> Profile:
     """What was noted in an earlier run, and for new and changed test files, or if a file of the package has changed, noted now."""
-    digests = {file: _digest(file) for file in files}
-    first = dict(zip(files, np.cumsum([0, *(len((ROOT / file).read_bytes().splitlines()) + 1 for file in files)]).tolist()))
+    digests = {file: _digest(scratch.root / file) for file in files}
+    first = dict(zip(files, np.cumsum([0, *(len((scratch.root / file).read_bytes().splitlines()) + 1 for file in files)]).tolist()))
     profile, known = Profile(first), {}
     if path.exists():
         stored = json.loads(path.read_text())
         if stored["files"] == digests:
-            known = {file: digest for file, digest in stored["test_files"].items() if _digest(file) == digest}
+            known = {file: digest for file, digest in stored["test_files"].items() if _digest(scratch.root / file) == digest}
             profile.imports = set(stored["imports"])
             profile.tests = {
                 test: (seconds, np.array(hits, np.int32)) for test, (seconds, hits) in stored["tests"].items() if test.partition("::")[0] in known
             }
     probed: dict[str, types.CodeType] = {}
-    all_files = sorted({str(p.relative_to(ROOT)) for test in tests for p in _test_files(ROOT / test)})
+    all_files = sorted({str(p.relative_to(scratch.root)) for test in tests for p in _test_files(scratch.root / test)})
     for file in all_files:
         if file in known:
             continue
@@ -235,7 +246,7 @@ def profiled(scratch: Scratch, files: list[str], tests: list[str], seconds: floa
             new = json.loads(noted.read_text())
             profile.imports.update(new.pop(""))
             profile.tests |= {test: (seconds, np.array(hits, np.int32)) for test, (seconds, hits) in new.items()}
-        known[file] = _digest(file)
+        known[file] = _digest(scratch.root / file)
         rows = {test: (seconds, hits.tolist()) for test, (seconds, hits) in profile.tests.items()}
         path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".new").write_text(json.dumps({"files": digests, "test_files": known, "imports": sorted(profile.imports), "tests": rows}))
@@ -247,8 +258,7 @@ def _test_files(path: Path) -> list[Path]:
     return [path] if path.is_file() else list(path.rglob("test_*.py"))
 
 
-def _digest(file: str) -> str:
-    path = ROOT / file
+def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else ""
 
 
@@ -264,6 +274,7 @@ def _note(scratch: Scratch, file: str, probed: dict[str, types.CodeType], lines_
     importlib.machinery.SourceFileLoader.get_code = get_code
     tests: dict[str, object] = {}
     failed: set[str] = set()
+    left: list[str] = []
 
     def lines() -> list[int]:
         return np.flatnonzero(np.frombuffer(hits, np.uint8)).tolist()
@@ -277,6 +288,7 @@ def _note(scratch: Scratch, file: str, probed: dict[str, types.CodeType], lines_
                 seen[name] += 1
                 turns.append((seen[name], len(turns)))
             items[:] = [items[k] for _, k in sorted(turns)]
+            left.extend(item.nodeid for item in items)
 
         @pytest.hookimpl(wrapper=True)
         def pytest_runtest_protocol(self, item):
@@ -285,6 +297,7 @@ def _note(scratch: Scratch, file: str, probed: dict[str, types.CodeType], lines_
                 hits[k] = 0
             nonlocal most
             most += time.process_time() if len(tests) == 1 else 0.0
+            left.remove(item.nodeid)
             started = time.process_time()
             result = yield
             if time.process_time() > most:
@@ -299,7 +312,7 @@ def _note(scratch: Scratch, file: str, probed: dict[str, types.CodeType], lines_
 
     code = run_pytest(["--maxfail=1000", file], Note())
     tests.setdefault("", lines())
-    noted.write_text(json.dumps(tests))
+    noted.write_text(json.dumps(dict.fromkeys(left, (1.0, [])) | tests))
     return code
 
 
@@ -445,26 +458,30 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=COUNT, help=f"so many of the fixed order ({COUNT})")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--shard", default="0/1", metavar="i/n", help="every n-th, from the i-th on (0 to n - 1)")
-    parser.add_argument("--files", nargs="*", default=FILES, help="patterns of files below tapediff/")
+    parser.add_argument("--files", nargs="*", default=FILES, help="patterns of files")
     parser.add_argument("--tests", nargs="*", default=TESTS, help="test files and folders")
     parser.add_argument("--budget", type=float, default=BUDGET, help="processor seconds of tests for one mutant")
     parser.add_argument("--noting", type=float, default=math.inf, help="processor seconds for noting what the tests of one file run")
     parser.add_argument("--again", action="store_true", help="try survivors once more")
     parser.add_argument("--list-survivors", action="store_true")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants", help="where the results are kept")
+    parser.add_argument("--folder", type=Path, help="where the results are kept (build/mutants)")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the tree whose package and tests are meant")
+    parser.add_argument("--explained", type=Path, default=Path(__file__).with_name("equivalent.toml"))
     options = parser.parse_args()
-    every = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "tapediff").rglob("*.py"))
-    files = [file for file in every if any(fnmatch.fnmatch(file, f"tapediff/{pattern}") for pattern in FILES)]
-    wanted = [file for file in every if any(fnmatch.fnmatch(file, f"tapediff/{pattern}") for pattern in options.files)]
+    root, folder = options.root, options.folder or options.root / "build" / "mutants"
+    tops = {pattern.partition("/")[0] for pattern in (*FILES, *options.files)}
+    every = sorted(str(path.relative_to(root)) for top in tops for path in (root / top).rglob("*.py"))
+    wanted = [file for file in every if any(fnmatch.fnmatch(file, pattern) for pattern in options.files)]
+    files = [file for file in every if file in wanted or any(fnmatch.fnmatch(file, pattern) for pattern in FILES)]
     shard, shards = map(int, options.shard.split("/"))
-    mutants = list(chosen(ROOT, wanted, options.seed, options.count))[shard::shards]
-    results, explained = Results(options.folder / "results.txt"), Explained(Path(__file__).with_name("equivalent.toml"))
+    mutants = list(chosen(root, wanted, options.seed, options.count))[shard::shards]
+    results, explained = Results(folder / "results.txt"), Explained(options.explained)
     if not options.list_survivors:
         todo = [m for m in mutants if (status := results.status(m)) is None or (options.again and status == SURVIVED and m not in explained)]
-        if todo:
+        if todo or not mutants:
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-            scratch = Scratch()
-            profile = profiled(scratch, sorted({*files, *wanted}), options.tests, options.noting, options.folder / "profile.json")
+            scratch = Scratch(root)
+            profile = profiled(scratch, files, options.tests, options.noting, folder / "profile.json")
             try_all(scratch, todo, profile, results, options.budget)
             results = Results(results.path)
     for mutant in mutants:
