@@ -440,7 +440,7 @@ def attempt(scratch, number, mutant, tests, profile, results, run) -> int | None
 
 def summary(mutants: list[Mutant], results: Results, explained: Explained) -> float:
     """Print how many were killed, by folder; the share of those that are not explained."""
-    table: dict[str, Counter[str]] = {}
+    table: dict[str, Counter[str]] = {"all": Counter()}
     for mutant in mutants:
         status = results.status(mutant)
         status = "not tried" if status is None else EXPLAINED if status == SURVIVED and mutant in explained else status
