@@ -1,7 +1,7 @@
 """Mutants of a source file: one small change each, made from the syntax tree and written back into the text.
 
-The operators are the functions behind `OPERATORS`. Not mutated: annotations, strings, assertions, what raises name only for
-people, and the keywords of op declarations that only tests read.
+The operators are the functions in `OPERATORS`. Not mutated: annotations, strings, assertions, dataclass decorators, and the keywords of op
+declarations that only tests read.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Mutant:
         line: the first line of the smallest function statement or lambda around the change, where a probe notes whether a test runs it.
         at_import: whether the change is in code that runs when the module is imported.
         start, end: where the bytes `replaced` are, for which `text` is put.
+        place: row and column of its first character.
         code: the line, stripped, in which the change begins.
         change: the old and the new expression or statement, as `old → new`.
     """
@@ -49,13 +50,14 @@ class Mutant:
     end: int
     text: bytes
     replaced: bytes
+    place: str
     code: str
     kind: str
     change: str
 
     @property
     def key(self) -> str:
-        return f"{self.file} | {self.code} | {self.change}"
+        return f"{self.file}:{self.place} | {self.code} | {self.change}"
 
     def applied(self, source: bytes) -> bytes:
         return source[: self.start] + self.text + source[self.end :]
@@ -124,7 +126,8 @@ def removed_keywords(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Call):
         for keyword in node.keywords:
             if keyword.arg not in FOR_TESTS:
-                yield _with(node, keywords=[other for other in node.keywords if other is not keyword])
+                rest = [other for other in node.keywords if other is not keyword]
+                yield _with(node, keywords=rest, change=f"{_name(node.func)}({_short(keyword)}) → {_name(node.func)}()")
 
 
 def jumps(node: ast.AST) -> Iterator[ast.AST]:
@@ -154,7 +157,9 @@ def mutant_of(file: str, source: bytes, node: ast.AST, new: ast.AST, kind: str, 
     text = ast.unparse(ast.fix_missing_locations(new))
     text = f"({text}{padding})" if isinstance(node, ast.expr) else text + padding
     code = lines[node.lineno - 1].decode().strip()
-    mutant = Mutant(file, name, line, at_import, start, end, text.encode(), source[start:end], code, kind, f"{_short(node)} → {_short(new)}")
+    change = getattr(new, "change", None) or f"{_short(node)} → {_short(new)}"
+    place = f"{node.lineno}:{node.col_offset + 1}"
+    mutant = Mutant(file, name, line, at_import, start, end, text.encode(), source[start:end], place, code, kind, change)
     try:
         changed = compile(mutant.applied(source), file, "exec")
     except SyntaxError:
@@ -264,7 +269,11 @@ def _is_left_out(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.keyword) and node.arg in FOR_TESTS:
         return True
-    # Types in the first argument of `cast`, and messages in what is raised, are in no call that is mutated; JoinedStr has no places in 3.11.
+    if isinstance(node, ast.Call) and _name(node) == "dataclass":
+        return True
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) and isinstance(node.right, ast.Constant):  # `int | None` in an alias
+        return True
+    # What is in an f-string has no places in Python 3.11.
     return isinstance(node, ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.arguments)
 
 

@@ -120,7 +120,7 @@ def test_a_run_that_is_killed_leaves_nothing_behind(toy, stop):
         ("a < b", "a < b → a <= b"), ("a is b", "a is b → a is not b"), ("a + b", "a + b → a - b"), ("a + b", "a + b → a"),
         ("a and b", "a and b → a or b"), ("a and b", "a and b → a"), ("not a", "not a → a"), ("-a", "-a → a"), ("True", "True → False"),
         ("a[1]", "1 → 0"), ("a if b else c", "a if b else c → a if not b else c"), ("f(a, b)", "f(a, b) → f(b, a)"),
-        ("f(a, b=c)", "f(a, b=c) → f(a)"), ("return a", "return a → return None"), ("f()", "f() → pass"), ("a[0] = b", "a[0] = b → pass"),
+        ("f(a, b=c)", "f(b=c) → f()"), ("return a", "return a → return None"), ("f()", "f() → pass"), ("a[0] = b", "a[0] = b → pass"),
         ("a += b", "a += b → pass"), ("raise a", "raise a → pass"), ("while a: break", "break → continue"), ("lambda: a + 1", "a + 1 → a"),
         ("if a: f()", "a → not a"), ("[b for b in a if b]", "b → not b"),
     ],
