@@ -53,6 +53,8 @@ COUNT, SEED, ENOUGH = 500, 36, 0.9
 FILES = ("tapediff/ops/*", "tapediff/transforms/*", "tapediff/passes/*", "tapediff/targets/guarded/*", "tapediff/ir/serialize.py")
 TESTS = ("tests/ops", "tests/transforms", "tests/passes", "tests/targets", "tests/ir", "tests/functions", "tests/recording", "tests/test_guards.py")
 KILLED, SURVIVED, EXPLAINED = "killed", "survived", "explained"
+# Killed by a test that fails without it, too: tried again by the next run, without that test.
+UNTRUE = "not tried"
 
 # A mutant whose tests take longer than this, in processor seconds without it, is tried by the first of them.
 BUDGET = 60.0
@@ -422,6 +424,21 @@ def try_all(scratch: Scratch, mutants: list[Mutant], profile: Profile, results: 
         attempt(scratch, k, mutant, tests[k], profile, results, anew)
 
 
+def without_reason(scratch: Scratch, killers: set[str]) -> set[str]:
+    """The tests that fail in the copy without a mutant as well: what they have killed has to be tried again."""
+    failed = scratch.folder / "failed"
+    failed.touch()
+
+    class Failed:
+        def pytest_runtest_logreport(self, report):
+            if report.failed:
+                with failed.open("a") as file:
+                    file.write(report.nodeid + "\n")
+
+    scratch.forked(lambda: (scratch.enter(), run_pytest(["--maxfail=1000000", *sorted(killers)], Failed()))[1], log=scratch.folder / "log")
+    return set(failed.read_text().splitlines())
+
+
 def attempt(scratch, number, mutant, tests, profile, results, run) -> int | None:
     """Try one mutant and note what came of it."""
     started, by = time.perf_counter(), scratch.folder / "by"
@@ -477,13 +494,21 @@ def main() -> int:
     mutants = list(chosen(root, wanted, options.seed, options.count))[shard::shards]
     results, explained = Results(folder / "results.txt"), Explained(options.explained)
     if not options.list_survivors:
-        todo = [m for m in mutants if (status := results.status(m)) is None or (options.again and status == SURVIVED and m not in explained)]
+        todo = [m for m in mutants if (status := results.status(m)) in (None, UNTRUE) or (options.again and status == SURVIVED and m not in explained)]
         if todo or not mutants:
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
             scratch = Scratch(root)
             profile = profiled(scratch, files, options.tests, options.noting, folder / "profile.json")
+            for row in results.rows.values():
+                if row[0].strip() == UNTRUE:
+                    profile.tests.pop(row[3], None)
             try_all(scratch, todo, profile, results, options.budget)
             results = Results(results.path)
+            killed = [mutant for mutant in todo if results.status(mutant) == KILLED]
+            failing = without_reason(scratch, {by for mutant in killed if "::" in (by := results.rows[mutant.key][3])})
+            for mutant in killed:
+                if results.rows[mutant.key][3] in failing:
+                    results.add(UNTRUE, 0.0, mutant, results.rows[mutant.key][3])
     for mutant in mutants:
         if results.status(mutant) == SURVIVED and mutant not in explained:
             print(f"{mutant.key}\t{results.rows[mutant.key][3]}")
