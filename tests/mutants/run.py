@@ -94,7 +94,7 @@ class Profile:
             runs_it = place < len(hits) and hits[place] == first + mutant.line
             is_named = name.search(test) is not None
             if not len(hits):
-                if not is_named:
+                if not is_named and not test.startswith(own):
                     continue
             elif early and not runs_it:
                 start = np.searchsorted(hits, first)
