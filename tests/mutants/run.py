@@ -59,7 +59,7 @@ UNTRUE = "not tried"
 # A mutant whose tests take longer than this, in processor seconds without it, is tried by the first of them.
 BUDGET = 60.0
 # Beyond so many times that, and these seconds, a test does not end.
-SLACK, GRACE = 4.0, 8.0
+SLACK, GRACE = 4.0, 5.0
 MOST_MEMORY = 12 << 30
 
 
@@ -174,6 +174,7 @@ class Scratch:
                     os.dup2(sink, stream)
                 if seconds < math.inf:
                     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds),) * 2)
+                    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY,) * 2)
                 code = work()
             except BaseException:  # noqa: BLE001  (the process ends here, whatever it was)
                 traceback.print_exc()
@@ -392,7 +393,10 @@ def try_all(scratch: Scratch, mutants: list[Mutant], profile: Profile, results: 
             if not with_code_replaced(mutant, scratch.root):
                 return 99
             chosen = [items[name] for name in names if name in items]
+            hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
             for item, following in zip(chosen, [*chosen[1:], None]):
+                enough = math.ceil(time.process_time() + GRACE + SLACK * profile.tests[item.nodeid][0])
+                resource.setrlimit(resource.RLIMIT_CPU, (min(enough, hard), hard))
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if session.testsfailed:
                     (scratch.folder / "by").write_text(item.nodeid)
@@ -447,7 +451,7 @@ def attempt(scratch, number, mutant, tests, profile, results, run) -> int | None
         return 0
     by.unlink(missing_ok=True)
     with scratch.mutated(mutant, number):
-        code = scratch.forked(lambda: run(mutant, tests), GRACE + SLACK * profile.seconds(tests), scratch.folder / f"log-{number}")
+        code = scratch.forked(lambda: run(mutant, tests), 2 * GRACE + SLACK * profile.seconds(tests), scratch.folder / f"log-{number}")
     if code == 99:
         return code
     why = f"{len(tests)} tests pass" if code == 0 else by.read_text() if by.exists() else "no end" if code is None else f"status {code}"
