@@ -65,7 +65,7 @@ MOST_MEMORY = 12 << 30
 
 @dataclass
 class Profile:
-    """What tests run.
+    """What tests run, and what they may run, by name.
 
     Attributes:
         first: of each file the number before that of its first line.
@@ -87,14 +87,15 @@ class Profile:
         near = f"tests/{mutant.file.partition('/')[2]}".rpartition("/")
         own, folder, room = f"{near[0]}/test_{near[2]}", near[0] + "/", "/".join(near[0].split("/")[:2]) + "/"
         early = self.runs_at_import(mutant)
-        name = re.compile(rf"\b{mutant.name}\b", re.IGNORECASE)
+        name = re.compile(rf"\b{mutant.name or ' '}\b", re.IGNORECASE)
+        texts = {f"[{text}]" for text in re.findall(r'"(\w+)"', (ROOT / mutant.file).read_text())} if (ROOT / mutant.file).exists() else set()
         found = []
         for test, (seconds, hits) in self.tests.items():
             place = np.searchsorted(hits, first + mutant.line)
             runs_it = place < len(hits) and hits[place] == first + mutant.line
             is_named = name.search(test) is not None
             if not len(hits):
-                if not is_named and not test.startswith(own):
+                if not (is_named or test.startswith(own) or f"[{test.partition('[')[2]}" in texts):
                     continue
             elif early and not runs_it:
                 start = np.searchsorted(hits, first)
@@ -315,7 +316,7 @@ def _note(scratch: Scratch, file: str, probed: dict[str, types.CodeType], lines_
 
     code = run_pytest(["--maxfail=1000", file], Note())
     tests.setdefault("", lines())
-    noted.write_text(json.dumps(dict.fromkeys(left, (1.0, [])) | tests))
+    noted.write_text(json.dumps(dict.fromkeys(left, (0.5, [])) | tests))
     return code
 
 

@@ -61,6 +61,7 @@ ENTRY_BY_ENTRY = {
     "sums of rows": lambda x: np.sum(x.reshape(3, 3) ** 3, axis=1) * x[3:6],
     "outer": lambda x: np.outer(np.sin(x[:4]), x[4:] ** 2),
     "selected": lambda x: np.where(x > 0.1, x * x[::-1], np.sin(x)),
+    "selected of the same": lambda x: np.where(x > 0.1, np.sin(x), x**2) + np.where(x < 0.3, 2.0 * x, -x) * x[::-1],
     "kinks": lambda x: np.maximum(x, 0.2) * np.abs(x[::-1]) + np.minimum(x, x[0]),
     "written": _written,
     "concatenated": lambda x: np.concatenate([x**2, np.sin(x[:3]) * x[3:6], [x[0] * x[8]]]),
