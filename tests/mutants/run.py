@@ -20,6 +20,7 @@ import fnmatch
 import functools
 import gc
 import hashlib
+import importlib
 import importlib.machinery
 import json
 import math
@@ -40,9 +41,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import hypothesis  # noqa: F401  (imported here so that forked processes have them)
-import mpmath  # noqa: F401
-import numba  # noqa: F401
 import numpy as np
 import pytest
 
@@ -55,6 +53,9 @@ TESTS = ("tests/ops", "tests/transforms", "tests/passes", "tests/targets", "test
 KILLED, SURVIVED, EXPLAINED = "killed", "survived", "explained"
 # Killed by a test that fails without it, too: tried again by the next run, without that test.
 UNTRUE = "not tried"
+
+# What takes long to import, and knows nothing of the package: imported once, before all that is forked.
+IMPORTED = ("hypothesis", "mpmath", "numba", "scipy.linalg", "scipy.sparse.linalg", "scipy.special", "scipy.stats")
 
 # A mutant whose tests take longer than this, in processor seconds without it, is tried by the first of them.
 BUDGET = 60.0
@@ -121,8 +122,8 @@ class Profile:
 class Scratch:
     """A copy of the tree in a temporary folder; folder and processes go with the process that made them, however it ends."""
 
-    def __init__(self, source: Path) -> None:
-        self.source = source
+    def __init__(self, source: Path, grace: float) -> None:
+        self.source, self.grace = source, grace
         self.folder = Path(tempfile.mkdtemp(prefix="tapediff-mutants-"))
         self.root, self.groups = self.folder / "tree", self.folder / "groups"
         read, self.alive = os.pipe()
@@ -396,7 +397,7 @@ def try_all(scratch: Scratch, mutants: list[Mutant], profile: Profile, results: 
             chosen = [items[name] for name in names if name in items]
             hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
             for item, following in zip(chosen, [*chosen[1:], None]):
-                enough = math.ceil(time.process_time() + GRACE + SLACK * profile.tests[item.nodeid][0])
+                enough = math.ceil(time.process_time() + scratch.grace + SLACK * profile.tests[item.nodeid][0])
                 resource.setrlimit(resource.RLIMIT_CPU, (min(enough, hard), hard))
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if session.testsfailed:
@@ -452,7 +453,7 @@ def attempt(scratch, number, mutant, tests, profile, results, run) -> int | None
         return 0
     by.unlink(missing_ok=True)
     with scratch.mutated(mutant, number):
-        code = scratch.forked(lambda: run(mutant, tests), 2 * GRACE + SLACK * profile.seconds(tests), scratch.folder / f"log-{number}")
+        code = scratch.forked(lambda: run(mutant, tests), 2 * scratch.grace + SLACK * profile.seconds(tests), scratch.folder / f"log-{number}")
     if code == 99:
         return code
     why = f"{len(tests)} tests pass" if code == 0 else by.read_text() if by.exists() else "no end" if code is None else f"status {code}"
@@ -484,6 +485,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="*", default=TESTS, help="test files and folders")
     parser.add_argument("--budget", type=float, default=BUDGET, help="processor seconds of tests for one mutant")
     parser.add_argument("--noting", type=float, default=math.inf, help="processor seconds for noting what the tests of one file run")
+    parser.add_argument("--grace", type=float, default=GRACE, help="processor seconds that a test may take beyond four times its own")
     parser.add_argument("--again", action="store_true", help="try survivors once more")
     parser.add_argument("--list-survivors", action="store_true")
     parser.add_argument("--folder", type=Path, help="where the results are kept (build/mutants)")
@@ -501,8 +503,10 @@ def main() -> int:
     if not options.list_survivors:
         todo = [m for m in mutants if (status := results.status(m)) in (None, UNTRUE) or (options.again and status == SURVIVED and m not in explained)]
         if todo or not mutants:
+            for name in IMPORTED if root == ROOT else ():
+                importlib.import_module(name)
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-            scratch = Scratch(root)
+            scratch = Scratch(root, options.grace)
             profile = profiled(scratch, files, options.tests, options.noting, folder / "profile.json")
             for row in results.rows.values():
                 if row[0].strip() == UNTRUE:
