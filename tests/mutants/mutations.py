@@ -161,10 +161,10 @@ def mutant_of(file: str, source: bytes, node: ast.AST, new: ast.AST, kind: str, 
     place = f"{node.lineno}:{node.col_offset + 1}"
     mutant = Mutant(file, name, line, at_import, start, end, text.encode(), source[start:end], place, code, kind, change)
     try:
-        changed = compile(mutant.applied(source), file, "exec")
+        changed = compile(mutant.applied(source), file, "exec", dont_inherit=True)
     except SyntaxError:
         return None
-    return mutant if changed != compile(source, file, "exec") else None
+    return mutant if changed != compile(source, file, "exec", dont_inherit=True) else None
 
 
 def chosen(root: Path, files: list[str], seed: int, count: int) -> Iterator[Mutant]:

@@ -358,7 +358,7 @@ def with_code_replaced(mutant: Mutant, root: Path) -> bool:
     """Give the functions of an imported module the code of the mutant; False where that is not possible."""
     path = str(root / mutant.file)
     source = Path(path).read_bytes()
-    replaced, todo = {}, [(compile(ast.parse(_original(source, mutant)), path, "exec"), compile(ast.parse(source), path, "exec"))]
+    replaced, todo = {}, [tuple(compile(text, path, "exec", dont_inherit=True) for text in (_original(source, mutant), source))]
     while todo:
         old, new = todo.pop()
         inner = [[c for c in code.co_consts if isinstance(c, types.CodeType)] for code in (old, new)]
