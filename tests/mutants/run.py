@@ -141,11 +141,13 @@ class Scratch:
             folder.mkdir()
 
     def _clear(self) -> None:
-        for group in list(self.groups.glob("*")):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(int(group.name), signal.SIGKILL)
-        for _ in range(3):
+        # Again while there is a folder: what has just been forked notes its group, or finds no folder to do so and ends.
+        while self.folder.exists():
+            for group in list(self.groups.glob("*")):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(int(group.name), signal.SIGKILL)
             shutil.rmtree(self.folder, ignore_errors=True)
+            time.sleep(0.05)
 
     def enter(self) -> None:
         """Make this process, a fork, one that runs the tests of the copy."""
@@ -166,11 +168,11 @@ class Scratch:
         """What `work` returned in a process group of its own; None if that did not end in this time, less than 0 if it crashed."""
         child = os.fork()
         if child == 0:
-            os.setsid()
-            (self.groups / str(os.getpid())).touch()
-            os.close(self.alive)
             code = 3
             try:
+                os.setsid()
+                os.close(self.alive)
+                (self.groups / str(os.getpid())).touch()
                 sink = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
                 for stream in (1, 2):
                     os.dup2(sink, stream)
