@@ -1,9 +1,9 @@
-# make demo | test | test-all | test-pythons | fuzz-merging | lint | docs | package | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
+# make demo | test | test-all | test-pythons | fuzz-merging | mutants | lint | docs | package | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -q -n auto
 
-.PHONY: demo test test-all test-pythons fuzz-merging lint docs package bench bench-check compile-bench clean
+.PHONY: demo test test-all test-pythons fuzz-merging mutants lint docs package bench bench-check compile-bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/eight_schools.py
@@ -23,6 +23,10 @@ test-pythons: $(VENV)/.installed-test
 # Merged branches of random programs with state, at 100 000 points: half an hour.
 fuzz-merging: $(VENV)/.installed-test
 	$(BIN)/python -W ignore -m tests.random_programs.stateful_branching --replays 100000
+
+# 500 seeded mutants of ops, passes, transforms, guarded tapes and pickles, tried by the tests that run them: two hours. Goes on where it stopped.
+mutants: $(VENV)/.installed-test
+	$(BIN)/python -m tests.mutants.run $(MUTANTS_ARGS)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ from .arguments.bind_call import positional
 from .arguments.flat_function import FlatFunction, argument_names, by_position
 from .arrays.tracked import TrackedArray
 from .finish import finished_tape
-from .python_state.drawn_guards import DrawnGuards
+from .python_state.draws.drawn_guards import DrawnGuards
 from .recorder import Recorder, RecordingStopped
 
 # A recording of so many instructions has taken 30 ms or more, and a gradient takes several times as long again.

@@ -233,3 +233,34 @@ def test_the_message_of_an_error_of_the_functions_own_may_show_a_value(f):
     with pytest.raises(td.TrackedValueEscaped):
         td.record(with_a_message_that_is_not_raised, inside)
     assert WRITTEN[0] == 1.0
+
+
+LAYOUTS = {
+    "C": lambda a: a, "Fortran": np.asfortranarray, "every second": lambda a: np.repeat(np.repeat(a, 2, 0), 2, -1)[::2, ::2],
+    "reversed": lambda a: a[::-1, ::-1].copy()[::-1, ::-1], "another byte order": lambda a: a.astype(">f8"), "read-only": lambda a: np.broadcast_to(a, a.shape),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"compile_after": 1}, {"on_new_tape": "interpret"}, {"merge": True}, {"merge": False, "compile_after": 0}], ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_constants_and_arguments_of_every_layout_are_read_as_numpy_reads_them(layout, options):
+    """Two functions of one text with other matrices, whose kernels are shared; on both branches, natively and by replay."""
+
+    def made(matrix):
+        def f(x, given):
+            y = matrix @ x
+            return np.sum(y * given[0]) if x[0] > 0.0 else np.sum(given @ y) * 3.0
+
+        return f
+
+    rng = np.random.default_rng(5)
+    for _ in range(2):
+        matrix, given = (LAYOUTS[layout](rng.normal(size=(3, 3))) for _ in range(2))
+        safe = td.GuardedTape(made(matrix), **options)
+        for turn in range(6):
+            x = np.array([1.0 if turn % 2 else -1.0, 0.5, 2.0 + turn])
+            for value in (safe(x, given), td.value_and_gradient(safe, x, given)[0]):
+                # Three products and their sum are rounded in another order.
+                assert value == pytest.approx(made(matrix)(x, given), rel=1e-13)
+            slope = matrix.T @ (given[0] if x[0] > 0.0 else 3.0 * given.sum(axis=0))
+            np.testing.assert_allclose(td.gradient(safe, x, td.Constant(given)), slope, rtol=1e-13)

@@ -57,6 +57,29 @@ def test_entries_that_are_zero_at_the_recorded_point_only_are_kept():
     assert pattern_of(lambda x: x * x[::-1], np.zeros(3)).sum() == 5
 
 
+BANDED = np.eye(4, 3) + np.eye(4, 3, -1)
+PRODUCTS = {
+    "a constant from the left": (lambda x, y: BANDED @ x, BANDED != 0, None),
+    "a constant from the right": (lambda x, y: x @ BANDED.T, BANDED != 0, None),
+    "of both": (lambda x, y: x @ y, np.ones((1, 3)), np.ones((1, 3))),
+    "an argument from the right": (lambda x, y: y @ np.stack([x, 2.0 * x]).T, np.ones((2, 3)), np.ones((2, 3))),
+    "matrices": (lambda x, y: np.ravel(np.outer(x, y)), np.repeat(np.eye(3), 3, axis=0), np.tile(np.eye(3), (3, 1))),
+    "a matrix made of one argument times the other one": (lambda x, y: (BANDED * x) @ y, BANDED, np.ones((4, 3))),
+    "a zero row": (lambda x, y: np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]) @ x, np.eye(2, 3) * [[1], [0]], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_with_matrices_depend_on_the_rows_and_columns_that_meet(name):
+    """For each argument alone and for both; zeros of constants are left out."""
+    f, by_x, by_y = PRODUCTS[name]
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.5, -1.0])
+    assert np.array_equal(pattern_of(f, x, y), by_x != 0)
+    if by_y is not None:
+        assert np.array_equal(pattern_of(f, x, y, wrt=(1,)), by_y != 0)
+        assert np.array_equal(pattern_of(f, x, y, wrt=(0, 1)), np.hstack([by_x != 0, by_y != 0]))
+
+
 def test_several_arguments_are_columns_one_after_the_other():
     """In the order in which they are asked for."""
     found = pattern_of(lambda x, y: (x * y, y.sum()), np.ones(2), np.ones(2), wrt=(1, 0))

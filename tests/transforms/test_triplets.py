@@ -7,10 +7,13 @@ import pytest
 from support.side_by_side import times_as_long
 
 import tapediff as td
+from tapediff.ir.interpreter import run
+from tapediff.ops import REGISTRY
 from tapediff.targets.tapes.operator_tapes import hvp_tape, vjp_tape
 from tapediff.targets.tapes.triplet_tapes import hessian_in_triplets, jacobian_in_triplets
 from tapediff.transforms.triplet_rules import accumulate
 from tapediff.transforms.triplets import NotInTriplets
+from tests.ops.test_ops import EVERY_OP, cases, recorded
 
 # Both sides add the same few terms, in other orders.
 CLOSE = {"rtol": 1e-11, "atol": 1e-11, "equal_nan": True}
@@ -58,6 +61,7 @@ ENTRY_BY_ENTRY = {
     "sums of rows": lambda x: np.sum(x.reshape(3, 3) ** 3, axis=1) * x[3:6],
     "outer": lambda x: np.outer(np.sin(x[:4]), x[4:] ** 2),
     "selected": lambda x: np.where(x > 0.1, x * x[::-1], np.sin(x)),
+    "selected of the same": lambda x: np.where(x > 0.1, np.sin(x), x**2) + np.where(x < 0.3, 2.0 * x, -x) * x[::-1],
     "kinks": lambda x: np.maximum(x, 0.2) * np.abs(x[::-1]) + np.minimum(x, x[0]),
     "written": _written,
     "concatenated": lambda x: np.concatenate([x**2, np.sin(x[:3]) * x[3:6], [x[0] * x[8]]]),
@@ -102,6 +106,26 @@ def test_triplets_give_the_matrices_that_sweeps_give(name):
     # Rounded to 32 bits between the two.
     close = {"rtol": 1e-5, "atol": 1e-5} if name == "float32" else CLOSE
     agree(f, POINTS, close)
+
+
+@EVERY_OP
+@np.errstate(all="ignore")
+def test_entries_of_every_op_are_those_that_products_give(name):
+    """Where they are in triplets: by each operand that is differentiated, replayed with NumPy."""
+    for call, arrays in cases(name):
+        arrays = [np.asarray(a) for a in arrays]
+        tape = recorded(call, arrays, REGISTRY[name].not_differentiated)
+        if tape.returns_tuple or not tape.output_types[0].is_float:
+            continue
+        out = tape.output_types[0]
+        for k in tape.active_inputs:
+            found = jacobian_in_triplets(tape, (k,), False)
+            if found is None or not out.size:
+                continue
+            (matrix,) = run(found.dense(tape), arrays)
+            product = vjp_tape(tape, (k,))
+            rows = [run(product, [*arrays, row.reshape(out.shape)[()]])[0] for row in np.eye(out.size, dtype=out.dtype)]
+            np.testing.assert_allclose(np.reshape(matrix, (out.size, -1)), np.reshape(rows, (out.size, -1)), **CLOSE)
 
 
 @pytest.mark.parametrize("name", [*ENTRY_BY_ENTRY, *IN_SWEEPS])

@@ -25,7 +25,7 @@ from ...passes.pipeline import run_passes
 from ...recording.finish import finished_tape
 from ...recording.merged_calls import take_merged_forms
 from ...recording.python_state.caught_errors import Failure
-from ...recording.python_state.drawn_guards import DrawnGuards
+from ...recording.python_state.draws.drawn_guards import DrawnGuards
 from ...recording.python_state.filled_arrays import Fills
 from ...recording.recorder import Recorder, unnoticed_errors
 from ..captured.pickling import remembered

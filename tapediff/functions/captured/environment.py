@@ -46,6 +46,7 @@ from .places import (
     ObjectPlace,
     Place,
     SlotPlace,
+    contents_of,
 )
 
 # Beyond so many objects the walk ends: what only further ones reach is not compared.
@@ -163,7 +164,11 @@ class Environment:
     def _walk(self) -> None:
         while self._pending:
             while self._pending:
-                self._visit(*self._pending.pop())
+                value, label = self._pending.pop()
+                try:
+                    self._visit(value, label)
+                except Exception:  # noqa: BLE001 -- of classes that answer questions in their own ways: objects that are told by their identity
+                    self._token(IdentityKey(value), label)
             # New names may be those of attributes of what was met before.
             names = sorted(self._names)
             by_any_name = not _BY_ANY_NAME.isdisjoint(names)
@@ -219,7 +224,7 @@ class Environment:
         if isinstance(value, ModuleType):
             return _is_library(value.__name__)
         if isinstance(value, type):
-            return _is_library(value.__module__)
+            return _is_library(_module_of(value))
         if kind is FunctionType:
             return _is_installed(value.__code__.co_filename) and not _is_of_this_package(value.__code__.co_filename)
         return kind is np.ufunc
@@ -251,7 +256,7 @@ class Environment:
             for name in _PARTS_OF_WRAPPERS:
                 if hasattr(value, name):
                     self._refer(getattr(value, name), label or "self" * (name == "__self__"))
-        elif kind.__module__.startswith("tapediff"):
+        elif _module_of(kind).startswith("tapediff"):
             self._of_this_package(value, kind, label)
         else:
             self._object(value, kind, label)
@@ -310,25 +315,26 @@ class Environment:
             # Contents of nested ones are objects of their own.
             self.places += [_place_of_list(part, label) for part in _lists_of_data(value)]
             return
-        self._token((kind, len(value)), label)
+        # By the methods of the builtin class: those of the user's may do anything.
+        parts = contents_of(value)
+        self._token((kind, len(parts)), label)
         if isinstance(value, dict):
             self.places.append(ContentsPlace(value, label))
-            for key, part in list(value.items()):
+            for key, part in list(dict.items(value)):
                 self._refer(key, inside)
                 self._refer(part, f"{label}[{key!r}]" if type(key) in (str, int) else inside)
         else:
             if not isinstance(value, (tuple, frozenset)):
                 self.places.append(_place_of_list(value, label))
             # The order of a set is not that of an equal one.
-            parts = sorted(value, key=lambda part: repr(part)) if isinstance(value, (set, frozenset)) else value
-            for part in list(parts):
+            for part in sorted(parts, key=_order) if isinstance(value, (set, frozenset)) else parts:
                 self._refer(part, inside)
         if kind not in (tuple, list, dict, set, frozenset, deque):
             self._object(value, kind, label)
 
     def _class(self, kind: type, label: str) -> None:
-        self._token(("class", kind.__module__, kind.__qualname__), label or kind.__name__)
-        own = [base for base in kind.__mro__ if not _is_library(base.__module__)]
+        self._token(("class", _module_of(kind), kind.__qualname__), label or kind.__name__)
+        own = [base for base in kind.__mro__ if not _is_library(_module_of(base))]
         namespaces = [_namespace(base) for base in own]
 
         def ask(name: str) -> None:
@@ -357,20 +363,20 @@ class Environment:
         """An object with attributes. What its class keeps elsewhere cannot be seen, so that another object counts as another state."""
         name_of_it = label or kind.__name__
         self._refer(kind, label, is_bound=False)
-        if any(_is_library(base.__module__) and base.__name__ not in _OPEN_BASES for base in kind.__mro__):
+        if any(_is_library(_module_of(base)) and base.__name__ not in _OPEN_BASES for base in kind.__mro__):
             self._token(IdentityKey(value), label)
-        attributes = getattr(value, "__dict__", None)
-        if isinstance(attributes, dict):
+        attributes = _attributes_of(value)
+        if attributes is not None:
             self.places.append(ObjectPlace(value, attributes, label))
 
             def ask(name: str) -> None:
                 # An attribute of the class may be hidden by one of the object later.
-                if name in attributes or (not name.startswith("__") and hasattr(kind, name)):
+                if name in attributes or (not name.startswith("__") and any(name in vars(base) for base in kind.__mro__)):
                     found = attributes.get(name, ABSENT)
                     self._bound(EntryPlace(attributes, name, found), found, f"{name_of_it}.{name}")
 
             self._owns(value, ask, attributes)
-            is_library = _is_library(kind.__module__)
+            is_library = _is_library(_module_of(kind))
             for name, part in list(attributes.items()):
                 # Code that is not looked into reads the arrays of its objects: those of a sparse matrix, of an interpolant.
                 if name == "__wrapped__" or (is_library and isinstance(part, np.ndarray)):
@@ -389,7 +395,7 @@ class Environment:
         self._token(IdentityKey(value), label)
         if getattr(value, "is_asked_at_each_call", False):
             return
-        for name in ("f", "function", "__wrapped__", *(getattr(value, "__dict__", None) or ())):
+        for name in ("f", "function", "__wrapped__", *(_attributes_of(value) or ())):
             self._if_callable(getattr(value, name, None), label)
 
     def _if_callable(self, value: object, label: str) -> None:
@@ -423,6 +429,21 @@ def _is_called_unnamed(name: str, member: object) -> bool:
     return name.startswith("__") and isinstance(member, _METHOD_KINDS) and name not in _NEVER_RUN
 
 
+def _attributes_of(value: PythonValue) -> dict[str, PythonValue] | None:
+    """The dict of an object's attributes, without asking methods of its class."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _order(value: PythonValue) -> tuple[str, str]:
+    """Of the entries of sets, which have none; the same for equal numbers and strings."""
+    kind = type(value)
+    return kind.__qualname__, repr(value) if kind in PLAIN else str(id(value))
+
+
 def _place_of_list(value: PythonValue, label: str) -> Place:
     return ListPlace(value, label) if isinstance(value, list) else ContentsPlace(value, label)
 
@@ -448,7 +469,7 @@ def _namespace(kind: type) -> dict[str, PythonValue]:
 
 def _slots(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:
     for base in kind.__mro__:
-        if "__slots__" in vars(base) and not _is_library(base.__module__):
+        if "__slots__" in vars(base) and not _is_library(_module_of(base)):
             yield from ((name, member) for name, member in vars(base).items() if isinstance(member, MemberDescriptorType))
 
 
@@ -489,6 +510,12 @@ def _constant_key(constant: PythonValue) -> Hashable:
 def names_of(code: CodeType) -> frozenset[str]:
     """The names of globals and attributes in a code, and in those of functions inside it."""
     return frozenset(code.co_names).union(*(names_of(c) for c in code.co_consts if isinstance(c, CodeType)))
+
+
+def _module_of(kind: PythonValue) -> str:
+    """The module of a class; those of compiled code may have none."""
+    found = getattr(kind, "__module__", None)
+    return found if isinstance(found, str) else "builtins"
 
 
 @functools.cache

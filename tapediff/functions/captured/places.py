@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from types import CellType, FunctionType, MemberDescriptorType
 
@@ -147,7 +148,7 @@ class ObjectPlace(Place):
         self._kind, self._attributes = type(owner), attributes
 
     def is_same(self) -> bool:
-        return type(self.owner) is self._kind and self.owner.__dict__ is self._attributes
+        return type(self.owner) is self._kind and object.__getattribute__(self.owner, "__dict__") is self._attributes
 
     def rows(self, keep: list[object]) -> list[watch.Row]:
         keep += [self.owner, self._kind, self._attributes]
@@ -179,10 +180,10 @@ class ListPlace(Place):
 
     def __init__(self, owner: list[PythonValue], label: str) -> None:
         super().__init__(owner, label)
-        self._entries = list(owner)
+        self._entries = contents_of(owner)
 
     def is_same(self) -> bool:
-        return _are_same(self.owner, self._entries)
+        return _are_same(contents_of(self.owner), self._entries)
 
     def rows(self, keep: list[object]) -> list[watch.Row]:
         keep += [self.owner, self._entries]
@@ -204,7 +205,8 @@ class ContentsPlace(Place):
         self._entries = self._now()
 
     def _now(self) -> list[object]:
-        return [*self.owner, *self.owner.values()] if isinstance(self.owner, dict) else list(self.owner)
+        found = contents_of(self.owner)
+        return [*found, *dict.values(self.owner)] if isinstance(self.owner, dict) else found
 
     def is_same(self) -> bool:
         return _are_same(self._now(), self._entries)
@@ -302,6 +304,12 @@ class ArrayPlace(Place):
                 )
             )  # fmt: skip
         return made
+
+
+def contents_of(container: PythonValue) -> list[PythonValue]:
+    """The entries of a container, and the keys of a dict, by the methods of the builtin class."""
+    kind = next(kind for kind in (tuple, list, dict, set, frozenset, deque) if isinstance(container, kind))
+    return list(kind.__iter__(container))
 
 
 def called(is_same: Callable[[], bool], keep: list[object]) -> list[watch.Row]:

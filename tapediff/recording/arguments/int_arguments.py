@@ -11,7 +11,7 @@ from ...ir.instruction import GUARD, Operand
 from ...ir.keys import static_key
 from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import LARGEST_ARGUMENT
-from ..python_state.randomness import reachable_names
+from ..python_state.draws.randomness import reachable_names
 
 # Paths of one kind of call that only its ints tell apart: beyond, a tape for each value does as well, and its program is shared.
 MOST_PATHS_BY_INTS = 8

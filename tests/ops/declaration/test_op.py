@@ -3,15 +3,17 @@
 import ast
 import copy
 import importlib
+import itertools
 import pickle
 import pkgutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import tapediff as td
 from tapediff.compiler.lower.lower import lower
-from tapediff.ops import REGISTRY, Op
+from tapediff.ops import REGISTRY, Elementwise, Op
 
 PACKAGE = Path(td.__file__).parent
 
@@ -117,3 +119,140 @@ def test_views_of_arrays_cost_nothing_in_a_kernel():
                 assert all(step.expression == "r0" for step in lower(tape).steps), op
                 checked += 1
     assert checked > 10
+
+
+# Rules that are given for some inputs only refuse the others.
+ELEMENTWISE = {name: op for name, op in sorted(REGISTRY.items()) if isinstance(op, Elementwise) and op.samples and not op.not_differentiated}
+
+
+def shares(op, z_bar, arrays, named):
+    """What the rules of an elementwise op give its inputs, as arrays of the shape of the cotangent."""
+    z = op.evaluate(*arrays, *named.values())
+    found = [rule(z_bar, z, *arrays, **named) for rule in op.vjp if rule is not None]
+    return [np.broadcast_to(share, np.shape(z_bar)) for share in found if share is not None]
+
+
+@np.errstate(all="ignore")
+def test_what_is_declared_linear_gives_zero_for_zero_and_no_other_op_does():
+    """At NaN, infinities and zeros, where another op's derivative is no finite number: those that are not declared have to be selected."""
+    values = (np.nan, 2.0, 0.0, np.inf)
+    found = set()
+    for name, op in ELEMENTWISE.items():
+        points = itertools.product(*[values if domain.kind == "f" else (0, 1) for domain in op.samples])
+        arrays = [np.array([point]) for point in zip(*points)]
+        arrays = [a.ravel().astype("bool" if d.kind == "b" else "i8" if d.kind == "i" else "f8") for a, d in zip(arrays, op.samples)]
+        # NaN first: SciPy's hyp1f1 does not come back from some infinities.
+        slices = [[a[k : k + 1] for a in arrays] for k in range(arrays[0].size)]
+        is_linear = all(
+            not np.any(share) for named in op.sample_params for point in slices for share in shares(op, np.zeros(1), point, named)
+        )
+        if is_linear:
+            found.add(name)
+    # Draws of numbers have no derivative that could be asked for.
+    assert found - {"random_bits", "random_unit"} == {name for name, op in ELEMENTWISE.items() if op.linear}
+
+
+# Slopes that are zero for a range of values, of an operand that counts there as well: nothing is discarded.
+FLAT = {"fmod", "remainder"}
+
+
+@np.errstate(all="ignore")
+def test_what_is_declared_to_mask_gives_exact_zeros_and_no_other_op_does():
+    """The share of an operand is zero where another one decides, or at a zero; else, at a number drawn, it is another number."""
+    for name, op in ELEMENTWISE.items():
+        if name.endswith("_where_discarded"):  # what is put where something was discarded by an op before
+            continue
+        rng = np.random.default_rng(3)
+        drawn = [domain.draw(rng, (60,)) for domain in op.samples]
+        with_zeros = [np.concatenate([array, np.zeros(3, array.dtype)]) for array in drawn]
+        sometimes, at_zeros = (
+            any((share == 0).any() and (share != 0).any() for named in op.sample_params for share in shares(op, np.ones(arrays[0].size), arrays, named))
+            for arrays in (drawn, with_zeros)
+        )
+        assert op.masks or not sometimes or name in FLAT, name
+        assert at_zeros or not op.masks, name
+
+
+# Ops that pick by value, not by position, and those that give numbers that floats of 32 bits hold as well.
+PICKED = {"copysign", "max", "min", "nan_to_zero_where_discarded", "stop_gradient", "zero_where_discarded"}
+ROUNDED_IN_ANY_CASE = {
+    "absolute", "all", "any", "argmax", "argmin", "argsort", "ceil", "copysign", "det_sign", "equal", "floor", "floor_divide", "fmax", "fmin",
+    "fmod", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less", "less_equal", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "max", "maximum", "min", "minimum", "nan_to_zero_where_discarded", "negative", "not_equal", "random_bits", "remainder", "rint",
+    "searchsorted", "select", "select_by_jump", "sign", "signbit", "stop_gradient", "trunc", "zero_where_discarded",
+}  # fmt: skip
+
+
+def calls_of(op):
+    rng = np.random.default_rng(5)
+    if op.examples is not None:
+        return list(op.examples(rng))
+    return [(lambda *a, named=named: op(*a, **named), tuple(d.draw(rng, (2, 3)) for d in op.samples)) for named in op.sample_params]
+
+
+@pytest.mark.parametrize("fact", ["moves", "exact"])
+def test_what_is_declared_to_move_entries_or_to_be_exact_does_and_no_other_op_does(fact):
+    """By values: entries of the first operand, or floats that 32 bits hold where those of the operands are."""
+    for name, op in sorted(REGISTRY.items()):
+        held = []
+        for call, arrays in calls_of(op):
+            arrays = [a.astype("f4").astype("f8") if a.dtype.kind == "f" else a for a in map(np.asarray, arrays)]
+            result = np.asarray(call(*arrays))
+            if result.size and fact == "moves":
+                if result.dtype.kind == "b" and not op.moves:
+                    continue
+                held.append(arrays[0].dtype == result.dtype and bool(np.isin(result, arrays[0]).all()))
+            elif result.size:
+                held.append(result.dtype.kind != "f" or np.array_equal(result, result.astype("f4").astype("f8"), equal_nan=True))
+        if held:
+            others = PICKED if fact == "moves" else ROUNDED_IN_ANY_CASE
+            assert all(held) == getattr(op, fact) or (not getattr(op, fact) and name in others), name
+
+
+def test_the_jump_of_a_rounding_is_the_nearest_number_where_its_result_changes():
+    """So that a margin says how far the next value is."""
+    x = np.array([-2.7, -1.2, -0.6, 0.3, 0.8, 1.4, 2.9])
+    jumping = [op for op in REGISTRY.values() if op.jump is not None]
+    assert len(jumping) > 3
+    for op in jumping:
+        jump = op.jump(x)
+        distance = np.abs(x - jump)
+        assert np.all(distance < 1.0)
+        assert np.all(op.evaluate(jump - 1e-9) != op.evaluate(jump + 1e-9)), op
+        for share in (0.5, 0.999, -0.999):
+            assert np.array_equal(op.evaluate(x + share * distance * np.sign(jump - x)), op.evaluate(x)), op
+
+
+def test_the_squared_rules_are_those_of_the_square_of_the_op():
+    """Away from its kink, where both are right: the cotangent of z**2 times 2 z, through the rule of the op."""
+    squared = [op for op in ELEMENTWISE.values() if op.squared is not None]
+    assert len(squared) > 3
+    for op in squared:
+        arrays = [domain.draw(np.random.default_rng(7), (40,)) for domain in op.samples]
+        for named in op.sample_params:
+            z = op.evaluate(*arrays, *named.values())
+            for rule, of_square in zip(op.vjp, op.squared):
+                if rule is None or of_square is None:
+                    assert rule is of_square
+                    continue
+                by_chain, direct = rule(2.0 * z, z, *arrays, **named), of_square(np.ones(40), z, *arrays, **named)
+                # A few operations of one rounding each.
+                np.testing.assert_allclose(direct, by_chain, rtol=1e-13, atol=1e-13)
+
+
+@np.errstate(all="ignore")
+def test_what_is_declared_to_raise_does_and_no_other_op_of_matrices_does():
+    """LinAlgError, on matrices of zeros or NaN in place of the first operand."""
+    for name, op in sorted(REGISTRY.items()):
+        if not op.lapack or op.examples is None:
+            continue
+        raised = False
+        # Not the pullbacks, whose examples factor the matrix first.
+        calls = [(call, arrays) for call, arrays in calls_of(op) if {i.op.name for i in td.record(call, *arrays).instructions} == {"input", name}]
+        for call, arrays in calls:
+            for value in (0.0, np.nan):
+                try:
+                    call(np.full_like(arrays[0], value), *arrays[1:])
+                except np.linalg.LinAlgError:
+                    raised = True
+        assert raised == op.raises or not calls, name

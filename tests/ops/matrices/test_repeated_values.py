@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 
 import tapediff as td
+from tapediff.ops.matrices.repeated_values import slope_of_pair
 
 
 def symmetric(x):
@@ -83,3 +84,17 @@ def test_where_values_are_apart_the_derivatives_to_third_order_are_those_of_diff
     third = td.gradient(curvature, x)
     slopes = np.array([(curvature(x + 1e-4 * e) - curvature(x - 1e-4 * e)) / 2e-4 for e in np.eye(12)])
     np.testing.assert_allclose(third, slopes, rtol=1e-4, atol=1e-4 * np.max(np.abs(third)))
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_a_change_that_turns_repeated_vectors_is_told_from_rounding(n):
+    """By four rounding errors for each of n terms, of the largest entry: beyond them there is no derivative, below it is zero."""
+    rounding = n * np.finfo(float).eps
+    for size in (1.0, 1e-30, 1e30):
+        within = np.zeros((n, n))
+        within[0, 0], within[0, 1], within[1, 0] = size, 3.9 * rounding * size, -4.1 * rounding * size
+        slopes = slope_of_pair(np.ones((n, n)), np.full((n, n), 0.0), np.ones((n, n), bool), within)
+        assert np.array_equal(np.isnan(slopes), np.absolute(within) > 4.0 * rounding * size)
+        assert not np.any(slopes[~np.isnan(slopes)])
+    apart = slope_of_pair(np.full((n, n), 3.0), np.full((n, n), 2.0), np.zeros((n, n), bool), np.full((n, n), 5.0))
+    assert np.array_equal(apart, np.full((n, n), 7.5))

@@ -5,7 +5,7 @@ import pytest
 
 import tapediff as td
 from tapediff.ops.elementwise.comparison import SELECT_BY_JUMP
-from tapediff.passes.loops.selects_by_jumps import selects_by_jumps
+from tapediff.passes.loops.selects_by_jumps import _closure, selects_by_jumps
 
 
 def bounce(x, speed, wall):
@@ -67,3 +67,14 @@ def test_loops_with_jumps_have_the_bits_of_numpy():
     exact = td.gradient(tape, np.array([1.0, 0.3]))
     # Products of the same factors, in another order.
     assert np.allclose(td.gradient(compiled, np.array([1.0, 0.3])), exact, rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_carries_reach_is_the_closure_of_what_they_reach_in_one_iteration(seed):
+    """Against powers of the matrix, of random graphs of up to eight carries."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 9))
+    edges = rng.random((count, count)) < 1.5 / count
+    reached = np.linalg.matrix_power((edges | np.eye(count, dtype=bool)).astype(int), count) > 0
+    found = _closure([sum(1 << k for k in np.flatnonzero(row).tolist()) for row in edges])
+    assert np.array_equal([[bits >> k & 1 for k in range(count)] for bits in found], reached)

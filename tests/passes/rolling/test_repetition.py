@@ -5,7 +5,7 @@ import pytest
 from passes.rolling.both_ways import agree, made
 
 import tapediff as td
-from tapediff.passes.rolling.repetition import Finder
+from tapediff.passes.rolling.repetition import Finder, _run, _runs
 from tapediff.passes.rolling.tape_arrays import TapeArrays
 
 SERIES = np.sin(0.9 * np.arange(40.0))
@@ -103,3 +103,18 @@ def test_tables_have_the_right_gradient(program):
     """Kernels and NumPy against the operations as they were recorded, at two points, and against differences."""
     agree(program(11), point(11), 0.5 * point(11) + 0.1, hessian=False)
     td.testing.check_gradient(td.compile(program(12), point(12)), program(12), point(12))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stretches_around_a_place_end_where_the_next_entries_are_not_true(seed):
+    """Of each column as of one alone, and of one alone by walking; also at the ends, and where the place itself is not true."""
+    rng = np.random.default_rng(seed)
+    flags = rng.random((rng.integers(1, 9), 6)) < 0.75
+    for place in range(len(flags)):
+        for column, start, stop in zip(flags.T, *_runs(flags, place)):
+            first = last = place
+            while column[place] and first > 0 and column[first - 1]:
+                first -= 1
+            while last < len(column) and column[last]:
+                last += 1
+            assert (start, stop) == _run(column, place) == (first, last)

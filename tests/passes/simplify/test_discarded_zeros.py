@@ -8,7 +8,7 @@ import pytest
 import tapediff as td
 from tapediff.ir.instruction import CONSTANT
 from tapediff.ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT, ZERO_WHERE_DISCARDED
-from tapediff.passes.simplify.discarded_zeros import discarded_zeros
+from tapediff.passes.simplify.discarded_zeros import _needed_from, discarded_zeros
 
 NUMBERS = (0.0, -0.0, 1.5, -2.0, 1e-320, np.inf, -np.inf, np.nan)
 
@@ -157,3 +157,17 @@ def test_constants_that_are_not_finite_stay_discarded(f):
             np.testing.assert_allclose(td.gradient(target, x), expected, rtol=1e-7)
         np.testing.assert_allclose(td.hessian(compiled, x), td.hessian(tape, x), rtol=1e-12, atol=1e-12)
         assert np.isfinite(td.hessian(compiled, x)).all()
+
+
+def test_what_values_need_from_a_place_on_is_what_leads_to_them():
+    """Of a chain with side branches, for each place to begin at and each value: by a search from the value."""
+    tape = td.record(lambda x: np.sin(x[0]) * x[1] + np.exp(x[0] * x[1]) - np.cos(x[1]), np.ones(2))
+    instructions = tape.instructions
+
+    def leads(number, first):
+        return {number}.union(*(leads(i, first) for i in instructions[number].inputs if i >= first))
+
+    for first in range(len(tape) + 1):
+        for value in range(len(tape)):
+            assert _needed_from(instructions, first, [value]) == (sorted(leads(value, first)) if value >= first else [])
+        assert _needed_from(instructions, first, range(len(tape))) == list(range(first, len(tape)))

@@ -97,3 +97,12 @@ def test_other_functions_of_a_norm_keep_their_rule():
     np.testing.assert_allclose(td.gradient(f, np.zeros(3)), np.zeros(3))
     td.testing.check_gradient(f, f, np.array([0.4, -1.0, 2.0]))
     td.testing.check_gradient(td.compile(f, np.ones(3)), f, np.array([0.4, -1.0, 2.0]))
+
+
+@pytest.mark.parametrize("power", [2, 4, 6])
+def test_even_powers_of_an_absolute_value_are_powers_at_every_order(power):
+    """At the kink, where the derivative of that order is the factorial; of an odd power it is not asked for."""
+    derivative = lambda x: np.abs(x) ** power
+    for order in range(1, power + 1):
+        derivative = lambda x, f=derivative: td.gradient(f, x)
+        assert derivative(np.array(0.0)) == (math.factorial(power) if order == power else 0.0)

@@ -187,3 +187,31 @@ def test_a_guard_that_is_too_coarse_warns_once_and_the_answers_stay_right():
     with pytest.warns(td.GuardWarning) as warned:
         ask(useless, np.random.default_rng(3).uniform(-2, 2, (6, 3)))
     assert len(warned) == 1
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_static_arguments_that_are_equal_but_of_other_types_have_tapes_of_their_own(is_first):
+    """At any position; those that are the same again find their tape."""
+    factors = {bool: 2.0, int: 3.0, str: 5.0, type(None): 7.0, tuple: 11.0}
+
+    def scaled(option, x):
+        return np.sum(x) * factors[type(option)] * (2.0 if isinstance(option, tuple) and type(option[0]) is bool else 1.0)
+
+    f = scaled if is_first else lambda x, option: scaled(option, x)
+    safe = td.GuardedTape(f, static=td.static(argnums=(0 if is_first else 1,)))
+    values = (1, True, "1", None, (1,), (True,))
+    for _ in range(3):
+        for option in values:
+            args = (option, np.ones(2)) if is_first else (np.ones(2), option)
+            assert safe(*args) == scaled(option, np.ones(2))
+    assert safe.stats.recordings == len(values)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_ints_that_change_become_data_at_any_position(is_first):
+    """So that a counter does not need a tape for each of its values."""
+    f = (lambda k, x: np.sum(x) * k) if is_first else (lambda x, k: np.sum(x) * k)
+    safe = td.GuardedTape(f)
+    for k in range(2, 12):
+        assert safe(*((k, np.ones(2)) if is_first else (np.ones(2), k))) == 2.0 * k
+    assert safe.stats.recordings <= 2

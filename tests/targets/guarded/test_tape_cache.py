@@ -97,3 +97,49 @@ def test_the_budget_names_a_loop_a_guard_or_the_arguments():
     text = warning_of(by_shape, [np.ones(n) for n in range(1, 7)])
     assert text.startswith("loop was called with more than 3 kinds of arguments")
     assert "its arguments have 4 different shapes, such as float64[4]\n  fix: pad arrays" in text
+
+
+@pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
+def test_the_cache_holds_the_tapes_of_the_latest_calls_of_each_type_and_finds_them():
+    """Against a list of calls, the latest last, over random ones with two types: look-ups, counts, the tape used last, what was dropped."""
+
+    def f(x, scale):
+        return np.sum(scale * x) ** int(scale)
+
+    safe = td.GuardedTape(f, max_tapes=4, merge=False)
+    cache, rng, used, tapes, evictions = safe._cache, np.random.default_rng(8), [], {}, 0
+    for _ in range(60):
+        call = int(rng.integers(1, 3)), int(rng.integers(1, 4))
+        x, scale = np.ones(call[0]), call[1] + 0.5
+        td.gradient(safe, x, scale)
+        used = [*(other for other in used if other != call), call]
+        evictions += len(used) - len(used[-4:])
+        used = used[-4:]
+        held = {(variant.tape.input_types[0].size, *variant.outcomes): variant for variant in cache.all()}
+        assert sorted(held) == sorted(used)
+        assert cache.evictions == safe.stats.evictions == evictions
+        latest, key = held[call], held[call].key
+        cache.note_native_uses()
+        assert max(cache.all(), key=lambda variant: variant.used) is latest
+        assert cache.last in held.values()
+        assert cache.last_with(key).key == key
+        assert cache.count(key) == sum(size == call[0] for size, _ in used)
+        assert cache.find(key, (call[1],)) is latest
+        assert cache.find(key, (7,)) is None
+        assert cache.tape_at(key, (x, np.array(scale))) is latest.tape
+        assert cache.tape_at(key, (x, np.array(7.5))) is None
+        tapes |= held
+        assert {k: cache.holds(variant) for k, variant in tapes.items()} == {k: variant is held.get(k) for k, variant in tapes.items()}
+        assert not any(met for variant in cache.all() for met in variant.jumps.values() if not cache.holds(met))
+    kept, hits, seconds = cache.all(), cache.dropped_hits, cache.dropped_seconds
+    key = kept[0].key
+    cache.clear()
+    assert cache.all() == []
+    assert cache.last is cache.last_with(key) is cache.find(key, ()) is cache.tape_at(key, (np.ones(1), np.array(1.5))) is None
+    assert (cache.count(key), cache.evictions) == (0, evictions)
+    assert cache.dropped_hits == hits + sum(variant.hits for variant in kept)
+    assert cache.dropped_seconds == pytest.approx(seconds + sum(variant.compiled.seconds for variant in kept), rel=1e-9)
+    cache.restore(kept)
+    assert set(cache.all()) == set(kept)
+    assert cache.dropped_hits == hits
+    assert cache.dropped_seconds == pytest.approx(seconds, rel=1e-9, abs=1e-9)

@@ -12,7 +12,7 @@ import pytest
 from numpy.random import normal
 
 import tapediff as td
-from tapediff.recording.python_state.randomness import Draws
+from tapediff.recording.python_state.draws.randomness import Draws
 
 RNG, STATE = np.random.default_rng(1), np.random.RandomState(2)
 X = np.array([1.0, 2.0])
@@ -217,7 +217,7 @@ x = np.array([1.0, 2.0])
 @pytest.mark.parametrize(
     ("body", "times", "error"),
     [
-        ("import tapediff.recording.python_state.randomness; td.record(lambda x: [__import__('numpy.random'), np.sum(x)][1], x)", "", False),
+        ("import tapediff.recording.python_state.draws.randomness; td.record(lambda x: [__import__('numpy.random'), np.sum(x)][1], x)", "", False),
         ("td.gradient(td.compile(lambda x: np.sum(np.linalg.solve(np.stack([x, x**2 + 1.0]), x)), x), x)", "", False),
         ("td.record(f, x)", " * np.random.rand(2)", True),
     ],

@@ -16,12 +16,12 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 
 import numpy as np
 
-from ...base.byte_code import names_of
-from ...base.source_location import Site, is_library_file, user_frame
-from ...errors import FrozenRandomWarning
-from ..arrays.tracked import TrackedArray
-from .object_snapshot import PythonValue
-from .process_state import process
+from ....base.byte_code import names_of
+from ....base.source_location import Site, is_library_file, user_frame
+from ....errors import FrozenRandomWarning
+from ...arrays.tracked import TrackedArray
+from ..object_snapshot import PythonValue
+from ..process_state import process
 
 # At most so many values reachable from a function are searched, and so many entries of each container.
 MOST_LOOKED_AT = 100

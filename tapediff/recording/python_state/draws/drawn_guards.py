@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ...errors import TapediffError, UnsupportedFunction
-from ...ir.instruction import CONSTANT, Guard
-from ...ir.tape import Tape
+from ....errors import TapediffError, UnsupportedFunction
+from ....ir.instruction import CONSTANT, Guard
+from ....ir.tape import Tape
 from .randomness import Draws
 
 # Draws of few outcomes, as of a coin, may be the same by chance.
