@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from .base.current_recording import current_recorder
+from .functions.captured.environment import note_called_back
 from .functions.primitive import Primitive
 from .ir.instruction import Tree, UserFunction, is_tracked
 from .ir.pytree import flatten
@@ -56,6 +57,7 @@ def callback(f: UserFunction, *args: Tree, **named: Tree) -> None:
     if current_recorder() is None and not is_any_tracked:
         f(*args, **named)
         return
+    note_called_back(f)
     # The call needs something tracked to be an instruction.
     went_well = _primitive(f)(0.0 if is_any_tracked else tracked_array(np.zeros(())), args, named)
     # A guard that always holds: passes remove neither guards nor what they look at, and keep their order.

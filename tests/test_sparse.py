@@ -270,7 +270,7 @@ def test_scipys_matrices_with_repeated_positions_are_constants_and_arguments(mak
     before = [array.copy() for array in arrays]
     for array in arrays:
         array.flags.writeable = False
-    for solve in (td.sparse.spsolve, lambda a, b: scipy.sparse.linalg.spsolve(a if td.is_recording() else a.tocsc(), b)):
+    for solve in (td.sparse.spsolve, lambda a, b: scipy.sparse.linalg.spsolve(a if td.is_recording() else scipy.sparse.csc_array(a, copy=True), b)):
         f = lambda b, solve=solve: np.sum(np.sin(solve(matrix, b))) + np.sum((matrix @ b) ** 2)
         plain = lambda b: np.sum(np.sin(np.linalg.solve(dense, b))) + np.sum((dense @ b) ** 2)
         td.testing.check_gradient(f, plain, b)

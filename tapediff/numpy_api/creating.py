@@ -213,7 +213,7 @@ def linspace(
     return (points, step) if retstep else points
 
 
-def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape, order: str) -> Operand:
+def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape, order: Operand) -> Operand:
     """A tracked array, so that the function can write tracked values into it; it lies in memory as NumPy's would, on which views depend."""
     dtype = a.dtype if dtype is None else tracked_dtype(dtype)
     if order == "C" or a.ndim < 2:

@@ -223,7 +223,7 @@ def diff(a: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append
         raise ValueError("diff requires input that is at least one dimensional")
     if n == 0:
         return a
-    (axis,) = axes_of(axis, np.ndim(a))
+    (axis,) = axes_of(operator.index(axis), np.ndim(a))
     edge = (*np.shape(a)[:axis], 1, *np.shape(a)[axis + 1 :])
     ends = [x if x is None or np.ndim(x) else np.broadcast_to(x, edge) for x in (prepend, append)]
     parts = [x for x in (ends[0], a, ends[1]) if x is not None]

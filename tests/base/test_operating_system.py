@@ -185,7 +185,7 @@ print(len(texts) > 20, *sorted(needed))
 """
 
 # What every C library has and LLVM may call; macOS has a function of its own for zeros.
-C = {"memcpy", "memset", "bzero", "pow", "sin", "cos"}
+C = {"memcmp", "memcpy", "memset", "bzero", "pow", "sin", "cos"}
 POSIX = {"aligned_alloc", "free", "realloc", "clock_gettime"}
 SYSTEMS = {
     "Windows": (WINDOWS, "x86_64-pc-windows-msvc-elf", {"_aligned_malloc", "_aligned_realloc", "_aligned_free", "__chkstk"}),

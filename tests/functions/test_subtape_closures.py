@@ -49,7 +49,7 @@ def test_a_variable_of_the_enclosing_function_is_taken_as_it_was_at_the_call():
 def test_a_path_that_is_recorded_late_refuses_a_changed_global(monkeypatch):
     """The tapes of one sub-tape are never made of different values of a global number or array."""
     leaf = td.subtape(lambda v: v * RATE * np.sum(DATA) if v > 0 else -v * RATE)
-    compiled = td.compile(lambda x: leaf(x), 1.0)
+    compiled = td.compile(lambda x: leaf(x), 1.0, frozen=True)
     monkeypatch.setitem(globals(), "RATE", 100.0)
     assert td.gradient(compiled, 1.0) == 6.0
     with pytest.raises(td.StaleTape, match=r"RATE was 2\.0 and is 100\.0"):
@@ -57,7 +57,7 @@ def test_a_path_that_is_recorded_late_refuses_a_changed_global(monkeypatch):
     assert td.gradient(td.compile(lambda x: leaf(x), 1.0), -1.0) == -100.0
     monkeypatch.setitem(globals(), "RATE", 2.0)
     assert td.gradient(compiled, -1.0) == -2.0
-    changed = td.compile(lambda x: leaf(x * 1.0), 1.0)
+    changed = td.compile(lambda x: leaf(x * 1.0), 1.0, frozen=True)
     monkeypatch.setitem(globals(), "DATA", np.zeros(3))
     assert td.gradient(changed, 1.0) == 6.0
 
@@ -151,7 +151,7 @@ def test_closures_of_methods_and_attributes_that_are_set():
 def test_an_array_of_the_enclosing_function_is_copied():
     data = np.array([2.0, 3.0])
     inner = td.subtape(lambda v: np.sum(data * v) if v > 0 else np.sum(data) * v * 10)
-    compiled = td.compile(lambda x: inner(x), 1.0)
+    compiled = td.compile(lambda x: inner(x), 1.0, frozen=True)
     data[:] = 100.0
     assert (td.gradient(compiled, 1.0), td.gradient(compiled, -1.0)) == (5.0, 50.0)
 

@@ -77,6 +77,23 @@ _INSTALLED = tuple(
 )  # fmt: skip
 
 
+# Functions that tapes call back at every evaluation (td.debug), by their ids; the latest are kept. What they collect is no change.
+_called_back: dict[int, object] = {}
+
+
+def note_called_back(function: object) -> None:
+    """Note a function that is called back at every evaluation."""
+    while len(_called_back) >= 256:
+        del _called_back[next(iter(_called_back))]
+    _called_back[id(function)] = function
+
+
+def _collected() -> frozenset[Hashable]:
+    """The containers that these functions may fill."""
+    environments = [Environment(function, "off", is_of_callback=True) for function in list(_called_back.values())]
+    return frozenset(place.where for e in environments for place in e.places if isinstance(place, (ListPlace, ContentsPlace)))
+
+
 class _Constructed:
     """A class that may be called."""
 
@@ -99,19 +116,22 @@ class Environment:
         key: equal for environments in which the function reads the same.
         places: to compare; they hold what was there.
         is_whole: it was not too large to be walked over.
+        callbacks: how many functions were called back at evaluations when it was made.
     """
 
     __slots__ = (
         "_asked", "_before", "_constructors", "_contents", "_held", "_labels", "_names", "_numbers", "_own", "_owners", "_pending",
-        "_tokens", "is_whole", "key", "places",
+        "_tokens", "callbacks", "is_whole", "key", "places",
     )  # fmt: skip
 
     def __init__(
-        self, function: object, contents: str = "sample", before: Environment | None = None, own: frozenset[Hashable] = frozenset()
+        self, function: object, contents: str = "sample", before: Environment | None = None, own: frozenset[Hashable] = frozenset(), *,
+        is_of_callback: bool = False,
     ) -> None:  # fmt: skip
         self.places: list[Place] = []
         self.is_whole = True
-        self._contents, self._own = contents, own
+        self.callbacks = len(_called_back)
+        self._contents, self._own = contents, own if is_of_callback or not _called_back else own | _collected()
         self._before = {} if before is None else {id(p.owner): p for p in before.places if isinstance(p, ArrayPlace)}
         self._tokens: list[Hashable] = []
         self._labels: list[str] = []
@@ -132,6 +152,10 @@ class Environment:
     def nbytes(self) -> int:
         """Of the arrays in it."""
         return sum(place.owner.nbytes for place in self.places if isinstance(place, ArrayPlace))
+
+    def is_of_these_callbacks(self) -> bool:
+        """Whether no further function is called back at evaluations."""
+        return self.callbacks == len(_called_back)
 
     def changed_places(self) -> frozenset[Hashable]:
         """Those that are others by now; see `own`."""
@@ -356,8 +380,9 @@ class Environment:
     def _constructed(self, kind: type) -> None:
         """A class that a function has at hand may be called."""
         ask = self._constructors.pop(id(kind), None)
-        for name in _CONSTRUCTORS if ask is not None else ():
-            ask(name)
+        if ask is not None:
+            for name in _CONSTRUCTORS:
+                ask(name)
 
     def _object(self, value: PythonValue, kind: type, label: str) -> None:
         """An object with attributes. What its class keeps elsewhere cannot be seen, so that another object counts as another state."""

@@ -114,10 +114,15 @@ class EnvironmentCheck:
         return Change(self._name_of(found), found)
 
     @holding("_lock")
-    def adopt(self, environment: Environment | None = None) -> None:
-        """Take an environment for the recorded one, by default that of now: what a recording itself has changed is no change."""
-        if environment is not None or not self.is_same():
+    def adopt(self, environment: Environment | None = None) -> bool:
+        """Take an environment for the recorded one, by default that of now: what a recording itself has changed is no change.
+
+        Returns whether it is another one.
+        """
+        is_new = environment is not None or not self.is_same() or not self.environment.is_of_these_callbacks()
+        if is_new:
             self._adopt(environment or Environment(self._function, self._contents, self.environment, self._own))
+        return is_new
 
     def _name_of(self, found: Environment) -> str:
         """Of the first thing that has changed."""

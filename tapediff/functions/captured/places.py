@@ -308,7 +308,7 @@ class ArrayPlace(Place):
 
 def contents_of(container: PythonValue) -> list[PythonValue]:
     """The entries of a container, and the keys of a dict, by the methods of the builtin class."""
-    kind = next(kind for kind in (tuple, list, dict, set, frozenset, deque) if isinstance(container, kind))
+    kind: PythonValue = next(kind for kind in (tuple, list, dict, set, frozenset, deque) if isinstance(container, kind))
     return list(kind.__iter__(container))
 
 

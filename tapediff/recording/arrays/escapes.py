@@ -219,7 +219,7 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
         into, fix = f"{into} by {called}", instead_of(called)
     elif frame is not None and fix is not _READ_AT and role_at(frame.f_code, frame.f_lasti) == _STORE:
         fix = _WRITE if value.dtype.kind == "f" else f"{_WRITE}; and {_READ_AT}"
-    elif is_listed:
+    elif is_listed and fix is not _READ_AT:
         fix = LIST_FIRST
     error = TrackedValueEscaped(
         f"a tracked value was converted to {into}, which would drop its gradient",

@@ -5,6 +5,7 @@ What a number comes from is not known; that it is another one when the function 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -28,11 +29,12 @@ class DrawnGuards:
         functions, values: as of Draws.
     """
 
-    __slots__ = ("_began", "draws")
+    __slots__ = ("_began", "_process", "draws")
 
     def __init__(self, functions: Sequence[object], values: Sequence[object] = ()) -> None:
         self.draws = Draws(functions, values)
         self._began = [clock() for clock in _CLOCKS]
+        self._process = os.getpid()
 
     def refuse(self, tape: Tape, again: Callable[[], Tape]) -> None:
         """Raise if a guard of a tape depends on a constant that is another one when the same is recorded again.
@@ -40,7 +42,8 @@ class DrawnGuards:
         Args:
             again: records the function at the same point, which is done where a generator has advanced or a clock was read.
         """
-        if not tape.guard_count or not (self.draws.have_advanced() or self._has_time(tape)):
+        # A fork gives the child's generators other states, and is not to be made again.
+        if not tape.guard_count or os.getpid() != self._process or not (self.draws.have_advanced() or self._has_time(tape)):
             return
         for _ in range(MOST_RECORDINGS):
             try:

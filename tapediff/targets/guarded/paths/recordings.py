@@ -150,8 +150,7 @@ class AllRecordings:
     @holding("lock")
     def _note_effects(self, recordings: Recordings) -> None:
         """What the function itself has changed while it was run is no change: its tapes do not call it."""
-        if recordings.check is not None and not recordings.check.is_same():
-            recordings.check.adopt()
+        if recordings.check is not None and recordings.check.adopt():
             self._by_key[recordings.check.environment.key] = recordings
 
     def is_same_here(self, fingerprint: bytes | None) -> bool:
