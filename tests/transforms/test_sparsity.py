@@ -12,6 +12,7 @@ from tapediff.ops import REGISTRY
 from tapediff.ops.matrices.sparse import SPARSE_PRODUCT, SPARSE_SAMPLED, SPARSE_TRANSPOSED
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 from tapediff.targets.tapes.operator_tapes import vjp_tape
+from tapediff.transforms import sparsity_rules
 from tapediff.transforms.coloring import column_colors, symmetric_colors
 from tapediff.transforms.sparsity import jacobian_pattern
 from tests.ops.test_ops import EVERY_OP, cases, recorded
@@ -109,6 +110,22 @@ def test_at_positions_that_are_arguments_each_entry_may_depend_on_all(name):
         constant = lambda *operands: f(*operands, COLUMNS, STARTS)
         dense = td.jacobian(constant, *operands, argnums=(k,))[0].reshape(-1, operand.size)
         assert np.array_equal(pattern_of(constant, *operands, wrt=(k,)), dense != 0)
+
+
+@pytest.mark.parametrize("name", [*PRODUCTS, *AT_POSITIONS])
+def test_beyond_a_limit_of_effort_patterns_are_wider_and_lose_nothing(name, monkeypatch):
+    """A product that would take too long to look at depends on all that its operands depend on."""
+    if name in PRODUCTS:
+        f, operands = PRODUCTS[name][0], [np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.5, -1.0])]
+    else:
+        on, *shapes = AT_POSITIONS[name]
+        f, operands = lambda *operands: on(*operands, COLUMNS, STARTS), [np.ones(shape) for shape in shapes]
+    for wrt in ((0,), (1,), (0, 1)):
+        expected = pattern_of(f, *operands, wrt=wrt)
+        with monkeypatch.context() as patch:
+            patch.setattr(sparsity_rules, "MOST_ENTRIES", 0)
+            found = pattern_of(f, *operands, wrt=wrt)
+        assert found[expected].all()
 
 
 def test_several_arguments_are_columns_one_after_the_other():
