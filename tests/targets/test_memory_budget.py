@@ -50,6 +50,11 @@ def mixture(x):
     return total
 
 
+def long(x):
+    """Needs blocks of blocks."""
+    return np.sum(td.scan(lambda c, _: (np.sin(c) + 0.1 * x, None), x, length=4000)[0] ** 2)
+
+
 def held(kernel):
     """The bytes of the workspaces of a kernel and of all that it has called: what is there, not what was planned."""
     found, tables, seen = kernel.program.workspace_bytes, list(kernel.dispatch_tables), set()
@@ -63,7 +68,10 @@ def held(kernel):
     return found
 
 
-@pytest.mark.parametrize(("f", "part", "shape"), [(matrices, 0.4, (8, 8)), (rolled, 0.2, (20,)), (nested, 0.2, (10,)), (mixture, 0.5, (6,))])
+@pytest.mark.parametrize(
+    ("f", "part", "shape"),
+    [(matrices, 0.4, (8, 8)), (rolled, 0.2, (20,)), (nested, 0.2, (10,)), (mixture, 0.5, (6,)), (long, 0.01, (50,)), (long, 0.009, (50,))],
+)
 def test_workspaces_of_every_kind_of_loop_stay_within_the_budget(f, part, shape, monkeypatch):
     """And the gradient is that without a budget, but for the order of sums over iterations."""
     # Each loop with a workspace of its own, which can be looked up.

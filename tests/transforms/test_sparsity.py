@@ -1,5 +1,7 @@
 """Patterns of Jacobians: they hold every entry that is not zero, and the programs that people write have sparse ones."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,8 +9,10 @@ import scipy.sparse
 import tapediff as td
 from tapediff.ir.interpreter import run
 from tapediff.ops import REGISTRY
+from tapediff.ops.matrices.sparse import SPARSE_PRODUCT, SPARSE_SAMPLED, SPARSE_TRANSPOSED
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 from tapediff.targets.tapes.operator_tapes import vjp_tape
+from tapediff.transforms import sparsity_rules
 from tapediff.transforms.coloring import column_colors, symmetric_colors
 from tapediff.transforms.sparsity import jacobian_pattern
 from tests.ops.test_ops import EVERY_OP, cases, recorded
@@ -78,6 +82,50 @@ def test_products_with_matrices_depend_on_the_rows_and_columns_that_meet(name):
     if by_y is not None:
         assert np.array_equal(pattern_of(f, x, y, wrt=(1,)), by_y != 0)
         assert np.array_equal(pattern_of(f, x, y, wrt=(0, 1)), np.hstack([by_x != 0, by_y != 0]))
+
+
+COLUMNS, STARTS = np.array([0, 1, 0, 2, 1]), np.array([0, 1, 2, 4, 5])
+AT_POSITIONS = {
+    "a product": (SPARSE_PRODUCT, (5,), (3,)), "a product with a matrix": (SPARSE_PRODUCT, (5,), (3, 2)),
+    "of the transpose": (functools.partial(SPARSE_TRANSPOSED, width=3), (5,), (4,)), "entries of an outer product": (SPARSE_SAMPLED, (4,), (3,)),
+    "gathered": (lambda x, y, columns, starts: x[columns] * y[columns], (3,), (3,)),
+    "written": (lambda x, y, columns, starts: functools.reduce(lambda a, k: _written(a, columns[k : k + 1], y[k]), range(2), x), (3,), (2,)),
+}  # fmt: skip
+
+
+def _written(a, at, value):
+    a = a.copy()
+    a[at] = value
+    return a
+
+
+@pytest.mark.parametrize("name", AT_POSITIONS)
+def test_at_positions_that_are_arguments_each_entry_may_depend_on_all(name):
+    """They are others at the next call; constant ones give the entries that meet there, and no more."""
+    f, *shapes = AT_POSITIONS[name]
+    rng = np.random.default_rng(2)
+    operands = [rng.normal(size=shape) for shape in shapes]
+    for k, operand in enumerate(operands):
+        assert pattern_of(f, *operands, COLUMNS, STARTS, wrt=(k,)).all()
+        constant = lambda *operands: f(*operands, COLUMNS, STARTS)
+        dense = td.jacobian(constant, *operands, argnums=(k,))[0].reshape(-1, operand.size)
+        assert np.array_equal(pattern_of(constant, *operands, wrt=(k,)), dense != 0)
+
+
+@pytest.mark.parametrize("name", [*PRODUCTS, *AT_POSITIONS])
+def test_beyond_a_limit_of_effort_patterns_are_wider_and_lose_nothing(name, monkeypatch):
+    """A product that would take too long to look at depends on all that its operands depend on."""
+    if name in PRODUCTS:
+        f, operands = PRODUCTS[name][0], [np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.5, -1.0])]
+    else:
+        on, *shapes = AT_POSITIONS[name]
+        f, operands = lambda *operands: on(*operands, COLUMNS, STARTS), [np.ones(shape) for shape in shapes]
+    for wrt in ((0,), (1,), (0, 1)):
+        expected = pattern_of(f, *operands, wrt=wrt)
+        with monkeypatch.context() as patch:
+            patch.setattr(sparsity_rules, "MOST_ENTRIES", 0)
+            found = pattern_of(f, *operands, wrt=wrt)
+        assert found[expected].all()
 
 
 def test_several_arguments_are_columns_one_after_the_other():

@@ -264,7 +264,7 @@ def _repeated_product(x: Operand, exponent: int) -> Operand:
 
 POWER = Elementwise(
     "power", np.power, "power(x, y)", vjp=(_power_base, lambda z_bar, z, x, y: z_bar * POWER_LOG(x, y, z, order=1)),
-    integers=_integers_to_integers, fails_on_integers=True, answers=(np.power,), samples=(POSITIVE, REAL),
+    integers=_integers_to_integers, answers=(np.power,), samples=(POSITIVE, REAL),
 )
 
 

@@ -113,7 +113,7 @@ class TapeArrays:
         self._codes, kinds, signs = codes[which], kinds[which], signs[which].astype(np.int64)
         given = (self._codes == self._ops[CONSTANT]) | (self._codes == self._ops[INPUT])
         is_index = self._codes == self._ops[INDEX]
-        first, self._known_signs = int(signs.max(initial=-1)) + 1, _Numbers()
+        first, self._known_signs = int(signs.max()) + 1, _Numbers()
         for number in np.flatnonzero(is_looked_at[which] & ~given & ~is_index).tolist():
             op, _, given_params, type_, _ = templates[which[number]]
             if _is_single(op, given_params, type_):

@@ -121,7 +121,7 @@ class Variant(PathEntry):
         call, first = self.compiled.kernel(key).call, len(self.program.tape.inputs) - len(self.constants)
         if not self.constants:
             return call
-        constants = [np.array(constant, order="C") for constant in self.constants]
+        constants = list(map(np.array, self.constants))
         return lambda *arrays: call(*arrays[:first], *constants, *arrays[first:])
 
     def beyond(self, failed: complex) -> Variant | None:

@@ -80,7 +80,7 @@ def needed_for(body: Tape, wanted: Iterable[int], given: frozenset[int] = frozen
     needed = [False] * len(body.instructions)
     for number in wanted:
         needed[number] = True
-    for number in range(len(needed) - 1, -1, -1):
+    for number in reversed(range(len(needed))):
         if needed[number] and number not in given:
             for i in body.instructions[number].inputs:
                 needed[i] = True

@@ -256,3 +256,29 @@ def test_what_is_declared_to_raise_does_and_no_other_op_of_matrices_does():
                 except np.linalg.LinAlgError:
                     raised = True
         assert raised == op.raises or not calls, name
+
+
+def fails_on(op, point, named):
+    """Whether an op raises on numbers, or where they are integers in a kernel would: NumPy warns of division by zero."""
+    try:
+        with np.errstate(divide="raise", invalid="raise"):
+            op.evaluate(*(np.array([number]) for number in point), *named.values())
+    except (ValueError, FloatingPointError):
+        return True
+    return False
+
+
+@np.errstate(all="ignore")
+def test_what_is_declared_to_fail_on_integers_does_and_no_other_op_does():
+    """On small integers, of ops whose result is an integer too. A loop may neither run such an op off its path nor leave it out."""
+    whole = set()
+    for name, op in ELEMENTWISE.items():
+        named, masks = op.sample_params[0], [domain.kind == "b" for domain in op.samples]
+        ones = [np.array([True if is_mask else 1]) for is_mask in masks]
+        if op.floats_only or op.evaluate(*ones, *named.values()).dtype != np.int64:
+            assert not op.fails_on_integers, name
+            continue
+        whole.add(name)
+        points = itertools.product(*[(False, True) if is_mask else (-2, -1, 0, 1, 2) for is_mask in masks])
+        assert any(fails_on(op, point, named) for point in points) == op.fails_on_integers, name
+    assert {"floor_divide", "remainder", "add", "select"} <= whole

@@ -141,6 +141,24 @@ def test_a_decision_on_data_stays_beside_positions():
     agree(f, np.array([0.3, 0.8]), np.array([-0.5, 0.2]))
 
 
+# Each with the sign of the data at which it is the same at every iteration.
+CONDITIONS = {
+    "at a few": (-1.0, lambda k, y: np.logical_and(k < 5, y)), "but at a few": (1.0, lambda k, y: np.logical_or(y, k >= 5)),
+    "at none": (1.0, lambda k, y: np.logical_and(y, k < 0)), "at every one": (-1.0, lambda k, y: np.logical_or(k >= 0, y)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_decision_on_the_counter_and_on_data_goes_where_the_counter_settles_it_everywhere(name):
+    """Beside the counter, data decide at some iterations only, though not at the point of the recording."""
+    sign, holds = CONDITIONS[name]
+
+    def f(x):
+        return td.fori_loop(0, 12, lambda k, s: s + (x[0] if holds(k, x[1] > 0.0) else 0.1 * np.sin(s)), x[0])
+
+    agree(f, np.array([0.3, 0.8 * sign]), np.array([-0.5, -0.2 * sign]))
+
+
 @pytest.mark.parametrize("bounds", [(0, 41), (-41, 0), (30, 50)])
 def test_positions_that_do_not_exist_are_errors(bounds):
     data = td.asarray(DATA)

@@ -52,7 +52,19 @@ def flag_that_may_be_either(x):
     return td.while_loop(lambda s: s[1] < 5.0, turn, (True, 0.0, x[0]))[2]
 
 
-@pytest.mark.parametrize("f", [broken, chosen_before, begun_otherwise, flag_that_may_be_either])
+def told_by_the_last_turn(x):
+    """Two flags are one from the second iteration on; the test reads the one that is true at the first, too."""
+
+    def turn(state):
+        _, was_small, k, s = state
+        s = np.where(was_small, 0.7 * s + x[1], 0.5 * s - x[0])
+        is_small = np.logical_and(s < 4.0 * x[1], k < 9.0)
+        return is_small, is_small, k + 1.0, s
+
+    return td.while_loop(lambda s: s[0], turn, (x[0] < 10.0, x[0] > 10.0, 0.0, x[0]))[3]
+
+
+@pytest.mark.parametrize("f", [broken, chosen_before, begun_otherwise, flag_that_may_be_either, told_by_the_last_turn])
 def test_values_and_derivatives_stay(f):
     """Loops that end in each way, and do not begin."""
     tape = agree(f, *POINTS)
@@ -67,7 +79,9 @@ def _bools_read(f):
     return sum(body.instructions[number].type == BOOL_SCALAR and number in read for number in body.inputs)
 
 
-@pytest.mark.parametrize(("f", "count"), [(broken, 0), (chosen_before, 0), (begun_otherwise, 1), (flag_that_may_be_either, 1)])
+@pytest.mark.parametrize(
+    ("f", "count"), [(broken, 0), (chosen_before, 0), (begun_otherwise, 1), (flag_that_may_be_either, 1), (told_by_the_last_turn, 1)]
+)
 def test_what_holds_at_every_iteration_is_not_read(f, count):
     """Only what both the test and the first test say is taken for known."""
     assert _bools_read(f) == count

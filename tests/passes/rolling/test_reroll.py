@@ -194,3 +194,17 @@ def test_the_results_of_a_loop_stay_beside_it_where_it_is_the_same_in_every_turn
     value, gradient = td.value_and_gradient(td.compile(td.record(f, x, merge=False)), x)
     np.testing.assert_allclose(value, f(x), rtol=1e-12)
     np.testing.assert_allclose(gradient, (f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rtol=1e-8)
+
+
+def test_an_entry_that_is_read_in_two_ways_is_one_value():
+    """As x[k], of which there are so many that they are looked at together, and as x[..., k]."""
+
+    def f(x):
+        total = 0.0
+        for k in range(len(x)):
+            total = np.sin(total) * x[k] + x[..., k]
+        return total
+
+    tape = with_rolling(True, lambda: rolled.rolled(td.record(f, np.linspace(0.1, 1.0, 120))))
+    assert names(tape).count("index") == 2  # the entry of the first turn, and those of all others
+    assert [i.params[1].streams for i in tape.instructions if i.op.name == "loop"] == [1]

@@ -9,7 +9,7 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging import rewrite
-from tapediff.targets.guarded.merging import TRIALS
+from tapediff.targets.guarded.merging import TRIALS, Merging
 
 RUNS = []
 
@@ -318,13 +318,17 @@ def steps_until_the_end(x):
     return total
 
 
-def test_a_long_first_recording_ends_where_it_is_clear_that_branches_are_merged():
-    """The rest of the path would be of no use: the only tape is that of the merged form."""
-    guarded = td.GuardedTape(steps_until_the_end)
+@pytest.mark.parametrize("merge", [None, True])
+def test_a_long_first_recording_ends_where_it_is_clear_that_branches_are_merged(merge, monkeypatch):
+    """The rest of the path would be of no use: the only tape is that of the merged form, and the first question ends the plain one."""
+    stops, said = Merging.stops, []
+    monkeypatch.setattr(Merging, "stops", lambda *args: said.append(stops(*args)) or said[-1])
+    guarded = td.GuardedTape(steps_until_the_end, merge=merge)
     for x in (np.array([0.7, 1.1]), np.array([0.4, 0.9])):
         td.testing.check_gradient(guarded, steps_until_the_end, x)
     assert guarded.stats.recordings == 1
     assert "as a loop" in guarded.explain()
+    assert said == [True]
 
 
 SEEN = []

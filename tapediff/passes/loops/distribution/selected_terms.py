@@ -61,7 +61,7 @@ def _chains(body: Tape, carries: int) -> set[int]:
             continue
         k = carry_of[found[0]]
         is_sum = op is ADD or (op is SUBTRACT and inputs[0] == found[0])
-        is_choice = op is SELECT and inputs[0] not in carry_of and [carry_of.get(i) for i in inputs[1:]] == [k, k]
+        is_choice = op is SELECT and [carry_of.get(i) for i in inputs[1:]] == [k, k]
         if type_ == body.instructions[body.inputs[k]].type and ((is_sum and len(found) == 1) or is_choice):
             carry_of[number] = k
             selected.update([k] if is_choice else [])

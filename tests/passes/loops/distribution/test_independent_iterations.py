@@ -127,6 +127,12 @@ def a_choice_by_the_sum(x):
     return td.scan(lambda s, d: (np.where(s > 0.0, s - d * d * x[0], s + x[1] ** 2), None), x[2], TERMS)[0]
 
 
+def a_choice_of_a_sum_and_another_value(x):
+    """One begins again at some terms, one takes over another sum."""
+    step = lambda c, d: ((np.where(d > 0, c[0] + d * x[0], x[1]), np.where(d > 0.5, c[1] - d, c[2]), c[2] + d * d), None)
+    return np.prod(np.stack(td.scan(step, (x[2], x[3], x[4]), TERMS)[0]))
+
+
 def taken_from_a_term(x):
     return td.scan(lambda s, d: (np.exp(0.1 * d * x[0]) - s, None), x[1], TERMS)[0]
 
@@ -141,7 +147,10 @@ RECURRENCES = (
     beside_a_recurrence, a_sum_of_a_recurrence, logarithms_of_a_recurrence, logarithms_from_the_end, small_vectors,
     terms_by_a_condition_on_a_recurrence,
 )  # fmt: skip
-LEFT = (a_sum_that_is_read, a_sum_times_a_number, taken_from_a_term, two_that_are_swapped, a_choice_of_two_sums, a_choice_by_the_sum)
+LEFT = (
+    a_sum_that_is_read, a_sum_times_a_number, taken_from_a_term, two_that_are_swapped, a_choice_of_two_sums, a_choice_by_the_sum,
+    a_choice_of_a_sum_and_another_value,
+)  # fmt: skip
 POINTS = (np.array([0.3, -0.5, 0.8, 0.2, -0.1, 0.4]), np.array([-1.2, 0.1, 0.6, 2.0, 0.9, -0.3]))
 
 
