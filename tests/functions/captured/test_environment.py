@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -114,6 +115,12 @@ def rebind(name, value):
     return lambda w, names: names.__setitem__(name, value)
 
 
+def reshape_in_place(array, shape):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of NumPy 2.5
+        array.shape = shape
+
+
 CHANGES = {
     "an attribute of a function": lambda w, names: setattr(w.helper, "gain", 3.0),
     "an attribute by a name made at run time": lambda w, names: setattr(w.by_name, "alpha", 3.0),
@@ -131,7 +138,7 @@ CHANGES = {
     "an entry of a Fortran array": lambda w, names: w.fortran.__setitem__((0, 0), 9.0),
     "an entry of an array of objects": lambda w, names: w.objects.__setitem__(0, 9.0),
     "the contents of a list in such an array": lambda w, names: w.objects[1].append(1.0),
-    "the shape of an array": lambda w, names: setattr(w.offset, "shape", (3, 1)),
+    "the shape of an array": lambda w, names: reshape_in_place(w.offset, (3, 1)),
     "an entry of a dict": lambda w, names: w.table.__setitem__("low", 2.0),
     "an added key": lambda w, names: w.table.__setitem__("high", 2.0),
     "a list in a dict": lambda w, names: w.table["levels"].__setitem__(0, 2.0),
