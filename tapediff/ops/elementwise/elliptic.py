@@ -37,7 +37,7 @@ ELLIPE = function_of_one("ellipe", lambda z_bar, z, x: z_bar * _e_slope(x), UNIT
 # ellipe(1 - p), whose derivative is that of ellipkm1's kind for small p.
 ELLIPEM1 = Elementwise(
     "ellipem1", lambda p: evaluated_by("ellipe")(1.0 - p), "ellipe(1.0 - x)",
-    vjp=(lambda z_bar, z, p: z_bar * ((ELLIPKM1(p) - z) / (2.0 * (1.0 - p))),), samples=(PROBABILITY,),
+    vjp=(lambda z_bar, z, p: z_bar * SELECT(p > 0.5, -_e_slope(1.0 - p), (ELLIPKM1(p) - z) / (2.0 * (1.0 - p))),), samples=(PROBABILITY,),
 )  # fmt: skip
 ELLIPKM1 = function_of_one("ellipkm1", lambda z_bar, z, x: z_bar * SELECT(x > 0.5, -_k_slope(1.0 - x), _k_slope_near_one(x)), PROBABILITY)
 

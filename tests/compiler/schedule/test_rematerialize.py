@@ -130,7 +130,8 @@ def test_the_bits_are_those_of_what_is_stored(name, zeal, monkeypatch):
     outputs = [np.empty(t.shape) for t in tapes[1].output_types]
     assert run_listing(kernels[1].program, [x], outputs) is None
     np.testing.assert_allclose(outputs[1], tapes[1](x)[1], rtol=1e-10, atol=1e-10)
-    if zeal is not None and name not in ("looped", "gathered"):
+    # The slope of tanh reads its argument as well, so that nothing is saved in layers.
+    if zeal is not None and name not in ("looped", "gathered", "layers"):
         assert kernels[1].workspace_bytes < stored[1].workspace_bytes
 
 
