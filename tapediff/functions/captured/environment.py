@@ -34,6 +34,7 @@ from ...base.source_location import is_library_file
 from ...ir.instruction import is_tracked
 from ...recording.python_state.data_key import data_key, levels_of_data
 from ...recording.python_state.object_snapshot import PLAIN, IdentityKey, PythonValue, plain_key
+from ...recording.python_state.process_state import process
 from .frozen_walk import globals_of
 from .places import (
     ABSENT,
@@ -77,20 +78,20 @@ _INSTALLED = tuple(
 )  # fmt: skip
 
 
-# Functions that tapes call back at every evaluation (td.debug), by their ids; the latest are kept. What they collect is no change.
-_called_back: dict[int, object] = {}
+# Of the functions that tapes call back, so many are kept.
+_MOST_CALLED_BACK = 256
 
 
 def note_called_back(function: object) -> None:
-    """Note a function that is called back at every evaluation."""
-    while len(_called_back) >= 256:
-        del _called_back[next(iter(_called_back))]
-    _called_back[id(function)] = function
+    """Note a function that tapes call back at every evaluation: what it collects in containers is no change."""
+    while len(process.called_back) >= _MOST_CALLED_BACK:
+        del process.called_back[next(iter(process.called_back))]
+    process.called_back[id(function)] = function
 
 
 def _collected() -> frozenset[Hashable]:
     """The containers that these functions may fill."""
-    environments = [Environment(function, "off", is_of_callback=True) for function in list(_called_back.values())]
+    environments = [Environment(function, "off", is_of_callback=True) for function in list(process.called_back.values())]
     return frozenset(place.where for e in environments for place in e.places if isinstance(place, (ListPlace, ContentsPlace)))
 
 
@@ -130,8 +131,8 @@ class Environment:
     ) -> None:  # fmt: skip
         self.places: list[Place] = []
         self.is_whole = True
-        self.callbacks = len(_called_back)
-        self._contents, self._own = contents, own if is_of_callback or not _called_back else own | _collected()
+        self.callbacks = len(process.called_back)
+        self._contents, self._own = contents, own if is_of_callback or not process.called_back else own | _collected()
         self._before = {} if before is None else {id(p.owner): p for p in before.places if isinstance(p, ArrayPlace)}
         self._tokens: list[Hashable] = []
         self._labels: list[str] = []
@@ -155,7 +156,7 @@ class Environment:
 
     def is_of_these_callbacks(self) -> bool:
         """Whether no further function is called back at evaluations."""
-        return self.callbacks == len(_called_back)
+        return self.callbacks == len(process.called_back)
 
     def changed_places(self) -> frozenset[Hashable]:
         """Those that are others by now; see `own`."""

@@ -24,6 +24,7 @@ class ProcessState:
         restorations: the endings under way that give NumPy its own functions back, and the thread of each.
         fills: whether NumPy's namespace has functions that make tracked arrays where plain ones would be written to.
         warnings_of_draws: how many there were.
+        called_back: functions that tapes call back at every evaluation (td.debug), by their ids; the latest are kept.
         asked_if_recording: how often recorded functions have asked td.is_recording(), and where the latest did.
         forwarded: SciPy's functions that recordings have met by names from before, with their module's.
         generator_readers: how to read the states of the generators without a name, once there are any: they live as long as the process.
@@ -32,8 +33,8 @@ class ProcessState:
     """
 
     __slots__ = (
-        "asked_if_recording", "collector_pauses", "collector_threshold", "fills", "forwarded", "generator_readers", "mutable",
-        "names_in_code", "recordings", "restorations", "warnings_of_draws",
+        "asked_if_recording", "called_back", "collector_pauses", "collector_threshold", "fills", "forwarded", "generator_readers",
+        "mutable", "names_in_code", "recordings", "restorations", "warnings_of_draws",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -44,6 +45,7 @@ class ProcessState:
         self.fills = False
         self.warnings_of_draws = 0
         self.asked_if_recording: tuple[int, object] = (0, None)
+        self.called_back: dict[int, object] = {}
         self.forwarded: dict[tuple[str, str], None] = {}
         self.generator_readers: dict[int, Callable[[], object]] = {}
         self.names_in_code: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
