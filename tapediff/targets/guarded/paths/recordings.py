@@ -69,6 +69,11 @@ class Recordings:
         return call if self.check is None else self.check.checked(call)
 
     @property
+    def weight(self) -> int:
+        """How many tapes there are, at least one."""
+        return max(1, len(self.cache.all()))
+
+    @property
     def nbytes(self) -> int:
         """Of the arrays that the function has read."""
         return 0 if self.check is None else self.check.environment.nbytes
@@ -151,6 +156,9 @@ class AllRecordings:
     def _note_effects(self, recordings: Recordings) -> None:
         """What the function itself has changed while it was run is no change: its tapes do not call it."""
         if recordings.check is not None and recordings.check.adopt():
+            # Known by the key from before its first recording, and by the latest one.
+            for key in [key for key, known in self._by_key.items() if known is recordings][1:]:
+                del self._by_key[key]
             self._by_key[recordings.check.environment.key] = recordings
 
     def is_same_here(self, fingerprint: bytes | None) -> bool:
@@ -167,11 +175,12 @@ class AllRecordings:
     def _drop_beyond(self) -> None:
         """Drop the recordings not used for the longest time, as long as there are more tapes than are to be kept, or too large arrays."""
         everything = self.all()
-        count, size = sum(len(known.cache.all()) for known in everything), sum(known.nbytes for known in everything)
+        # Those without a tape, where the function has raised an error, count as one.
+        count, size = sum(known.weight for known in everything), sum(known.nbytes for known in everything)
         for known in everything[:-1]:
             if count < self._policy.max_tapes and size <= MOST_BYTES:
                 return
-            count, size = count - len(known.cache.all()), size - known.nbytes
+            count, size = count - known.weight, size - known.nbytes
             known.carry(self.current)
             known.cache.drop_beyond(0)
             self.current.carry(known)

@@ -288,3 +288,27 @@ def test_a_recursive_function_may_give_its_name_to_its_target():
             assert td.gradient(names["f"], 2.0) == 32.0
             assert getattr(names["f"], "stats", None) is None or names["f"].stats.recordings == 1
         names["f"] = plain
+
+
+def test_neither_values_that_raise_nor_counters_are_kept_without_end():
+    """Of 300 values at which the function raises, and of a function that counts its 40 recordings."""
+    state = {"value": 0.0, "count": 0}
+
+    def f(x):
+        state["count"] += 1
+        if state["value"] < 0:
+            raise ValueError("not here")
+        return x ** int(x)
+
+    safe = td.GuardedTape(f, max_tapes=10)
+    for k in range(300):
+        state["value"] = -1.0 - k
+        with pytest.raises(ValueError, match="not here"):
+            td.gradient(safe, 2.5)
+    assert len(safe._recordings.all()) <= 11
+    state["value"] = 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", td.GuardWarning)
+        for k in range(40):
+            assert td.gradient(safe, k + 0.5) == pytest.approx(k * (k + 0.5) ** (k - 1))
+    assert len(safe._recordings._by_key) <= 22
