@@ -9,8 +9,9 @@ import inspect
 from collections.abc import Sequence
 
 from ..errors import ArgumentMismatch
+from ..functions.callees.path_messages import warn
 from ..functions.captured.environment import Environment
-from ..functions.captured.environment_check import EnvironmentCheck
+from ..functions.captured.environment_check import EnvironmentCheck, part_text
 from ..ir.instruction import Target, Tree, UserFunction
 from ..ir.tape import Tape
 from .backends import NATIVE, check_backend
@@ -76,6 +77,8 @@ def compile(
         before = None if frozen else Environment(target, checked_contents(check_contents))
         tape = record(target, *args, has_aux=has_aux, merge=merge, **named)
         check = None if before is None else EnvironmentCheck(target, check_contents, before=before)
+        if before is not None and not before.is_whole:
+            warn(part_text(tape.name))
         compiled = CompiledTape(tape, backend, memory, threads, check)
         like(compiled, target)
     else:

@@ -13,7 +13,7 @@ from ...compiler.runtime.status import REFUSED
 from ...errors import StaleTape
 from ...ir.instruction import Tree
 from ...recording.python_state.object_snapshot import PLAIN, plain_key
-from .environment import Environment
+from .environment import MOST_OBJECTS, Environment
 from .places import ArrayPlace, Binding
 
 
@@ -40,6 +40,14 @@ def stale_error(name: str, check: EnvironmentCheck, change: Change) -> StaleTape
         fix=f"compile it again; or pass it as an argument, td.Constant({variable}); or use a td.GuardedTape, which records anew; "
         "or frozen=True, to go on with what was recorded",
     )  # fmt: skip
+
+
+def part_text(name: str) -> str:
+    """That a function may read more than is compared."""
+    return (
+        f"{name} may read more than {MOST_OBJECTS} objects besides its arguments, and changes of the others will not be noticed\n"
+        "  fix: pass what changes as an argument, td.Constant(...); or frozen=True, where nothing changes"
+    )
 
 
 class EnvironmentCheck:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ....base.fork_locks import new_lock
 from ....base.held_locks import holding
 from ....functions.callees.path_messages import warn
-from ....functions.captured.environment_check import Change, EnvironmentCheck
+from ....functions.captured.environment_check import Change, EnvironmentCheck, part_text
 from ....ir.instruction import Tree
 from ...evaluate.direct_calls import DirectCalls
 from ...evaluate.fast_path import unknown_yet
@@ -126,6 +126,8 @@ class AllRecordings:
         if current.check is None:
             current.check = EnvironmentCheck(self._function.f, self._policy.check_contents)
             self._by_key[current.check.environment.key] = current
+            if not current.check.environment.is_whole:
+                warn(part_text(self._function.name))
             return None
         return current.check.change()
 

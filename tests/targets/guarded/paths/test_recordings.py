@@ -312,3 +312,19 @@ def test_neither_values_that_raise_nor_counters_are_kept_without_end():
         for k in range(40):
             assert td.gradient(safe, k + 0.5) == pytest.approx(k * (k + 0.5) ** (k - 1))
     assert len(safe._recordings._by_key) <= 22
+
+
+def test_a_function_that_reaches_too_many_objects_says_so():
+    """It is answered all the same; the warning names the function and the fix."""
+    objects = [types.SimpleNamespace(v=1.0) for _ in range(21_000)]
+
+    def f(x):
+        return x * objects[0].v
+
+    with pytest.warns(td.GuardWarning, match=r"f may read more than 20000 objects.*\n  fix: pass what changes"):
+        assert td.gradient(td.GuardedTape(f), 2.0) == 1.0
+    with pytest.warns(td.GuardWarning, match="f may read more than 20000 objects"):
+        td.compile(f, 2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert td.gradient(td.compile(f, 2.0, frozen=True), 2.0) == 1.0
