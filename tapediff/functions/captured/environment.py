@@ -116,7 +116,7 @@ class Environment:
     Attributes:
         key: equal for environments in which the function reads the same.
         places: to compare; they hold what was there.
-        is_whole: it was not too large to be walked over.
+        is_whole: it was not too large to be walked over, and every object could be looked into.
         callbacks: how many functions were called back at evaluations when it was made.
     """
 
@@ -194,6 +194,7 @@ class Environment:
                     self._visit(value, label)
                 except Exception:  # noqa: BLE001 -- of classes that answer questions in their own ways: objects that are told by their identity
                     self._token(IdentityKey(value), label)
+                    self.is_whole = False
             # New names may be those of attributes of what was met before.
             names = sorted(self._names)
             by_any_name = not _BY_ANY_NAME.isdisjoint(names)

@@ -45,7 +45,8 @@ def stale_error(name: str, check: EnvironmentCheck, change: Change) -> StaleTape
 def part_text(name: str) -> str:
     """That a function may read more than is compared."""
     return (
-        f"{name} may read more than {MOST_OBJECTS} objects besides its arguments, and changes of the others will not be noticed\n"
+        f"{name} may read more than {MOST_OBJECTS} objects besides its arguments, or some that cannot be looked into; changes of these "
+        "will not be noticed\n"
         "  fix: pass what changes as an argument, td.Constant(...); or frozen=True, where nothing changes"
     )
 
