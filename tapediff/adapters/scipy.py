@@ -45,7 +45,7 @@ def _as_point(x: Tree) -> Array:
 
 
 def _is_current(target: CompiledTape | GuardedTape, check: EnvironmentCheck | None) -> bool:
-    """Whether the target's function reads what it read when its environment had this check."""
+    """True while the environment is the one that this check belongs to."""
     return check is target.environment_check and (check is None or check.is_unchanged())
 
 

@@ -1,4 +1,4 @@
-"""What a function reads besides its arguments: globals, closures, defaults, attributes, entries of containers, arrays, other functions.
+"""The environment of a function: globals, closures, defaults, attributes, entries, arrays and functions that it reads.
 
 The walk goes from the function over everything that its names may reach. It gives a key, equal while nothing of that has changed, and the
 places to compare at each call (`places.py`). It follows names, so it may note more than a function reads, and never less, but for what
@@ -105,7 +105,7 @@ class _Constructed:
 
 
 class Environment:
-    """What a function reads besides its arguments, at one moment.
+    """The values that a function reads besides its arguments, at one moment.
 
     Args:
         function: anything that is called.
@@ -155,7 +155,7 @@ class Environment:
         return sum(place.owner.nbytes for place in self.places if isinstance(place, ArrayPlace))
 
     def is_of_these_callbacks(self) -> bool:
-        """Whether no further function is called back at evaluations."""
+        """True unless more functions are called back at evaluations by now."""
         return self.callbacks == len(process.called_back)
 
     def changed_places(self) -> frozenset[Hashable]:
@@ -246,7 +246,7 @@ class Environment:
 
     @staticmethod
     def _is_opaque(value: PythonValue, kind: type) -> bool:
-        """Whether nothing is looked up in a value, which is told by its identity."""
+        """True for values compared by identity, into which the walk does not look."""
         if isinstance(value, ModuleType):
             return _is_library(value.__name__)
         if isinstance(value, type):
@@ -547,7 +547,7 @@ def _module_of(kind: PythonValue) -> str:
 
 @functools.cache
 def _is_library(module: str) -> bool:
-    """Whether a module belongs to the standard library or an installed package, whose state is taken to be constant."""
+    """True for the standard library and installed packages, whose state is taken to be constant."""
     root = module.partition(".")[0]
     if root == "__main__":
         return False

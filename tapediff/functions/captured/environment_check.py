@@ -18,7 +18,7 @@ from .places import ArrayPlace, Binding
 
 
 class Change(NamedTuple):
-    """What is another one by now.
+    """A difference from the recorded environment.
 
     Attributes:
         name: of the variable, attribute or entry.
@@ -80,7 +80,7 @@ class EnvironmentCheck:
 
     @property
     def reads_anything(self) -> bool:
-        """Whether there is anything to compare."""
+        """True if there is anything to compare."""
         return bool(self.environment.places)
 
     def checked(self, call: Callable[..., Tree]) -> Callable[..., Tree]:
@@ -104,12 +104,12 @@ class EnvironmentCheck:
             self.is_same = watch.unchanged(self._table)
 
     def is_unchanged(self) -> bool:
-        """Whether nothing has changed, as far as the calls so far have seen."""
+        """True unless a comparison has found a difference."""
         return not self._table.by_block and self.is_same()
 
     @holding("_lock")
     def change(self) -> Change | None:
-        """What has changed, if it matters: not another object that equals the one before it."""
+        """Return the first difference, or None. An equal object in the place of another is no difference."""
         if self.is_unchanged() or self._renewed():
             return None
         # The digests of before are no good where a block has shown a difference.
@@ -141,7 +141,7 @@ class EnvironmentCheck:
         return self.environment.difference(found)
 
     def _stale_calls(self, place: ArrayPlace) -> int:
-        """How many of the calls so far may have come behind the change."""
+        """Count the calls that may have used the old contents."""
         if not self._table.by_block or not place.is_same():
             return 1
         return min(self._table.calls, place.blocks * watch.CALLS_PER_BLOCK)
@@ -151,7 +151,7 @@ class EnvironmentCheck:
         self._install()
 
     def _renewed(self) -> bool:
-        """Whether only numbers and strings were replaced by equal ones, which are compared from now on."""
+        """Compare equal numbers and strings from now on. False if anything else differs."""
         places = [place for place in self.environment.places if not place.is_same()]
         if not places or self._table.by_block:
             return False

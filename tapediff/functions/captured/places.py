@@ -51,11 +51,11 @@ class Place:
         return id(self.owner), getattr(self, "name", "")
 
     def is_same(self) -> bool:
-        """Whether what is there is what was there."""
+        """Compare the present value with the recorded one."""
         raise NotImplementedError
 
     def rows(self, keep: list[object]) -> list[watch.Row]:
-        """What native code compares; `keep` is given what the addresses belong to."""
+        """Return rows for the native comparison. Objects whose addresses they hold are appended to `keep`."""
         raise NotImplementedError
 
 
@@ -71,7 +71,7 @@ class Binding(Place):
         self.expected = expected
 
     def now(self) -> object:
-        """What is there."""
+        """Return the present value."""
         raise NotImplementedError
 
     def is_same(self) -> bool:
@@ -273,7 +273,7 @@ class ArrayPlace(Place):
         return bool(np.array_equal(_words_at(memory, self._saved[::2]), self._saved[1::2]))
 
     def is_surely_same(self) -> bool:
-        """Whether all of the contents are as they were."""
+        """Compare all contents, not only the sample."""
         memory = _memory(self.owner)
         return self.is_same() and (self._digests is None or memory is None or np.array_equal(_digests(memory), self._digests))
 

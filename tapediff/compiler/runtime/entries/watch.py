@@ -96,12 +96,12 @@ class Table:
 
     @property
     def calls(self) -> int:
-        """How many comparisons there were."""
+        """The number of comparisons so far."""
         return int(self.head[HEAD.word("calls")])
 
     @property
     def by_block(self) -> bool:
-        """Whether a comparison of these rows found a difference in a block; the samples do not show it."""
+        """True once a block differed, which samples do not show."""
         return bool(self.head[HEAD.word("by_block")])
 
 
@@ -268,7 +268,7 @@ def checked(table: Table, call: Callable[..., Tree]) -> Callable[..., Operand]:
 
 @functools.cache
 def is_native() -> bool:
-    """Whether cells and lists are laid out as this module says; looked up on objects made for it."""
+    """Check the layout of cells and lists on objects made for it."""
     if not is_available():
         return False
     word, content, entries = ctypes.c_int64.from_address, object(), [1.5, 2.5]

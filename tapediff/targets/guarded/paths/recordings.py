@@ -70,7 +70,7 @@ class Recordings:
 
     @property
     def weight(self) -> int:
-        """How many tapes there are, at least one."""
+        """The number of tapes, at least 1."""
         return max(1, len(self.cache.all()))
 
     @property
@@ -119,7 +119,7 @@ class AllRecordings:
 
     @holding("lock")
     def changed(self) -> Change | None:
-        """What the function reads otherwise than when its tapes were recorded; asked at each call that no kernel has answered."""
+        """Compare the environment with that of the tapes in use. Called where no kernel has answered."""
         current = self.current
         if self._policy.frozen:
             return None
@@ -156,7 +156,7 @@ class AllRecordings:
 
     @holding("lock")
     def _note_effects(self, recordings: Recordings) -> None:
-        """What the function itself has changed while it was run is no change: its tapes do not call it."""
+        """Ignore what the function itself changed while it ran: its tapes do not call it."""
         if recordings.check is not None and recordings.check.adopt():
             # Known by the key from before its first recording, and by the latest one.
             for key in [key for key, known in self._by_key.items() if known is recordings][1:]:
@@ -164,7 +164,7 @@ class AllRecordings:
             self._by_key[recordings.check.environment.key] = recordings
 
     def is_same_here(self, fingerprint: bytes | None) -> bool:
-        """Whether the function reads what it read in the process that has pickled its tapes."""
+        """True if the environment equals that of the process that pickled the tapes."""
         if fingerprint is None or self._policy.frozen:
             return True
         check = EnvironmentCheck(self._function.f, self._policy.check_contents)
