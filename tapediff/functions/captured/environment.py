@@ -7,7 +7,6 @@ docs/frozen.md lists: code of installed packages, and state that Python cannot s
 
 from __future__ import annotations
 
-import builtins
 import functools
 import gc
 import hashlib
@@ -46,6 +45,7 @@ from .places import (
     ListPlace,
     ObjectPlace,
     Place,
+    SizePlace,
     SlotPlace,
     contents_of,
 )
@@ -54,7 +54,7 @@ from .places import (
 MOST_OBJECTS = 20_000
 
 # Functions that use these may look up any name.
-_BY_ANY_NAME = frozenset(("getattr", "vars", "globals", "eval", "exec", "locals", "__dict__", "attrgetter", "__getattribute__"))
+_BY_ANY_NAME = frozenset(("getattr", "hasattr", "vars", "globals", "eval", "exec", "locals", "__dict__", "attrgetter", "__getattribute__"))
 
 _WRAPPERS = (MethodType, functools.partial, BuiltinMethodType, staticmethod, classmethod, property, functools.cached_property)
 _PARTS_OF_WRAPPERS = ("__func__", "__self__", "func", "args", "keywords", "fget", "fset")
@@ -213,6 +213,7 @@ class Environment:
         place.label = label
         if place.where not in self._own:
             self.places.append(place)
+            self._token(getattr(place, "name", ""), label)
             self._refer(value, label)
 
     def _refer(self, value: object, label: str, *, is_bound: bool = True) -> None:
@@ -309,8 +310,7 @@ class Environment:
         own, namespace, names = names_of(code), function.__globals__, globals_of(code)
         self._names |= own
         for global_name in names if own.isdisjoint(("globals", "eval", "exec")) else sorted({*names, *namespace}):
-            if global_name in namespace or hasattr(builtins, global_name):
-                self._entry(namespace, global_name, "")
+            self._entry(namespace, global_name, "")
         for module in sorted(own):
             # Imported by the function itself.
             if module in sys.modules and not _is_library(module):
@@ -374,7 +374,9 @@ class Environment:
         # Python calls these without a name in the code.
         for name in sorted({name for names in namespaces for name, member in names.items() if _is_called_unnamed(name, member)}):
             ask(name)
-        self._owns(kind, ask)
+        # One may be added in any of them.
+        self.places += [SizePlace(namespace, base.__name__) for base, namespace in zip(own, namespaces)]
+        self._owns(kind, ask, {name: None for namespace in namespaces for name in namespace if not name.startswith("__")})
         self._constructors[id(kind)] = ask
         if type(kind) is not type:
             self._refer(type(kind), label)
@@ -394,7 +396,7 @@ class Environment:
             self._token(IdentityKey(value), label)
         attributes = _attributes_of(value)
         if attributes is not None:
-            self.places.append(ObjectPlace(value, attributes, label))
+            self.places += [ObjectPlace(value, attributes, label), SizePlace(attributes, label)]
 
             def ask(name: str) -> None:
                 # An attribute of the class may be hidden by one of the object later.

@@ -138,6 +138,23 @@ class SlotPlace(Binding):
         return [watch.Row(watch.SLOT, id(self.owner), id(self.name), self._address)]
 
 
+class SizePlace(Place):
+    """The number of names in a namespace: one that was missing may be added."""
+
+    __slots__ = ("_count",)
+
+    def __init__(self, owner: dict[str, PythonValue], label: str) -> None:
+        super().__init__(owner, label)
+        self._count = len(owner)
+
+    def is_same(self) -> bool:
+        return len(self.owner) == self._count
+
+    def rows(self, keep: list[object]) -> list[watch.Row]:
+        keep.append(self.owner)
+        return [watch.Row(watch.SIZE, id(self.owner), 0, self._count)]
+
+
 class ObjectPlace(Place):
     """The class of an object, and the dict of its attributes."""
 

@@ -103,6 +103,9 @@ def test_what_only_a_constructor_or_another_method_names_is_not_read():
     trainer.history.append(1.0)
     trainer.w, trainer.hook = np.ones(3), print
     assert check.is_same()
+    trainer.new = 1.0
+    assert check.change() is None
+    assert check.is_same()
     makes = EnvironmentCheck(lambda x: Trainer().loss(x), "sample")
     before, Trainer.__init__ = Trainer.__init__, lambda self: setattr(self, "data", np.zeros(3))
     try:
@@ -200,7 +203,6 @@ EQUAL = {
     "another object with equal attributes": rebind("model", Model()),
     "an equal dataclass": rebind("pair", Pair(1.0, [1, 2])),
     "a name that is not read": rebind("nobody_reads_this", 3.0),
-    "an attribute that is not read": lambda w, names: setattr(w.model, "nobody_reads_this", 3.0),
 }
 
 
@@ -325,3 +327,37 @@ def test_what_is_called_at_every_evaluation_is_not_frozen():
         check = EnvironmentCheck(f, "sample")
         factor[0] += 1.0
         assert (check.change() is not None) == is_frozen
+
+
+ADDED = {
+    "an attribute in the place of another": (
+        "def f(x): return x * (obj.a if hasattr(obj, 'a') else 3.0 * obj.b)", lambda n: (delattr(n["obj"], "a"), setattr(n["obj"], "b", 1.0)),
+    ),
+    "an attribute with a default": ("def f(x): return x * getattr(obj, 'later', 1.0)", lambda n: setattr(n["obj"], "later", 2.0)),
+    "an attribute that was missing": (
+        "def f(x):\n    try: return x * obj.later\n    except AttributeError: return x", lambda n: setattr(n["obj"], "later", 2.0),
+    ),
+    "a global that was missing": (
+        "def f(x):\n    try: return x * later\n    except NameError: return x", lambda n: n.__setitem__("later", 2.0),
+    ),
+    "an attribute of the class with a default": ("def f(x): return x * getattr(obj, 'later', 1.0)", lambda n: setattr(type(n["obj"]), "later", 2.0)),
+    "an attribute of the class that was missing": (
+        "def f(x):\n    try: return x * obj.later\n    except AttributeError: return x", lambda n: setattr(type(n["obj"]), "later", 2.0),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["in_Python", "native"])
+@pytest.mark.parametrize("case", ADDED)
+def test_what_was_missing_may_be_added(case, native):
+    """And one name is not another, though both hold the same number."""
+    text, change = ADDED[case]
+    names = {"obj": type("Plain", (), {"__module__": "__main__"})()}
+    names["obj"].a = 1.0
+    exec(compile(text, "a_file_of_the_user.py", "exec"), names)
+    check = EnvironmentCheck(names["f"], "sample")
+    if native:
+        check.checked(lambda: 1.0)
+    assert check.change() is None
+    change(names)
+    assert check.change() is not None

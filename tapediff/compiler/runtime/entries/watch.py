@@ -34,7 +34,7 @@ from ..status import REFUSED
 from .python_entry import is_available
 
 # Kinds of rows.
-ENTRY, CELL, SLOT, OBJECT, FUNCTION, LENGTH, ENTRIES, MAPPING, MEMORY, SAMPLE, CALL = range(11)
+ENTRY, CELL, SLOT, OBJECT, SIZE, FUNCTION, LENGTH, ENTRIES, MAPPING, MEMORY, SAMPLE, CALL = range(12)
 
 BLOCK_WORDS = 128
 # One block of each large array is compared at every so many calls.
@@ -155,6 +155,9 @@ def _compare(f: Function, failed: Exit, row: Struct, head: Struct, calls: Value)
     with f.if_(kind == OBJECT):
         failed.leave_if(ANY_OBJECT.at(owner)["type"] != first, rarely=True)
         _compare_new(f, failed, f.call(GENERIC_DICT, owner, NULL), second)
+        done.leave()
+    with f.if_(kind == SIZE):
+        failed.leave_if(f.call(DICT_SIZE, owner) != _integer(f, second), rarely=True)
         done.leave()
     with f.if_(kind == SLOT):
         _compare_new(f, failed, f.call(GENERIC_ATTRIBUTE, owner, first), second)
