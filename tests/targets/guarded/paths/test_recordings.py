@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from random_programs import changing_state
 from support.guarded import A
 
 import tapediff as td
@@ -328,3 +329,23 @@ def test_a_function_that_reaches_too_many_objects_says_so():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert td.gradient(td.compile(f, 2.0, frozen=True), 2.0) == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
+@pytest.mark.parametrize("seed", range(30))
+def test_random_changes_of_random_state_are_never_answered_stale(seed):
+    """A GuardedTape against the function recorded at every call, where one to three things change between the calls."""
+    names, rng, chosen = changing_state.program(seed)
+    safe = td.GuardedTape(names["f"])
+    for _ in range(20):
+        for _ in range(rng.randint(1, 3)):
+            changing_state.change(names, rng)
+        x = A([rng.uniform(0.5, 1.5), rng.uniform(0.5, 1.5)])
+        try:
+            expected = td.value_and_gradient(names["f"], x)
+        except (AttributeError, TypeError):  # of the program itself: what it reads is gone
+            continue
+        for _ in range(rng.randint(1, 3)):
+            value, gradient = safe.value_and_gradient(x)
+            np.testing.assert_allclose(value, expected[0], rtol=1e-12, err_msg=str(chosen))
+            np.testing.assert_allclose(gradient, expected[1], rtol=1e-12, err_msg=str(chosen))
