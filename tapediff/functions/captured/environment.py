@@ -38,6 +38,7 @@ from .frozen_walk import globals_of
 from .places import (
     ABSENT,
     ArrayPlace,
+    Binding,
     CellPlace,
     ContentsPlace,
     EntryPlace,
@@ -158,9 +159,11 @@ class Environment:
         """True unless more functions are called back at evaluations by now."""
         return self.callbacks == len(process.called_back)
 
-    def changed_places(self) -> frozenset[Hashable]:
-        """Those that are others by now; see `own`."""
-        return frozenset(place.where for place in self.places if not place.is_same())
+    def changed_places(self, now: Environment) -> frozenset[Hashable]:
+        """The places that differ by now, and names added to namespaces of this environment; see `own`."""
+        known, owners = {place.where for place in self.places}, {id(place.owner) for place in self.places}
+        added = (p.where for p in now.places if isinstance(p, Binding) and p.where not in known and id(p.owner) in owners)
+        return frozenset((*(place.where for place in self.places if not place.is_same()), *added))
 
     def difference(self, other: Environment) -> str:
         """The name of the first thing that is another one in the other environment."""
@@ -293,6 +296,12 @@ class Environment:
         self._held.append(owner)
         self._owners.append((owner, ask, attributes or {}))
 
+    def _sized(self, namespace: dict[str, PythonValue], label: str) -> None:
+        """Note a namespace in which a name may be added that is missing now."""
+        place = SizePlace(namespace, label)
+        if place.where not in self._own:
+            self.places.append(place)
+
     def _function(self, function: FunctionType, label: str) -> None:
         code = function.__code__
         is_ours = _is_of_this_package(code.co_filename)
@@ -375,7 +384,8 @@ class Environment:
         for name in sorted({name for names in namespaces for name, member in names.items() if _is_called_unnamed(name, member)}):
             ask(name)
         # One may be added in any of them.
-        self.places += [SizePlace(namespace, base.__name__) for base, namespace in zip(own, namespaces)]
+        for base, namespace in zip(own, namespaces):
+            self._sized(namespace, base.__name__)
         self._owns(kind, ask, {name: None for namespace in namespaces for name in namespace if not name.startswith("__")})
         self._constructors[id(kind)] = ask
         if type(kind) is not type:
@@ -396,7 +406,8 @@ class Environment:
             self._token(IdentityKey(value), label)
         attributes = _attributes_of(value)
         if attributes is not None:
-            self.places += [ObjectPlace(value, attributes, label), SizePlace(attributes, label)]
+            self.places.append(ObjectPlace(value, attributes, label))
+            self._sized(attributes, label)
 
             def ask(name: str) -> None:
                 # An attribute of the class may be hidden by one of the object later.

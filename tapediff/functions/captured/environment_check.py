@@ -72,8 +72,10 @@ class EnvironmentCheck:
         self.calls: dict[Hashable, Callable[..., Tree]] = {}
         self._lock = new_lock()
         self._table = watch.Table()
-        self._own: frozenset[Hashable] = frozenset() if before is None else before.changed_places()
-        self.environment = environment or Environment(function, contents, before, self._own)
+        self.environment = environment or Environment(function, contents, before)
+        self._own: frozenset[Hashable] = frozenset() if before is None else before.changed_places(self.environment)
+        if self._own:
+            self.environment = Environment(function, contents, before, self._own)
         # The first calls are answered by NumPy, before any native code is loaded.
         self._is_native = False
         self.is_same: Callable[[], bool] = self._is_same

@@ -361,3 +361,27 @@ def test_what_was_missing_may_be_added(case, native):
     assert check.change() is None
     change(names)
     assert check.change() is not None
+
+
+class Counting:
+    """That makes its counter itself, at the first call."""
+
+    def __init__(self):
+        self.weight = 2.0
+
+    def f(self, x):
+        self.count = getattr(self, "count", 0) + 1
+        self.kept = [x]
+        return x * self.weight
+
+
+def test_what_a_recording_has_made_itself_may_be_left_out():
+    """An attribute that was not there before: setting it again is no change; another attribute is one."""
+    counting = Counting()
+    before = Environment(counting.f)
+    counting.f(1.0)
+    check = EnvironmentCheck(counting.f, "sample", before=before)
+    counting.f(1.0)
+    assert check.change() is None
+    counting.weight = 3.0
+    assert check.change().name.endswith("weight")
