@@ -111,16 +111,16 @@ def user_site(depth: int = 1) -> Site | None:
     innermost = frame = user_frame(depth + 1)
     outermost: FrameType | None = None
     while frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
-        if not _is_installed(frame.f_code.co_filename):
+        if not is_installed(frame.f_code.co_filename):
             return Site(frame.f_code, frame.f_lasti)
         outermost, frame = frame, frame.f_back
     if innermost is None or outermost is None:
         return None if innermost is None else Site(innermost.f_code, innermost.f_lasti)
     # The recorded function is in an installed package itself: then its package is the user's code.
     frame = innermost if frame is None else outermost
-    own = _installed_package(frame.f_code.co_filename)
+    own = installed_package(frame.f_code.co_filename)
     found: FrameType | None = innermost
-    while found is not None and found is not frame and _installed_package(found.f_code.co_filename) != own:
+    while found is not None and found is not frame and installed_package(found.f_code.co_filename) != own:
         found = found.f_back
     return Site((found or frame).f_code, (found or frame).f_lasti)
 
@@ -130,7 +130,8 @@ _INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dis
 
 
 @lru_cache(maxsize=1000)
-def _is_installed(filename: str) -> bool:
+def is_installed(filename: str) -> bool:
+    """Whether a file belongs to the standard library or an installed package."""
     return filename.startswith(_STANDARD_LIBRARY) or any(folder in filename for folder in _INSTALLED)
 
 
@@ -145,19 +146,19 @@ def is_of_compiled_library(frame: FrameType) -> bool:
     outermost, back = frame, frame.f_back
     while back is not None and not back.f_code.co_filename.startswith(_PACKAGE):
         outermost, back = back, back.f_back
-    return _installed_package(outermost.f_code.co_filename) != _installed_package(filename)
+    return installed_package(outermost.f_code.co_filename) != installed_package(filename)
 
 
 @lru_cache(maxsize=1000)
 def _is_beside_compiled(filename: str) -> bool:
     if not any(folder in filename for folder in _INSTALLED):
         return False
-    package, suffixes = _installed_package(filename), tuple(EXTENSION_SUFFIXES)
+    package, suffixes = installed_package(filename), tuple(EXTENSION_SUFFIXES)
     files = [getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if name.partition(".")[0] == package]
     return any(isinstance(each, str) and each.endswith(suffixes) for each in files)
 
 
-def _installed_package(filename: str) -> str:
+def installed_package(filename: str) -> str:
     """The folder or module that a file was installed as."""
     for folder in _INSTALLED:
         filename = filename.rpartition(folder)[2]

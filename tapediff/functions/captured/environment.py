@@ -14,7 +14,6 @@ import linecache
 import os
 import re
 import sys
-import sysconfig
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from types import (
@@ -29,11 +28,12 @@ from types import (
 
 import numpy as np
 
-from ...base.source_location import is_library_file
+from ...base.source_location import installed_package, is_installed, is_library_file
 from ...ir.instruction import is_tracked
 from ...recording.python_state.data_key import data_key, levels_of_data
 from ...recording.python_state.object_snapshot import PLAIN, IdentityKey, PythonValue, plain_key
 from ...recording.python_state.process_state import process
+from .code_keys import code_key, names_of
 from .frozen_walk import globals_of
 from .places import (
     ABSENT,
@@ -73,10 +73,6 @@ _NEVER_RUN = frozenset(
 )  # fmt: skip
 
 _METHOD_KINDS = (FunctionType, staticmethod, classmethod, property, functools.cached_property)
-
-_INSTALLED = tuple(
-    {os.path.join(sysconfig.get_path(name), "") for name in ("purelib", "platlib", "stdlib", "platstdlib")}
-)  # fmt: skip
 
 
 # Of the functions that tapes call back, so many are kept.
@@ -122,7 +118,7 @@ class Environment:
     """
 
     __slots__ = (
-        "_asked", "_before", "_constructors", "_contents", "_held", "_labels", "_names", "_numbers", "_own", "_owners", "_pending",
+        "_asked", "_before", "_constructors", "_contents", "_held", "_home", "_labels", "_names", "_numbers", "_own", "_owners", "_pending",
         "_tokens", "callbacks", "is_whole", "key", "places",
     )  # fmt: skip
 
@@ -145,6 +141,8 @@ class Environment:
         self._constructors: dict[int, Callable[[str], None]] = {}
         self._asked: set[tuple[int, str]] = set()
         self._pending: list[tuple[object, str]] = [(function, "")]
+        self._home = ""
+        self._begin_at(function)
         self._walk()
         self.key = tuple(self._tokens)
         # Others belong to the walk.
@@ -248,16 +246,35 @@ class Environment:
                     self.is_whole = False
             self._token(("object", number), label)
 
-    @staticmethod
-    def _is_opaque(value: PythonValue, kind: type) -> bool:
+    def _is_opaque(self, value: PythonValue, kind: type) -> bool:
         """True for values compared by identity, into which the walk does not look."""
         if isinstance(value, ModuleType):
-            return _is_library(value.__name__)
+            return self._is_library(value.__name__)
         if isinstance(value, type):
-            return _is_library(_module_of(value))
+            return self._is_library(_module_of(value))
         if kind is FunctionType:
-            return _is_installed(value.__code__.co_filename) and not _is_of_this_package(value.__code__.co_filename)
+            return self._is_foreign(value.__code__.co_filename) and not _is_of_this_package(value.__code__.co_filename)
         return kind is np.ufunc
+
+    def _is_library(self, module: str) -> bool:
+        """True for modules whose state is taken to be constant: of the standard library, and of other packages that are installed."""
+        root = module.partition(".")[0]
+        if root in ("__main__", self._home):
+            return False
+        if root in ("numpy", "scipy", "tapediff") or root in sys.stdlib_module_names:
+            return True
+        found = sys.modules.get(module) or sys.modules.get(root)
+        file = getattr(found, "__file__", None)
+        return isinstance(file, str) and self._is_foreign(file)
+
+    def _is_foreign(self, filename: str) -> bool:
+        return is_library_file(filename) or (is_installed(filename) and installed_package(filename) != self._home)
+
+    def _begin_at(self, function: object) -> None:
+        """Take the package of the recorded function for the user's, though it may be installed."""
+        code = _code_of(function)
+        if not self._home and code is not None and is_installed(code.co_filename) and not is_library_file(code.co_filename):
+            self._home = installed_package(code.co_filename)
 
     def _visit(self, value: PythonValue, label: str) -> None:
         """Note what is in an object."""
@@ -322,7 +339,7 @@ class Environment:
             self._entry(namespace, global_name, "")
         for module in sorted(own):
             # Imported by the function itself.
-            if module in sys.modules and not _is_library(module):
+            if module in sys.modules and not self._is_library(module):
                 self._refer(sys.modules[module], module)
         for attribute in ("__defaults__", "__kwdefaults__"):
             self._refer(getattr(function, attribute), f"defaults of {function.__name__}")
@@ -369,7 +386,7 @@ class Environment:
 
     def _class(self, kind: type, label: str) -> None:
         self._token(("class", _module_of(kind), kind.__qualname__), label or kind.__name__)
-        own = [base for base in kind.__mro__ if not _is_library(_module_of(base))]
+        own = [base for base in kind.__mro__ if not self._is_library(_module_of(base))]
         namespaces = [_namespace(base) for base in own]
 
         def ask(name: str) -> None:
@@ -402,7 +419,7 @@ class Environment:
         """An object with attributes. What its class keeps elsewhere cannot be seen, so that another object counts as another state."""
         name_of_it = label or kind.__name__
         self._refer(kind, label, is_bound=False)
-        if any(_is_library(_module_of(base)) and base.__name__ not in _OPEN_BASES for base in kind.__mro__):
+        if any(self._is_library(_module_of(base)) and base.__name__ not in _OPEN_BASES for base in kind.__mro__):
             self._token(IdentityKey(value), label)
         attributes = _attributes_of(value)
         if attributes is not None:
@@ -416,7 +433,7 @@ class Environment:
                     self._bound(EntryPlace(attributes, name, found), found, f"{name_of_it}.{name}")
 
             self._owns(value, ask, attributes)
-            is_library = _is_library(_module_of(kind))
+            is_library = self._is_library(_module_of(kind))
             for name, part in list(attributes.items()):
                 # Code that is not looked into reads the arrays of its objects: those of a sparse matrix, of an interpolant.
                 if name == "__wrapped__" or (is_library and isinstance(part, np.ndarray)):
@@ -440,6 +457,7 @@ class Environment:
 
     def _if_callable(self, value: object, label: str) -> None:
         if isinstance(value, (FunctionType, MethodType, functools.partial)) or (callable(value) and not isinstance(value, type)):
+            self._begin_at(value)
             self._refer(value, label)
 
     def _array(self, array: np.ndarray, label: str) -> None:
@@ -509,7 +527,7 @@ def _namespace(kind: type) -> dict[str, PythonValue]:
 
 def _slots(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:
     for base in kind.__mro__:
-        if "__slots__" in vars(base) and not _is_library(_module_of(base)):
+        if "__slots__" in vars(base):
             yield from ((name, member) for name, member in vars(base).items() if isinstance(member, MemberDescriptorType))
 
 
@@ -527,53 +545,19 @@ def _inside(cell: CellType) -> object:
         return ABSENT
 
 
-@functools.lru_cache(maxsize=1000)
-def code_key(code: CodeType) -> Hashable:
-    """Equal for codes that do the same, wherever they stand."""
-    return (
-        code.co_code, tuple(map(_constant_key, code.co_consts)), code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
-        code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_exceptiontable,
-    )  # fmt: skip
-
-
-def _constant_key(constant: PythonValue) -> Hashable:
-    kind = type(constant)
-    if kind is CodeType:
-        return code_key(constant)
-    if kind in (tuple, frozenset, slice):
-        parts = (constant.start, constant.stop, constant.step) if kind is slice else constant
-        return kind, kind(map(_constant_key, parts)) if kind is frozenset else tuple(map(_constant_key, parts))
-    return plain_key(constant) if kind in PLAIN else kind
-
-
-@functools.lru_cache(maxsize=1000)
-def names_of(code: CodeType) -> frozenset[str]:
-    """The names of globals and attributes in a code, and in those of functions inside it."""
-    return frozenset(code.co_names).union(*(names_of(c) for c in code.co_consts if isinstance(c, CodeType)))
+def _code_of(function: PythonValue) -> CodeType | None:
+    """The code that a call of an object begins with."""
+    while isinstance(function, (MethodType, functools.partial)):
+        function = function.__func__ if isinstance(function, MethodType) else function.func
+    if not isinstance(function, FunctionType):
+        function = getattr(type(function), "__call__", None)  # noqa: B004 -- the function is wanted
+    return getattr(function, "__code__", None)
 
 
 def _module_of(kind: PythonValue) -> str:
     """The module of a class; those of compiled code may have none."""
     found = getattr(kind, "__module__", None)
     return found if isinstance(found, str) else "builtins"
-
-
-@functools.cache
-def _is_library(module: str) -> bool:
-    """True for the standard library and installed packages, whose state is taken to be constant."""
-    root = module.partition(".")[0]
-    if root == "__main__":
-        return False
-    if root in ("numpy", "scipy", "tapediff") or root in sys.stdlib_module_names:
-        return True
-    found = sys.modules.get(module) or sys.modules.get(root)
-    file = getattr(found, "__file__", None)
-    return isinstance(file, str) and _is_installed(file)
-
-
-@functools.cache
-def _is_installed(filename: str) -> bool:
-    return is_library_file(filename) or filename.startswith(_INSTALLED)
 
 
 @functools.cache

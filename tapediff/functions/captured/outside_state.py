@@ -11,7 +11,7 @@ import functools
 import sys
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from types import BuiltinMethodType, CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import BuiltinMethodType, CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from ...recording.python_state.object_snapshot import (
     plain_key,
 )
 from ...recording.recorder import current_recorder
+from .code_keys import names_of
 
 # A function that reaches more objects is not watched.
 MOST_OBJECTS = 5_000
@@ -252,12 +253,6 @@ def _inside(cell: CellType) -> object:
 
 def _checksum(array: np.ndarray) -> int:
     return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-
-
-@functools.lru_cache(maxsize=1000)
-def names_of(code: CodeType) -> frozenset[str]:
-    """The names of globals and attributes in a code, and in those of functions inside it."""
-    return frozenset(code.co_names).union(*(names_of(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import functools
+import importlib
 import types
 import warnings
 
@@ -385,3 +386,22 @@ def test_what_a_recording_has_made_itself_may_be_left_out():
     assert check.change() is None
     counting.weight = 3.0
     assert check.change().name.endswith("weight")
+
+
+def test_the_package_of_the_recorded_function_is_the_users_though_it_is_installed(tmp_path, monkeypatch):
+    """Its globals, its other modules and classes are compared; those of another installed package are not."""
+    for name, text in (
+        ("mine/__init__.py", "from mine import parts\nimport theirs\nrate = 2.0\ndef f(x): return x * rate * parts.scale * theirs.constant + parts.Part().k"),
+        ("mine/parts.py", "scale = 3.0\nclass Part:\n    k = 1.0"), ("theirs/__init__.py", "constant = 1.0"),
+    ):  # fmt: skip
+        file = tmp_path / "site-packages" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    mine, theirs = importlib.import_module("mine"), importlib.import_module("theirs")
+    for f in (mine.f, functools.partial(mine.f), td.GuardedTape(mine.f).f):
+        for owner, name, is_seen in ((mine, "rate", True), (mine.parts, "scale", True), (mine.parts.Part, "k", True), (theirs, "constant", False)):
+            check, before = EnvironmentCheck(f, "sample"), getattr(owner, name)
+            setattr(owner, name, 7.0)
+            assert (check.change() is not None) == is_seen, (f, name)
+            setattr(owner, name, before)

@@ -20,8 +20,9 @@ from ....recording.arrays.tracked import TrackedArray
 from ....recording.python_state.object_snapshot import LARGEST_COMPARED
 from ...callees.body import Body, as_operand, call, caught_outside, type_of
 from ...callees.recorded_callee import RecordedCallee
+from ...captured.code_keys import names_of
 from ...captured.freeze import Frozen, freeze
-from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
+from ...captured.outside_state import OutsideState, TooMuchState, watch_arrays
 from ..plain_numbers import unlike_python
 from ..rules import Place, Refused
 from .region_values import Exits, Refuse, Taken, closes_over_data, put

@@ -20,7 +20,7 @@ from ....ir.instruction import (
     is_tracked,
 )
 from ....ops.elementwise.arithmetic import CONVERT
-from ...captured.outside_state import names_of
+from ...captured.code_keys import names_of
 from ..purity import is_users
 
 

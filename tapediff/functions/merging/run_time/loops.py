@@ -16,8 +16,9 @@ from ....recording.call_arrays import watch_results
 from ....recording.python_state.caught_errors import forgets_failures
 from ....recording.python_state.object_snapshot import LARGEST_COMPARED
 from ....recording.recorder import Recorder, UsersLine, current_recorder
+from ...captured.code_keys import names_of
 from ...captured.freeze import Frozen, freeze
-from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
+from ...captured.outside_state import OutsideState, TooMuchState, watch_arrays
 from ..plain_numbers import bits_of, check_numbers, may_be_plain, note_plain
 from ..prepare.long_loops.which_loops import SHORTEST
 from ..regions.region_calls import RefusingAliases
