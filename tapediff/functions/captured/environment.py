@@ -15,7 +15,7 @@ import os
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Set
 from types import (
     BuiltinMethodType,
     CellType,
@@ -25,6 +25,7 @@ from types import (
     MethodType,
     ModuleType,
 )
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,6 +93,26 @@ def _collected() -> frozenset[Hashable]:
     return frozenset(place.where for e in environments for place in e.places if isinstance(place, (ListPlace, ContentsPlace)))
 
 
+class _Owner(NamedTuple):
+    """Something whose attributes are looked up by name.
+
+    Attributes:
+        ask: notes an attribute.
+        namespaces: where it may have them.
+        attributes: those that may be looked up by a name that is no part of the code.
+    """
+
+    value: object
+    ask: Callable[[str], None]
+    namespaces: tuple[Set[str], ...]
+    attributes: Collection[str]
+
+    def having(self, names: Set[str], by_any_name: bool) -> list[str]:
+        """Those of the names that it has, in their order."""
+        found = {name for namespace in self.namespaces for name in names & namespace}
+        return sorted(found.union(self.attributes) if by_any_name else found)
+
+
 class _Constructed:
     """A class that may be called."""
 
@@ -136,8 +157,7 @@ class Environment:
         self._names: set[str] = set()
         self._numbers: dict[int, int] = {}
         self._held: list[object] = []
-        # What is asked for attributes by name, and all that it has, if that is no namespace of a module or a class.
-        self._owners: list[tuple[object, Callable[[str], None], dict[str, PythonValue]]] = []
+        self._owners: list[_Owner] = []
         self._constructors: dict[int, Callable[[str], None]] = {}
         self._asked: set[tuple[int, str]] = set()
         self._pending: list[tuple[object, str]] = [(function, "")]
@@ -188,6 +208,8 @@ class Environment:
     # The walk
 
     def _walk(self) -> None:
+        known: frozenset[str] = frozenset()
+        asked = 0
         while self._pending:
             while self._pending:
                 value, label = self._pending.pop()
@@ -197,13 +219,16 @@ class Environment:
                     self._token(IdentityKey(value), label)
                     self.is_whole = False
             # New names may be those of attributes of what was met before.
-            names = sorted(self._names)
+            names, owners = frozenset(self._names), list(self._owners)
+            new = names - known
             by_any_name = not _BY_ANY_NAME.isdisjoint(names)
-            for owner, ask, attributes in list(self._owners):
-                for name in sorted({*names, *attributes}) if by_any_name and attributes else names:
-                    if (id(owner), name) not in self._asked:
-                        self._asked.add((id(owner), name))
-                        ask(name)
+            for number, owner in enumerate(owners):
+                if number >= asked or new:
+                    for name in owner.having(names if number >= asked else new, by_any_name):
+                        if (id(owner.value), name) not in self._asked:
+                            self._asked.add((id(owner.value), name))
+                            owner.ask(name)
+            known, asked = names, len(owners)
 
     def _token(self, token: Hashable, label: str) -> None:
         self._tokens.append(token)
@@ -272,7 +297,7 @@ class Environment:
 
     def _begin_at(self, function: object) -> None:
         """Take the package of the recorded function for the user's, though it may be installed."""
-        code = _code_of(function)
+        code = _code_of(getattr(function, "__wrapped__", function))
         if not self._home and code is not None and is_installed(code.co_filename) and not is_library_file(code.co_filename):
             self._home = installed_package(code.co_filename)
 
@@ -291,7 +316,7 @@ class Environment:
             self._container(value, kind, label)
         elif isinstance(value, ModuleType):
             self._token(("module", value.__name__), label)
-            self._owns(value, lambda name: self._entry(vars(value), name, label))
+            self._owns(value, lambda name: self._entry(vars(value), name, label), vars(value).keys())
         elif isinstance(value, type):
             self._class(value, label)
         elif kind is CodeType:
@@ -308,10 +333,10 @@ class Environment:
         else:
             self._object(value, kind, label)
 
-    def _owns(self, owner: object, ask: Callable[[str], None], attributes: dict[str, PythonValue] | None = None) -> None:
+    def _owns(self, owner: object, ask: Callable[[str], None], *namespaces: Set[str], attributes: Collection[str] = ()) -> None:
         """Note an object whose attributes are looked up by name."""
         self._held.append(owner)
-        self._owners.append((owner, ask, attributes or {}))
+        self._owners.append(_Owner(owner, ask, namespaces, attributes))
 
     def _sized(self, namespace: dict[str, PythonValue], label: str) -> None:
         """Note a namespace in which a name may be added that is missing now."""
@@ -327,7 +352,7 @@ class Environment:
         for cell_name, cell in zip(code.co_freevars, function.__closure__ or ()):
             contents = _inside(cell)
             if is_ours:
-                self._if_callable(contents, name)
+                self._if_callable(contents, name, is_wrapped=True)
             else:
                 self._bound(CellPlace(cell, contents), contents, cell_name)
         if is_ours:
@@ -345,7 +370,7 @@ class Environment:
             self._refer(getattr(function, attribute), f"defaults of {function.__name__}")
         attributes = function.__dict__
         if attributes:
-            self._owns(function, lambda attribute: self._entry(attributes, attribute, name), attributes)
+            self._owns(function, lambda attribute: self._entry(attributes, attribute, name), attributes.keys(), attributes=attributes)
         if "__wrapped__" in attributes:
             self._entry(attributes, "__wrapped__", name)
 
@@ -403,7 +428,8 @@ class Environment:
         # One may be added in any of them.
         for base, namespace in zip(own, namespaces):
             self._sized(namespace, base.__name__)
-        self._owns(kind, ask, {name: None for namespace in namespaces for name in namespace if not name.startswith("__")})
+        names = {name for namespace in namespaces for name in namespace if not name.startswith("__")}
+        self._owns(kind, ask, *(namespace.keys() for namespace in namespaces), attributes=names)
         self._constructors[id(kind)] = ask
         if type(kind) is not type:
             self._refer(type(kind), label)
@@ -428,11 +454,11 @@ class Environment:
 
             def ask(name: str) -> None:
                 # An attribute of the class may be hidden by one of the object later.
-                if name in attributes or (not name.startswith("__") and any(name in vars(base) for base in kind.__mro__)):
+                if name in attributes or not name.startswith("__"):
                     found = attributes.get(name, ABSENT)
                     self._bound(EntryPlace(attributes, name, found), found, f"{name_of_it}.{name}")
 
-            self._owns(value, ask, attributes)
+            self._owns(value, ask, attributes.keys(), *(vars(base).keys() for base in kind.__mro__), attributes=attributes)
             is_library = self._is_library(_module_of(kind))
             for name, part in list(attributes.items()):
                 # Code that is not looked into reads the arrays of its objects: those of a sparse matrix, of an interpolant.
@@ -453,11 +479,17 @@ class Environment:
         if getattr(value, "is_asked_at_each_call", False):
             return
         for name in ("f", "function", "__wrapped__", *(_attributes_of(value) or ())):
-            self._if_callable(getattr(value, name, None), label)
+            self._if_callable(getattr(value, name, None), label, is_wrapped=True)
 
-    def _if_callable(self, value: object, label: str) -> None:
-        if isinstance(value, (FunctionType, MethodType, functools.partial)) or (callable(value) and not isinstance(value, type)):
-            self._begin_at(value)
+    def _if_callable(self, value: object, label: str, *, is_wrapped: bool = False) -> None:
+        """Note what is called.
+
+        Args:
+            is_wrapped: by an object or a function of this package.
+        """
+        if callable(value) and not isinstance(value, type):
+            if is_wrapped:
+                self._begin_at(value)
             self._refer(value, label)
 
     def _array(self, array: np.ndarray, label: str) -> None:

@@ -41,11 +41,13 @@ class Recordings:
 
     Attributes:
         check: tells whether the function still reads the same; None before the first call, and where that is not asked.
+        first_key: what the function read before it was first recorded.
         fast, fast_gradient, fast_value, direct_calls, native: those of the GuardedTape while other recordings are in use.
     """
 
     __slots__ = (
-        "cache", "check", "direct", "direct_calls", "dispatch", "fast", "fast_gradient", "fast_value", "native", "recorder", "staleness",
+        "cache", "check", "direct", "direct_calls", "dispatch", "fast", "fast_gradient", "fast_value", "first_key", "native", "recorder",
+        "staleness",
     )  # fmt: skip
 
     def __init__(
@@ -54,6 +56,7 @@ class Recordings:
     ) -> None:  # fmt: skip
         self.cache = TapeCache()
         self.check: EnvironmentCheck | None = None
+        self.first_key: Hashable = None
         self.recorder = PathRecorder(function, policy, self.cache, programs, lock, lambda: note_effects(self))
         self.staleness = StalenessCheck(function, policy, self.cache)
         self.dispatch = Dispatch(function, policy, self.cache, self.recorder, self.staleness)
@@ -125,7 +128,8 @@ class AllRecordings:
             return None
         if current.check is None:
             current.check = EnvironmentCheck(self._function.f, self._policy.check_contents)
-            self._by_key[current.check.environment.key] = current
+            current.first_key = current.check.environment.key
+            self._by_key[current.first_key] = current
             if not current.check.environment.is_whole:
                 warn(part_text(self._function.name))
             return None
@@ -141,7 +145,7 @@ class AllRecordings:
         found = self._by_key.get(key)
         if found is None:
             found = self._new()
-            found.check = EnvironmentCheck(self._function.f, self._policy.check_contents, change.environment)
+            found.check, found.first_key = EnvironmentCheck(self._function.f, self._policy.check_contents, change.environment), key
             found.recorder.changed, found.recorder.others = change.name, self.tapes
             # What differs becomes inputs of the programs that there are.
             self._programs.known = self._programs.known or (*dict.fromkeys(v.program for v in before.cache.all()),)[:MOST_PROGRAMS]
@@ -159,7 +163,7 @@ class AllRecordings:
         """Ignore what the function itself changed while it ran: its tapes do not call it."""
         if recordings.check is not None and recordings.check.adopt():
             # Known by the key from before its first recording, and by the latest one.
-            for key in [key for key, known in self._by_key.items() if known is recordings][1:]:
+            for key in [key for key, known in self._by_key.items() if known is recordings and key != recordings.first_key]:
                 del self._by_key[key]
             self._by_key[recordings.check.environment.key] = recordings
 
@@ -170,7 +174,7 @@ class AllRecordings:
         check = EnvironmentCheck(self._function.f, self._policy.check_contents)
         if check.environment.fingerprint() != fingerprint:
             return False
-        self.current.check = check
+        self.current.check, self.current.first_key = check, check.environment.key
         self._by_key[check.environment.key] = self.current
         return True
 
