@@ -10,6 +10,7 @@ from typing import Any
 from ..base.current_recording import current_recorder
 from .callables import call
 from .choices import settled
+from .natives import native
 from .values import State, state
 
 # Blocks of nested statements are functions: Python's limit is for programs without them.
@@ -26,7 +27,7 @@ def flowed(f: Callable[..., Any]) -> Callable[..., Any]:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
         state.reset()
-        state.is_recording = True
+        state.is_recording, state.native = True, native
         try:
             return _plain(call(f, *args, **named))
         finally:
