@@ -30,7 +30,7 @@ def enter(cells: Callable[[], Any], names: tuple[str, ...]) -> None:
             note(Entry(cells.__globals__, name))  # pyright: ignore[reportFunctionMemberAccess]
 
 
-def _is_normal(end: Any) -> bool:
+def is_normal(end: Any) -> bool:
     return end is None
 
 
@@ -88,7 +88,7 @@ def sequence(*blocks: Callable[[], Completion]) -> Completion:
             found.append(completion)
             break
         found.append(completion)
-        normal = where_ends(completion, _is_normal)
+        normal = where_ends(completion, is_normal)
         if normal is False:
             break
         alive = both(alive, normal)
@@ -127,16 +127,16 @@ def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
 # Loops
 
 
-def _without_continue(end: Any) -> Completion:
+def without_continue(end: Any) -> Completion:
     return None if end is CONTINUE else end
 
 
-def _after_loop(found: list[Completion]) -> Completion:
+def after_loop(found: list[Completion]) -> Completion:
     """`break` ends a loop normally."""
     return replaced(_first_end(found), lambda end: None if end is BREAK else end)
 
 
-class _Ends:
+class Ends:
     """How the iterations of a loop have ended so far."""
 
     __slots__ = ("alive", "found")
@@ -160,14 +160,14 @@ class _Ends:
                 completion = Raised(ran[0].error) if ran[0].error is not None else ran[0].result
         if completion is None or completion is CONTINUE:
             return True
-        completion = replaced(completion, _without_continue)
+        completion = replaced(completion, without_continue)
         if completion is None:
             return True
         self.found.append(completion)
         if type(completion) is not Conditional:
             self.alive = False
             return False
-        normal = where_ends(completion, _is_normal)
+        normal = where_ends(completion, is_normal)
         if normal is False:
             self.alive = False
             return False
@@ -178,20 +178,20 @@ class _Ends:
         """The end of the loop, with its `else`."""
         if otherwise is not None and self.alive is not False:
             self.run(otherwise)
-        return _after_loop(self.found)
+        return after_loop(self.found)
 
 
 def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Completion:
     """for item in items: body(item)"""
     if type(items) in CHOICES:
         return _for_choice(items, body, otherwise)
-    loop = _Ends()
+    loop = Ends()
     for item in iterated(items):
         if not loop.run(_Iteration(body, item)):
             break
     else:
         return loop.end(otherwise)
-    return _after_loop(loop.found)
+    return after_loop(loop.found)
 
 
 class _Iteration:
@@ -227,24 +227,17 @@ def _for_choice(items: Any, body: Callable[[Any], Completion], otherwise: Block)
 
 def while_(test: Callable[[], Any], body: Callable[[], Completion] | None, otherwise: Block) -> Completion:
     """while test(): body()"""
-    loop = _Ends()
+    loop = Ends()
     while True:
-        if loop.alive is not True:
-            raise_if_endless()
-        t = truth(test())
+        t = truth(test()) if loop.alive is True else None
         if t is False:
             return loop.end(otherwise)
         if t is not True:
             from .loops import data_loop
 
-            return data_loop(t, test, body, otherwise, loop)
+            return data_loop(loop, test, t, body, otherwise)
         if body is not None and not loop.run(body):
-            return _after_loop(loop.found)
-
-
-def raise_if_endless() -> None:
-    """A `while` that data ends by an exit of its body."""
-    raise Unjoinable("a `while` loop that data end")
+            return after_loop(loop.found)
 
 
 # Exceptions

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.current_recording import current_recorder
 from ..recording.arrays.tracked import TrackedArray
 from .fork import decided, exclude, fork_value, observed, refuse
 from .joins import join, where
@@ -134,16 +135,19 @@ def entry_at(holder: Any, key: TrackedArray) -> Any:
             refuse("an entry of a long list at a position that is data")
             return holder[int(key)]
         return at(0)
-    if type(holder) is np.ndarray and not key.type.shape and key.type.dtype.kind == "i":
-        import tapediff
-
+    if type(holder) in (np.ndarray, TrackedArray) and not key.type.shape and key.type.dtype.kind == "i" and holder.shape:
         n = holder.shape[0]
         exclude(_outside(key, n), lambda: IndexError(f"index is out of bounds for axis 0 with size {n}"))
-        return tapediff.asarray(holder)[np.clip(np.where(key < 0, key + n, key), 0, n - 1)]
+        return np.take(as_array(holder), np.where(key < 0, key + n, key), axis=0, mode="clip")
     return holder[key]
 
 
 _MOST_ENTRIES = 64
+
+
+def as_array(holder: Any) -> Any:
+    """A plain array as a tracked one."""
+    return holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
 
 
 def _outside(key: TrackedArray, n: int) -> Any:

@@ -210,7 +210,7 @@ def holder(value: Any, key: Any) -> Any:
     """What is indexed, as it is where Python does it by itself."""
     kind = type(value)
     if kind in PLAIN and type(key) in PLAIN:
-        return value if type(key) is not TrackedArray or kind is TrackedArray else Wrapped(value)
+        return value if type(key) is not TrackedArray or key.type.shape else Wrapped(value)
     return value if _is_native(kind) and type(key) not in CHOICES else Wrapped(value)
 
 

@@ -185,7 +185,17 @@ def path_is_taken() -> bool:
 
 def observed(test: Operand) -> bool:
     """A guard on a tracked bool; its outcome."""
-    return test._recorder.observe(test, "bool")
+    recorder = test._recorder
+    asked, recorder.asked = recorder.asked, None
+    try:
+        return recorder.observe(test, "bool")
+    finally:
+        recorder.asked = asked
+
+
+def in_side() -> None:
+    """Refuse a guard on a side of a branch: code that is not translated asks for a value there."""
+    refuse("code that Python runs by itself asks for a value")
 
 
 def decided(test: Operand) -> bool:
@@ -204,6 +214,9 @@ def refuse(why: str) -> None:
 def exclude(test: Any, error: Callable[[], Exception]) -> None:
     """Raise an error where a test holds; on a path that is not taken, note that by a guard."""
     if test is False:
+        return
+    if state.on_error is not None:
+        state.on_error(test, error)
         return
     if test is not True:
         state.path.append((test, True))

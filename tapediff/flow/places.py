@@ -51,7 +51,7 @@ class Cell(Place):
 
 
 class Entry(Place):
-    """A name in a namespace: a global variable, or an attribute."""
+    """A name in a namespace, such as a global variable."""
 
     def get(self) -> Any:
         return self.holder.get(self.name, UNBOUND)
@@ -61,6 +61,19 @@ class Entry(Place):
             self.holder.pop(self.name, None)
         else:
             self.holder[self.name] = value
+
+
+class Member(Place):
+    """An attribute in the namespace of an object."""
+
+    def get(self) -> Any:
+        return vars(self.holder).get(self.name, UNBOUND)
+
+    def set(self, value: Any) -> None:
+        if value is UNBOUND:
+            vars(self.holder).pop(self.name, None)
+        else:
+            vars(self.holder)[self.name] = value
 
 
 class Attribute(Place):
@@ -142,7 +155,7 @@ def note_attribute(owner: Any, name: str) -> None:
     """Note an attribute."""
     if state.journals:
         namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
-        note(Entry(namespace, name) if type(namespace) is dict and not _is_slot(owner, name) else Attribute(owner, name))
+        note(Member(owner, name) if type(namespace) is dict and not _is_slot(owner, name) else Attribute(owner, name))
 
 
 def _is_slot(owner: Any, name: str) -> bool:

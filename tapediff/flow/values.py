@@ -77,6 +77,7 @@ class State(threading.local):
         self.facts: dict[tuple[int, int], bool] = {}
         self.why: list[str] = []
         self.has_choices = False
+        self.on_error: Callable[[Any, Callable[[], Exception]], None] | None = None
         self.native: Callable[[Any], Any] = lambda f: f
 
 
