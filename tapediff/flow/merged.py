@@ -18,27 +18,37 @@ from .values import State, state
 DEPTH = 20_000
 
 
-def flowed(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives what `f` gives; a recording of it holds all paths that can be joined."""
+class Flowed:
+    """A function that gives what `f` gives; a recording of it holds all paths that can be joined.
 
-    @functools.wraps(f)
-    def merged(*args: Any, **named: Any) -> Any:
+    Attributes:
+        f: the function.
+    """
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, f)
+        self.f = f
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
         recorder = current_recorder()
         if recorder is None or state.is_recording:
-            return f(*args, **named)
+            return self.f(*args, **named)
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
         state.reset()
         state.is_recording, state.native = True, native
         recorder.asked = in_side
         try:
-            return _plain(call(f, *args, **named))
+            return _plain(call(self.f, *args, **named))
         finally:
             state.reset()
             recorder.asked = None
             sys.setrecursionlimit(limit)
 
-    return merged
+
+def flowed(f: Callable[..., Any]) -> Flowed:
+    """The merged form of a function."""
+    return f if isinstance(f, Flowed) else Flowed(f)
 
 
 def _plain(result: Any) -> Any:
