@@ -16,7 +16,7 @@ import numpy as np
 from ..base.current_recording import current_recorder
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.python_state.filled_arrays import REPLACEMENTS
-from .fork import refuse
+from .fork import guarded, refuse
 from .places import note_contents
 from .values import CHOICES, state
 
@@ -34,6 +34,8 @@ _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count"
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
 # Methods of tracked arrays that write to them.
 _WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
+# Functions that leave something half done where a function that they call raises an error.
+_STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 _FILLING = {id(made) for made in REPLACEMENTS.values()}
 
 
@@ -56,6 +58,9 @@ def _called(f: Any, /, *args: Any, **named: Any) -> Any:
                 return CHOICES[type(argument)].each(argument, lambda v, k=key: _called(f, *args, **{**named, k: v}))
     if state.journals:
         _check(f, name, owner, args, named)
+    if state.attempts and name in _STEPPING:
+        with guarded():
+            return f(*args, **named)
     made = f(*args, **named)
     if type(made) is np.ndarray and id(f) in _FILLING:
         recorder = current_recorder()
