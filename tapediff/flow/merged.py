@@ -10,6 +10,7 @@ from typing import Any
 from ..base.current_recording import current_recorder
 from .callables import call
 from .choices import settled
+from .fork import exclude
 from .natives import native
 from .values import State, state
 
@@ -22,16 +23,19 @@ def flowed(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def merged(*args: Any, **named: Any) -> Any:
-        if current_recorder() is None or state.is_recording:
+        recorder = current_recorder()
+        if recorder is None or state.is_recording:
             return f(*args, **named)
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
         state.reset()
         state.is_recording, state.native = True, native
+        recorder.raise_where = exclude
         try:
             return _plain(call(f, *args, **named))
         finally:
             state.reset()
+            recorder.raise_where = None
             sys.setrecursionlimit(limit)
 
     return merged
