@@ -13,6 +13,7 @@ from ..recording.python_state.exception_handlers import PASSING
 from .blocks import Block, Driver, driven, if_, sequence
 from .callables import call
 from .completions import Completion
+from .dead_places import drop_dead, without_variables
 from .fork import Attempt, Final, Pending, WithCells, decided, fork_block, guarded, joined_states, note_whether_taken, refuse
 from .joins import join
 from .places import Cell, note, put, undo
@@ -94,6 +95,10 @@ def attempted(body: Block, on_error: OnError, on_end: Callable[[Completion], Com
         undo(attempt.journal)
         attempt = Attempt(by_guards=True)
         end = _run(attempt, body)
+    if attempt.pending:
+        if end.error is not None:
+            without_variables(end.error)
+        drop_dead(attempt.journal, *(raised.final for raised in attempt.pending))
     groups = _groups(attempt.pending)
 
     def rest() -> Completion:

@@ -16,6 +16,7 @@ from ..base.current_recording import current_recorder
 from ..errors import TapediffError
 from ..ir.instruction import Operand
 from .completions import Completion, Conditional, Return
+from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
 from .places import Cell, Contents, Journal, Place, Plain, Version, note, put, undo
 from .values import Unjoinable, both, facts_of, is_data, known, negated, state
@@ -164,6 +165,7 @@ def _behind(test: Operand, ran: list[Ran | None], attempt: Attempt | None) -> tu
             raise _excluded("neither side can be run")
         _put(kept.final)
         return Taken(first is not None, kept.result)
+    drop_dead(first.final, second.final)
     try:
         joined = joined_states(test, first.final, second.final)
     except Unjoinable as why:
@@ -277,7 +279,7 @@ class Attempt:
                 if key not in final and key not in found:
                     found[key] = place, place.get()
         condition = condition_of(state.path[self.start :])
-        self.pending.append(Pending(condition, error, {**found, **final}))
+        self.pending.append(Pending(condition, without_variables(error), {**found, **final}))
 
     def leave_out(self, since: int) -> None:
         """Note that the path goes on where none of the errors since is raised."""

@@ -62,6 +62,7 @@ class State(threading.local):
         path: of these sides, the tests and the outcomes that lead there.
         facts: by the instruction of a tracked bool, its value on this path.
         attempts: bodies of `try` and `with` that are being run; the innermost last.
+        kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
         has_choices: there is a value that stands for several.
     """
@@ -77,6 +78,7 @@ class State(threading.local):
         self.path: list[tuple[Operand, bool]] = []
         self.facts: dict[tuple[int, int], bool] = {}
         self.attempts: list[Any] = []
+        self.kinds: dict[tuple[int, int], Any] = {}
         self.why: list[str] = []
         self.has_choices = False
         self.native: Callable[[Any], Any] = lambda f: f

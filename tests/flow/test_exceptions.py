@@ -327,11 +327,12 @@ def python_floats(x):
     for v in x:
         f = 2.0 if v > 0.3 else 0.0
         try:
-            s += v / f
+            s += (f + 1) / (f * 2)
         except ZeroDivisionError:
             s += 1
+        f = f if v > -0.3 else v
         try:
-            s += 1 / f
+            s += v % f if v > 1 else 1 / f
         except ZeroDivisionError:
             s += 2
     return s
@@ -379,7 +380,7 @@ def in_expressions(x):
     s = 0.0
     for v in x:
         try:
-            s += (f(v) if v < 1 else f(1 - v)) + max(f(v + 1), 0)
+            s += (f(v) if v < 1 else f(1 - v)) + f(v + 1) * 2
         except ValueError:
             s += 1
     return s
@@ -389,7 +390,7 @@ def in_comprehensions(x):
     try:
         return sum([math.sqrt(v + 1) for v in x])
     except ValueError:
-        return sum([v for v in x if v > 0]) * 2
+        return sum([v * v for v in x]) * 2
 
 
 def name_unbound(x):

@@ -285,10 +285,10 @@ def _replacement(name: str, answer: Function) -> Replacement:
         finally:
             recorder.site = None
 
-    return standing_for(original, call, _Replacement)
+    return standing_for(original, call, MathFunction)
 
 
-class _Replacement(Replacement):
+class MathFunction(Replacement):
     """Pickled as the function that it stands for."""
 
     __slots__ = ()
