@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.current_recording import current_recorder
 from ..recording.arrays.tracked import TrackedArray
-from .fork import decided, exclude, fork_value, observed, refuse
+from .fork import decide, decided, exclude, fork_value, observed
 from .joins import join, where
 from .places import note_contents
 from .truth import truth
@@ -81,7 +81,7 @@ def _or(a: Any, b: Any) -> Any:
 def settled(value: Any) -> Any:
     """The option that it is now, by guards."""
     while type(value) is Choice:
-        refuse("it must be known which of several things a value is")
+        decide("it must be known which of several things a value is")
         left = possible(value)
         for k in left[:-1]:
             if decided(value.conditions[k]):
@@ -132,7 +132,7 @@ def entry_at(holder: Any, key: TrackedArray) -> Any:
             return fork_value(position == k, lambda: entries[k], lambda: at(k + 1))
 
         if n > _MOST_ENTRIES:
-            refuse("an entry of a long list at a position that is data")
+            decide("an entry of a long list at a position that is data")
             return holder[int(key)]
         return at(0)
     if type(holder) in (np.ndarray, TrackedArray) and not key.type.shape and key.type.dtype.kind == "i" and holder.shape:

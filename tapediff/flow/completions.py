@@ -29,15 +29,6 @@ class Return(Jump):
         self.kind, self.value = "return", value
 
 
-class Raised(Jump):
-    """The end of a block by an exception that a test on data decides."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: BaseException) -> None:
-        self.kind, self.error = "raise", error
-
-
 class Conditional:
     """The end of a block that a test decides: `yes` where it holds, `no` elsewhere."""
 
@@ -58,16 +49,3 @@ def replaced(completion: Completion, change: Callable[[Jump | None], Completion]
         return change(completion)
     yes, no = replaced(completion.yes, change), replaced(completion.no, change)
     return None if yes is None and no is None else Conditional(completion.test, yes, no)
-
-
-def ends(completion: Completion) -> list[Jump | None]:
-    """All ends that it may have."""
-    found: list[Jump | None] = []
-    pending = [completion]
-    while pending:
-        part = pending.pop()
-        if type(part) is Conditional:
-            pending += [part.no, part.yes]
-        else:
-            found.append(part)
-    return found

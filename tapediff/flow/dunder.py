@@ -11,6 +11,7 @@ import numpy as np
 
 from ..recording.arrays.tracked import TrackedArray
 from .callables import call
+from .divisions import check_division
 from .users_code import users_method
 from .values import CHOICES, lifted
 
@@ -49,10 +50,18 @@ _COMPARISONS = {
     )
 }  # fmt: skip
 
+_DIVISIONS = {op.symbol: name for name, op in _ARITHMETIC.items() if name in ("truediv", "floordiv", "mod", "pow")}
 
-def left(a: Any, b: Any) -> Any:
-    """The left operand as it is where Python does the operation by itself; else one that dispatches to translated methods."""
+
+def left(a: Any, b: Any, division: str | None = None) -> Any:
+    """The left operand as it is where Python does the operation by itself; else one that dispatches to translated methods.
+
+    Args:
+        division: the operation, if Python raises errors for some numbers.
+    """
     if type(a) in PLAIN and type(b) in PLAIN:
+        if division is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
+            check_division(division, a, b)
         return a
     return a if _is_native(type(a)) and _is_native(type(b)) else Wrapped(a)
 
@@ -62,8 +71,10 @@ def operand(a: Any) -> Any:
     return a if type(a) in PLAIN or _is_native(type(a)) else Wrapped(a)
 
 
-def numbers(a: Any, b: Any) -> bool:
+def numbers(a: Any, b: Any, division: str | None = None) -> bool:
     """True if an operation in place is one that makes a new value."""
+    if division is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
+        check_division(division, a, b)
     kind = type(a)
     is_immutable = kind in _IMMUTABLE or (kind is TrackedArray and not a.type.shape and a._view is None)
     return is_immutable and type(b) in PLAIN
@@ -138,6 +149,8 @@ def added(a: Any, b: Any) -> Any:
 def _dispatched(op: _Binary, a: Any, b: Any) -> Any:
     """As Python: the reflected method first if the right operand is of a subclass that has another one; TypeError if neither answers."""
     if type(a) in PLAIN and type(b) in PLAIN:
+        if op.symbol in _DIVISIONS and (type(a) is TrackedArray or type(b) is TrackedArray):
+            check_division(_DIVISIONS[op.symbol], a, b)
         return op.apply(a, b)
     first, second = users_method(type(a), op.forward), users_method(type(b), op.reflected)
     if first is None and second is None:

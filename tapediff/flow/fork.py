@@ -6,17 +6,23 @@ once nothing around it is tried any more; if not, it is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from ..base.current_recording import current_recorder
 from ..errors import TapediffError
 from ..ir.instruction import Operand
-from .completions import Completion, Conditional, Raised, Return
+from .completions import Completion, Conditional, Return
+from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
 from .places import Cell, Contents, Journal, Place, Plain, Version, note, put, undo
 from .values import Unjoinable, both, facts_of, is_data, known, negated, state
 
 Side = Callable[[], Any] | None
+Final: TypeAlias = "dict[Any, tuple[Place, Any]]"
 
 
 class WithCells:
@@ -36,8 +42,8 @@ class Ran(NamedTuple):
     """What a side gave, the values that it left in places, and the error that ended it."""
 
     result: Any
-    final: dict[Any, tuple[Place, Any]]
-    error: Exception | None
+    final: Final
+    error: BaseException | None
 
 
 class Taken(NamedTuple):
@@ -57,11 +63,12 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
         if run is not None:
             for cell in getattr(run, "__closure__", None) or ():
                 note(Cell(cell))
-            result = run()
-    except Exception as raised:
-        if is_of_recording(raised):
+            with np.errstate(all="ignore"):
+                result = run()
+    except BaseException as raised:
+        if not is_of_program(raised):
             raise
-        error = raised  # the program's own: the end of this side
+        error = raised  # the end of this side
     finally:
         final = {key: (place, place.get()) for key, (place, _) in journal.items()}
         undo(journal)
@@ -70,60 +77,128 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     return Ran(result, final, error)
 
 
-def is_of_recording(error: Exception) -> bool:
-    """True for errors that plain Python does not raise."""
-    return isinstance(error, TapediffError) or isinstance(error.__cause__, TapediffError)
+def is_of_program(error: BaseException) -> bool:
+    """True for errors that plain Python raises, too."""
+    if isinstance(error, (KeyboardInterrupt, TapediffError)) or isinstance(error.__cause__, TapediffError):
+        return False
+    return isinstance(error, Exception) or type(error).__module__.partition(".")[0] != __name__.partition(".")[0]
 
 
 def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
-    """Both sides of a test, joined; or one of them."""
+    """Both sides of a test, joined; or one of them.
+
+    A side that ends by an error is left out behind the branch: the error is pending where a `try` is around (`Attempt`), else it is
+    excluded by a guard.
+    """
     fact = known(test)
     if fact is not None:
         return Taken(fact, _run(yes if fact else no))
+    recorder = current_recorder()
+    if test._recorder is not recorder:
+        # A test of the recording around a loop.
+        test = recorder.capture(test)
+    attempt = attempt_around(test)
+    pending = 0 if attempt is None else len(attempt.pending)
     ran: list[Ran | None] = []
     for run, holds in ((yes, True), (no, False)):
-        state.path.append((test, holds))
-        try:
-            ran.append(speculate(run, facts_of(test, holds)))
-        except Unjoinable as why:
-            if why.is_taken is None:
-                state.why.append(str(why))
-                why.is_taken = path_is_taken()
-            if why.is_taken:
-                if state.journals:
-                    raise
-                state.path.pop()
-                state.path.append((test, holds))
-                return Taken(holds, _alone(run, test, holds))
-            ran.append(None)
-        finally:
-            state.path.pop()
+        side = _side(run, test, holds, attempt)
+        if side is _ALONE:
+            if attempt is not None:
+                del attempt.pending[pending:]
+            result = _alone(run, test, holds)
+            if attempt is not None:
+                attempt.leave_out(pending)
+            return Taken(holds, result)
+        ran.append(side)
+    if attempt is not None:
+        attempt.leave_out(pending)
+    return _behind(test, ran, attempt)
+
+
+# What stands for a side that cannot be run beside the other one, and that the program takes.
+_ALONE = Ran(None, {}, None)
+
+
+def _side(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> Ran | None:
+    """What a side gave; None where it cannot be run, and the program does not take it."""
+    start = len(state.path)
+    state.path.append((test, holds))
+    try:
+        ran = speculate(run, facts_of(test, holds))
+        if ran.error is not None and attempt is not None:
+            attempt.add(ran.error, ran.final)
+        return ran
+    except Unjoinable as why:
+        note_whether_taken(why)
+        if why.is_taken and start:
+            raise
+        return _ALONE if why.is_taken else None
+    finally:
+        del state.path[start:]
+
+
+def note_whether_taken(why: Unjoinable) -> None:
+    """A guard on whether the program comes to what cannot be joined, if there is none yet."""
+    if why.is_taken is None:
+        state.why.append(str(why))
+        why.is_taken = path_is_taken()
+
+
+def _behind(test: Operand, ran: list[Ran | None], attempt: Attempt | None) -> tuple[Ran, Ran] | Taken:
+    """Go on behind a branch, where its sides have ended without errors."""
+    for number, holds in enumerate((True, False)):
+        side = ran[number]
+        if side is None or side.error is None:
+            continue
+        if attempt is None and _is_reached(test, holds):
+            _put(side.final)
+            raise side.error
+        other = ran[1 - number]
+        if other is not None and other.error is not None:
+            # It is the other one on this path.
+            if attempt is None:
+                _put(other.final)
+                raise other.error
+            raise _excluded("both sides raise errors")
+        state.facts = {**state.facts, **facts_of(test, not holds)}
+        ran[number] = None
     first, second = ran
     if first is None or second is None:
         kept = first or second
         if kept is None:
             raise _excluded("neither side can be run")
-        for place, value in kept.final.values():
-            put(place, value)
-        return Taken(first is not None, _given(kept))
+        _put(kept.final)
+        return Taken(first is not None, kept.result)
+    drop_dead(first.final, second.final)
     try:
-        joined = _joined(test, first, second)
+        joined = joined_states(test, first.final, second.final)
     except Unjoinable as why:
         state.why.append(str(why))
         holds = decided(test)
         kept = first if holds else second
-        for place, value in kept.final.values():
-            put(place, value)
-        return Taken(holds, _given(kept))
-    for place, value in joined:
-        put(place, value)
+        _put(kept.final)
+        return Taken(holds, kept.result)
+    _put(joined)
     return first, second
 
 
-def _given(ran: Ran) -> Any:
-    if ran.error is not None:
-        raise ran.error
-    return ran.result
+def _put(final: Final) -> None:
+    for place, value in final.values():
+        put(place, value)
+
+
+def _is_reached(test: Operand, holds: bool) -> bool:
+    """A guard on whether the program comes to a side that raises an error. Raises where this is to be found out on that side alone."""
+    state.path.append((test, holds))
+    try:
+        is_taken = path_is_taken()
+    finally:
+        state.path.pop()
+    if is_taken and state.path:
+        found = Unjoinable("it raises an error")
+        found.is_taken = True
+        raise found
+    return is_taken
 
 
 def _run(run: Side) -> Any:
@@ -146,28 +221,98 @@ def _excluded(why: str) -> Unjoinable:
     return found
 
 
-def _joined(test: Operand, first: Ran, second: Ran) -> list[tuple[Place, Any]]:
-    merged: list[tuple[Place, Any]] = []
-    for key in {**first.final, **second.final}:
-        place = (first.final.get(key) or second.final[key])[0]
-        old = place.get()
-        yes = first.final[key][1] if key in first.final else old
-        no = second.final[key][1] if key in second.final else old
-        if yes is no:
-            merged.append((place, yes))
-        elif isinstance(place, Contents):
-            merged.append((place, join_contents(test, yes, no)))
-        elif isinstance(place, Version):
-            merged.append((place, where(test, yes, no) if yes._id != no._id else yes))
-        elif isinstance(place, Plain):
-            if yes.tobytes() != no.tobytes():
-                from .containers import unwritable
+def joined_states(test: Operand, yes: Final, no: Final) -> Final:
+    """The values of places after a branch; what one side leaves alone is as it is now."""
+    joined: Final = {}
+    for key in {**yes, **no}:
+        place = (yes.get(key) or no[key])[0]
+        old = place.get() if key not in yes or key not in no else None
+        joined[key] = place, _joined_value(test, place, yes[key][1] if key in yes else old, no[key][1] if key in no else old)
+    return joined
 
-                raise unwritable("a plain array is written to on one side of a branch")
-            merged.append((place, yes))
-        else:
-            merged.append((place, join(test, yes, no)))
-    return merged
+
+def _joined_value(test: Operand, place: Place, yes: Any, no: Any) -> Any:
+    if yes is no:
+        return yes
+    if isinstance(place, Contents):
+        return join_contents(test, yes, no)
+    if isinstance(place, Version):
+        return where(test, yes, no) if yes._id != no._id else yes
+    if isinstance(place, Plain):
+        if yes.tobytes() != no.tobytes():
+            from .containers import unwritable
+
+            raise unwritable("a plain array is written to on one side of a branch")
+        return yes
+    return join(test, yes, no)
+
+
+# Errors that are pending
+
+
+class Pending(NamedTuple):
+    """An error that a test on data decides: the program raises it where the condition holds, and leaves these values in places."""
+
+    condition: Any
+    error: BaseException
+    final: Final
+
+
+class Attempt:
+    """The body of a `try` or a `with` that is being run. It goes on behind an error that data decide, which is pending until its end.
+
+    Attributes:
+        journal: the places that the body has changed, with their values before.
+        pending: the errors; at most one of their conditions holds.
+        by_guards: guards decide errors instead, as something was done that cannot be undone.
+    """
+
+    def __init__(self, *, by_guards: bool = False) -> None:
+        self.journal: Journal = {}
+        self.pending: list[Pending] = []
+        self.by_guards = by_guards
+        self.depth, self.start, self.facts = len(state.journals), len(state.path), state.facts
+        self.recorder = current_recorder()
+        self._behind: Any = None
+
+    def add(self, error: BaseException, final: Final) -> None:
+        """Note an error that is raised on this path."""
+        found: Final = {}
+        for journal in state.journals[self.depth :]:
+            for key, (place, _) in journal.items():
+                if key not in final and key not in found:
+                    found[key] = place, place.get()
+        condition = condition_of(state.path[self.start :])
+        self.pending.append(Pending(condition, without_variables(error), {**found, **final}))
+
+    def leave_out(self, since: int) -> None:
+        """Note that the path goes on where none of the errors since is raised."""
+        if len(self.pending) > since:
+            np.seterr(all="ignore")
+        for raised in self.pending[since:]:
+            test = negated(raised.condition)
+            if state.path and state.path[-1] is self._behind:
+                test = both(state.path.pop()[0], test)
+            self._behind = test, True
+            state.path.append(self._behind)
+
+
+def attempt_around(test: Operand) -> Attempt | None:
+    """The innermost `try` around, if errors can be pending there."""
+    if not state.attempts:
+        return None
+    attempt = state.attempts[-1]
+    return None if attempt.by_guards or test._recorder is not attempt.recorder else attempt
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Errors that data decide are guards in here: for frames that do not go on behind an error, such as those of generators."""
+    state.attempts.append(Attempt(by_guards=True))
+    try:
+        yield
+    finally:
+        state.attempts.pop()
 
 
 # Guards
@@ -175,16 +320,22 @@ def _joined(test: Operand, first: Ran, second: Ran) -> list[tuple[Place, Any]]:
 
 def path_is_taken() -> bool:
     """A guard on whether the program comes here; its outcome."""
-    if not state.path:
-        return True
-    condition: Any = True
-    for test, holds in state.path:
-        condition = both(condition, test if holds else negated(test))
+    condition = condition_of(state.path)
     return condition if type(condition) is bool else observed(condition)
+
+
+def condition_of(path: list[tuple[Operand, bool]]) -> Any:
+    """When the program comes along a path: True, or a tracked bool."""
+    condition: Any = True
+    for test, holds in path:
+        condition = both(condition, test if holds else negated(test))
+    return condition
 
 
 def observed(test: Operand) -> bool:
     """A guard on a tracked bool; its outcome."""
+    if state.is_in_loop:
+        raise Unjoinable("a guard within a loop that data end")
     recorder = test._recorder
     asked, recorder.asked = recorder.asked, None
     try:
@@ -206,31 +357,29 @@ def decided(test: Operand) -> bool:
 
 
 def refuse(why: str) -> None:
-    """End the side that is being run, as this cannot be undone. Does nothing outside of sides."""
-    if state.journals:
+    """End the side that is being run, as this cannot be undone."""
+    decide(why)
+    for attempt in state.attempts:
+        # It cannot be run again.
+        attempt.by_guards = True
+
+
+def decide(why: str) -> None:
+    """End the side that is being run, as guards have to decide something. Does nothing outside of sides."""
+    if state.path or state.is_in_loop:
         raise Unjoinable(why)
 
 
-def exclude(test: Any, error: Callable[[], Exception]) -> None:
-    """Raise an error where a test holds; on a path that is not taken, note that by a guard."""
-    if test is False:
-        return
-    if state.on_error is not None:
-        state.on_error(test, error)
-        return
-    if test is not True:
-        state.path.append((test, True))
-        try:
-            is_taken = path_is_taken()
-        finally:
-            state.path.pop()
-        if not is_taken:
-            return
-        if state.journals:
-            found = Unjoinable("it raises an error")
-            found.is_taken = True
-            raise found
-    raise error()
+def exclude(test: Any, error: Callable[[], BaseException]) -> None:
+    """Raise an error where a test holds: a branch with one side that raises."""
+
+    def raise_() -> None:
+        raise error()
+
+    if test is True:
+        raise_()
+    elif test is not False:
+        fork(test, raise_, None)
 
 
 # What a branch gives
@@ -242,14 +391,6 @@ def fork_value(test: Operand, yes: Callable[[], Any], no: Callable[[], Any]) -> 
     if isinstance(ran, Taken):
         return ran.result
     first, second = ran
-    for side, when in ((first, test), (second, negated(test))):
-        if side.error is not None:
-            raised = side.error
-            exclude(when, lambda: raised)
-    if first.error is not None:
-        return second.result
-    if second.error is not None:
-        return first.result
     try:
         return join(test, first.result, second.result)
     except Unjoinable as why:
@@ -262,8 +403,8 @@ def fork_block(test: Operand, yes: Side, no: Side) -> Completion:
     ran = fork(test, yes, no)
     if isinstance(ran, Taken):
         return ran.result
-    first, second = (side.result if side.error is None else Raised(side.error) for side in ran)
-    return conditional(test, first, second)
+    first, second = ran
+    return conditional(test, first.result, second.result)
 
 
 def conditional(test: Operand, yes: Completion, no: Completion) -> Completion:
@@ -294,4 +435,4 @@ def where_ends(completion: Completion, is_wanted: Callable[[Any], bool]) -> Any:
     return where(completion.test, yes, no)
 
 
-__all__ = ["Ran", "Taken", "conditional", "decided", "exclude", "fork", "fork_block", "fork_value", "is_data", "refuse", "where_ends"]
+__all__ = ["Ran", "Taken", "conditional", "decide", "decided", "exclude", "fork", "fork_block", "fork_value", "is_data", "refuse", "where_ends"]

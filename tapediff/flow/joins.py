@@ -18,6 +18,7 @@ import numpy as np
 
 from ..ir.instruction import Operand
 from ..recording.arrays.tracked import TrackedArray
+from .python_numbers import note_chosen
 from .values import UNBOUND, Choice, Unjoinable, both, negated, state
 
 # So many things one value may be.
@@ -37,7 +38,7 @@ def join(test: Operand, yes: Any, no: Any) -> Any:
     if yes is no or _is_equal(yes, no):
         return yes
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
-        return where(test, yes, no)
+        return note_chosen(where(test, yes, no), test, yes, no)
     if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no):
         parts = [join(test, a, b) for a, b in zip(yes, no)]
         return type(yes)(*parts) if hasattr(yes, "_fields") else tuple(parts) if type(yes) is tuple else chosen(test, yes, no)
@@ -76,7 +77,7 @@ def chosen(test: Operand, yes: Any, no: Any) -> Choice:
             conditions.append(both(test, when))
         else:
             other, other_when = left.pop(match)
-            options.append(option if option is other or _is_equal(option, other) else where(test, option, other))
+            options.append(option if option is other or _is_equal(option, other) else note_chosen(where(test, option, other), test, option, other))
             conditions.append(_either(test, when, other_when))
     for option, when in left:
         options.append(option)

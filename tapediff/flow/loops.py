@@ -23,12 +23,13 @@ from ..recording.finish import finished_tape
 from ..recording.recorder import Recorder, current_recorder
 from .blocks import BREAK, Ends, after_loop, is_normal, without_continue
 from .carries import Form, as_leaf, form_at
-from .completions import Completion, Conditional, Raised, Return, ends, replaced
+from .completions import Completion, Conditional, Return, replaced
+from .exceptions import attempted
 from .fork import WithCells, conditional, exclude, fork, fork_value, in_side, observed, where_ends
 from .joins import join
 from .places import Contents, Entry, Journal, Place, Version, put, undo
 from .truth import truth
-from .values import UNBOUND, Unjoinable, both, facts_of, negated, state
+from .values import UNBOUND, Unjoinable, both, negated, state
 
 # So often the carries' forms may become wider.
 MOST_ATTEMPTS = 12
@@ -72,7 +73,7 @@ class _Exits:
     """How the loop was left, as places that its iterations change."""
 
     def __init__(self) -> None:
-        self.namespace: dict[str, Any] = {"broken": False, "returned": False, "value": UNBOUND}
+        self.namespace: dict[str, Any] = {"broken": False, "returned": False, "value": UNBOUND, "goes on": False}
         self.errors: list[BaseException] = []
 
     def place(self, name: str) -> Place:
@@ -99,31 +100,33 @@ def _recorded(loop: Ends, test: Any, first: Any, body: Any, otherwise: Any) -> C
 
 def _iteration(test: Any, body: Any, exits: _Exits) -> Any:
     """One iteration; whether there is another one."""
-    completion = None if body is None else body()
-    completion = replaced(completion, without_continue)
-    for end in ends(completion):
-        if end is not None:
-            when = where_ends(completion, lambda e, end=end: e is end)
-            _leave(exits, end, when)
-    normal = where_ends(completion, is_normal)
-    go = False if normal is False else truth(test()) if normal is True else fork_value(normal, WithCells(lambda: truth(test()), test), lambda: False)
-    for name, flag in exits.namespace.items():
-        if name.startswith("error"):
-            go = both(truth(go), negated(truth(flag)))
-    return truth(go)
+
+    def run() -> None:
+        completion = replaced(None if body is None else body(), without_continue)
+        for end in _ends(completion):
+            _leave(exits, end, where_ends(completion, lambda e, end=end: e is end))
+        normal = where_ends(completion, is_normal)
+        part = WithCells(lambda: truth(test()), test)
+        put(exits.place("goes on"), False if normal is False else part() if normal is True else fork_value(normal, part, lambda: False))
+
+    def fail(error: BaseException) -> None:
+        # It ends the loop, and is raised behind it.
+        name = f"error {_number_of(exits, error)}"
+        exits.namespace.setdefault(name, False)
+        put(exits.place(name), True)
+        put(exits.place("goes on"), False)
+
+    attempted(WithCells(run, test, body), fail, lambda end: end)
+    return truth(exits.namespace["goes on"])
 
 
 def _leave(exits: _Exits, end: Any, when: Any) -> None:
     def note() -> None:
         if end is BREAK:
             put(exits.place("broken"), True)
-        elif type(end) is Return:
+        else:
             put(exits.place("returned"), True)
             put(exits.place("value"), end.value)
-        else:
-            name = f"error {_number_of(exits, end.error)}"
-            exits.namespace.setdefault(name, False)
-            put(exits.place(name), True)
 
     if when is True:
         note()
@@ -138,6 +141,19 @@ def _number_of(exits: _Exits, error: BaseException) -> int:
             return k
     exits.errors.append(error)
     return len(exits.errors) - 1
+
+
+def _ends(completion: Completion) -> list[Any]:
+    """All ends that a completion may have."""
+    found: list[Any] = []
+    pending = [completion]
+    while pending:
+        part = pending.pop()
+        if type(part) is Conditional:
+            pending += [part.no, part.yes]
+        elif part is not None:
+            found.append(part)
+    return found
 
 
 class _Attempt:
@@ -163,25 +179,19 @@ class _Attempt:
         recorder = Recorder("an iteration")
         outer = current_recorder()
         recorder.fills = outer.fills
-        saved = state.path, state.facts, state.on_error
+        saved = state.path, state.facts, state.is_in_loop
         state.path, journal = [], {}
-        state.on_error = self._note_error
+        state.is_in_loop = True
         state.journals.append(journal)
         try:
             return recorder.run(self._run, iteration, cells, journal)
         finally:
             state.journals.pop()
-            state.path, state.facts, state.on_error = saved
+            state.path, state.facts, state.is_in_loop = saved
             self.outer = recorder.captured
 
-    def _note_error(self, test: Any, error: Callable[[], Exception]) -> None:
-        """An error of an iteration ends the loop; it is raised behind it."""
-        _leave(self.exits, Raised(error()), test)
-        if test is not True:
-            state.facts = {**state.facts, **facts_of(test, False)}
-
     def _run(self, recorder: Recorder, iteration: Callable[[], Any], cells: Any, journal: Journal) -> Tape | None:
-        recorder.is_called, recorder.asked = True, in_side
+        recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
         gc.collect(0)
         arrays: list[tuple[Any, Any]] = []
         try:
@@ -312,4 +322,4 @@ def _bound(value: Any) -> Any:
     return Choice(tuple(options), (negated(first), *(value.conditions[k] for k in kept[1:])))
 
 
-__all__ = ["Contents", "Raised", "Tape", "conditional", "data_loop", "join", "replace"]
+__all__ = ["Contents", "Tape", "conditional", "data_loop", "join", "replace"]

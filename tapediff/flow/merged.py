@@ -10,7 +10,7 @@ from typing import Any
 from ..base.current_recording import current_recorder
 from .callables import call
 from .choices import settled
-from .fork import in_side
+from .fork import exclude, in_side
 from .natives import native
 from .values import State, state
 
@@ -38,11 +38,13 @@ class Flowed:
         state.reset()
         state.is_recording, state.native = True, native
         recorder.asked = in_side
+        recorder.raise_where = exclude
         try:
             return _plain(call(self.f, *args, **named))
         finally:
             state.reset()
             recorder.asked = None
+            recorder.raise_where = None
             sys.setrecursionlimit(limit)
 
 

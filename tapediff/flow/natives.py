@@ -16,8 +16,10 @@ import numpy as np
 from ..base.current_recording import current_recorder
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.python_state.filled_arrays import REPLACEMENTS
-from .fork import refuse
+from ..recording.python_state.math_functions import MathFunction
+from .fork import guarded, refuse
 from .places import note_contents
+from .python_numbers import note_python
 from .values import CHOICES, state
 
 # What these modules have changes nothing but its arguments, with the exceptions below.
@@ -34,14 +36,23 @@ _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count"
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
 # Methods of tracked arrays that write to them.
 _WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
+# Functions that leave something half done where a function that they call raises an error.
+_STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 _FILLING = {id(made) for made in REPLACEMENTS.values()}
 
 
 def native(f: Any) -> Any:
     """What is called in place of a function that is not translated."""
+    if type(f) is MathFunction:
+        return functools.partial(_of_python, f)
     if not state.journals and not state.has_choices:
         return f
     return functools.partial(_called, f)
+
+
+def _of_python(f: Any, /, *args: Any, **named: Any) -> Any:
+    """A result of a function of the math module, which is a number of Python's."""
+    return note_python(_called(f, *args, **named))
 
 
 def _called(f: Any, /, *args: Any, **named: Any) -> Any:
@@ -56,6 +67,9 @@ def _called(f: Any, /, *args: Any, **named: Any) -> Any:
                 return CHOICES[type(argument)].each(argument, lambda v, k=key: _called(f, *args, **{**named, k: v}))
     if state.journals:
         _check(f, name, owner, args, named)
+    if state.attempts and name in _STEPPING:
+        with guarded():
+            return f(*args, **named)
     made = f(*args, **named)
     if type(made) is np.ndarray and id(f) in _FILLING:
         recorder = current_recorder()

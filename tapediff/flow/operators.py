@@ -37,22 +37,10 @@ from .blocks import (
     sequence_yields as sequence_yields,
 )
 from .blocks import (
-    try_ as try_,
-)
-from .blocks import (
-    try_yields as try_yields,
-)
-from .blocks import (
     while_ as while_,
 )
 from .blocks import (
     while_yields as while_yields,
-)
-from .blocks import (
-    with_ as with_,
-)
-from .blocks import (
-    with_yields as with_yields,
 )
 from .callables import (
     function as function,
@@ -152,6 +140,18 @@ from .dunder import (
 )
 from .dunder import (
     operand as operand,
+)
+from .exceptions import (
+    try_ as try_,
+)
+from .exceptions import (
+    try_yields as try_yields,
+)
+from .exceptions import (
+    with_ as with_,
+)
+from .exceptions import (
+    with_yields as with_yields,
 )
 from .objects import (
     attribute as attribute,

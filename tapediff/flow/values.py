@@ -61,6 +61,8 @@ class State(threading.local):
         journals: of the sides that are being run, the places that they have changed; the innermost last.
         path: of these sides, the tests and the outcomes that lead there.
         facts: by the instruction of a tracked bool, its value on this path.
+        attempts: bodies of `try` and `with` that are being run; the innermost last.
+        kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
         has_choices: there is a value that stands for several.
     """
@@ -75,9 +77,11 @@ class State(threading.local):
         self.journals: list[dict[Any, Any]] = []
         self.path: list[tuple[Operand, bool]] = []
         self.facts: dict[tuple[int, int], bool] = {}
+        self.attempts: list[Any] = []
+        self.kinds: dict[tuple[int, int], Any] = {}
         self.why: list[str] = []
         self.has_choices = False
-        self.on_error: Callable[[Any, Callable[[], Exception]], None] | None = None
+        self.is_in_loop = False
         self.native: Callable[[Any], Any] = lambda f: f
 
 
@@ -116,6 +120,15 @@ def both(a: Any, b: Any) -> Any:
     if type(b) is bool:
         return a if b else False
     return a if a._id == b._id and a._recorder is b._recorder else logical(LOGICAL_AND, a, b)
+
+
+def either(a: Any, b: Any) -> Any:
+    """a or b, for bools, tracked or not."""
+    if type(a) is bool:
+        return True if a else b
+    if type(b) is bool:
+        return True if b else a
+    return a if a._id == b._id and a._recorder is b._recorder else a | b
 
 
 def known(test: Operand) -> bool | None:

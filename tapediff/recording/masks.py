@@ -55,6 +55,22 @@ def holds(*tests: Callable[[], Operand]) -> bool:
     return is_so
 
 
+def raise_where(error: Callable[[], Exception], *tests: Callable[[], Operand]) -> None:
+    """Raise an error where all conditions hold: by guards, unless the recording has another way."""
+    recorder = current_recorder()
+    if recorder is None or recorder.raise_where is None:
+        if holds(*tests):
+            raise error()
+        return
+    found: Operand = True
+    for test in tests:
+        if found is False:
+            return
+        mine = test()
+        found = both(found, mine if is_tracked(mine) else bool(mine))
+    recorder.raise_where(found, error)
+
+
 def enter(test: Operand, side: bool = True) -> Operand:
     """What is recorded from here is reached on one side of a test; the test."""
     recorder = current_recorder()

@@ -150,6 +150,7 @@ class Recorder(TapeBuilder):
         chosen_numbers: the sides of values that are chosen from others by merging, of which it is not known whether they may be plain.
         checked_numbers: divisors and powers of such, which guards say are none that Python raises an error for.
         mask: when the program reaches what is being recorded; None where it always does; see masks.py.
+        raise_where: raises an error where a condition holds, for recordings of several paths; None where guards decide it.
         masked_guards: how many guards ask that, too.
         entry_runs: vectors of which all entries were recorded one after the other, with the number of the first one; in their order.
         has_ints: selections between numbers, of which one was an int of Python's.
@@ -198,6 +199,7 @@ class Recorder(TapeBuilder):
         self.chosen_numbers: dict[int, tuple[int, ...]] = {}
         self.checked_numbers: set[int] = set()
         self.mask: Mask | None = None
+        self.raise_where: Callable[[Operand, Callable[[], BaseException]], None] | None = None
         self.masked_guards = 0
         self.entry_runs: list[tuple[int, TrackedArray]] = []
         self.has_ints: set[int] = set()

@@ -15,6 +15,8 @@ INPLACE = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.Pow: "ipow",
     ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior", ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift",
 }  # fmt: skip
+# Operators that raise errors for some numbers of Python's.
+DIVISIONS = {ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow"}
 _IDENTITY = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
 _COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", **_IDENTITY}
 
@@ -112,7 +114,8 @@ class Expressions(ast.NodeTransformer):
         made = self.visit(inner)
         for link in reversed(links):
             right = self.visit(link.right)
-            first = self._at(operator_call("left", made, kept(right, RIGHT)), link)
+            symbol = DIVISIONS.get(type(link.op))
+            first = self._at(operator_call("left", made, kept(right, RIGHT), *([] if symbol is None else [text(symbol)])), link)
             made = self._at(ast.BinOp(first, link.op, again(right, RIGHT)), link)
         return made
 

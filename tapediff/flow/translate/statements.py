@@ -11,6 +11,7 @@ import copy
 from collections.abc import Sequence
 
 from .expressions import (
+    DIVISIONS,
     INPLACE,
     OPERATORS,
     RIGHT,
@@ -272,7 +273,8 @@ class _Function:
     def _in_place(self, statement: ast.AugAssign, old: ast.expr, value: ast.expr) -> ast.expr:
         """Numbers by Python's operator, at the user's line; what may be written to by that of `operators`."""
         before, new = ast.Name("_left_", ast.Load()), again(value, RIGHT)
-        are_numbers = operator_call("numbers", kept(old, "_left_"), kept(value, RIGHT))
+        symbol = [text(DIVISIONS[type(statement.op)])] if type(statement.op) in DIVISIONS else []
+        are_numbers = operator_call("numbers", kept(old, "_left_"), kept(value, RIGHT), *symbol)
         return ast.IfExp(are_numbers, ast.BinOp(before, statement.op, new), operator_call(INPLACE[type(statement.op)], before, new))
 
     def _delete(self, target: ast.expr, values: _Values) -> list[ast.stmt]:

@@ -22,7 +22,7 @@ from .object_snapshot import PythonValue
 _IS_KNOWN = IS_KNOWN
 
 # Context managers that let every exception pass.
-_PASSING = (np.errstate, np.printoptions, warnings.catch_warnings, contextlib.nullcontext, contextlib.closing,
+PASSING = (np.errstate, np.printoptions, warnings.catch_warnings, contextlib.nullcontext, contextlib.closing,
             contextlib.redirect_stdout, contextlib.redirect_stderr)  # fmt: skip
 
 # For an expression whose value is not known, and for a `with` whose byte code cannot be read.
@@ -132,7 +132,7 @@ def _catches(frame: FrameType, target: int, kind: type[BaseException], managers:
         manager = _manager(frame, target)
         if manager is contextlib.suppress or manager is _UNREAD:
             return True
-        return managers and not any(manager is passing for passing in _PASSING)
+        return managers and not any(manager is passing for passing in PASSING)
     if following == "POP_TOP":
         return True  # a bare `except:`
     k += 1

@@ -24,18 +24,22 @@ from ...errors import UnsupportedFunction
 from ...ir.instruction import FLOAT64, Operand, is_tracked
 from ...numpy_api.alternatives import INSTEAD
 from ...ops.elementwise.structure import STOP_GRADIENT
-from ..masks import holds
+from ..masks import holds, raise_where
 from .replacement import Replacement, standing_for
 
 Function = Callable[..., Operand]
+
+
+_DOMAIN = lambda: ValueError("math domain error")  # noqa: E731 -- a value of its own for each raise
+_RANGE = lambda: OverflowError("math range error")  # noqa: E731 -- as above
 
 
 def _within(function: Function, *outside: Function) -> Function:
     """A function of numbers that raises ValueError where one of some conditions holds; each is a guard."""
 
     def call(*args: Operand) -> Operand:
-        if any(holds(lambda condition=condition: condition(*args)) for condition in outside):
-            raise ValueError("math domain error")
+        for condition in outside:
+            raise_where(_DOMAIN, lambda condition=condition: condition(*args))
         return function(*args)
 
     return call
@@ -46,8 +50,7 @@ def _below(function: Function, limit: float, has_sign: bool = False) -> Function
 
     def call(x: Operand) -> Operand:
         # One after the other: of small numbers nothing else is asked.
-        if holds(lambda: (np.abs(x) if has_sign else x) > limit) and holds(lambda: np.isfinite(x)):
-            raise OverflowError("math range error")
+        raise_where(_RANGE, lambda: (np.abs(x) if has_sign else x) > limit, lambda: np.isfinite(x))
         return function(x)
 
     return call
@@ -58,8 +61,7 @@ def _finite(function: Function) -> Function:
 
     def call(*args: Operand) -> Operand:
         value = function(*args)
-        if holds(lambda: np.isinf(value), *(lambda x=x: np.isfinite(x) for x in args)):
-            raise OverflowError("math range error")
+        raise_where(_RANGE, lambda: np.isinf(value), *(lambda x=x: np.isfinite(x) for x in args))
         return value
 
     return call
@@ -71,40 +73,34 @@ def _special(name: str) -> Function:
 
 
 def _log(x: Operand, base: Operand | None = None) -> Operand:
-    if holds(lambda: x <= 0.0):
-        raise ValueError("math domain error")
+    raise_where(_DOMAIN, lambda: x <= 0.0)
     if base is None:
         return np.log(x)
     divisor = _log(base)
-    if holds(lambda: divisor == 0.0):
-        raise ZeroDivisionError("division by zero")
+    raise_where(lambda: ZeroDivisionError("division by zero"), lambda: divisor == 0.0)
     return np.log(x) / divisor
 
 
 def _fmod(x: Operand, y: Operand) -> Operand:
-    if holds(lambda: y == 0.0, lambda: np.logical_not(np.isnan(x))) or holds(lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y))):
-        raise ValueError("math domain error")
+    raise_where(_DOMAIN, lambda: y == 0.0, lambda: np.logical_not(np.isnan(x)))
+    raise_where(_DOMAIN, lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y)))
     return np.fmod(x, y)
 
 
 def _pow(x: Operand, y: Operand) -> Operand:
     # What a constant exponent decides comes first.
-    if holds(lambda: y != np.floor(y), lambda: x < 0.0, lambda: np.logical_not(np.isnan(y)), lambda: np.logical_not(np.isinf(x))):
-        raise ValueError("math domain error")
-    if holds(lambda: y < 0.0, lambda: x == 0.0, lambda: np.logical_not(np.isinf(y))):
-        raise ValueError("math domain error")
+    raise_where(_DOMAIN, lambda: y != np.floor(y), lambda: x < 0.0, lambda: np.logical_not(np.isnan(y)), lambda: np.logical_not(np.isinf(x)))
+    raise_where(_DOMAIN, lambda: y < 0.0, lambda: x == 0.0, lambda: np.logical_not(np.isinf(y)))
     return np.power(x, y)
 
 
 def _gamma(x: Operand) -> Operand:
-    if holds(lambda: x <= 0.0, lambda: x == np.floor(x)):
-        raise ValueError("math domain error")
+    raise_where(_DOMAIN, lambda: x <= 0.0, lambda: x == np.floor(x))
     return _special("gamma")(x)
 
 
 def _lgamma(x: Operand) -> Operand:
-    if holds(lambda: x <= 0.0, lambda: x == np.floor(x), lambda: np.logical_not(np.isinf(x))):
-        raise ValueError("math domain error")
+    raise_where(_DOMAIN, lambda: x <= 0.0, lambda: x == np.floor(x), lambda: np.logical_not(np.isinf(x)))
     return _special("gammaln")(np.where(np.isinf(x), np.inf, x))
 
 
@@ -156,8 +152,8 @@ def _sumprod(p: list[Operand], q: list[Operand]) -> Operand:
 
 def _remainder(x: Operand, y: Operand) -> Operand:
     """IEEE 754's: the nearest multiple of y is taken away, at a tie the even one; without a rounding, as Python does it."""
-    if holds(lambda: y == 0.0, lambda: np.logical_not(np.isnan(x))) or holds(lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y))):
-        raise ValueError("math domain error")
+    raise_where(_DOMAIN, lambda: y == 0.0, lambda: np.logical_not(np.isnan(x)))
+    raise_where(_DOMAIN, lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y)))
     # All with the sign of x: a magnitude with its sign put back has slope 0 at 0.
     step = np.where(np.signbit(x) == np.signbit(y), y, -y)
     above = np.fmod(x, step)
@@ -173,8 +169,7 @@ def _ldexp(x: Operand, exponent: Operand) -> Operand:
     while left:
         step = min(max(left, -1000), 1000)  # powers of 2 that are finite, and not zero
         value, left = value * 2.0**step, left - step
-    if holds(lambda: np.isinf(value), lambda: np.isfinite(x)):
-        raise OverflowError("math range error")
+    raise_where(_RANGE, lambda: np.isinf(value), lambda: np.isfinite(x))
     return value
 
 
@@ -290,10 +285,10 @@ def _replacement(name: str, answer: Function) -> Replacement:
         finally:
             recorder.site = None
 
-    return standing_for(original, call, _Replacement)
+    return standing_for(original, call, MathFunction)
 
 
-class _Replacement(Replacement):
+class MathFunction(Replacement):
     """Pickled as the function that it stands for."""
 
     __slots__ = ()
