@@ -8,8 +8,9 @@ from typing import Any
 
 from .callables import call
 from .completions import BREAK, CONTINUE, Completion, Conditional, Jump, Raised, Return, ends, replaced
-from .containers import iterated
+from .containers import REPEATABLE, iterated, refuse_iterators
 from .fork import Taken, WithCells, conditional, exclude, fork, fork_block, where_ends
+from .generators import Generator, emitted, is_emitting, references
 from .joins import join
 from .places import Cell, Entry, note
 from .tests_of_values import concrete
@@ -186,12 +187,24 @@ def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Com
     if type(items) in CHOICES:
         return _for_choice(items, body, otherwise)
     loop = _Ends()
+    if type(items) not in REPEATABLE:
+        count = references(items)
+        if is_emitting(items, count):
+            return _for_emitted(items, body, otherwise, loop)
+        refuse_iterators(items, count)
     for item in iterated(items):
         if not loop.run(_Iteration(body, item)):
             break
     else:
         return loop.end(otherwise)
     return _after_loop(loop.found)
+
+
+def _for_emitted(items: Generator, body: Callable[[Any], Completion], otherwise: Block, loop: _Ends) -> Completion:
+    loop.run(lambda: emitted(items, body))
+    if len(loop.found) == 1 and type(loop.found[0]) is Raised:
+        raise loop.found[0].error
+    return loop.end(otherwise)
 
 
 class _Iteration:
@@ -364,6 +377,10 @@ def _given(run: Any, *args: Any) -> Driver:
     completion = run(*args) if run is not None else None
     if type(completion) is GeneratorType:
         completion = yield from completion
+    while type(completion) is Conditional:
+        completion = completion.yes if concrete(completion.test) else completion.no
+    if type(completion) is Raised:
+        raise completion.error
     return completion
 
 

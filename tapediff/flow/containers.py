@@ -12,11 +12,16 @@ import numpy as np
 from ..errors import TrackedValueEscaped
 from ..recording.arrays.tracked import TrackedArray
 from .callables import call
+from .fork import refuse
+from .generators import ONLY_ARGUMENT, Generator, references
 from .places import note_contents
 from .users_code import users_method
-from .values import CHOICES, is_tracked_value, lifted
+from .values import CHOICES, is_tracked_value, lifted, state
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
+
+# Going over these changes nothing.
+REPEATABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, deque}
 
 
 def set_item(holder: Any, key: Any, value: Any) -> None:
@@ -64,6 +69,12 @@ def slice_(start: Any, stop: Any, step: Any) -> Any:
     if type(start) in CHOICES or type(stop) in CHOICES or type(step) in CHOICES:
         return lifted(slice, start, stop, step)
     return slice(start, stop, step)
+
+
+def refuse_iterators(items: Any, count: int) -> None:
+    """End a side that goes on with an iterator which something else refers to: where it was cannot be put back."""
+    if state.journals and count > ONLY_ARGUMENT and hasattr(type(items), "__next__") and type(items) is not Generator and users_method(type(items), "__next__") is None:
+        refuse("an iterator goes on on one side of a branch")
 
 
 def iterated(items: Any) -> Iterable[Any]:
@@ -116,6 +127,9 @@ def _by_position(items: Any, method: Any) -> Iterator[Any]:
 
 def first_iterable(items: Any) -> Any:
     """What a generator expression goes over; asked for its iterator at once."""
+    if type(items) is Generator:
+        items.is_owned = items.is_owned or references(items) <= ONLY_ARGUMENT
+        return items
     return items if type(items) in CHOICES else iter(iterated(items))
 
 
