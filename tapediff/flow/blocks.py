@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections import abc
+from collections.abc import Callable, Iterator
 from types import CellType, GeneratorType
 from typing import Any
 
@@ -16,10 +17,10 @@ from .places import Cell, Entry, note
 from .tests_of_values import concrete
 from .truth import truth
 from .users_code import users_method
-from .values import CHOICES, Unjoinable, both, state
+from .values import CHOICES, Maybe, Unjoinable, both, state
 
 Block = Callable[[], Completion] | None
-Driver = Generator[Any, Any, Completion]
+Driver = abc.Generator[Any, Any, Completion]
 
 
 def enter(cells: Callable[[], Any], names: tuple[str, ...]) -> None:
@@ -193,11 +194,17 @@ def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Com
             return _for_emitted(items, body, otherwise, loop)
         refuse_iterators(items, count)
     for item in iterated(items):
-        if not loop.run(_Iteration(body, item)):
+        iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
+        if not loop.run(iteration):
             break
     else:
         return loop.end(otherwise)
     return _after_loop(loop.found)
+
+
+def _where_there(entry: Maybe, body: Callable[[Any], Completion]) -> Callable[[], Completion]:
+    """The iteration for an entry that is there by a condition."""
+    return WithCells(lambda: if_(entry.condition, _Iteration(body, entry.value), None), body)
 
 
 def _for_emitted(items: Generator, body: Callable[[Any], Completion], otherwise: Block, loop: _Ends) -> Completion:

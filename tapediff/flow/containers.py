@@ -11,7 +11,9 @@ import numpy as np
 
 from ..errors import TrackedValueEscaped
 from ..recording.arrays.tracked import TrackedArray
+from . import entries
 from .callables import call
+from .entries import is_conditional
 from .fork import refuse
 from .generators import ONLY_ARGUMENT, Generator, references
 from .places import note_contents
@@ -30,7 +32,11 @@ def set_item(holder: Any, key: Any, value: Any) -> None:
     if kind in CHOICES or type(key) in CHOICES or type(key) is TrackedArray:
         from .choices import write_entry
 
-        write_entry(holder, key, value)
+        if not is_conditional(holder):
+            write_entry(holder, key, value)
+            return
+    if is_conditional(holder):
+        entries.set_item(holder, key, value)
         return
     if (method := users_method(kind, "__setitem__")) is not None:
         call(method, holder, key, value)
@@ -57,6 +63,7 @@ def delete_item(holder: Any, key: Any) -> None:
     if kind in CHOICES or type(key) in CHOICES:
         lifted(delete_item, holder, key)
         return
+    entries.settled_contents(holder)
     if (method := users_method(kind, "__delitem__")) is not None:
         call(method, holder, key)
         return
@@ -136,6 +143,8 @@ def first_iterable(items: Any) -> Any:
 def unpacked(value: Any, count: int | None) -> Any:
     """What is assigned to several targets."""
     kind = type(value)
+    if is_conditional(value):
+        return entries.unpacked(value, count)
     if kind is tuple or kind is list:
         return value
     if kind in CHOICES:

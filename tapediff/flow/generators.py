@@ -107,7 +107,7 @@ def emitted(generator: Generator, body: Emit) -> Completion:
             note_cells(cells)
         try:
             completion = body(value)
-        except Exception as error:  # noqa: BLE001 -- it ends the consumer, not the generator
+        except Exception as error:
             if is_of_recording(error):
                 raise
             return Left(Raised(error))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import functools
 from collections import deque
-from types import BuiltinFunctionType, BuiltinMethodType
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,12 @@ import numpy as np
 from ..base.current_recording import current_recorder
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.python_state.filled_arrays import REPLACEMENTS
+from .callables import function
+from .entries import settled_contents, settled_deeply
 from .fork import refuse
+from .generators import ONLY_ARGUMENT, Generator, references
 from .places import note_contents
+from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program
 from .values import CHOICES, state
 
 # What these modules have changes nothing but its arguments, with the exceptions below.
@@ -39,12 +43,53 @@ _FILLING = {id(made) for made in REPLACEMENTS.values()}
 
 def native(f: Any) -> Any:
     """What is called in place of a function that is not translated."""
-    if not state.journals and not state.has_choices:
+    kind = type(f)
+    if kind is BuiltinMethodType or kind is type or kind is FunctionType:
+        owner = getattr(f, "__self__", None)
+        program = METHODS.get((type(owner), f.__name__)) if isinstance(owner, _CONTAINERS) or type(owner) is tuple else PROGRAMS.get(f)
+        if program is not None:
+            return _dispatcher(f, program, owner if (type(owner), f.__name__) in METHODS else None)
+        if kind is FunctionType and _module(f) in _FRAMED:
+            return f
+    if not state.is_recording:
         return f
     return functools.partial(_called, f)
 
 
+# These look at the frames of their callers.
+_FRAMED = frozenset(("sys", "inspect", "warnings", "collections", "typing", "enum", "types", "dataclasses", "logging", "traceback"))
+
+
+def _module(f: Any) -> str:
+    return (getattr(f, "__module__", None) or "").partition(".")[0]
+
+
+def _dispatcher(f: Any, program: Program, owner: Any) -> Any:
+    """The builtin, or its program where it gives an answer."""
+    run, least, most, names = program
+
+    def dispatched(*args: Any, **named: Any) -> Any:
+        if least <= len(args) <= most and all(name in names for name in named):
+            if state.has_choices:
+                choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
+                if choice is not None and owner is None:
+                    argument = args[choice]
+                    return CHOICES[type(argument)].each(argument, lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named))
+            for argument in args[:1]:
+                if type(argument) is Generator and references(argument) <= ONLY_ARGUMENT + 1:
+                    argument.is_owned = True
+            result = run(*args, **named) if owner is None else run(owner, *args, **named)
+            if result is not NATIVE:
+                return result
+        args = tuple(function(a) if type(a) is FunctionType or type(a) is MethodType else a for a in args)
+        return _called(f, *args, **named)
+
+    return dispatched
+
+
 def _called(f: Any, /, *args: Any, **named: Any) -> Any:
+    if not state.journals and not state.has_choices:
+        return f(*args, **named)
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
     owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
     if state.has_choices and not (name in _STORING and isinstance(owner, _CONTAINERS)):
@@ -54,6 +99,11 @@ def _called(f: Any, /, *args: Any, **named: Any) -> Any:
         for key, argument in named.items():
             if type(argument) in CHOICES:
                 return CHOICES[type(argument)].each(argument, lambda v, k=key: _called(f, *args, **{**named, k: v}))
+    if state.has_maybes and not (isinstance(owner, _CONTAINERS) and name in INDIFFERENT):
+        if isinstance(owner, _CONTAINERS):
+            settled_contents(owner)
+        args = tuple(settled_deeply(argument) for argument in args)
+        named = {key: settled_deeply(value) for key, value in named.items()}
     if state.journals:
         _check(f, name, owner, args, named)
     made = f(*args, **named)
