@@ -170,6 +170,9 @@ def append(result: list[Any], value: Any) -> None:
 
 def include(result: set[Any], value: Any) -> None:
     """What a set comprehension collects."""
+    if type(value) in CHOICES:
+        lifted(lambda v: include(result, v), value)
+        return
     note_contents(result)
     result.add(value)
 
@@ -181,5 +184,8 @@ def new_set() -> set[Any]:
 
 def set_entry(result: dict[Any, Any], key: Any, value: Any) -> None:
     """What a dict comprehension collects."""
+    if type(key) in CHOICES:
+        lifted(lambda k: set_entry(result, k, value), key)
+        return
     note_contents(result)
     result[key] = value

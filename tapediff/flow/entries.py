@@ -13,9 +13,9 @@ import numpy as np
 
 from .fork import decided, exclude, fork_value, refuse
 from .joins import join, maybe
-from .places import note_contents
+from .places import note_attribute, note_contents
 from .truth import truth
-from .values import Maybe, both, either, is_data, is_nonempty, negated, parts, state
+from .values import CHOICES, Maybe, both, either, is_data, is_nonempty, negated, parts, state
 
 _HOLDERS = (list, tuple, deque)
 
@@ -152,6 +152,38 @@ def unpacked(holder: Any, count: int | None) -> Any:
     return [item(holder, k) for k in range(count)]
 
 
+# So many lengths of one list are told apart.
+MOST_LENGTHS = 16
+
+
+def by_length(holder: Any, run: Callable[[], Any]) -> Any:
+    """The result of an operation on a list whose length is data: it is run for each length that it may have."""
+    entries = list(parts(holder))
+    if len(entries) > MOST_LENGTHS:
+        settled_contents(holder)
+        return run()
+    values = [nth(holder, k) for k in range(len(entries))]
+    total = length(holder)
+
+    def at(k: int) -> Any:
+        def here() -> Any:
+            put(holder, values[:k])
+            return run()
+
+        return here() if k == len(values) else fork_value(truth(total == k), here, lambda: at(k + 1))
+
+    return at(sum(condition is True for condition, _ in entries))
+
+
+def nth(holder: Any, k: int) -> Any:
+    """The entry at a position, if there is one; else any other."""
+    found = [(hit, value) for condition, before, value in _ranked(holder) if (hit := both(condition, truth(before == k))) is not False]
+    result = found[-1][1]
+    for hit, value in reversed(found[:-1]):
+        result = join(hit, value, result)
+    return result
+
+
 def settled_contents(holder: Any) -> Any:
     """A list, tuple or deque with the entries that are there now, by guards."""
     if not is_conditional(holder):
@@ -166,8 +198,10 @@ def settled_contents(holder: Any) -> Any:
 
 def settled_deeply(value: Any, seen: set[int] | None = None) -> Any:
     """A value for code that does not know conditional entries."""
-    if not state.has_maybes:
+    if not state.has_choices:
         return value
+    if type(value) in CHOICES:
+        return settled_deeply(CHOICES[type(value)].settled(value), seen)
     seen = set() if seen is None else seen
     if id(value) in seen:
         return value
@@ -175,19 +209,27 @@ def settled_deeply(value: Any, seen: set[int] | None = None) -> Any:
         seen.add(id(value))
         value = settled_contents(value)
         if type(value) is tuple:
-            return tuple(settled_deeply(v, seen) for v in value)
+            made = [settled_deeply(v, seen) for v in value]
+            return value if all(a is b for a, b in zip(made, value)) else tuple(made)
         for k, entry in enumerate(value):
             new = settled_deeply(entry, seen)
             if new is not entry:
+                note_contents(value)
                 value[k] = new
     elif isinstance(value, dict):
         seen.add(id(value))
-        for entry in value.values():
-            settled_deeply(entry, seen)
+        for key, entry in list(value.items()):
+            new = settled_deeply(entry, seen)
+            if new is not entry:
+                note_contents(value)
+                value[key] = new
     elif type(getattr(value, "__dict__", None)) is dict and not isinstance(value, type):
         seen.add(id(value))
-        for entry in list(vars(value).values()):
-            settled_deeply(entry, seen)
+        for name, entry in list(vars(value).items()):
+            new = settled_deeply(entry, seen)
+            if new is not entry:
+                note_attribute(value, name)
+                vars(value)[name] = new
     return value
 
 

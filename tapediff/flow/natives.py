@@ -21,7 +21,7 @@ from .entries import settled_contents, settled_deeply
 from .fork import refuse
 from .generators import ONLY_ARGUMENT, Generator, references
 from .places import note_contents
-from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program
+from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
 from .values import CHOICES, state
 
 # What these modules have changes nothing but its arguments, with the exceptions below.
@@ -30,6 +30,10 @@ _PURE = frozenset(
      "fractions", "statistics", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers", "string")
 )  # fmt: skip
 _IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__", "shuffle", "anext"))
+# These hand on what they are given, or only ask for its type.
+_STRUCTURAL = frozenset(("list", "tuple", "zip", "enumerate", "reversed", "iter", "next", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
+                         "callable", "range", "copy", "deepcopy", "chain", "islice", "repeat", "cycle", "tee", "partial", "object", "deque", "dict", "len",
+                         "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super", "property", "staticmethod"))  # fmt: skip
 _CONTAINERS = (list, dict, set, deque, bytearray)
 # Methods that change nothing.
 _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "issubset", "issuperset",
@@ -79,6 +83,8 @@ def _dispatcher(f: Any, program: Program, owner: Any) -> Any:
                 if type(argument) is Generator and references(argument) <= ONLY_ARGUMENT + 1:
                     argument.is_owned = True
             result = run(*args, **named) if owner is None else run(owner, *args, **named)
+            if type(result) is Unchanged:
+                return f(result.entries, *args[1:], **named)
             if result is not NATIVE:
                 return result
         args = tuple(function(a) if type(a) is FunctionType or type(a) is MethodType else a for a in args)
@@ -99,8 +105,8 @@ def _called(f: Any, /, *args: Any, **named: Any) -> Any:
         for key, argument in named.items():
             if type(argument) in CHOICES:
                 return CHOICES[type(argument)].each(argument, lambda v, k=key: _called(f, *args, **{**named, k: v}))
-    if state.has_maybes and not (isinstance(owner, _CONTAINERS) and name in INDIFFERENT):
-        if isinstance(owner, _CONTAINERS):
+    if not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL):
+        if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
             settled_contents(owner)
         args = tuple(settled_deeply(argument) for argument in args)
         named = {key: settled_deeply(value) for key, value in named.items()}

@@ -5,12 +5,14 @@ A program is given the arguments of its builtin. It gives NATIVE where nothing i
 
 from __future__ import annotations
 
+import bisect
 import builtins
 import functools
 import heapq
 import itertools
 import math
 import operator
+import statistics
 from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,16 +21,16 @@ import numpy as np
 
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.creation import asarray
-from .blocks import done, for_, if_, returned
-from .callables import call
+from .blocks import done, for_, if_, returned, sequence
+from .callables import call, function
 from .completions import BREAK, Return, replaced
-from .containers import iterated
+from .containers import iterated, unpacked
 from .dunder import added, compared
-from .entries import is_conditional, is_nonempty, length, parts, settled_contents
+from .entries import by_length, is_conditional, is_nonempty, length, parts, settled_contents
 from .entries import item as entry_item
 from .entries import pop as entry_pop
 from .entries import put as put_entries
-from .fork import exclude, fork_value
+from .fork import exclude, fork_value, where_ends
 from .generators import Generator
 from .joins import join, maybe
 from .places import note_contents
@@ -477,28 +479,40 @@ def _ownable(items: Any) -> bool:
     return is_conditional(items) or (is_lazy(items) and items.is_owned)
 
 
-def _lazily(run: Callable[..., Any], *args: Any) -> Generator:
-    """A generator of a program, with the form that calls the consumer's block."""
-    for argument in args:
-        if type(argument) is Generator:
-            argument.is_owned = True
-    made = Generator(lambda: _natively(run, args), lambda emit: run(emit, *args))
+def _is_source(items: Any) -> bool:
+    return isinstance(items, (*_SEQUENCES, TrackedArray, range)) or _ownable(items)
+
+
+def lazily(native: Callable[[], Any], emitting: Callable[[Any], Any]) -> Generator:
+    """What a lazy builtin gives: its iterator, or a function of the block that consumes it."""
+
+    def values() -> Any:
+        yield from native()
+
+    made = Generator(values, emitting)
     made.is_owned = True
     return made
 
 
-def _natively(run: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """All values at once, for code that asks for one after the other."""
-    made: list[Any] = []
-    done(run(lambda value: _collect(made, value), *args))
-    yield from settled_contents(made)
+def entries_lazily(entries: list[Any]) -> Generator:
+    """An iterator of a list, whose entries may be conditional."""
+    return lazily(lambda: settled_contents(entries), lambda emit: for_(entries, emit, None))
+
+
+def next_(items: Any, *default: Any) -> Any:
+    if not _ownable(items) or is_conditional(items):
+        return NATIVE
+    completion = for_(items, Return, None)
+    if not default:
+        exclude(where_ends(completion, lambda end: end is None), StopIteration)
+    return returned(replaced(completion, lambda end: Return(default[0] if default else None) if end is None else end) if default else completion)
 
 
 def enumerate_(items: Any, start: Any = 0) -> Any:
     if not _ownable(items):
         return NATIVE
 
-    def run(emit: Any, items: Any, start: Any) -> Any:
+    def run(emit: Any) -> Any:
         number = start
 
         def each(value: Any) -> Any:
@@ -509,13 +523,22 @@ def enumerate_(items: Any, start: Any = 0) -> Any:
 
         return for_(items, each, None)
 
-    return _lazily(run, items, start)
+    return lazily(lambda: enumerate(iterated(settled_contents(items)), start), run)
 
 
 def map_(f: Any, items: Any) -> Any:
     if f is None or not _ownable(items):
         return NATIVE
-    return _lazily(lambda emit, items: for_(items, lambda value: emit(call(f, value)), None), items)
+    f = function(f)
+    return lazily(lambda: map(f, iterated(settled_contents(items))), lambda emit: for_(items, lambda value: emit(f(value)), None))
+
+
+def starmap_(f: Any, items: Any) -> Any:
+    if not _ownable(items):
+        return NATIVE
+    f = function(f)
+    native = lambda: itertools.starmap(f, iterated(settled_contents(items)))  # noqa: E731 -- its name is its use
+    return lazily(native, lambda emit: for_(items, lambda value: emit(f(*unpacked(value, None))), None))
 
 
 def filter_(f: Any, items: Any) -> Any:
@@ -527,69 +550,366 @@ def filterfalse_(f: Any, items: Any) -> Any:
 
 
 def _filtered(f: Any, items: Any, wanted: bool) -> Any:
-    is_source = isinstance(items, (*_SEQUENCES, TrackedArray, range)) or _ownable(items)
-    if not is_source:
+    if not _is_source(items):
         return NATIVE
+    holds = truth if f is None or f is bool else lambda value: truth(call(f, value))
 
-    def run(emit: Any, items: Any) -> Any:
-        def each(value: Any) -> Any:
-            t = truth(value if f is None or f is bool else call(f, value))
-            return if_(t if wanted else negated(t), lambda: emit(value), None)
+    def each(value: Any, emit: Any) -> Any:
+        t = holds(value)
+        return if_(t if wanted else negated(t), lambda: emit(value), None)
 
-        return for_(items, each, None)
-
-    return _lazily(run, items)
+    native = lambda: (value for value in iterated(settled_contents(items)) if bool(holds(value)) == wanted)  # noqa: E731 -- its name is its use
+    return lazily(native, lambda emit: for_(items, lambda value: each(value, emit), None))
 
 
 def takewhile_(f: Any, items: Any) -> Any:
-    if not isinstance(items, (*_SEQUENCES, TrackedArray, range)) and not _ownable(items):
+    if not _is_source(items):
         return NATIVE
-    return _lazily(lambda emit, items: for_(items, lambda value: if_(truth(call(f, value)), lambda: emit(value), lambda: BREAK), None), items)
+    f = function(f)
+    native = lambda: itertools.takewhile(lambda value: bool(truth(f(value))), iterated(settled_contents(items)))  # noqa: E731 -- its name is its use
+    return lazily(native, lambda emit: for_(items, lambda value: if_(truth(f(value)), lambda: emit(value), lambda: BREAK), None))
 
 
 def dropwhile_(f: Any, items: Any) -> Any:
-    if not isinstance(items, (*_SEQUENCES, TrackedArray, range)) and not _ownable(items):
+    if not _is_source(items):
         return NATIVE
+    f = function(f)
 
-    def run(emit: Any, items: Any) -> Any:
-        started: Any = False
+    def run(emit: Any) -> Any:
+        has_started: Any = False
 
         def each(value: Any) -> Any:
-            nonlocal started
-            before = started
-            started = if_value(before, lambda: True, lambda: truth(call(f, value)) is False or negated(truth(call(f, value))))
-            return if_(started, lambda: emit(value), None)
+            nonlocal has_started
+            has_started = if_value(has_started, lambda: True, lambda: negated(truth(f(value))))
+            return if_(has_started, lambda: emit(value), None)
 
         return for_(items, each, None)
 
-    return _lazily(run, items)
+    native = lambda: itertools.dropwhile(lambda value: bool(truth(f(value))), iterated(settled_contents(items)))  # noqa: E731 -- its name is its use
+    return lazily(native, run)
+
+
+def islice_(items: Any, *limits: Any) -> Any:
+    if not _ownable(items):
+        return NATIVE
+    limit = slice(*limits)
+    start, stop, step = limit.start or 0, limit.stop, limit.step or 1
+    if not all(type(end) is int and end >= 0 for end in (start, step)) or not (stop is None or (type(stop) is int and stop >= 0)):
+        return NATIVE
+
+    def run(emit: Any) -> Any:
+        number: Any = 0
+
+        def each(value: Any) -> Any:
+            nonlocal number
+            position = number
+            number = number + 1
+            is_inside = truth(position >= start) if step == 1 else both(truth(position >= start), truth((position - start) % step == 0))
+            inside = lambda: if_(is_inside, lambda: emit(value), None)  # noqa: E731 -- its name is its use
+            if stop is None:
+                return inside()
+            # Python asks for no entry after the last one.
+            return if_(truth(position < stop - 1), inside, lambda: sequence(inside, lambda: BREAK))
+
+        return None if stop == 0 else for_(items, each, None)
+
+    return lazily(lambda: itertools.islice(iterated(settled_contents(items)), *limits), run)
+
+
+def chain_(*items: Any) -> Any:
+    if not any(map(_ownable, items)):
+        return NATIVE
+    run = lambda emit: sequence(*[lambda i=i: for_(i, emit, None) for i in items])  # noqa: E731 -- its name is its use
+    return lazily(lambda: itertools.chain(*[iterated(settled_contents(i)) for i in items]), run)
+
+
+def chain_of_(items: Any) -> Any:
+    if not _ownable(items) and not (isinstance(items, _SEQUENCES) and any(map(_ownable, items))):
+        return NATIVE
+    native = lambda: itertools.chain.from_iterable(iterated(settled_contents(items)))  # noqa: E731 -- its name is its use
+    return lazily(native, lambda emit: for_(items, lambda inner: for_(inner, emit, None), None))
 
 
 def accumulate_(items: Any, func: Any = None, *, initial: Any = None) -> Any:
-    if not _ownable(items) and not (isinstance(items, (*_SEQUENCES, TrackedArray)) and _is_callable_of_users(func)):
-        if func in (builtins.max, builtins.min):
-            return itertools.accumulate(items, lambda a, b: call(func, a, b), initial=initial)
+    if not _ownable(items) and not (isinstance(items, (*_SEQUENCES, TrackedArray)) and (func is not None or is_of_interest(items))):
+        return NATIVE
+    add = added if func is None else function(func)
+
+    def run(emit: Any) -> Any:
+        is_found: Any = initial is not None
+        total = initial
+
+        def each(value: Any) -> Any:
+            nonlocal is_found, total
+            if is_found is False:
+                total = value
+            else:
+                total = if_value(is_found, lambda: add(total, value), lambda: value)
+            is_found = True
+            return emit(total)
+
+        rest = lambda: for_(items, each, None)  # noqa: E731 -- its name is its use
+        return rest() if initial is None else sequence(lambda: emit(initial), rest)
+
+    return lazily(lambda: itertools.accumulate(iterated(settled_contents(items)), add, initial=initial), run)
+
+
+def pairwise_(items: Any) -> Any:
+    if not _ownable(items):
+        return NATIVE
+
+    def run(emit: Any) -> Any:
+        is_found: Any = False
+        before: Any = None
+
+        def each(value: Any) -> Any:
+            nonlocal is_found, before
+            pair, had_one = (before, value), is_found
+            is_found, before = True, value
+            return if_(had_one, lambda: emit(pair), None)
+
+        return for_(items, each, None)
+
+    return lazily(lambda: itertools.pairwise(iterated(settled_contents(items))), run)
+
+
+def combinations_(items: Any, count: Any) -> Any:
+    return _combined(items, lambda positions: itertools.combinations(positions, count), lambda given: itertools.combinations(given, count))
+
+
+def permutations_(items: Any, count: Any = None) -> Any:
+    return _combined(items, lambda positions: itertools.permutations(positions, count), lambda given: itertools.permutations(given, count))
+
+
+def _combined(items: Any, choose: Callable[[Any], Any], native: Callable[[Any], Any]) -> Any:
+    if not (is_conditional(items) or is_lazy(items)):
         return NATIVE
     entries = gathered(items)
-    add = added if func is None else lambda a, b: call(func, a, b)
-    made: list[Any] = [] if initial is None else [initial]
-    is_found, total = initial is not None, initial
-    for condition, value in parts(entries):
-        if is_found is False:
-            is_found, total = condition, value
-        else:
-            new = add(total, value) if is_found is True else _where_there(is_found, lambda t=total, v=value: add(t, v), lambda v=value: v)
-            total = new if condition is True else join(condition, new, total)
-            is_found = either(is_found, condition)
-        made.append(maybe(condition, total))
-    return iter(made)
+    if not is_conditional(entries):
+        return native(entries)
+    there = list(parts(entries))
+    if choose is None or len(there) > _MOST_COMBINED:
+        return native(settled_contents(entries))
+    made: list[Any] = []
+    for chosen in choose(range(len(there))):
+        condition: Any = True
+        for k in chosen:
+            condition = both(condition, there[k][0])
+        made.append(maybe(condition, tuple(there[k][1] for k in chosen)))
+    return entries_lazily(made)
+
+
+_MOST_COMBINED = 12
+
+
+def groupby_(items: Any, key: Any = None) -> Any:
+    if not (isinstance(items, (*_SEQUENCES, TrackedArray)) or is_lazy(items)):
+        return NATIVE
+    entries = gathered(items)
+    if is_conditional(entries) or not (is_of_interest(entries) or _is_callable_of_users(key)):
+        native = settled_contents(entries)
+        return itertools.groupby(native, key if key is None else function(key))
+
+    def run(emit: Any) -> Any:
+        group: list[Any] = []
+        current: Any = None
+
+        def flush(k: Any) -> Any:
+            made = list(group)
+            put_entries(group, [])
+            return emit((k, entries_lazily(made)))
+
+        def each(value: Any) -> Any:
+            nonlocal current
+            k = value if key is None else call(key, value)
+            before, current = current, k
+            completion = if_(negated(equal(compared, before, k)), lambda: flush(before), None) if group else None
+            _collect(group, value)
+            return completion
+
+        return sequence(lambda: for_(entries, each, None), lambda: flush(current) if group else None)
+
+    return lazily(lambda: itertools.groupby(entries, key if key is None else function(key)), run)
 
 
 def zip_(*items: Any, strict: Any = False) -> Any:
-    if strict or not any(_ownable(i) for i in items):
+    if strict or not any(map(is_conditional, items)):
         return NATIVE
-    columns = [gathered(i) for i in items]
-    return iter(zipped(columns))
+    return entries_lazily(zipped([gathered(i) for i in items]))
+
+
+# Heaps and sorted lists
+
+
+def _on_heap(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A program for lists whose length is known, as one for all lists of tracked entries."""
+
+    def program(heap: Any, *values: Any) -> Any:
+        if type(heap) is not list or not (is_of_interest(heap) or any(map(is_of_interest, values))) or len(heap) > MOST_EXCHANGED:
+            return NATIVE
+        return by_length(heap, lambda: run(heap, *values)) if is_conditional(heap) else run(heap, *values)
+
+    return program
+
+
+def _rise(heap: list[Any], position: int, top: int) -> None:
+    """Move an entry towards the top as long as it is less than the one above it."""
+    if position <= top:
+        return
+
+    def exchange() -> None:
+        above = (position - 1) >> 1
+        _swap(heap, position, above)
+        _rise(heap, above, top)
+
+    done(if_(truth(compared("lt", heap[position], heap[(position - 1) >> 1])), exchange, None))
+
+
+def _sink(heap: list[Any], position: int, top: int) -> None:
+    """Move an entry down along the lesser ones to the end, and up again to its place."""
+    child = 2 * position + 1
+    if child >= len(heap):
+        _rise(heap, position, top)
+        return
+
+    def to(child: int) -> None:
+        _swap(heap, position, child)
+        _sink(heap, child, top)
+
+    if child + 1 == len(heap):
+        to(child)
+    else:
+        done(if_(truth(compared("lt", heap[child], heap[child + 1])), lambda: to(child), lambda: to(child + 1)))
+
+
+def _swap(heap: list[Any], a: int, b: int) -> None:
+    note_contents(heap)
+    heap[a], heap[b] = heap[b], heap[a]
+
+
+def _heappush(heap: list[Any], value: Any) -> None:
+    _collect(heap, value)
+    _rise(heap, len(heap) - 1, 0)
+
+
+def _heappop(heap: list[Any]) -> Any:
+    if not heap:
+        raise IndexError("index out of range")
+    note_contents(heap)
+    last = heap.pop()
+    return _heapreplace(heap, last) if heap else last
+
+
+def _heapreplace(heap: list[Any], value: Any) -> Any:
+    if not heap:
+        raise IndexError("index out of range")
+    note_contents(heap)
+    least, heap[0] = heap[0], value
+    _sink(heap, 0, 0)
+    return least
+
+
+def _heappushpop(heap: list[Any], value: Any) -> Any:
+    if not heap:
+        return value
+    return if_value(truth(compared("lt", heap[0], value)), lambda: _heapreplace(heap, value), lambda: value)
+
+
+def _heapify(heap: list[Any]) -> None:
+    for position in range(len(heap) // 2 - 1, -1, -1):
+        _sink(heap, position, position)
+
+
+def nlargest_(count: Any, items: Any, key: Any = None) -> Any:
+    return _extremes(count, items, key, True)
+
+
+def nsmallest_(count: Any, items: Any, key: Any = None) -> Any:
+    return _extremes(count, items, key, False)
+
+
+def _extremes(count: Any, items: Any, key: Any, reverse: bool) -> Any:
+    if type(count) is not int or not (isinstance(items, (*_SEQUENCES, TrackedArray)) or is_lazy(items)):
+        return NATIVE
+    entries = gathered(items)
+    found = sorted_(entries, key=key, reverse=reverse)
+    return entry_item(found, slice(None, max(count, 0))) if is_conditional(found) else found[: max(count, 0)]
+
+
+# Searches of longer lists are guards.
+_MOST_SEARCHED = 128
+
+
+def bisect_right_(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+    return _bisected(a, x, lo, hi, key, lambda value: negated(truth(compared("lt", x, value))))
+
+
+def bisect_left_(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+    return _bisected(a, x, lo, hi, key, lambda value: truth(compared("lt", value, x)))
+
+
+def _bisected(a: Any, x: Any, lo: Any, hi: Any, key: Any, is_before: Callable[[Any], Any]) -> Any:
+    if not isinstance(a, (*_SEQUENCES, TrackedArray, np.ndarray)) or not (is_of_interest(x) or is_of_interest(a)):
+        return NATIVE
+    if type(lo) is not int or lo < 0 or not (hi is None or type(hi) is int) or len(a) > _MOST_SEARCHED:
+        return NATIVE
+
+    def between(low: int, high: int) -> Any:
+        if low >= high:
+            return low
+        middle = (low + high) // 2
+        value = a[middle] if key is None else call(key, a[middle])
+        return if_value(is_before(value), lambda: between(middle + 1, high), lambda: between(low, middle))
+
+    run = lambda: between(lo, len(a) if hi is None else hi)  # noqa: E731 -- its name is its use
+    return by_length(a, run) if is_conditional(a) else run()
+
+
+def insort_right_(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+    return _insorted(bisect_right_, a, x, lo, hi, key)
+
+
+def insort_left_(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+    return _insorted(bisect_left_, a, x, lo, hi, key)
+
+
+def _insorted(search: Callable[..., Any], a: Any, x: Any, lo: Any, hi: Any, key: Any) -> Any:
+    if type(a) is not list:
+        return NATIVE
+
+    def run() -> Any:
+        position = search(a, x if key is None else call(key, x), lo, hi, key=key)
+        if position is NATIVE:
+            return NATIVE
+        _insert(a, position, x)
+        return None
+
+    return by_length(a, run) if is_conditional(a) else run()
+
+
+def insert_(holder: list[Any], position: Any, value: Any) -> Any:
+    if is_conditional(holder) and not (type(position) is int and position == 0):
+        return by_length(holder, lambda: _insert(holder, position, value))
+    if not is_data(position):
+        return NATIVE
+    _insert(holder, position, value)
+    return None
+
+
+def _insert(holder: list[Any], position: Any, value: Any) -> None:
+    note_contents(holder)
+    if type(position) is int:
+        holder.insert(position, value)
+        return
+    n, entries = len(holder), list(holder)
+    place = np.where(position < 0, position + n, position)
+    made = [join(place <= 0, value, entries[0])] if entries else [value]
+    for k in range(1, n):
+        made.append(join(place < k, entries[k - 1], join(place == k, value, entries[k])))
+    if entries:
+        made.append(join(place < n, entries[-1], value))
+    # What is at a position below the place stays; above, it moves on by one.
+    put_entries(holder, made)
 
 
 # Numbers
@@ -601,6 +921,110 @@ def divmod_(a: Any, b: Any) -> Any:
 
 def pow_(a: Any, b: Any) -> Any:
     return a**b if is_data(a) or is_data(b) else NATIVE
+
+
+def int_(value: Any = 0) -> Any:
+    return _rounded(value, np.trunc)
+
+
+def floor_(value: Any) -> Any:
+    return _rounded(value, np.floor)
+
+
+def ceil_(value: Any) -> Any:
+    return _rounded(value, np.ceil)
+
+
+def round_(value: Any, digits: Any = None) -> Any:
+    return NATIVE if digits is not None else _rounded(value, np.rint)
+
+
+# Greater numbers have no place in an int64.
+_MOST_INT = 2.0**62
+
+
+def _rounded(value: Any, to_whole: Callable[[Any], Any]) -> Any:
+    """A number as a tracked int."""
+    if not is_data(value) or value.type.size != 1:
+        return NATIVE
+    number = value.reshape(()) if value.type.shape else value
+    if number.type.dtype.kind == "b":
+        return np.where(number, 1, 0)
+    if number.type.dtype.kind == "i":
+        return number
+    exclude(negated(truth(np.abs(number) < _MOST_INT)), lambda: _no_int(number._value))
+    return to_whole(number).astype(np.int64)
+
+
+def _no_int(value: Any) -> Exception:
+    if np.isnan(value):
+        return ValueError("cannot convert float NaN to integer")
+    return OverflowError("cannot convert float infinity to integer" if np.isinf(value) else "a tracked int would be greater than 2**62")
+
+
+def float_(value: Any = 0.0) -> Any:
+    if not is_data(value) or value.type.size != 1:
+        return NATIVE
+    number = value.reshape(()) if value.type.shape else value
+    if number.type.dtype.kind == "b":
+        return np.where(number, 1.0, 0.0)
+    return number if number.type.dtype == np.float64 else number.astype(np.float64)
+
+
+# Statistics
+
+
+def _statistic(run: Callable[[list[Any]], Any]) -> Callable[..., Any]:
+    """A function of the entries, where some are tracked."""
+
+    def program(items: Any) -> Any:
+        if not (isinstance(items, (*_SEQUENCES, TrackedArray)) or is_lazy(items)):
+            return NATIVE
+        entries = list(gathered(items))
+        if not is_of_interest(entries):
+            return NATIVE if entries is items else Unchanged(entries)
+        return by_length(entries, lambda: run(entries)) if is_conditional(entries) else run(entries)
+
+    return program
+
+
+class Unchanged(NamedTuple):
+    """Entries for the builtin, which the program has taken out of a generator."""
+
+    entries: list[Any]
+
+
+def _mean(entries: list[Any]) -> Any:
+    if not entries:
+        raise statistics.StatisticsError("mean requires at least one data point")
+    return sum_(entries) / len(entries)
+
+
+def _median(entries: list[Any]) -> Any:
+    if not entries:
+        raise statistics.StatisticsError("no median for empty data")
+    ordered = sorted_(entries)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def _median_low(entries: list[Any]) -> Any:
+    if not entries:
+        raise statistics.StatisticsError("no median for empty data")
+    return sorted_(entries)[(len(entries) - 1) // 2]
+
+
+def _median_high(entries: list[Any]) -> Any:
+    if not entries:
+        raise statistics.StatisticsError("no median for empty data")
+    return sorted_(entries)[len(entries) // 2]
+
+
+def _variance(entries: list[Any], name: str, least: int) -> Any:
+    if len(entries) < least:
+        raise statistics.StatisticsError(f"{name} requires at least {'two data points' if least == 2 else 'one data point'}")
+    middle = _mean(entries)
+    return builtins.sum((v - middle) * (v - middle) for v in entries) / (len(entries) - least + 1)
 
 
 # The table
@@ -634,11 +1058,47 @@ PROGRAMS: dict[Any, Program] = {
     itertools.filterfalse: Program(filterfalse_, 2, 2),
     itertools.takewhile: Program(takewhile_, 2, 2),
     itertools.dropwhile: Program(dropwhile_, 2, 2),
+    builtins.next: Program(next_, 1, 2),
+    builtins.int: Program(int_, 1, 1),
+    builtins.float: Program(float_, 1, 1),
+    builtins.round: Program(round_, 1, 2, ("ndigits",)),
+    math.floor: Program(floor_, 1, 1),
+    math.ceil: Program(ceil_, 1, 1),
+    math.trunc: Program(int_, 1, 1),
+    itertools.starmap: Program(starmap_, 2, 2),
+    itertools.islice: Program(islice_, 2, 4),
+    itertools.chain: Program(chain_, 1, _ANY),
+    itertools.chain.from_iterable: Program(chain_of_, 1, 1),
+    itertools.pairwise: Program(pairwise_, 1, 1),
+    itertools.combinations: Program(combinations_, 2, 2),
+    itertools.permutations: Program(permutations_, 1, 2),
+    itertools.groupby: Program(groupby_, 1, 2, ("key",)),
+    heapq.heappush: Program(_on_heap(_heappush), 2, 2),
+    heapq.heappop: Program(_on_heap(_heappop), 1, 1),
+    heapq.heapreplace: Program(_on_heap(_heapreplace), 2, 2),
+    heapq.heappushpop: Program(_on_heap(_heappushpop), 2, 2),
+    heapq.heapify: Program(_on_heap(_heapify), 1, 1),
+    heapq.nlargest: Program(nlargest_, 2, 3, ("key",)),
+    heapq.nsmallest: Program(nsmallest_, 2, 3, ("key",)),
+    bisect.bisect_left: Program(bisect_left_, 2, 4, ("lo", "hi", "key")),
+    bisect.bisect_right: Program(bisect_right_, 2, 4, ("lo", "hi", "key")),
+    bisect.insort_left: Program(insort_left_, 2, 4, ("lo", "hi", "key")),
+    bisect.insort_right: Program(insort_right_, 2, 4, ("lo", "hi", "key")),
+    statistics.mean: Program(_statistic(_mean), 1, 1),
+    statistics.fmean: Program(_statistic(_mean), 1, 1),
+    statistics.median: Program(_statistic(_median), 1, 1),
+    statistics.median_low: Program(_statistic(_median_low), 1, 1),
+    statistics.median_high: Program(_statistic(_median_high), 1, 1),
+    statistics.variance: Program(_statistic(lambda e: _variance(e, "variance", 2)), 1, 1),
+    statistics.pvariance: Program(_statistic(lambda e: _variance(e, "pvariance", 1)), 1, 1),
+    statistics.stdev: Program(_statistic(lambda e: np.sqrt(_variance(e, "stdev", 2))), 1, 1),
+    statistics.pstdev: Program(_statistic(lambda e: np.sqrt(_variance(e, "pstdev", 1))), 1, 1),
     itertools.accumulate: Program(accumulate_, 1, 2, ("func", "initial")),
 }
 METHODS: dict[tuple[type, str], Program] = {
     (list, "sort"): Program(sort_, 0, 0, ("key", "reverse")),
     (list, "remove"): Program(remove_, 1, 1),
+    (list, "insert"): Program(insert_, 2, 2),
     (list, "extend"): Program(extend_, 1, 1),
     (deque, "extend"): Program(extend_, 1, 1),
     (deque, "popleft"): Program(popleft_, 0, 0),
@@ -650,4 +1110,4 @@ METHODS: dict[tuple[type, str], Program] = {
 # Methods that treat conditional entries as they are.
 INDIFFERENT = frozenset(("append", "extend", "copy", "clear", "reverse", "appendleft"))
 
-__all__ = ["INDIFFERENT", "METHODS", "NATIVE", "PROGRAMS", "heapq"]
+__all__ = ["INDIFFERENT", "METHODS", "NATIVE", "PROGRAMS", "Unchanged"]

@@ -7,12 +7,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..recording.arrays.tracked import TrackedArray
-from .entries import is_conditional, length, settled_contents
+from .entries import is_conditional, length, nth, settled_contents
 from .fork import fork_value
-from .joins import join, maybe
+from .joins import maybe
 from .truth import truth
 from .values import CHOICES, Maybe, both, either, negated, parts
 
@@ -95,25 +93,8 @@ def zipped(columns: list[Any]) -> list[Any]:
                 continue
             is_there = truth(length(column) > k)
             there = both(there, is_there)
-            row.append(_nth(column, k))
+            row.append(nth(column, k))
         if there is False:
             break
         made.append(maybe(there, tuple(row)))
     return made
-
-
-def _nth(column: Any, k: int) -> Any:
-    """The entry at a position, if there is one; else any other."""
-    before: Any = 0
-    found: list[tuple[Any, Any]] = []
-    for condition, value in parts(column):
-        hit = both(condition, truth(before == k))
-        if hit is not False:
-            found.append((hit, value))
-        before = before + (1 if condition is True else np.where(condition, 1, 0))
-    result = found[-1][1]
-    for hit, value in reversed(found[:-1]):
-        result = join(hit, value, result)
-    return result
-
-
