@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections import abc
+from collections.abc import Callable, Iterable, Iterator
 from types import CellType, GeneratorType
 from typing import Any
 
 from .callables import call
 from .completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, replaced
-from .containers import iterated
+from .containers import REPEATABLE, iterated, refuse_iterators
 from .fork import Taken, WithCells, conditional, fork, fork_block, guarded, where_ends
+from .generators import Generator, emitted, is_emitting, references
 from .joins import join
 from .places import Cell, Entry, note
 from .tests_of_values import concrete
 from .truth import truth
 from .users_code import users_method
-from .values import CHOICES, Unjoinable, both, state
+from .values import CHOICES, Maybe, Unjoinable, both, state
 
 Block = Callable[[], Completion] | None
-Driver = Generator[Any, Any, Completion]
+Driver = abc.Generator[Any, Any, Completion]
 
 
 def enter(cells: Callable[[], Any], names: tuple[str, ...]) -> None:
@@ -171,8 +173,14 @@ def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Com
     if type(items) in CHOICES:
         return _for_choice(items, body, otherwise)
     loop = Ends()
+    if type(items) not in REPEATABLE:
+        count = references(items)
+        if is_emitting(items, count):
+            return _for_emitted(items, body, otherwise, loop)
+        refuse_iterators(items, count)
     for item in _items(iterated(items)):
-        if not loop.run(_Iteration(body, item)):
+        iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
+        if not loop.run(iteration):
             break
     else:
         return loop.end(otherwise)
@@ -192,6 +200,16 @@ def _stepped(items: Iterator[Any]) -> Iterator[Any]:
             except StopIteration:
                 return
         yield item
+
+
+def _where_there(entry: Maybe, body: Callable[[Any], Completion]) -> Callable[[], Completion]:
+    """The iteration for an entry that is there by a condition."""
+    return WithCells(lambda: if_(entry.condition, _Iteration(body, entry.value), None), body)
+
+
+def _for_emitted(items: Generator, body: Callable[[Any], Completion], otherwise: Block, loop: Ends) -> Completion:
+    loop.run(lambda: emitted(items, body))
+    return loop.end(otherwise)
 
 
 class _Iteration:
@@ -247,6 +265,8 @@ def driven(run: Any, *args: Any) -> Driver:
     completion = run(*args) if run is not None else None
     if type(completion) is GeneratorType:
         completion = yield from completion
+    while type(completion) is Conditional:
+        completion = completion.yes if concrete(completion.test) else completion.no
     return completion
 
 

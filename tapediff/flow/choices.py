@@ -102,7 +102,7 @@ def called(choice: Choice) -> Callable[..., Any]:
 
 
 class _Rules:
-    each, truth, called = staticmethod(each), staticmethod(truth_of), staticmethod(called)
+    each, truth, called, settled = staticmethod(each), staticmethod(truth_of), staticmethod(called), staticmethod(settled)
 
 
 CHOICES[Choice] = _Rules

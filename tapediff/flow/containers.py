@@ -11,12 +11,19 @@ import numpy as np
 
 from ..errors import TrackedValueEscaped
 from ..recording.arrays.tracked import TrackedArray
+from . import entries
 from .callables import call
+from .entries import is_conditional
+from .fork import refuse
+from .generators import ONLY_ARGUMENT, Generator, references
 from .places import note_contents
 from .users_code import users_method
-from .values import CHOICES, is_tracked_value, lifted
+from .values import CHOICES, is_tracked_value, lifted, state
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
+
+# Going over these changes nothing.
+REPEATABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, deque}
 
 
 def set_item(holder: Any, key: Any, value: Any) -> None:
@@ -25,7 +32,11 @@ def set_item(holder: Any, key: Any, value: Any) -> None:
     if kind in CHOICES or type(key) in CHOICES or type(key) is TrackedArray:
         from .choices import write_entry
 
-        write_entry(holder, key, value)
+        if not is_conditional(holder):
+            write_entry(holder, key, value)
+            return
+    if is_conditional(holder):
+        entries.set_item(holder, key, value)
         return
     if (method := users_method(kind, "__setitem__")) is not None:
         call(method, holder, key, value)
@@ -52,6 +63,7 @@ def delete_item(holder: Any, key: Any) -> None:
     if kind in CHOICES or type(key) in CHOICES:
         lifted(delete_item, holder, key)
         return
+    entries.settled_contents(holder)
     if (method := users_method(kind, "__delitem__")) is not None:
         call(method, holder, key)
         return
@@ -64,6 +76,12 @@ def slice_(start: Any, stop: Any, step: Any) -> Any:
     if type(start) in CHOICES or type(stop) in CHOICES or type(step) in CHOICES:
         return lifted(slice, start, stop, step)
     return slice(start, stop, step)
+
+
+def refuse_iterators(items: Any, count: int) -> None:
+    """End a side that goes on with an iterator which something else refers to: where it was cannot be put back."""
+    if state.journals and count > ONLY_ARGUMENT and hasattr(type(items), "__next__") and type(items) is not Generator and users_method(type(items), "__next__") is None:
+        refuse("an iterator goes on on one side of a branch")
 
 
 def iterated(items: Any) -> Iterable[Any]:
@@ -116,12 +134,17 @@ def _by_position(items: Any, method: Any) -> Iterator[Any]:
 
 def first_iterable(items: Any) -> Any:
     """What a generator expression goes over; asked for its iterator at once."""
+    if type(items) is Generator:
+        items.is_owned = items.is_owned or references(items) <= ONLY_ARGUMENT
+        return items
     return items if type(items) in CHOICES else iter(iterated(items))
 
 
 def unpacked(value: Any, count: int | None) -> Any:
     """What is assigned to several targets."""
     kind = type(value)
+    if is_conditional(value):
+        return entries.unpacked(value, count)
     if kind is tuple or kind is list:
         return value
     if kind in CHOICES:
@@ -147,6 +170,9 @@ def append(result: list[Any], value: Any) -> None:
 
 def include(result: set[Any], value: Any) -> None:
     """What a set comprehension collects."""
+    if type(value) in CHOICES:
+        lifted(lambda v: include(result, v), value)
+        return
     note_contents(result)
     result.add(value)
 
@@ -158,5 +184,8 @@ def new_set() -> set[Any]:
 
 def set_entry(result: dict[Any, Any], key: Any, value: Any) -> None:
     """What a dict comprehension collects."""
+    if type(key) in CHOICES:
+        lifted(lambda k: set_entry(result, k, value), key)
+        return
     note_contents(result)
     result[key] = value

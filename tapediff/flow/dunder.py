@@ -12,8 +12,10 @@ import numpy as np
 from ..recording.arrays.tracked import TrackedArray
 from .callables import call
 from .divisions import check_division
+from .entries import is_conditional, item
+from .sequences import holds_data, sequences_compared
 from .users_code import users_method
-from .values import CHOICES, lifted
+from .values import CHOICES, lifted, state
 
 # Python does operations on these by itself.
 PLAIN: set[type] = {
@@ -21,6 +23,8 @@ PLAIN: set[type] = {
     np.int64, np.int32, np.bool_, TrackedArray,
 }  # fmt: skip
 _IMMUTABLE = {int, float, bool, complex, str, bytes, type(None), tuple, np.float64, np.float32, np.int64, np.int32, np.bool_}
+_COMPARED = {list, tuple, deque}
+_ATOMS = PLAIN - _COMPARED
 _SEQUENCES = (list, tuple, str, bytes, bytearray, deque)
 
 
@@ -59,10 +63,12 @@ def left(a: Any, b: Any, division: str | None = None) -> Any:
     Args:
         division: the operation, if Python raises errors for some numbers.
     """
-    if type(a) in PLAIN and type(b) in PLAIN:
+    if type(a) in _ATOMS and type(b) in PLAIN:
         if division is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
             check_division(division, a, b)
         return a
+    if type(a) in _COMPARED and isinstance(b, type(a)):
+        return Wrapped(a) if holds_data(a) or holds_data(b) else a
     return a if _is_native(type(a)) and _is_native(type(b)) else Wrapped(a)
 
 
@@ -136,7 +142,7 @@ for _name, _apply in (("__neg__", operator.neg), ("__pos__", operator.pos), ("__
 def compared(name: str, a: Any, b: Any) -> Any:
     """The result of a comparison by its name."""
     op = _COMPARISONS[name]
-    if type(a) in PLAIN and type(b) in PLAIN:
+    if type(a) in _ATOMS and type(b) in PLAIN:
         return op.apply(a, b)
     return lifted(lambda p, q: _dispatched(op, p, q), a, b)
 
@@ -148,6 +154,8 @@ def added(a: Any, b: Any) -> Any:
 
 def _dispatched(op: _Binary, a: Any, b: Any) -> Any:
     """As Python: the reflected method first if the right operand is of a subclass that has another one; TypeError if neither answers."""
+    if op.inplace is None and type(a) in _COMPARED and type(b) is type(a) and (holds_data(a) or holds_data(b)):
+        return sequences_compared(compared, op.forward[2:-2], a, b)
     if type(a) in PLAIN and type(b) in PLAIN:
         if op.symbol in _DIVISIONS and (type(a) is TrackedArray or type(b) is TrackedArray):
             check_division(_DIVISIONS[op.symbol], a, b)
@@ -222,6 +230,8 @@ iadd, isub, imul, itruediv, ifloordiv, imod, ipow, imatmul, iand, ior, ixor, ils
 def holder(value: Any, key: Any) -> Any:
     """What is indexed, as it is where Python does it by itself."""
     kind = type(value)
+    if state.has_maybes and is_conditional(value):
+        return Wrapped(value)
     if kind in PLAIN and type(key) in PLAIN:
         return value if type(key) is not TrackedArray or key.type.shape else Wrapped(value)
     return value if _is_native(kind) and type(key) not in CHOICES else Wrapped(value)
@@ -235,6 +245,8 @@ def _item(value: Any, key: Any) -> Any:
     missing = users_method(kind, "__missing__")
     if missing is not None and isinstance(value, dict):
         return value[key] if key in value else call(missing, value, key)
+    if is_conditional(value):
+        return item(value, key)
     if type(key) is TrackedArray:
         from .choices import entry_at
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from ..ir.instruction import Operand
 from ..recording.arrays.tracked import TrackedArray
 from .python_numbers import note_chosen
-from .values import UNBOUND, Choice, Unjoinable, both, negated, state
+from .values import UNBOUND, Choice, Maybe, Unjoinable, both, negated, state
 
 # So many things one value may be.
 MOST_OPTIONS = 8
@@ -40,7 +41,7 @@ def join(test: Operand, yes: Any, no: Any) -> Any:
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
         return note_chosen(where(test, yes, no), test, yes, no)
     if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no):
-        parts = [join(test, a, b) for a, b in zip(yes, no)]
+        parts = [join_entries(test, a, b) for a, b in zip(yes, no)]
         return type(yes)(*parts) if hasattr(yes, "_fields") else tuple(parts) if type(yes) is tuple else chosen(test, yes, no)
     return chosen(test, yes, no)
 
@@ -115,10 +116,43 @@ def join_contents(test: Operand, yes: Any, no: Any) -> Any:
         if yes != no:
             raise Unjoinable("a set has other entries on one side")
         return yes
-    if len(yes) != len(no):
-        raise Unjoinable("a list has another length on one side")
-    entries = [join(test, a, b) for a, b in zip(yes, no)]
+    if isinstance(yes, deque) and yes.maxlen is not None and (len(yes) != len(no) or Maybe in map(type, (*yes, *no))):
+        raise Unjoinable("a deque of limited length has another one on one side")
+    entries = [join_entries(test, a, b) for a, b in zip_longest(yes, no, fillvalue=UNBOUND)]
     return deque(entries, yes.maxlen) if isinstance(yes, deque) else entries
 
 
-__all__ = ["UNBOUND", "chosen", "join", "join_contents", "where"]
+def join_entries(test: Operand, yes: Any, no: Any) -> Any:
+    """The entry at one position; UNBOUND where a side has none."""
+    if yes is no or (type(yes) is not Maybe and type(no) is not Maybe and yes is not UNBOUND and no is not UNBOUND):
+        return join(test, yes, no)
+    (first, a), (second, b) = _there(yes), _there(no)
+    if a is UNBOUND or b is UNBOUND:
+        value = b if a is UNBOUND else a
+    else:
+        value = join(test, a, b)
+    state.has_choices = state.has_maybes = True
+    return maybe(_joined_conditions(test, first, second), value)
+
+
+def _joined_conditions(test: Operand, yes: Any, no: Any) -> Any:
+    if yes is no:
+        return yes
+    if no is False:
+        return both(test, yes)
+    return both(negated(test), no) if yes is False else _either(test, yes, no)
+
+
+def _there(entry: Any) -> tuple[Any, Any]:
+    """When an entry is there, and its value."""
+    if type(entry) is Maybe:
+        return entry.condition, entry.value
+    return entry is not UNBOUND, entry
+
+
+def maybe(condition: Any, value: Any) -> Any:
+    """An entry that is there by a condition."""
+    return value if condition is True else Maybe(condition, value)
+
+
+__all__ = ["UNBOUND", "chosen", "join", "join_contents", "join_entries", "maybe", "where"]

@@ -8,17 +8,22 @@ from __future__ import annotations
 import collections
 import functools
 from collections import deque
-from types import BuiltinFunctionType, BuiltinMethodType
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from ..base.current_recording import current_recorder
+from ..numpy_api.creating import as_array
 from ..recording.arrays.tracked import TrackedArray
-from ..recording.python_state.filled_arrays import REPLACEMENTS
+from ..recording.python_state.filled_arrays import FILLED, RARE_MAKERS, REPLACEMENTS, Fills
 from ..recording.python_state.math_functions import MathFunction
+from .callables import function
+from .entries import settled_contents, settled_deeply
 from .fork import guarded, refuse
+from .generators import ONLY_ARGUMENT, Generator, references
 from .places import note_contents
+from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
 from .python_numbers import note_python
 from .values import CHOICES, state
 
@@ -28,6 +33,10 @@ _PURE = frozenset(
      "fractions", "statistics", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers", "string")
 )  # fmt: skip
 _IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__", "shuffle", "anext"))
+# These hand on what they are given, or only ask for its type.
+_STRUCTURAL = frozenset(("list", "tuple", "zip", "enumerate", "reversed", "iter", "next", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
+                         "callable", "range", "copy", "deepcopy", "chain", "islice", "repeat", "cycle", "tee", "partial", "object", "deque", "dict", "len",
+                         "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super", "property", "staticmethod"))  # fmt: skip
 _CONTAINERS = (list, dict, set, deque, bytearray)
 # Methods that change nothing.
 _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "issubset", "issuperset",
@@ -38,14 +47,22 @@ _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", 
 _WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
 # Functions that leave something half done where a function that they call raises an error.
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
-_FILLING = {id(made) for made in REPLACEMENTS.values()}
+_FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for name, made in REPLACEMENTS.items()}
 
 
 def native(f: Any) -> Any:
     """What is called in place of a function that is not translated."""
-    if type(f) is MathFunction:
+    kind = type(f)
+    if kind is MathFunction:
         return functools.partial(_of_python, f)
-    if not state.journals and not state.has_choices:
+    if kind is BuiltinMethodType or kind is type or kind is FunctionType:
+        owner = getattr(f, "__self__", None)
+        program = METHODS.get((type(owner), f.__name__)) if isinstance(owner, _CONTAINERS) or type(owner) is tuple else PROGRAMS.get(f)
+        if program is not None:
+            return _dispatcher(f, program, owner if (type(owner), f.__name__) in METHODS else None)
+        if kind is FunctionType and _module(f) in _FRAMED:
+            return f
+    if not state.is_recording:
         return f
     return functools.partial(_called, f)
 
@@ -55,7 +72,42 @@ def _of_python(f: Any, /, *args: Any, **named: Any) -> Any:
     return note_python(_called(f, *args, **named))
 
 
+# These look at the frames of their callers.
+_FRAMED = frozenset(("sys", "inspect", "warnings", "collections", "typing", "enum", "types", "dataclasses", "logging", "traceback"))
+
+
+def _module(f: Any) -> str:
+    return (getattr(f, "__module__", None) or "").partition(".")[0]
+
+
+def _dispatcher(f: Any, program: Program, owner: Any) -> Any:
+    """The builtin, or its program where it gives an answer."""
+    run, least, most, names = program
+
+    def dispatched(*args: Any, **named: Any) -> Any:
+        if least <= len(args) <= most and all(name in names for name in named):
+            if state.has_choices:
+                choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
+                if choice is not None and owner is None:
+                    argument = args[choice]
+                    return CHOICES[type(argument)].each(argument, lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named))
+            for argument in args[:1]:
+                if type(argument) is Generator and references(argument) <= ONLY_ARGUMENT + 1:
+                    argument.is_owned = True
+            result = run(*args, **named) if owner is None else run(owner, *args, **named)
+            if type(result) is Unchanged:
+                return f(result.entries, *args[1:], **named)
+            if result is not NATIVE:
+                return result
+        args = tuple(function(a) if type(a) is FunctionType or type(a) is MethodType else a for a in args)
+        return _called(f, *args, **named)
+
+    return dispatched
+
+
 def _called(f: Any, /, *args: Any, **named: Any) -> Any:
+    if not state.journals and not state.has_choices:
+        return _filled(f, f(*args, **named))
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
     owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
     if state.has_choices and not (name in _STORING and isinstance(owner, _CONTAINERS)):
@@ -65,17 +117,26 @@ def _called(f: Any, /, *args: Any, **named: Any) -> Any:
         for key, argument in named.items():
             if type(argument) in CHOICES:
                 return CHOICES[type(argument)].each(argument, lambda v, k=key: _called(f, *args, **{**named, k: v}))
+    if not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL):
+        if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
+            settled_contents(owner)
+        args = tuple(settled_deeply(argument) for argument in args)
+        named = {key: settled_deeply(value) for key, value in named.items()}
     if state.journals:
         _check(f, name, owner, args, named)
     if state.attempts and name in _STEPPING:
         with guarded():
             return f(*args, **named)
-    made = f(*args, **named)
-    if type(made) is np.ndarray and id(f) in _FILLING:
-        recorder = current_recorder()
-        if recorder is not None and recorder.fills and made.dtype.char in "dfDlq?":
-            return recorder.tracked_constant(made)
-    return made
+    return _filled(f, f(*args, **named))
+
+
+def _filled(f: Any, made: Any) -> Any:
+    """An array that the program makes, as a tracked one where it may be written to."""
+    if type(made) is not np.ndarray or (least := _FILLING.get(id(f))) is None:
+        return made
+    recorder = current_recorder()
+    is_filled = recorder is not None and recorder.fills >= least and made.dtype.char in FILLED[recorder.fills]
+    return as_array(recorder.tracked_constant(made)) if is_filled else made
 
 
 def _check(f: Any, name: str, owner: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:

@@ -153,6 +153,12 @@ from .exceptions import (
 from .exceptions import (
     with_yields as with_yields,
 )
+from .generators import (
+    Generator as Generator,
+)
+from .generators import (
+    emit as emit,
+)
 from .objects import (
     attribute as attribute,
 )
@@ -224,4 +230,13 @@ from .tests_of_values import (
 )
 from .tests_of_values import (
     shown as shown,
+)
+from .yields import (
+    Delegate as Delegate,
+)
+from .yields import (
+    delegate as delegate,
+)
+from .yields import (
+    delegated as delegated,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from ..ir.instruction import BOOL
 from ..recording.arrays.tracked import TrackedArray
 from .callables import call
 from .users_code import users_method
-from .values import CHOICES
+from .values import CHOICES, Maybe, is_nonempty, state
 
 _PLAIN = {int, float, str, bytes, list, tuple, dict, set, frozenset, range, type(None), np.bool_, np.float64, np.int64}
 
@@ -21,12 +22,16 @@ def truth(value: Any) -> Any:
     if kind is bool:
         return value
     if kind in _PLAIN:
+        if state.has_maybes and (kind is list or kind is tuple) and Maybe in map(type, value):
+            return is_nonempty(value)
         return bool(value)
     if kind is TrackedArray:
         if value.type.size != 1:
             return bool(value)  # raises
         number = value.reshape(()) if value.type.shape else value
         return number if number.type.dtype == BOOL else number != 0
+    if state.has_maybes and isinstance(value, deque) and Maybe in map(type, value):
+        return is_nonempty(value)
     if kind in CHOICES:
         return CHOICES[kind].truth(value)
     if (method := users_method(kind, "__bool__")) is not None:

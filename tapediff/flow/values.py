@@ -7,7 +7,7 @@ bool; exactly one holds.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..ir.instruction import Operand
@@ -53,6 +53,23 @@ class Choice:
         return f"choice of {', '.join(map(repr, self.options))}"
 
 
+class Maybe:
+    """An entry of a list, tuple or deque that is there by data.
+
+    Attributes:
+        condition: a tracked bool.
+        value: what the entry is, if it is there.
+    """
+
+    __slots__ = ("condition", "value")
+
+    def __init__(self, condition: Any, value: Any) -> None:
+        self.condition, self.value = condition, value
+
+    def __repr__(self) -> str:
+        return f"maybe {self.value!r}"
+
+
 class State(threading.local):
     """What the interpreter knows in one thread.
 
@@ -65,6 +82,7 @@ class State(threading.local):
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
         has_choices: there is a value that stands for several.
+        has_maybes: there are containers with entries that are there by data.
     """
 
     now: State
@@ -80,7 +98,7 @@ class State(threading.local):
         self.attempts: list[Any] = []
         self.kinds: dict[tuple[int, int], Any] = {}
         self.why: list[str] = []
-        self.has_choices = False
+        self.has_choices = self.has_maybes = False
         self.is_in_loop = False
         self.native: Callable[[Any], Any] = lambda f: f
 
@@ -144,6 +162,27 @@ def known(test: Operand) -> bool | None:
         if op is not LOGICAL_NOT:
             return None
         sign, number = not sign, inputs[0]
+
+
+def parts(holder: Any) -> Iterator[tuple[Any, Any]]:
+    """When each entry is there, and its value; those that are not there on this path are left out."""
+    for entry in holder:
+        if type(entry) is Maybe:
+            fact = known(entry.condition) if is_data(entry.condition) else entry.condition
+            if fact is not False:
+                yield (True if fact else entry.condition), entry.value
+        else:
+            yield True, entry
+
+
+def is_nonempty(holder: Any) -> Any:
+    """When there is an entry."""
+    found: Any = False
+    for condition, _ in parts(holder):
+        found = either(found, condition)
+        if found is True:
+            return True
+    return found
 
 
 def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:

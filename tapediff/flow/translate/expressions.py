@@ -170,6 +170,12 @@ class Expressions(ast.NodeTransformer):
         node.value = operator_call("shown", node.value)
         return node
 
+    def visit_Yield(self, node: ast.Yield) -> ast.expr:
+        """A value for whoever asks Python's generator."""
+        if node.value is not None:
+            node.value = operator_call("shown", self.visit(node.value))
+        return node
+
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
         """A function that is defined before the statement, and gets its defaults here."""
         if self._in_class:

@@ -13,6 +13,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _YIELDS = (ast.Yield, ast.YieldFrom)
 
 
+class Emit(ast.Expr):
+    """A statement whose value is the completion of what it calls: a `yield` in the form for loops (generators.py)."""
+
+
 def own_nodes(roots: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """The nodes of one scope: bodies of inner functions, classes and comprehensions are left out, what they evaluate outside is not."""
     pending = list(roots)
@@ -97,11 +101,11 @@ _LOOPS = (ast.For, ast.While)
 
 
 def jumps(roots: Iterable[ast.AST]) -> bool:
-    """True if a block may end by `return`, by `raise`, or by a `break` or `continue` of a loop around it."""
+    """True if a block may end by `return`, by `raise`, by what a `yield` calls, or by a `break` or `continue` of a loop around it."""
     pending = [(node, False) for node in roots]
     while pending:
         node, is_in_loop = pending.pop()
-        if isinstance(node, (ast.Return, ast.Raise)) or (isinstance(node, (ast.Break, ast.Continue)) and not is_in_loop):
+        if isinstance(node, (ast.Return, ast.Raise, Emit)) or (isinstance(node, (ast.Break, ast.Continue)) and not is_in_loop):
             return True
         if isinstance(node, _LOOPS):
             pending += [(part, True) for part in node.body] + [(part, is_in_loop) for part in node.orelse]

@@ -23,7 +23,8 @@ from .expressions import (
     text,
     without_defaults,
 )
-from .scopes import Scope, has_yield, jumps, own_nodes, parameters, stored
+from .generators import EMIT, emitting
+from .scopes import Emit, Scope, has_yield, jumps, own_nodes, parameters, stored
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPOUND = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
@@ -72,6 +73,9 @@ class _Function:
         """The function with its translated body."""
         docstring = self.body[:1] if self.body and isinstance(self.body[0], ast.Expr) and isinstance(self.body[0].value, ast.Constant) else []
         rest = self.body[len(docstring):]
+        emitted = emitting(rest) if has_yield(rest) else None
+        if emitted is not None:
+            self.scope.bound |= {name for name in stored(emitted) if name.startswith("_from_")}
         made: list[ast.stmt] = list(docstring)
         declared = [(kind, sorted(names)) for kind, names in ((ast.Global, self.scope.global_names), (ast.Nonlocal, self.scope.nonlocal_names)) if names]
         made += [kind(names) for kind, names in declared]
@@ -83,12 +87,30 @@ class _Function:
             cells = ast.Tuple([ast.Name(n, ast.Load()) for n in sorted(self.scope.nonlocal_names)], ast.Load())
             globals_ = ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())
             made.append(ast.Expr(operator_call("enter", ast.Lambda(no_arguments(), cells), globals_)))
-        made += self.block(rest, is_top=True)
-        if has_yield(rest) and not has_yield(made):
-            made += [ast.If(ast.Constant(0), [ast.Expr(ast.Yield(None))], [])]
+        made += self.block(rest, is_top=True) if not has_yield(rest) else self._generator(rest, emitted, node)
         definition = ast.FunctionDef(name, self.args, made or [ast.Pass()], [], None)
         definition.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
         return ast.copy_location(definition, node)
+
+    def _generator(self, body: list[ast.stmt], emitted: list[ast.stmt] | None, node: ast.AST) -> list[ast.stmt]:
+        """The body in both forms, as functions: Python's own generator, and one that is given what consumes its values."""
+        names: list[ast.expr] = []
+        made: list[ast.stmt] = []
+        for statements, arguments in ((body, []), (emitted, [EMIT])):
+            if statements is None:
+                names.append(ast.Constant(None))
+                continue
+            name = self.named("native" if statements is body else "emitting", node)
+            args = ast.arguments([], [ast.arg(a) for a in arguments], None, [], [], None, [])
+            variables = sorted(self.scope.bound | self.scope.nonlocal_names)
+            cells = ast.Lambda(no_arguments(), ast.Tuple([ast.Name(n, ast.Load()) for n in variables], ast.Load()))
+            entered = ast.Expr(operator_call("enter", cells, ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())))
+            inner = [*self._declared(stored(statements)), entered, *self.block(statements, is_top=statements is body)]
+            if statements is body and not has_yield(inner):
+                inner.append(ast.If(ast.Constant(0), [ast.Expr(ast.Yield(None))], []))
+            made.append(self._definition(name, args, inner, node))
+            names.append(ast.Name(name, ast.Load()))
+        return [*made, ast.Return(operator_call("Generator", *names))]
 
     # Blocks
 
@@ -99,7 +121,7 @@ class _Function:
             parts[-1].append(statement)
             if isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
                 break
-            if isinstance(statement, _COMPOUND) and jumps([statement]) and number + 1 < len(statements):
+            if isinstance(statement, (*_COMPOUND, Emit)) and jumps([statement]) and number + 1 < len(statements):
                 parts.append([])
         if len(parts) == 1:
             return self._straight(parts[0], is_top)
@@ -126,6 +148,10 @@ class _Function:
                 expressions = self.expressions()
                 value = ast.Constant(None) if statement.value is None else expressions.value(statement.value)
                 made += [*expressions.before, _at(ast.Return(value if is_top else operator_call("Return", value)), statement)]
+            elif isinstance(statement, Emit):
+                expressions = self.expressions()
+                value = expressions.visit(statement.value)
+                made += [*expressions.before, _at(ast.Return(value), statement)]
             elif isinstance(statement, (ast.Break, ast.Continue)):
                 kind = "BREAK" if isinstance(statement, ast.Break) else "CONTINUE"
                 made.append(_at(ast.Return(ast.Attribute(ast.Name(OPERATORS, ast.Load()), kind, ast.Load())), statement))

@@ -26,7 +26,7 @@ from .replacement import Replacement, standing_for
 # Those of which a call may make an array that is written to.
 _MAKERS = ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "identity", "copy")
 # Those of which what they make is rarely written to.
-_RARE_MAKERS = ("linspace", "tile", "repeat", "diag", "outer", "tri", "concatenate", "stack")
+RARE_MAKERS = ("linspace", "tile", "repeat", "diag", "outer", "tri", "concatenate", "stack")
 
 
 class Fills(IntEnum):
@@ -38,7 +38,7 @@ class Fills(IntEnum):
 
 
 # By the letters of their dtypes. Narrow integers wrap around, which tracked ones do not.
-_FILLED = {Fills.NOTHING: "", Fills.FLOATS: "dfD", Fills.ALL: "dfDlq?"}
+FILLED = {Fills.NOTHING: "", Fills.FLOATS: "dfD", Fills.ALL: "dfDlq?"}
 
 
 def may_be_filled(error: Exception) -> bool:
@@ -52,7 +52,7 @@ def filled(made: Operand, by: Replacement, depth: int, least: Fills = Fills.FLOA
     Not what compiled code makes, which looks up np.empty by its name as well, and takes what it gets for an array of NumPy's.
     """
     recorder = current_recorder()
-    if recorder is None or recorder.fills < least or type(made) is not np.ndarray or made.dtype.char not in _FILLED[recorder.fills]:
+    if recorder is None or recorder.fills < least or type(made) is not np.ndarray or made.dtype.char not in FILLED[recorder.fills]:
         return made
     if made.base is not None and not made.flags.writeable:  # np.diag's view of a matrix
         return made
@@ -75,9 +75,9 @@ def _maker(original: Callable[..., Operand], least: Fills) -> Replacement:
     return replacement
 
 
-ORIGINALS: dict[str, Callable[..., Operand]] = {name: getattr(np, name) for name in (*_MAKERS, *_RARE_MAKERS)}
+ORIGINALS: dict[str, Callable[..., Operand]] = {name: getattr(np, name) for name in (*_MAKERS, *RARE_MAKERS)}
 REPLACEMENTS: dict[str, Callable[..., Operand]] = {
-    name: _maker(f, Fills.ALL if name in _RARE_MAKERS else Fills.FLOATS) for name, f in ORIGINALS.items()
+    name: _maker(f, Fills.ALL if name in RARE_MAKERS else Fills.FLOATS) for name, f in ORIGINALS.items()
 }
 
 
