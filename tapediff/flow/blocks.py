@@ -6,16 +6,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from types import CellType, GeneratorType
 from typing import Any
 
-from .callables import call
 from .completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, replaced
 from .containers import iterated
-from .fork import Taken, WithCells, conditional, fork, fork_block, guarded, where_ends
+from .fork import Taken, WithCells, conditional, decide, fork, fork_block, guarded, observed, where_ends
 from .joins import join
 from .places import Cell, Entry, note
 from .tests_of_values import concrete
 from .truth import truth
-from .users_code import users_method
-from .values import CHOICES, Unjoinable, both, state
+from .values import CHOICES, Unjoinable, both, facts_of, state
 
 Block = Callable[[], Completion] | None
 Driver = Generator[Any, Any, Completion]
@@ -159,6 +157,17 @@ class _Ends:
         self.alive = both(self.alive, normal)
         return True
 
+    def is_decided(self) -> bool:
+        """A guard on whether the loop goes on; its outcome."""
+        if self.alive is not True:
+            decide("a generator runs after a `break` that data decide")
+            holds = observed(self.alive)
+            state.facts = {**state.facts, **facts_of(self.alive, holds)}
+            if not holds:
+                return False
+            self.alive, self.found = True, []
+        return True
+
     def end(self, otherwise: Block) -> Completion:
         """The end of the loop, with its `else`."""
         if otherwise is not None and self.alive is not False:
@@ -171,7 +180,8 @@ def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Com
     if type(items) in CHOICES:
         return _for_choice(items, body, otherwise)
     loop = _Ends()
-    for item in _items(iterated(items)):
+    found = iterated(items)
+    for item in _stepped(found, loop) if type(found) is GeneratorType else found:
         if not loop.run(_Iteration(body, item)):
             break
     else:
@@ -179,13 +189,9 @@ def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Com
     return _after_loop(loop.found)
 
 
-def _items(items: Iterable[Any]) -> Iterable[Any]:
-    """The items of a loop. Generators do not go on behind errors, as they may be used after the loop."""
-    return _stepped(items) if type(items) is GeneratorType and state.attempts else items
-
-
-def _stepped(items: Iterator[Any]) -> Iterator[Any]:
-    while True:
+def _stepped(items: Iterator[Any], loop: _Ends) -> Iterator[Any]:
+    """The items of a generator, which runs only where the loop does, and does not go on behind errors: it may be used after the loop."""
+    while loop.is_decided():
         with guarded():
             try:
                 item = next(items)

@@ -43,7 +43,7 @@ _FILLING = {id(made) for made in REPLACEMENTS.values()}
 
 def native(f: Any) -> Any:
     """What is called in place of a function that is not translated."""
-    if type(f) is MathFunction:
+    if isinstance(f, MathFunction):
         return functools.partial(_of_python, f)
     if not state.journals and not state.has_choices:
         return f
