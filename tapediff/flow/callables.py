@@ -34,7 +34,8 @@ def function(f: Any) -> Any:
     """What is called in place of a value."""
     kind = type(f)
     if kind is FunctionType:
-        return of_function(f)
+        made = of_function(f)
+        return made if made is not f or is_translated(f) or is_users(f) or not State.now.is_recording else State.now.native(f)
     if kind is MethodType:
         inner = function(f.__func__)
         return f if inner is f.__func__ else functools.partial(inner, f.__self__) if type(inner) is not FunctionType else MethodType(inner, f.__self__)
