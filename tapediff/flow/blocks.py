@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections import abc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import CellType, GeneratorType
 from typing import Any
 
-from .callables import call
 from .completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, replaced
 from .containers import REPEATABLE, iterated, refuse_iterators
-from .fork import Taken, WithCells, conditional, fork, fork_block, guarded, where_ends
+from .fork import Taken, WithCells, conditional, decide, fork, fork_block, guarded, observed, where_ends
 from .generators import Generator, emitted, is_emitting, references
 from .joins import join
 from .places import Cell, Entry, note
 from .tests_of_values import concrete
 from .truth import truth
-from .users_code import users_method
-from .values import CHOICES, Maybe, Unjoinable, both, state
+from .values import CHOICES, Maybe, both, facts_of, state
 
 Block = Callable[[], Completion] | None
 Driver = abc.Generator[Any, Any, Completion]
@@ -161,6 +159,17 @@ class Ends:
         self.alive = both(self.alive, normal)
         return True
 
+    def is_decided(self) -> bool:
+        """A guard on whether the loop goes on; its outcome."""
+        if self.alive is not True:
+            decide("a generator runs after a `break` that data decide")
+            holds = observed(self.alive)
+            state.facts = {**state.facts, **facts_of(self.alive, holds)}
+            if not holds:
+                return False
+            self.alive, self.found = True, []
+        return True
+
     def end(self, otherwise: Block) -> Completion:
         """The end of the loop, with its `else`."""
         if otherwise is not None and self.alive is not False:
@@ -178,7 +187,8 @@ def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Com
         if is_emitting(items, count):
             return _for_emitted(items, body, otherwise, loop)
         refuse_iterators(items, count)
-    for item in _items(iterated(items)):
+    found = iterated(items)
+    for item in _stepped(found, loop) if type(found) is GeneratorType else found:
         iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
         if not loop.run(iteration):
             break
@@ -187,13 +197,9 @@ def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Com
     return after_loop(loop.found)
 
 
-def _items(items: Iterable[Any]) -> Iterable[Any]:
-    """The items of a loop. Generators do not go on behind errors, as they may be used after the loop."""
-    return _stepped(items) if type(items) is GeneratorType and state.attempts else items
-
-
-def _stepped(items: Iterator[Any]) -> Iterator[Any]:
-    while True:
+def _stepped(items: Iterator[Any], loop: Ends) -> Iterator[Any]:
+    """The items of a generator, which runs only where the loop does, and does not go on behind errors: it may be used after the loop."""
+    while loop.is_decided():
         with guarded():
             try:
                 item = next(items)

@@ -40,17 +40,31 @@ def _references(key: Any, states: tuple[States, ...]) -> int:
 # Tracebacks, which keep the variables of calls alive
 
 
-def without_variables(error: BaseException) -> BaseException:
-    """An error whose traceback has the user's lines, but no variables of the calls that it has ended."""
+def without_variables(error: BaseException, body: FrameType | None = None) -> BaseException:
+    """An error whose traceback has the user's lines, but no variables of the calls that it has ended.
+
+    Args:
+        body: the call up to which the calls that are running now are among these.
+    """
     part: BaseException | None = error
     while part is not None:
-        entries = list(_entries(part.__traceback__))
+        entries = [*(_running(body) if part is error else ()), *_entries(part.__traceback__)]
         trace: TracebackType | None = None
         for code, line in reversed(entries):
             trace = TracebackType(trace, _frame(code), -1, line)
         part.__traceback__ = trace
         part = part.__context__
     return error
+
+
+def _running(body: FrameType | None) -> list[tuple[CodeType, int]]:
+    found: list[tuple[CodeType, int]] = []
+    frame = sys._getframe(2) if body is not None else None
+    while frame is not None and frame is not body:
+        if not is_library_file(frame.f_code.co_filename):
+            found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return found[::-1]
 
 
 def _entries(trace: TracebackType | None) -> Iterator[tuple[CodeType, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Generator
 from types import GeneratorType
 from typing import Any, NamedTuple, NoReturn
@@ -14,7 +15,18 @@ from .blocks import Block, Driver, driven, if_, sequence
 from .callables import call
 from .completions import Completion
 from .dead_places import drop_dead, without_variables
-from .fork import Attempt, Final, Pending, WithCells, decided, fork_block, guarded, joined_states, note_whether_taken, refuse
+from .fork import (
+    Attempt,
+    Final,
+    Pending,
+    WithCells,
+    decided,
+    fork_block,
+    guarded,
+    joined_states,
+    note_whether_taken,
+    refuse,
+)
 from .joins import join
 from .places import Cell, note, put, undo
 from .tests_of_values import concrete
@@ -30,7 +42,8 @@ def try_(body: Block, handlers: Handlers, otherwise: Block, last: Block) -> Comp
     blocks = [body, otherwise, *(handler for _, handler in handlers)]
     if last is not None:
         inner = WithCells(lambda: try_(body, handlers, otherwise, None), *blocks)
-        return attempted(inner, lambda error: _after_finally(last(), _raising(error)), lambda end: _after_finally(last(), lambda: end), last)
+        on_error: OnError = lambda error: _after_finally(last(), _raising(error))  # noqa: E731 -- its name is its use
+        return attempted(inner, on_error, lambda end: _after_finally(last(), lambda: end), last)
     if body is None or not handlers:
         return _with_else(None if body is None else body(), otherwise)
     return attempted(body, lambda error: _handled(error, handlers), lambda end: _with_else(end, otherwise), *blocks[1:])
@@ -119,6 +132,7 @@ def _run(attempt: Attempt, body: Block) -> _End:
     """Run the body of an attempt."""
     state.attempts.append(attempt)
     state.journals.append(attempt.journal)
+    attempt.body = sys._getframe()
     try:
         for cell in getattr(body, "__closure__", None) or ():
             note(Cell(cell))
@@ -135,6 +149,7 @@ def _run(attempt: Attempt, body: Block) -> _End:
     except BaseException as error:  # noqa: BLE001 -- handled, or raised again, by the caller
         return _End(error=error)
     finally:
+        attempt.body = None
         state.attempts.pop()
         state.journals.pop()
         del state.path[attempt.start :]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -264,6 +265,7 @@ class Attempt:
     Attributes:
         journal: the places that the body has changed, with their values before.
         pending: the errors; at most one of their conditions holds.
+        body: the call that runs it.
         by_guards: guards decide errors instead, as something was done that cannot be undone.
     """
 
@@ -273,6 +275,7 @@ class Attempt:
         self.by_guards = by_guards
         self.depth, self.start, self.facts = len(state.journals), len(state.path), state.facts
         self.recorder = current_recorder()
+        self.body: FrameType | None = None
         self._behind: Any = None
 
     def add(self, error: BaseException, final: Final) -> None:
@@ -283,7 +286,7 @@ class Attempt:
                 if key not in final and key not in found:
                     found[key] = place, place.get()
         condition = condition_of(state.path[self.start :])
-        self.pending.append(Pending(condition, without_variables(error), {**found, **final}))
+        self.pending.append(Pending(condition, without_variables(error, self.body), {**found, **final}))
 
     def leave_out(self, since: int) -> None:
         """Note that the path goes on where none of the errors since is raised."""

@@ -30,7 +30,7 @@ from .values import CHOICES, state
 # What these modules have changes nothing but its arguments, with the exceptions below.
 _PURE = frozenset(
     ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
-     "fractions", "statistics", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers", "string")
+     "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers", "string")
 )  # fmt: skip
 _IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__", "shuffle", "anext"))
 # These hand on what they are given, or only ask for its type.
@@ -53,7 +53,7 @@ _FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for nam
 def native(f: Any) -> Any:
     """What is called in place of a function that is not translated."""
     kind = type(f)
-    if kind is MathFunction:
+    if isinstance(f, MathFunction):
         return functools.partial(_of_python, f)
     if kind is BuiltinMethodType or kind is type or kind is FunctionType:
         owner = getattr(f, "__self__", None)

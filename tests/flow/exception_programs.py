@@ -1,0 +1,811 @@
+"""Programs that raise errors where data say so: in a module of their own, as pytest rewrites the assertions of test modules."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+
+import numpy as np
+
+
+class Failure(Exception):
+    """An error with code of its own."""
+
+    def __init__(self, value, name="x"):
+        super().__init__(value)
+        self.value, self.name = value, name
+
+
+class Special(Failure):
+    """A further one."""
+
+
+class Object:
+    """Has attributes."""
+
+
+# Programs that one recording holds
+
+
+def raised(x):
+    s = 0.0
+    for v in x:
+        try:
+            if v < 0:
+                raise ValueError
+            s += v**0.5
+        except ValueError:
+            s -= 1
+    return s
+
+
+def square_roots(x):
+    s = 0.0
+    for v in x:
+        try:
+            s += math.sqrt(v)
+        except ValueError:
+            s -= v
+    return s
+
+
+def outside_of_loop(x):
+    s = 0.0
+    n = 0
+    try:
+        for v in x:
+            s += math.sqrt(v + 0.7)
+            n += 1
+        s *= 2
+    except ValueError:
+        s += 10
+    return s + n
+
+
+def of_functions(x):
+    def checked(v):
+        if v > 1:
+            raise Failure(v)
+        if v < -1:
+            raise Special(v * 2)
+        return v * v
+
+    s = 0.0
+    for v in x:
+        try:
+            s += checked(v) + checked(v + 0.3)
+        except Special as error:
+            s += error.value
+        except Failure as error:
+            s -= error.value * 3
+    return s
+
+
+def nested(x):
+    s = 0.0
+    for v in x:
+        try:
+            s += v
+            try:
+                if v > 1:
+                    raise KeyError("a")
+                if v < -1:
+                    raise ValueError("b")
+                s += 1
+            except KeyError:
+                s += 2
+                if v > 1.5:
+                    raise ZeroDivisionError from None
+            else:
+                s *= 1.1
+            finally:
+                s += 0.25
+            s += 3
+        except (ValueError, ArithmeticError):
+            s -= 5
+    return s
+
+
+def finally_everywhere(x):
+    log = [0.0, 0.0]
+
+    def f(v):
+        try:
+            if v > 1:
+                return v
+            if v < -1:
+                raise ValueError
+            v = v * 2
+        finally:
+            log[0] += v
+        log[1] += 1
+        return v + 1
+
+    s = 0.0
+    for v in x:
+        try:
+            s += f(v)
+        except ValueError:
+            s -= 1
+    return s + log[0] + 2 * log[1]
+
+
+def finally_that_returns(x):
+    def f(v):
+        try:
+            if v > 0.5:
+                raise ValueError
+            return v
+        finally:
+            if v > 1:
+                return 7.0  # noqa: B012 -- what it tests
+    s = 0.0
+    for v in x:
+        try:
+            s += f(v)
+        except ValueError:
+            s += 0.5
+    return s
+
+
+def bare_raise(x):
+    s = 0.0
+    for v in x:
+        try:
+            try:
+                if v > 0:
+                    raise ValueError("positive")
+                s += v
+            except ValueError:
+                s += 1
+                if v > 1:
+                    raise
+                s += 1
+        except ValueError as error:
+            s += len(str(error))
+    return s
+
+
+def of_else(x):
+    s = 0.0
+    for v in x:
+        try:
+            y = math.log(v)
+        except ValueError:
+            y = -1.0
+        else:
+            y *= 2
+        s += y
+    return s
+
+
+def jumps(x):
+    s = 0.0
+    for v in x:
+        try:
+            if v > 1.2:
+                break
+            if v < -1.2:
+                continue
+            if v > 0.5:
+                raise ValueError
+            s += v
+        except ValueError:
+            s += 2
+            if v > 0.8:
+                continue
+        finally:
+            s += 0.1
+        s *= 1.5
+    else:
+        s += 100
+    return s
+
+
+def returns(x):
+    s = 0.0
+    try:
+        for v in x:
+            if v > 1.5:
+                return s
+            s += math.sqrt(1.5 + v)
+    except ValueError:
+        return -s
+    return 2 * s
+
+
+def tracked_errors(x):
+    try:
+        for k, v in enumerate(x):
+            if v > 1:
+                raise ValueError(v * k)
+    except ValueError as error:
+        return error.args[0] * 2
+    return x[0]
+
+
+class Suppressing:
+    def __init__(self, *kinds):
+        self.kinds, self.count = kinds, 0.0
+
+    def __enter__(self):
+        self.count += 1
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is None:
+            self.count += 0.5
+            return False
+        self.count += 10
+        return issubclass(kind, self.kinds)
+
+
+def own_managers(x):
+    s = 0.0
+    for v in x:
+        m = Suppressing(ValueError)
+        try:
+            with m:
+                s += v
+                if v > 1:
+                    raise KeyError
+                s += math.sqrt(v)
+            s += 1
+        except KeyError:
+            s += 0.3
+        s += m.count
+    return s
+
+
+def suppressed(x):
+    s = 0.0
+    for v in x:
+        with contextlib.suppress(ValueError, IndexError):
+            s += 1
+            s += math.log(v)
+            s *= 2
+    return s
+
+
+def several_managers(x):
+    s = 0.0
+    for v in x:
+        with Suppressing(KeyError) as a, Suppressing(ValueError) as b:
+            if v > 0.7:
+                raise KeyError
+            if v < -0.7:
+                raise ValueError
+            s += v
+        s += a.count + 3 * b.count
+    return s
+
+
+def asserted(x):
+    s = 0.0
+    for v in x:
+        try:
+            assert v > 0, "not positive"
+            s += v
+        except AssertionError as error:
+            s -= len(error.args[0])
+    return s
+
+
+def out_of_range(x):
+    values = [1.0, 2.0, 4.0]
+    n = 0
+    for v in x:
+        if v > 0:
+            n += 1
+    try:
+        return values[n] * x[0]
+    except IndexError:
+        return -x[0]
+
+
+def integers(x):
+    n = 0
+    for v in x:
+        if v > 0.5:
+            n += 1
+    s = 0.0
+    for k in range(4):
+        try:
+            s += 6 // (n - k)
+            s += 7 % (n - k)
+            s += 1 / (n - k)
+        except ZeroDivisionError:
+            s += x[k]
+    return s
+
+
+def python_floats(x):
+    s = 0.0
+    for v in x:
+        f = 2.0 if v > 0.3 else 0.0
+        try:
+            s += (f + 1) / (f * 2)
+        except ZeroDivisionError:
+            s += 1
+        f = f if v > -0.3 else v
+        try:
+            s += v % f if v > 1 else 1 / f
+        except ZeroDivisionError:
+            s += 2
+    return s
+
+
+def state_of_objects(x):
+    class Box:
+        pass
+
+    box = Box()
+    box.n, box.items, box.arrays = 0, {"a": 0.0}, np.zeros(2)
+    for v in x:
+        try:
+            box.n += 1
+            box.items["a"] += v
+            box.arrays[0] += 1
+            if v > 0.5:
+                raise ValueError
+            box.n += 1
+            box.arrays[1] = v
+        except ValueError:
+            box.items["a"] *= 2
+    return box.n + box.items["a"] + box.arrays[0] + 3 * box.arrays[1]
+
+
+def in_a_branch(x):
+    s = 0.0
+    for v in x:
+        if v > 0:
+            try:
+                s += math.sqrt(v - 0.5)
+            except ValueError:
+                s += 1
+        else:
+            s -= v
+    return s
+
+
+def in_expressions(x):
+    def f(v):
+        if v < 0:
+            raise ValueError
+        return v
+
+    s = 0.0
+    for v in x:
+        try:
+            s += (f(v) if v < 1 else f(1 - v)) + f(v + 1) * 2
+        except ValueError:
+            s += 1
+    return s
+
+
+def in_comprehensions(x):
+    try:
+        return sum([math.sqrt(v + 1) for v in x])
+    except ValueError:
+        return sum([v * v for v in x]) * 2
+
+
+def name_unbound(x):
+    s = 0.0
+    for v in x:
+        try:
+            if v > 0:
+                z = v
+            s += z
+            del z
+        except UnboundLocalError:
+            s += 0.1
+    return s
+
+
+def retried(x):
+    s = 0.0
+    for v in x:
+        step = 4.0
+        for _ in range(3):
+            try:
+                s += math.sqrt(v + step - 4)
+                break
+            except ValueError:
+                step += 1
+        else:
+            s -= 1
+    return s
+
+
+def validated(x):
+    def number(v):
+        if v < -1:
+            raise TypeError("small")
+        return v
+
+    def pair(a, b):
+        try:
+            return number(a) * number(b)
+        except TypeError as error:
+            raise RuntimeError("pair") from error
+
+    s = 0.0
+    for a, b in zip(x[:-1], x[1:]):
+        try:
+            s += pair(a, b)
+        except RuntimeError as error:
+            s -= len(str(error.__cause__))
+    return s
+
+
+class Account:
+    def __init__(self):
+        self.balance, self.log = 1.0, []
+
+    def withdraw(self, v):
+        if v > self.balance:
+            raise Failure(v - self.balance)
+        self.balance -= v
+
+
+def accounts(x):
+    a = Account()
+    lacking = 0.0
+    for v in x:
+        try:
+            a.withdraw(v)
+        except Failure as f:
+            lacking += f.value
+    return a.balance + 2 * lacking
+
+
+ONE_RECORDING = [
+    raised, square_roots, outside_of_loop, of_functions, nested, finally_everywhere, finally_that_returns, bare_raise, of_else, jumps, returns,
+    tracked_errors, own_managers, suppressed, several_managers, asserted, out_of_range, integers, python_floats, state_of_objects, in_a_branch,
+    in_expressions, in_comprehensions, name_unbound, retried, validated, accounts,
+]  # fmt: skip
+
+
+# Programs that guards decide, at least in part
+
+
+def printed(x):
+    s = 0.0
+    for v in x[:2]:
+        try:
+            s += math.sqrt(v)
+            print("a root")
+            s += math.sqrt(v - 0.1)
+            print("another one")
+        except ValueError:
+            s -= 1
+    return s
+
+
+def errors_that_leave(x):
+    s = 0.0
+    for v in x[:3]:
+        if v > 1.7:
+            raise Failure(3, "large")
+        s += math.sqrt(v + 2)
+    try:
+        if s > 5:
+            raise KeyError("s")
+    finally:
+        s += 1
+    return s
+
+
+def errors_of_handlers(x):
+    try:
+        y = math.log(x[0])
+    except ValueError:
+        y = math.log(-x[0] - 0.5)
+    return y * x[1]
+
+
+def not_caught(x):
+    s = 0.0
+    for v in x:
+        try:
+            try:
+                if v > 1.8:
+                    raise KeyError("k")
+                s += v
+            except ValueError:
+                s += 1
+        finally:
+            s *= 2
+    return s
+
+
+def generated(x):
+    def steps():
+        for v in x:
+            try:
+                yield math.sqrt(v)
+            except ValueError:
+                yield -1.0
+
+    s = 0.0
+    for y in steps():
+        s += y
+    return s
+
+
+def generator_that_raises(x):
+    def steps():
+        for v in x:
+            yield math.sqrt(v + 1)
+
+    s = 0.0
+    g = steps()
+    try:
+        for y in g:
+            s += y
+            if y > 1.4:
+                break
+    except ValueError:
+        s -= 1
+    for y in g:
+        s += 3 * y
+    return s
+
+
+def next_of_generators(x):
+    g = (math.sqrt(v) for v in x)
+    s = 0.0
+    for _ in range(3):
+        try:
+            s += next(g)
+        except ValueError:
+            s -= 1
+        except StopIteration:
+            s += 100
+    return s
+
+
+def sorted_in_place(x):
+    values = [1.0, 2.0, 3.0]
+    try:
+        values.sort(key=lambda k: -k if math.sqrt(x[0]) >= 0 else k)
+    except ValueError:
+        values[0] += 10
+    return values[0] * x[1]
+
+
+def lists_that_grow(x):
+    found = []
+    for v in x[:3]:
+        try:
+            found.append(v)
+            found.append(math.sqrt(v))
+        except ValueError:
+            found.append(2.0)
+            found.append(3.0)
+    return sum(found)
+
+
+@contextlib.contextmanager
+def _marked(values):
+    values.append(1.0)
+    try:
+        yield 3.0
+    except ValueError:
+        values.append(5.0)
+    finally:
+        values.append(7.0)
+
+
+def generator_managers(x):
+    values = []
+    for v in x[:3]:
+        with _marked(values) as k:
+            values.append(math.sqrt(v) * k)
+    return sum(values)
+
+
+def in_errstate(x):
+    s = 0.0
+    for v in x:
+        try:
+            with np.errstate(invalid="ignore"):
+                s += math.sqrt(v)
+        except ValueError:
+            s -= 1
+    return s
+
+
+def recursion(x):
+    def f(k):
+        if k == len(x):
+            raise IndexError
+        if x[k] > 0.5:
+            return x[k]
+        try:
+            return f(k + 1) + x[k]
+        except IndexError:
+            if x[k] < 0:
+                raise
+            return 1.0
+
+    try:
+        return f(0)
+    except IndexError:
+        return -x[1]
+
+
+def exits(x):
+    s = 0.0
+    for v in x:
+        try:
+            if v > 1:
+                raise SystemExit(3)
+            s += v
+        except SystemExit as error:
+            s += error.code
+    return s
+
+
+def in_data_dict(x):
+    table = {"a": 1.0, "b": 2.0}
+    s = 0.0
+    for v in x:
+        name = "a" if v > 1 else "b" if v > 0 else "c"
+        try:
+            s += table[name] * v
+        except KeyError as error:
+            s += len(error.args[0]) * 0.5
+    return s
+
+
+def unlike_returns(x):
+    def f(v):
+        try:
+            if v > 1:
+                return None
+            if v > 0:
+                raise ValueError
+            return v
+        except ValueError:
+            return 2.0
+
+    s = 0.0
+    for v in x:
+        y = f(v)
+        s += 5.0 if y is None else y
+    return s
+
+
+def math_errors(x):
+    s = 0.0
+    for f in (math.asin, math.acosh, math.log1p, math.log2, math.atanh, math.gamma, math.lgamma):
+        for v in x:
+            try:
+                s += f(v)
+            except ValueError:
+                s += 1
+    for v in x:
+        try:
+            s += math.exp(v * 1000) * 0
+        except OverflowError:
+            s += 2
+        try:
+            s += math.pow(v, 0.5) + math.fmod(v, 0.3)
+        except ValueError:
+            s += 3
+        try:
+            s += 1 / (math.sqrt(v + 3) - math.sqrt(v + 3))
+        except ZeroDivisionError:
+            s += 4
+        except ValueError:
+            s += 0.5
+    return s
+
+
+def numpys_division(x):
+    n = np.argmax(x)
+    try:
+        s = np.isfinite(np.float64(1.0) / n) * 2.0
+    except ZeroDivisionError:
+        s = 5.0
+    return s * x[0]
+
+
+def mixed_division(x):
+    s = 0.0
+    for v in x:
+        y = 0.0 if v > 0 else v
+        try:
+            s += 1 / y
+        except ZeroDivisionError:
+            s += 1
+    return s
+
+
+def caught_later(x):
+    s = 0.0
+    try:
+        for v in x:
+            try:
+                if v > 1.5:
+                    raise KeyError
+                s += math.sqrt(v + 1)
+            finally:
+                s += 0.5
+    except (KeyError, ValueError) as error:
+        s += 1 if isinstance(error, KeyError) else 2
+    return s
+
+
+def identities(x):
+    error = ValueError("one")
+    s = 0.0
+    for v in x:
+        try:
+            if v > 0:
+                raise error
+            s += v
+        except ValueError as found:
+            s += 1 if found is error else 2
+    return s
+
+
+OTHERS = [
+    printed, errors_that_leave, errors_of_handlers, not_caught, generated, generator_that_raises, next_of_generators, sorted_in_place,
+    lists_that_grow, generator_managers, in_errstate, recursion, exits, in_data_dict, unlike_returns, math_errors, numpys_division,
+    mixed_division, caught_later, identities,
+]  # fmt: skip
+
+
+# Effects on the caller's objects
+
+
+class Box:
+    """An object of the caller's."""
+
+    def __init__(self):
+        self.n, self.items, self.table = 0.0, [1.0, 2.0, 3.0], {"a": 1.0, "b": None}
+
+
+def change(box, x):
+    for k, v in enumerate(x):
+        try:
+            box.n += 1
+            box.items[k % 3] += v
+            if v > 0.5:
+                box.table["b"] = v
+                raise Failure(v)
+            box.n += math.sqrt(v + 1)
+            box.table["a"] = v
+        except ValueError:
+            box.items[0] -= 1
+            continue
+        except Failure as error:
+            box.items[1] = error.value
+        finally:
+            box.n *= 2
+        box.table["a"] *= 3
+    return box.n
+
+
+def change_and_fail(box, x):
+    box.n = 5.0
+    try:
+        for v in x:
+            box.items[0] += v
+            box.table["a"] += math.sqrt(v + 1.5)
+    finally:
+        box.n += 1
+    return box.n
+
+
+def caught_by_nothing(x):
+    s = 0.0
+    try:
+        for v in x:
+            s += math.sqrt(v)  # here
+    except KeyError:
+        s = 1.0
+    return s
