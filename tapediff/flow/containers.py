@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import TrackedValueEscaped
 from ..recording.arrays.tracked import TrackedArray
-from . import entries
+from . import entries, keys
 from .callables import call
 from .entries import is_conditional
 from .fork import refuse
@@ -35,6 +35,9 @@ def set_item(holder: Any, key: Any, value: Any) -> None:
         if not is_conditional(holder):
             write_entry(holder, key, value)
             return
+    if keys.has_conditional_keys(holder):
+        keys.set_item(holder, key, value)
+        return
     if is_conditional(holder):
         entries.set_item(holder, key, value)
         return
@@ -64,6 +67,9 @@ def delete_item(holder: Any, key: Any) -> None:
         lifted(delete_item, holder, key)
         return
     entries.settled_contents(holder)
+    if keys.has_conditional_keys(holder):
+        keys.delete_item(holder, key)
+        return
     if (method := users_method(kind, "__delitem__")) is not None:
         call(method, holder, key)
         return
@@ -87,6 +93,8 @@ def refuse_iterators(items: Any, count: int) -> None:
 def iterated(items: Any) -> Iterable[Any]:
     """An iterable that Python goes over by itself."""
     kind = type(items)
+    if keys.has_conditional_keys(items):
+        return keys.parts_of(keys.items(items), 0)
     if kind in _ITERABLE:
         return items
     if kind in CHOICES:
@@ -151,6 +159,8 @@ def unpacked(value: Any, count: int | None) -> Any:
         from .choices import unpacked_choice
 
         return unpacked_choice(value, count)
+    if keys.has_conditional_keys(value):
+        return entries.unpacked(iterated(value), count)
     if kind in _ITERABLE or (users_method(kind, "__iter__") is None and users_method(kind, "__getitem__") is None and users_method(kind, "__next__") is None):
         return value
     found = iterated(value)
@@ -187,5 +197,4 @@ def set_entry(result: dict[Any, Any], key: Any, value: Any) -> None:
     if type(key) in CHOICES:
         lifted(lambda k: set_entry(result, k, value), key)
         return
-    note_contents(result)
-    result[key] = value
+    set_item(result, key, value)

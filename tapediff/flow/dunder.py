@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,6 +13,8 @@ from ..recording.arrays.tracked import TrackedArray
 from .callables import call
 from .divisions import check_division
 from .entries import is_conditional, item
+from .keys import by_tracked_key, has_conditional_keys
+from .keys import item as item_of_dict
 from .sequences import holds_data, sequences_compared
 from .users_code import users_method
 from .values import CHOICES, lifted, state
@@ -230,7 +232,7 @@ iadd, isub, imul, itruediv, ifloordiv, imod, ipow, imatmul, iand, ior, ixor, ils
 def holder(value: Any, key: Any) -> Any:
     """What is indexed, as it is where Python does it by itself."""
     kind = type(value)
-    if state.has_maybes and is_conditional(value):
+    if isinstance(value, defaultdict) or (state.has_maybes and (is_conditional(value) or has_conditional_keys(value))):
         return Wrapped(value)
     if kind in PLAIN and type(key) in PLAIN:
         return value if type(key) is not TrackedArray or key.type.shape else Wrapped(value)
@@ -247,6 +249,10 @@ def _item(value: Any, key: Any) -> Any:
         return value[key] if key in value else call(missing, value, key)
     if is_conditional(value):
         return item(value, key)
+    if isinstance(value, dict) and type(key) is TrackedArray:
+        return by_tracked_key(value, key)
+    if isinstance(value, defaultdict) or has_conditional_keys(value):
+        return item_of_dict(value, key)
     if type(key) is TrackedArray:
         from .choices import entry_at
 

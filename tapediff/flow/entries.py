@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import keys
 from .fork import decided, exclude, fork_value, refuse
 from .joins import join, maybe
 from .places import note_attribute, note_contents
@@ -218,6 +219,7 @@ def settled_deeply(value: Any, seen: set[int] | None = None) -> Any:
                 value[k] = new
     elif isinstance(value, dict):
         seen.add(id(value))
+        keys.settle(value)
         for key, entry in list(value.items()):
             new = settled_deeply(entry, seen)
             if new is not entry:

@@ -109,9 +109,7 @@ def _is_alike(a: Any, b: Any) -> bool:
 def join_contents(test: Operand, yes: Any, no: Any) -> Any:
     """The entries of a container after a branch."""
     if isinstance(yes, dict):
-        if list(yes) != list(no):
-            raise Unjoinable("a dict has other keys on one side")
-        return {key: join(test, yes[key], no[key]) for key in yes}
+        return _join_dicts(test, yes, no)
     if isinstance(yes, (set, bytearray)):
         if yes != no:
             raise Unjoinable("a set has other entries on one side")
@@ -120,6 +118,25 @@ def join_contents(test: Operand, yes: Any, no: Any) -> Any:
         raise Unjoinable("a deque of limited length has another one on one side")
     entries = [join_entries(test, a, b) for a, b in zip_longest(yes, no, fillvalue=UNBOUND)]
     return deque(entries, yes.maxlen) if isinstance(yes, deque) else entries
+
+
+def _join_dicts(test: Operand, yes: dict[Any, Any], no: dict[Any, Any]) -> dict[Any, Any]:
+    """The values of a dict by key; numbered where the keys are not in one order for both sides."""
+    if yes.keys() == no.keys() and not any(type(v) is Maybe for v in (*yes.values(), *no.values())) and list(yes) == list(no):
+        return {key: join(test, yes[key], no[key]) for key in yes}
+    keys = next((keys for keys in ([*no, *(k for k in yes if k not in no)], [*yes, *(k for k in no if k not in yes)])
+                 if [k for k in keys if k in yes] == list(yes) and [k for k in keys if k in no] == list(no)), None)  # fmt: skip
+    if keys is None or any(type(v) is Maybe and v.order is not None for v in (*yes.values(), *no.values())):
+        yes, no = numbered(yes), numbered(no)
+        keys = [*no, *(k for k in yes if k not in no)]
+    return {key: join_entries(test, yes.get(key, UNBOUND), no.get(key, UNBOUND)) for key in keys}
+
+
+def numbered(entries: dict[Any, Any]) -> dict[Any, Any]:
+    """The values of a dict with the numbers by which a loop finds them."""
+    if any(type(v) is Maybe and v.order is not None for v in entries.values()):
+        return entries
+    return {key: Maybe(*_there(value), place) for place, (key, value) in enumerate(entries.items())}
 
 
 def join_entries(test: Operand, yes: Any, no: Any) -> Any:
@@ -132,7 +149,12 @@ def join_entries(test: Operand, yes: Any, no: Any) -> Any:
     else:
         value = join(test, a, b)
     state.has_choices = state.has_maybes = True
-    return maybe(_joined_conditions(test, first, second), value)
+    condition = _joined_conditions(test, first, second)
+    first_order, second_order = (e.order if type(e) is Maybe else None for e in (yes, no))
+    if first_order is None and second_order is None:
+        return maybe(condition, value)
+    order = second_order if first_order is None else first_order if second_order is None else join(test, first_order, second_order)
+    return Maybe(condition, value, order)
 
 
 def _joined_conditions(test: Operand, yes: Any, no: Any) -> Any:

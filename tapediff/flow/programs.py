@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import builtins
+import collections
 import functools
 import heapq
 import itertools
@@ -21,10 +22,11 @@ import numpy as np
 
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.creation import asarray
+from . import keys
 from .blocks import done, for_, if_, returned, sequence
 from .callables import call, function
 from .completions import BREAK, Return, replaced
-from .containers import iterated, unpacked
+from .containers import iterated, set_item, unpacked
 from .dunder import added, compared
 from .entries import by_length, is_conditional, is_nonempty, length, parts, settled_contents
 from .entries import item as entry_item
@@ -38,7 +40,7 @@ from .sequences import equal, zipped
 from .tests_of_values import if_value
 from .truth import truth
 from .users_code import users_method
-from .values import CHOICES, Maybe, both, either, is_data, negated, state
+from .values import CHOICES, Maybe, both, either, is_data, lifted, negated, state
 
 NATIVE: Any = object()
 _SEQUENCES = (list, tuple, deque)
@@ -90,7 +92,8 @@ def gathered(items: Any) -> Any:
     if isinstance(items, _SEQUENCES) and users_method(type(items), "__iter__") is None:
         return items
     if not is_lazy(items):
-        return list(iterated(items))
+        found = iterated(items)
+        return found if type(found) is list and keys.has_conditional_keys(items) else list(found)
     items.is_owned = True
     made: list[Any] = []
     done(for_(items, lambda value: _collect(made, value), None))
@@ -337,6 +340,8 @@ def sort_(holder: list[Any], *, key: Any = None, reverse: Any = False) -> Any:
 def len_(holder: Any) -> Any:
     if is_conditional(holder):
         return length(holder)
+    if keys.has_conditional_keys(holder):
+        return keys.length(holder)
     method = users_method(type(holder), "__len__")
     return NATIVE if method is None else call(method, holder)
 
@@ -349,7 +354,7 @@ def bool_(value: Any = False) -> Any:
 def list_(items: Any = ()) -> Any:
     if is_lazy(items):
         return gathered(items)
-    return list(items) if is_conditional(items) else NATIVE
+    return list(gathered(items)) if is_conditional(items) or keys.has_conditional_keys(items) else NATIVE
 
 
 def tuple_(items: Any = ()) -> Any:
@@ -452,6 +457,53 @@ def extend_(holder: Any, items: Any) -> Any:
     return None
 
 
+# Dicts
+
+
+def _of_dict(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A program of a method of dicts with conditional keys."""
+    return lambda holder, *args: run(holder, *args) if keys.has_conditional_keys(holder) else NATIVE
+
+
+def _setdefault(holder: Any, key: Any, default: Any = None) -> Any:
+    return keys.setdefault(holder, key, default) if keys.has_conditional_keys(holder) or state.journals else NATIVE
+
+
+def _update(holder: Any, *given: Any, **named: Any) -> Any:
+    if not keys.has_conditional_keys(holder) and not (given and (is_lazy(given[0]) or keys.has_conditional_keys(given[0]) or is_conditional(given[0]))):
+        return NATIVE
+    for source in (*given, named):
+        pairs = keys.items(source) if isinstance(source, dict) else gathered(source)
+        done(for_(pairs, lambda pair: set_item(holder, *unpacked(pair, 2)), None))
+    return None
+
+
+def counter_(items: Any = ()) -> Any:
+    if not (isinstance(items, (*_SEQUENCES, TrackedArray)) or is_lazy(items)) or isinstance(items, TrackedArray):
+        return NATIVE
+    entries = gathered(items)
+    if not is_of_interest(entries):
+        return collections.Counter(entries)
+    made: Any = collections.Counter()
+
+    def count(value: Any) -> None:
+        lifted(lambda key: set_item(made, key, keys.item(made, key) + 1), value)
+
+    done(for_(entries, count, None))
+    return made
+
+
+def _counted(holder: Any, items: Any) -> Any:
+    if not (isinstance(items, _SEQUENCES) or is_lazy(items)):
+        return NATIVE
+
+    def count(value: Any) -> None:
+        lifted(lambda key: set_item(holder, key, keys.item(holder, key) + 1), value)
+
+    done(for_(gathered(items), count, None))
+    return None
+
+
 # Lazy ones: over what is computed already, or a generator
 
 
@@ -476,7 +528,7 @@ def reduce_(f: Any, items: Any, *start: Any) -> Any:
 
 def _ownable(items: Any) -> bool:
     """True if a generator may be taken over; conditional entries always."""
-    return is_conditional(items) or (is_lazy(items) and items.is_owned)
+    return is_conditional(items) or keys.has_conditional_keys(items) or (is_lazy(items) and items.is_owned)
 
 
 def _is_source(items: Any) -> bool:
@@ -1084,6 +1136,7 @@ PROGRAMS: dict[Any, Program] = {
     bisect.bisect_right: Program(bisect_right_, 2, 4, ("lo", "hi", "key")),
     bisect.insort_left: Program(insort_left_, 2, 4, ("lo", "hi", "key")),
     bisect.insort_right: Program(insort_right_, 2, 4, ("lo", "hi", "key")),
+    collections.Counter: Program(counter_, 1, 1),
     statistics.mean: Program(_statistic(_mean), 1, 1),
     statistics.fmean: Program(_statistic(_mean), 1, 1),
     statistics.median: Program(_statistic(_median), 1, 1),
@@ -1096,6 +1149,19 @@ PROGRAMS: dict[Any, Program] = {
     itertools.accumulate: Program(accumulate_, 1, 2, ("func", "initial")),
 }
 METHODS: dict[tuple[type, str], Program] = {
+    **{
+        (kind, name): Program(run, least, most)
+        for kind in (dict, collections.defaultdict, collections.Counter, collections.OrderedDict)
+        for name, run, least, most in (
+            ("get", _of_dict(keys.get), 1, 2),
+            ("pop", _of_dict(keys.pop), 1, 2),
+            ("setdefault", _setdefault, 1, 2),
+            ("items", _of_dict(keys.items), 0, 0),
+            ("keys", _of_dict(lambda holder: keys.parts_of(keys.items(holder), 0)), 0, 0),
+            ("values", _of_dict(lambda holder: keys.parts_of(keys.items(holder), 1)), 0, 0),
+            ("update", _counted if kind is collections.Counter else _update, 1, 1),
+        )
+    },
     (list, "sort"): Program(sort_, 0, 0, ("key", "reverse")),
     (list, "remove"): Program(remove_, 1, 1),
     (list, "insert"): Program(insert_, 2, 2),

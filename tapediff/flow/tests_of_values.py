@@ -9,6 +9,7 @@ from .callables import call
 from .containers import iterated
 from .dunder import compared
 from .fork import WithCells, fork_value
+from .keys import contains, has_conditional_keys
 from .truth import truth
 from .users_code import users_method
 from .values import CHOICES, is_tracked_value, lifted, negated
@@ -96,6 +97,8 @@ def in_(a: Any, b: Any) -> Any:
         return truth(call(method, b, a))
     if users_method(kind, "__iter__") is not None and not hasattr(kind, "__contains__"):
         return _among(a, iterated(b))
+    if has_conditional_keys(b):
+        return contains(b, a)
     if isinstance(b, (list, tuple)) and (is_tracked_value(a) or any(map(is_tracked_value, b)) or users_method(type(a), "__eq__") is not None):
         return _among(a, b)
     return a in b

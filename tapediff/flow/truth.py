@@ -24,14 +24,16 @@ def truth(value: Any) -> Any:
     if kind in _PLAIN:
         if state.has_maybes and (kind is list or kind is tuple) and Maybe in map(type, value):
             return is_nonempty(value)
+        if state.has_maybes and kind is dict:
+            return is_nonempty(value.values())
         return bool(value)
     if kind is TrackedArray:
         if value.type.size != 1:
             return bool(value)  # raises
         number = value.reshape(()) if value.type.shape else value
         return number if number.type.dtype == BOOL else number != 0
-    if state.has_maybes and isinstance(value, deque) and Maybe in map(type, value):
-        return is_nonempty(value)
+    if state.has_maybes and isinstance(value, (deque, dict)):
+        return is_nonempty(value.values() if isinstance(value, dict) else value)
     if kind in CHOICES:
         return CHOICES[kind].truth(value)
     if (method := users_method(kind, "__bool__")) is not None:

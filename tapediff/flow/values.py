@@ -59,15 +59,20 @@ class Maybe:
     Attributes:
         condition: a tracked bool.
         value: what the entry is, if it is there.
+        order: of a value of a dict, the number by which a loop finds it; None where that is its position.
     """
 
-    __slots__ = ("condition", "value")
+    __slots__ = ("condition", "order", "value")
 
-    def __init__(self, condition: Any, value: Any) -> None:
-        self.condition, self.value = condition, value
+    def __init__(self, condition: Any, value: Any, order: Any = None) -> None:
+        self.condition, self.value, self.order = condition, value, order
 
     def __repr__(self) -> str:
         return f"maybe {self.value!r}"
+
+
+# More than a dict has keys.
+_FIRST_STAMP = 1 << 40
 
 
 class State(threading.local):
@@ -82,6 +87,8 @@ class State(threading.local):
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
         has_choices: there is a value that stands for several.
+        made: by their ids, new values of dicts that were made on a side for a missing key.
+        stamp: the last number of a key whose place in its dict is data.
         has_maybes: there are containers with entries that are there by data.
     """
 
@@ -100,6 +107,8 @@ class State(threading.local):
         self.why: list[str] = []
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False
+        self.made: dict[int, Any] = {}
+        self.stamp = _FIRST_STAMP
         self.native: Callable[[Any], Any] = lambda f: f
 
 
