@@ -357,7 +357,7 @@ def generator_send(base):
 
 
 def in_class(base, template):
-    """Fill a template with parts in which parameters and state variables are attributes of self."""
+    """Fill a template with parts in which parameters and state variables are attributes of self; not so in {plain_result}."""
     attributes = {name: f"self.{name}" for name, _ in (*base.parameters, *base.state)}
     stop = renamed(base.stop, attributes) if base.stop else ""
     return lines(
@@ -377,6 +377,7 @@ def in_class(base, template):
             if_not_done=" if not machine.done()" if stop else "",
             return_stop=f"if {stop}:\n    return" if stop else "",
             raise_stop=f"if {stop}:\n    raise StopIteration" if stop else "",
+            plain_result=base.result,
             attributes=", ".join(f"self.{name}" for name, _ in base.state),
             first=base.state[0][0],
         ),
@@ -591,7 +592,7 @@ def iterator_class(base):
             {start}
             for {names} in States({items}, {given}):
                 pass
-            return {result}
+            return {plain_result}
         """,
     )
 
@@ -609,7 +610,7 @@ def context_manager(base):
                 return self
 
             def __exit__(self, *problem):
-                self.total = {result}
+                self.answer = {result}
                 return False
 
             def step(self, v):
@@ -622,7 +623,7 @@ def context_manager(base):
             with Machine({given}) as machine:
                 for v in {items}:
                     machine.step(v)
-            return machine.total
+            return machine.answer
         """,
     )
 
@@ -774,7 +775,8 @@ def replaced_state(base, prelude, replacing):
             unpack=f"{base.names} = {', '.join(f'state.{name}' for name, _ in base.state)}",
             unchanged=base.until("return state"),
             replacing=replacing,
-            changes=("state, " if replacing == "replace" else "") + ", ".join(f"{name}={name}" for name, _ in base.state),
+            changes=("state, " if replacing == "replace" else "")
+            + ", ".join(f"{name}={name}" for name, _ in base.state),
         ),
     )
 
@@ -1593,9 +1595,7 @@ BY_HAND = (
     """),
 )  # fmt: skip
 
-BY_HAND_IMPORTS = (
-    "import bisect\nimport collections\nimport enum\nimport functools\nimport heapq\nimport itertools\nimport math\n\nimport numpy as np\n\n\n"
-)
+BY_HAND_IMPORTS = "import bisect\nimport collections\nimport enum\nimport functools\nimport heapq\nimport itertools\nimport math\n\nimport numpy as np\n\n\n"
 
 
 def by_hand():

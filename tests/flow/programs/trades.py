@@ -2,8 +2,6 @@
 
 import textwrap
 
-import numpy as np
-
 from .program import Program, points_of
 
 
@@ -1693,5 +1691,6 @@ TRADES = (
 )  # fmt: skip
 
 PROGRAMS = tuple(
-    Program(name, "trade", textwrap.dedent(text).strip("\n") + "\n", points_of(name, draw)) for name, draw, text in TRADES
+    Program(name, "trade", textwrap.dedent(text).strip("\n") + "\n", points_of(name, draw))
+    for name, draw, text in TRADES
 )
