@@ -638,6 +638,7 @@ def in_place(base, form, template):
             base,
             step=renamed(base.step, names),
             result=renamed(base.result, names),
+            count=str(len(base.state)),
             entries=", ".join(f'"{name}": {start}' for name, start in base.state),
             fields="\n".join(f"{name}: object" for name, _ in base.state),
             keywords=", ".join(f"{name}={start}" for name, start in base.state),
@@ -691,7 +692,7 @@ def array_state(base):
         """
         def f(x):
             {setup}
-            state = np.zeros(len([{starts}]))
+            state = np.zeros({count})
             state[:] = {starts}
             for v in {items}:
                 {break_stop}
@@ -1491,6 +1492,40 @@ BY_HAND = (
             outliers = sum(abs(v - level) > delta for v in values)
             loss = sum(huber(v - level, delta) for v in values)
             return loss if outliers < 4 else loss * (1.0 + 0.1 * outliers)
+    """),
+    ("huber_loss", "and_or_values", """
+        def f(x):
+            delta, level = 0.5 + x[0] ** 2, x[1]
+            loss, outliers = 0.0, 0
+            for v in x[2:]:
+                r = abs(v - level)
+                loss += r <= delta and 0.5 * r * r or delta * (r - 0.5 * delta)
+                outliers += r > delta and 1 or 0
+            return outliers < 4 and loss or loss * (1.0 + 0.1 * outliers)
+    """),
+    ("tank_with_valve", "or_default", """
+        def f(x):
+            capacity, leak = 1.0 + x[0] ** 2, 0.05 + 0.1 * x[1] ** 2
+            level, opened_at, spilled = 0.5, None, 0.0
+            for v in x[2:]:
+                level += v > 0.0 and 0.6 * v or 0.0
+                opened_at = opened_at or (level > 0.8 * capacity and level) or None
+                level -= opened_at and leak * opened_at * math.sqrt(level) or 0.0
+                opened_at = level >= 0.3 * capacity and opened_at or None
+                over = max(level - capacity, 0.0)
+                spilled, level = spilled + over, level - over
+            return level + 2.0 * spilled + (opened_at or 0.0)
+    """),
+    ("event_counter", "bools_as_numbers", """
+        def f(x):
+            upper, lower = 0.4 + 0.3 * x[0] ** 2, -0.2 - 0.3 * x[1] ** 2
+            armed, events, energy = True, 0, 0.0
+            for v in x[2:]:
+                fires, rearms = armed and v > upper, not armed and v < lower
+                events += bool(fires)
+                energy += fires * (v - upper) * (1.0 + 0.1 * events)
+                armed = (armed and not fires) or rearms
+            return energy / (1.0 + events) + upper
     """),
     ("bucket_histogram", "defaultdict", """
         def f(x):
