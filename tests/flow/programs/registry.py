@@ -1,0 +1,37 @@
+"""All programs, and their functions: each source becomes a module of its own, whose text `inspect.getsource` finds."""
+
+import fnmatch
+import linecache
+import re
+import sys
+import types
+
+from . import spellings, trades
+
+PROGRAMS = (*spellings.PROGRAMS, *trades.PROGRAMS)
+
+
+def matching(patterns):
+    """Return the programs whose title fits one of some patterns, such as "huber*" or "*/generator"; all if there are none."""
+    return [p for p in PROGRAMS if not patterns or any(fnmatch.fnmatchcase(p.title, pattern) for pattern in patterns)]
+
+
+def load(program):
+    """Return the function `f` of a program, from a new module.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The function, of one float64 vector.
+    """
+    name = "programs_" + re.sub(r"\W", "_", program.title)
+    file = f"<{program.title}>"
+    # An entry without a loader is dropped by linecache.checkcache, unless its time of change is None.
+    linecache.cache[file] = (len(program.source), None, program.source.splitlines(keepends=True), file)
+    module = types.ModuleType(name, program.name)
+    module.__file__ = file
+    # Dataclasses and pickle look modules up by name.
+    sys.modules[name] = module
+    exec(compile(program.source, file, "exec"), module.__dict__)
+    return module.f
