@@ -222,7 +222,7 @@ class Expressions:
 
     def word_call(self, scope, depth):
         """A call of a function of the program, with arguments in every form; now and then one that does not fit."""
-        if not self.functions:
+        if not self.functions or self.chance(0.5):
             return self.of("int", scope, depth)
         name, (required, optional, rest, keywords, more) = self.random.choice(list(self.functions.items()))
         values = [self.of("int", scope, depth) for _ in required]

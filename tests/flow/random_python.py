@@ -11,7 +11,7 @@ import re
 from flow.random_expressions import Scope
 from flow.random_statements import Statements
 
-STATE = ("G0", "G1", "G2", "G3", "G4", "G5", "G6", "C0", "CLASSES")
+STATE = ("G0", "G1", "G2", "G3", "G4", "G5", "G6", "PAPER", "CLASSES")
 # Events of a section, which ends with OutOfFuel after these.
 FUEL = 250
 
@@ -175,7 +175,7 @@ class Program(Statements):
                 parts.append(self.class_text(f"C{number}"))
         for _ in range(self.pick(1, 2)):
             parts.append(self.generator())
-        for _ in range(self.pick(1, 2, 3)):
+        for _ in range(self.pick(1, 2)):
             parts.append(self.top_function())
         parts.append("\nCLASSES = [" + ", ".join(f"({name}, vars({name}).get('made'))" for name in self.classes) + "]\n")
         parts.append(self.main())
@@ -184,7 +184,7 @@ class Program(Statements):
     def top_function(self):
         required, optional = ["a", "b"][: self.pick(0, 1, 2)], ["c", "d"][: self.pick(0, 1, 2)]
         rest, keywords, more = self.chance(0.3), ["e"] if self.chance(0.3) else [], self.chance(0.3)
-        scope = Scope({name: "int" for name in (*required, *optional, *keywords)})
+        scope = Scope(dict.fromkeys((*required, *optional, *keywords), "int"))
         outer = Scope({}, walrus=False)
         signature = [*required, *(f"{name}={self.of('int', outer, 0)}" for name in optional)]
         if len(signature) > 1 and not optional and self.chance(0.2):
@@ -196,7 +196,7 @@ class Program(Statements):
         scope.own.update(scope.names)
         name = f"f{len(self.functions)}"
         decorators = [self.fill(self.pick("@twice", "@scaled(<int>)", "@kept"), outer, 0) for _ in range(self.pick(0, 0, 0, 1, 2))]
-        text = self.definition(name, ", ".join(signature), scope, decorators, self.pick(3, 5, 7))
+        text = self.definition(name, ", ".join(signature), scope, decorators, self.pick(2, 4, 5))
         self.functions[name] = required, optional, rest, keywords, more
         return text
 
@@ -228,7 +228,7 @@ class Program(Statements):
         kept = {"__init__", "total"}
         for decorator, head, body in METHODS:
             method = head.partition("(")[0]
-            if base and decorator not in ("", "@property", "@classmethod") or base and method == "__hash__":
+            if (base and decorator not in ("", "@property", "@classmethod")) or (base and method == "__hash__"):
                 continue
             if method not in kept and self.chance(0.7 if base else 0.05):
                 continue
@@ -241,7 +241,7 @@ class Program(Statements):
         if part != "<body>":
             return [part.replace("{name}", name).replace("{{", "{").replace("}}", "}")]
         # No objects in here: a method that makes objects would call itself.
-        scope = Scope({word: "int" for word in re.findall(r"\b(a|scale)\b", head)})
+        scope = Scope(dict.fromkeys(re.findall(r"\b(a|scale)\b", head), "int"))
         scope.own.update(scope.names)
         scope.names |= {"self.x": "int", "self.items": "list"} if "self" in head else {}
         classes, self.classes = self.classes, []
@@ -268,7 +268,7 @@ class Program(Statements):
         """Sections that each may fail; the exception of the last one is that of the program."""
         scope = Scope({})
         lines = []
-        for number in range(self.pick(3, 4, 5)):
+        for number in range(self.pick(2, 3)):
             inner = scope.inner(own=set())
             declared = ["    global G0"] if self.chance(0.3) else []
             if declared:
@@ -277,7 +277,7 @@ class Program(Statements):
             if self.classes and self.chance(0.5):
                 inner.bind("o", "object")
             start = [f"    o = {self.random.choice(self.classes)}({number})"] if "o" in inner.names else []
-            body = [*declared, *start, *("    " + line for line in [*self.block(inner, self.pick(3, 5, 7), 3), f"return {self.of('tuple', inner)}, {self.of('int', inner)}"])]
+            body = [*declared, *start, *("    " + line for line in [*self.block(inner, self.pick(3, 4, 6), 3), f"return {self.of('tuple', inner)}, {self.of('int', inner)}"])]
             lines += [f"def section{number}():", *body, ""]
             self.sections = number
         lines += ["def main():"]

@@ -9,7 +9,7 @@ ERRORS = ["ValueError", "KeyError", "Fault", "ZeroDivisionError", "IndexError", 
 
 # One line, which changes a variable or an object.
 WRITES = [
-    "<=list>.append(<int>)", "<=list>.extend(<list>)", "<=list>.insert(<int>, <int>)", "<=list>.sort(key=lambda p: <!int> - p)", 
+    "<=list>.append(<int>)", "<=list>.extend(<list>)", "<=list>.insert(<int>, <int>)", "<=list>.sort(key=lambda p: <!int> - p)",
     "<=list>[<int>:<int>] = <list>", "<=list>[1:] += <list>", "<=list>[::2] = [<int> for p in <=list>[::2]]", "del <=list>[<int>:]", "<=list>.clear()", "<=list>.reverse()",
     "<=dict>['<letter>'] = <int>", "<=dict>['<letter>'] = <=dict>.get('<letter>', 0) + <int>", "<=dict>.update(<dict>)", "<=dict>.setdefault('<letter>', <int>)", "<=dict>.pop('<letter>', <int>)",
     "<=dict>['<letter>'], <=list>[0:1] = <int>, [<int>]", "G1.append(<int>)", "G2['<letter>'] = <int>", "G2.pop('<letter>', None)", "del G1[3:]", "<=set>.add(<int>)", "<=set>.discard(<int>)",
@@ -52,14 +52,14 @@ class Statements(Expressions):
         if scope.yields:
             simple += [self.yielding] * 3
         compound = [self.branch] * 3 + [self.loop] * 3 + [self.attempt] * 2 + [self.with_block, self.match, self.function, self.function, self.consumer, self.leave_or_raise]
-        return self.random.choice(simple if depth <= 0 or self.chance(0.6) else compound)(scope, depth)
+        return self.random.choice(simple if depth <= 0 or self.chance(0.63) else compound)(scope, depth)
 
     # one line
 
     def assign(self, scope, depth):
         kind = self.random.choice(KINDS)
         kind = "int" if kind == "object" and not self.classes else kind
-        value = self.of(kind, scope, 3)
+        value = self.of(kind, scope, self.pick(1, 2, 2, 3))
         name = self.bound(kind, scope)
         if name not in scope.own or self.chance(0.4):
             name = self.new()
@@ -99,7 +99,7 @@ class Statements(Expressions):
         return [line]
 
     def log(self, scope, depth):
-        return [self.noted(self.of(self.random.choice(KINDS), scope, 3))]
+        return [self.noted(self.of(self.random.choice(KINDS), scope, self.pick(1, 2, 3)))]
 
     def odd(self, scope, depth):
         form = self.pick("del", "assert", "pass", "import", "assert", "swap")
@@ -227,9 +227,9 @@ class Statements(Expressions):
 
     def match(self, scope, depth):
         kind = self.pick("int", "list", "dict", "tuple", "text", "pair", "object" if self.classes else "list")
-        subject = self.fill("Pair(<int>, <int>)", scope, 2) if kind == "pair" else self.of(kind, scope, 3)
+        subject = self.fill("Pair(<int>, <int>)", scope, 2) if kind == "pair" else self.of(kind, scope, 2)
         lines = [f"match {subject}:"]
-        for number in range(self.pick(2, 3, 4)):
+        for _ in range(self.pick(2, 3, 4)):
             a, b, rest = self.new(), self.new(), self.new()
             pattern, kinds = self.random.choice({
                 "int": [("0 | 1 | 2", ""), ("-1", ""), (f"int({a})", "i"), (f"bool() as {a}", "i"), (f"(3 | 4) as {a}", "i"), ("None | True", ""), ("Colour.RED", "")],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
+import functools
+import io
 import itertools
 import linecache
 import re
@@ -73,6 +75,8 @@ def frozen(value, seen=None):
         parts = tuple(sorted((frozen(entry, seen) for entry in kind.__iter__(value)), key=repr))
     elif isinstance(value, dict):
         parts = tuple((frozen(key, seen), frozen(entry, seen)) for key, entry in dict.items(value))
+    elif isinstance(value, io.StringIO):
+        parts = (value.getvalue(),)
     elif isinstance(value, (slice, range)):
         parts = (repr(value),)
     elif isinstance(value, types.ModuleType):
@@ -114,13 +118,18 @@ def loaded(text, log, file=None):
     module = types.ModuleType(MODULE)
     module.__file__ = file
     vars(module).update(note=log.note, tick=log.tick, refuel=log.refuel, OutOfFuel=OutOfFuel)
+    sys.modules[MODULE] = module
+    exec(compiled(text, file), vars(module))
+    return module
+
+
+@functools.lru_cache(2)
+def compiled(text, file):
+    """The code of a program, which both runs share: functions of one code may have different globals."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
-        code = compile(text, file, "exec", dont_inherit=True)
-    sys.modules[MODULE] = module
-    exec(code, vars(module))
-    return module
+        return compile(text, file, "exec", dont_inherit=True)
 
 
 def outcome(text, translated=lambda function: function, state=(), file=None, fuel=1500):
@@ -139,7 +148,7 @@ def outcome(text, translated=lambda function: function, state=(), file=None, fue
         main = translated(module.main)
         try:
             ending = ("returned", frozen(main()))
-        except (Exception, OutOfFuel, GeneratorExit) as error:  # noqa: BLE001: compared with what Python raises
+        except (Exception, OutOfFuel, GeneratorExit) as error:  # noqa: BLE001 - compared with what Python raises
             ending = ("raised", exception(error))
         events = tuple(log.events)  # before anything that the exception holds is dropped
         return Outcome(ending, events, tuple((name, frozen(getattr(module, name, "unbound"))) for name in state))
