@@ -140,6 +140,7 @@ class Recorder(TapeBuilder):
         look, next_look, further_looks: asked at the first operation after so many instructions, whether the recording is
             stopped; and after so many again.
         captured: the values of outer recordings that became inputs of this one.
+        asked: called before each guard; may refuse it.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
         entry_frame: id of the frame in which the recording began; code further out is not part of the recorded function.
         is_called: the outer recording calls this one's tape; otherwise it takes over the operations.
@@ -184,6 +185,7 @@ class Recorder(TapeBuilder):
         self.captured: list[TrackedArray] = []
         self.failure: Failure | None = None
         self.refusal: Refusal | None = None
+        self.asked: Callable[[], None] | None = None
         self.is_open = self._is_restored = False
         self.entry_frame = 0
         self.is_called = False
@@ -515,6 +517,8 @@ class Recorder(TapeBuilder):
 
     def observe(self, value: TrackedArray, kind: str) -> Outcome:
         """Record a guard on a value that Python needs. Returns the outcome: the plain value for Python to use."""
+        if self.asked is not None:
+            self.asked()
         if _current.get() is not self:
             self._check_usable()
         value._refresh()

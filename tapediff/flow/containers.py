@@ -1,0 +1,162 @@
+"""Containers: entries that are written, iteration, unpacking, and what comprehensions collect."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..errors import TrackedValueEscaped
+from ..recording.arrays.tracked import TrackedArray
+from .callables import call
+from .places import note_contents
+from .users_code import users_method
+from .values import CHOICES, is_tracked_value, lifted
+
+_ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
+
+
+def set_item(holder: Any, key: Any, value: Any) -> None:
+    """holder[key] = value"""
+    kind = type(holder)
+    if kind in CHOICES or type(key) in CHOICES or type(key) is TrackedArray:
+        from .choices import write_entry
+
+        write_entry(holder, key, value)
+        return
+    if (method := users_method(kind, "__setitem__")) is not None:
+        call(method, holder, key, value)
+        return
+    note_contents(holder)
+    if type(holder) is np.ndarray and is_tracked_value(value):
+        raise unwritable("a tracked value is written into a plain array")
+    holder[key] = value
+
+
+def unwritable(what: str) -> TrackedValueEscaped:
+    """The error that has arrays which the function makes recorded as tracked ones."""
+    error = TrackedValueEscaped(what, fix=_FIX)
+    error.is_write = True
+    return error
+
+
+_FIX = "make the array by np.zeros, np.array or td.asarray in the recorded function"
+
+
+def delete_item(holder: Any, key: Any) -> None:
+    """del holder[key]"""
+    kind = type(holder)
+    if kind in CHOICES or type(key) in CHOICES:
+        lifted(delete_item, holder, key)
+        return
+    if (method := users_method(kind, "__delitem__")) is not None:
+        call(method, holder, key)
+        return
+    note_contents(holder)
+    del holder[key]
+
+
+def slice_(start: Any, stop: Any, step: Any) -> Any:
+    """start:stop:step"""
+    if type(start) in CHOICES or type(stop) in CHOICES or type(step) in CHOICES:
+        return lifted(slice, start, stop, step)
+    return slice(start, stop, step)
+
+
+def iterated(items: Any) -> Iterable[Any]:
+    """An iterable that Python goes over by itself."""
+    kind = type(items)
+    if kind in _ITERABLE:
+        return items
+    if kind in CHOICES:
+        from .choices import settled
+
+        return iterated(settled(items))
+    if (method := users_method(kind, "__iter__")) is not None:
+        return iterator_of(call(method, items))
+    if getattr(kind, "__iter__", None) is None and (method := users_method(kind, "__getitem__")) is not None:
+        return _by_position(items, method)
+    if users_method(kind, "__next__") is not None:
+        return iterator_of(items)
+    return items
+
+
+def iterator_of(made: Any) -> Iterator[Any]:
+    """What an `__iter__` has returned."""
+    step = users_method(type(made), "__next__")
+    if step is None:
+        if not hasattr(type(made), "__next__"):
+            raise TypeError(f"iter() returned non-iterator of type '{type(made).__name__}'")
+        return made
+    return _steps(made, step)
+
+
+def _steps(iterator: Any, step: Any) -> Iterator[Any]:
+    while True:
+        try:
+            value = call(step, iterator)
+        except StopIteration:
+            return
+        yield value
+
+
+def _by_position(items: Any, method: Any) -> Iterator[Any]:
+    position = 0
+    while True:
+        try:
+            value = call(method, items, position)
+        except (IndexError, StopIteration):
+            return
+        yield value
+        position += 1
+
+
+def first_iterable(items: Any) -> Any:
+    """What a generator expression goes over; asked for its iterator at once."""
+    return items if type(items) in CHOICES else iter(iterated(items))
+
+
+def unpacked(value: Any, count: int | None) -> Any:
+    """What is assigned to several targets."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return value
+    if kind in CHOICES:
+        from .choices import unpacked_choice
+
+        return unpacked_choice(value, count)
+    if kind in _ITERABLE or (users_method(kind, "__iter__") is None and users_method(kind, "__getitem__") is None and users_method(kind, "__next__") is None):
+        return value
+    found = iterated(value)
+    return list(found) if count is None else list(islice(found, count + 1)) if users_method(kind, "__iter__") is None else _limited(found, count)
+
+
+def _limited(found: Iterable[Any], count: int) -> list[Any]:
+    """Python asks for one more than it needs."""
+    return list(islice(found, count + 1))
+
+
+def append(result: list[Any], value: Any) -> None:
+    """What a list comprehension collects."""
+    note_contents(result)
+    result.append(value)
+
+
+def include(result: set[Any], value: Any) -> None:
+    """What a set comprehension collects."""
+    note_contents(result)
+    result.add(value)
+
+
+def new_set() -> set[Any]:
+    """An empty set."""
+    return set()
+
+
+def set_entry(result: dict[Any, Any], key: Any, value: Any) -> None:
+    """What a dict comprehension collects."""
+    note_contents(result)
+    result[key] = value

@@ -1,0 +1,99 @@
+"""Calls of code that is not translated: Python's builtins, NumPy, libraries.
+
+On a side of a branch only what is known to change nothing may run, as it cannot be undone; methods of containers are noted in the journal.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections import deque
+from types import BuiltinFunctionType, BuiltinMethodType
+from typing import Any
+
+import numpy as np
+
+from ..base.current_recording import current_recorder
+from ..recording.arrays.tracked import TrackedArray
+from ..recording.python_state.filled_arrays import REPLACEMENTS
+from .fork import refuse
+from .places import note_contents
+from .values import CHOICES, state
+
+# What these modules have changes nothing but its arguments, with the exceptions below.
+_PURE = frozenset(
+    ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
+     "fractions", "statistics", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers", "string")
+)  # fmt: skip
+_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__", "shuffle", "anext"))
+_CONTAINERS = (list, dict, set, deque, bytearray)
+# Methods that change nothing.
+_READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "issubset", "issuperset",
+                      "symmetric_difference", "isdisjoint", "join", "split", "format", "most_common", "elements"))  # fmt: skip
+# Methods that only store what they are given.
+_STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
+# Methods of tracked arrays that write to them.
+_WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
+_FILLING = {id(made) for made in REPLACEMENTS.values()}
+
+
+def native(f: Any) -> Any:
+    """What is called in place of a function that is not translated."""
+    if not state.journals and not state.has_choices:
+        return f
+    return functools.partial(_called, f)
+
+
+def _called(f: Any, /, *args: Any, **named: Any) -> Any:
+    name = getattr(f, "__name__", None) or getattr(f, "name", "")
+    owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
+    if state.has_choices and not (name in _STORING and isinstance(owner, _CONTAINERS)):
+        for number, argument in enumerate(args):
+            if type(argument) in CHOICES:
+                return CHOICES[type(argument)].each(argument, lambda v, k=number: _called(f, *args[:k], v, *args[k + 1 :], **named))
+        for key, argument in named.items():
+            if type(argument) in CHOICES:
+                return CHOICES[type(argument)].each(argument, lambda v, k=key: _called(f, *args, **{**named, k: v}))
+    if state.journals:
+        _check(f, name, owner, args, named)
+    made = f(*args, **named)
+    if type(made) is np.ndarray and id(f) in _FILLING:
+        recorder = current_recorder()
+        if recorder is not None and recorder.fills and made.dtype.char in "dfDlq?":
+            return recorder.tracked_constant(made)
+    return made
+
+
+def _check(f: Any, name: str, owner: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Note what a call changes; refuse it on a side if that cannot be undone."""
+    if isinstance(owner, _CONTAINERS):
+        if name not in _READING:
+            note_contents(owner)
+        return
+    array = getattr(f, "array", None)
+    if type(array) is TrackedArray:
+        if name in _WRITING:
+            note_contents(array)
+        return
+    if isinstance(owner, np.ndarray):
+        if name in _WRITING:
+            note_contents(owner)
+        return
+    if "out" in named:
+        for out in named["out"] if isinstance(named["out"], tuple) else (named["out"],):
+            note_contents(out)
+    if isinstance(owner, (str, bytes, int, float, tuple, frozenset, range)) or owner is dict or owner is float:
+        return
+    if getattr(f, "__objclass__", None) in _CONTAINERS:
+        note_contents(args[0])
+        return
+    module = (getattr(f, "__module__", None) or getattr(type(owner if owner is not None else f), "__module__", None) or "").partition(".")[0]
+    is_random = "random" in (getattr(f, "__module__", None) or type(owner).__module__ or "")
+    if isinstance(f, type) and f in (collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter):
+        return
+    if isinstance(f, np.ufunc) or (module in _PURE and name not in _IMPURE and not is_random):
+        for argument in args[:1]:
+            if name in ("heappush", "heappop", "insort", "copyto", "put", "place", "fill_diagonal", "put_along_axis", "insort_left", "insort_right", "at"):
+                note_contents(argument)
+        return
+    refuse(f"{name or f} may change what cannot be put back")

@@ -1,0 +1,118 @@
+"""Translates a function once, the same way for every program: what data may decide becomes an operator that looks at its operands."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import inspect
+from types import CodeType, FunctionType
+from typing import NamedTuple
+
+from ...functions.merging.prepare.source import _FUTURES, NoSource, definition_of, without_warnings
+from .expressions import FRAME_FUNCTIONS, OPERATORS
+from .scopes import own_nodes
+from .statements import NotTranslated, Translator
+
+_LOCALS = ".<locals>."
+_FACTORY = "_factory_"
+_DEFINITION = "_function_"
+
+
+class Translation(NamedTuple):
+    """The translated code of a function, or why there is none."""
+
+    code: CodeType | None
+    reason: str = ""
+    text: str = ""
+
+
+_known: dict[int, tuple[CodeType, Translation]] = {}
+_made: dict[int, CodeType] = {}
+
+
+def translation_of(code: CodeType) -> Translation:
+    """The translation of a function's code, made once."""
+    known = _known.get(id(code))
+    if known is None:
+        known = _known[id(code)] = code, _translate(code)
+    return known[1]
+
+
+def is_translated(function: FunctionType) -> bool:
+    """True for functions that were translated, and those that they define."""
+    return id(function.__code__) in _made
+
+
+def _translate(code: CodeType) -> Translation:
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return Translation(None, "it is asynchronous")
+    try:
+        definition = copy.deepcopy(definition_of(code))
+        if isinstance(definition, ast.FunctionDef):
+            definition.decorator_list = []
+        called = {n.func.id for n in ast.walk(definition) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)} & (FRAME_FUNCTIONS - {"globals"})
+        if called:
+            raise NotTranslated(f"it calls {sorted(called)[0]}(), which looks at its variables")
+        if any(isinstance(n, ast.TryStar) for n in own_nodes([definition] if isinstance(definition, ast.Lambda) else definition.body)):
+            raise NotTranslated("it has an except*")
+        translator = Translator()
+        translator.names[_DEFINITION] = code.co_name
+        function = translator.function(definition, _DEFINITION)
+        found = _compiled(function, code, translator.names)
+    except (NoSource, NotTranslated) as why:
+        return Translation(None, str(why))
+    return Translation(found, "", ast.unparse(function))
+
+
+def _compiled(function: ast.FunctionDef, code: CodeType, names: dict[str, str]) -> CodeType:
+    """The code of a translated definition, with the names that tracebacks show."""
+    cells = [name for name in code.co_freevars if name != OPERATORS]
+    args = ast.arguments([], [ast.arg(name) for name in (OPERATORS, *cells)], None, [], [], None, [])
+    factory = ast.FunctionDef(_FACTORY, args, [function], [], None)
+    factory.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
+    module = ast.fix_missing_locations(ast.copy_location(ast.Module([ast.copy_location(factory, function)], []), function))
+    made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True))
+    (outer,) = (c for c in made.co_consts if isinstance(c, CodeType))
+    (inner,) = (c for c in outer.co_consts if isinstance(c, CodeType))
+    return _renamed(inner, names, code.co_qualname)
+
+
+def _renamed(code: CodeType, names: dict[str, str], qualname: str) -> CodeType:
+    constants = tuple([_renamed(c, names, qualname) if isinstance(c, CodeType) else c for c in code.co_consts])
+    path = code.co_qualname.removeprefix(_FACTORY + _LOCALS)
+    parts = [part for part in path.split(_LOCALS) if part not in names or names[part].startswith("<")]
+    shown = [part if part not in names else names[part] for part in parts]
+    name = names.get(code.co_name, code.co_name)
+    if path == _DEFINITION:
+        whole = qualname
+    else:
+        own = [] if code.co_name in names and not name.startswith("<") else shown
+        whole = _LOCALS.join([qualname, *own])
+    made = code.replace(co_name=name, co_qualname=whole, co_consts=constants)
+    _made[id(made)] = made
+    return made
+
+
+def translated(function: FunctionType) -> FunctionType:
+    """The translated form of a function: the same globals, cells and defaults; the function itself where it has no source."""
+    if is_translated(function):
+        return function
+    code = translation_of(function.__code__).code
+    if code is None:
+        return function
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    closure = tuple(_operators() if name == OPERATORS else cells[name] for name in code.co_freevars)
+    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__dict__.update(function.__dict__)
+    made.__doc__, made.__module__, made.__qualname__ = function.__doc__, function.__module__, function.__qualname__
+    made.__annotations__ = function.__annotations__
+    return made
+
+
+@functools.cache
+def _operators():
+    from .. import operators  # which uses this module
+
+    return (lambda: operators).__closure__[0]  # pyright: ignore[reportOptionalSubscript]

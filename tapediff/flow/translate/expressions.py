@@ -1,0 +1,247 @@
+"""Expressions: what Python would do by itself becomes a call of an operator in `operators`, under the name `_flow_`."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable
+
+from .scopes import Comprehension, has_yield, own_nodes
+
+OPERATORS = "_flow_"
+RIGHT = "_right_"
+
+INPLACE = {
+    ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.Pow: "ipow",
+    ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior", ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift",
+}  # fmt: skip
+_IDENTITY = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
+_COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", **_IDENTITY}
+
+# Called from the user's own frame, as they look at it.
+FRAME_FUNCTIONS = frozenset(("locals", "vars", "dir", "eval", "exec", "globals", "breakpoint", "__import__"))
+
+
+def operator_call(name: str, *args: ast.expr) -> ast.Call:
+    """A call of an operator."""
+    return ast.Call(ast.Attribute(ast.Name(OPERATORS, ast.Load()), name, ast.Load()), list(args), [])
+
+
+def kept(value: ast.expr, name: str) -> ast.expr:
+    """An expression whose value is kept under a name, for the operation that follows."""
+    return value if isinstance(value, ast.Constant) else ast.NamedExpr(ast.Name(name, ast.Store()), value)
+
+
+def again(value: ast.expr, name: str) -> ast.expr:
+    """The value that `kept` has kept."""
+    return copy.copy(value) if isinstance(value, ast.Constant) else ast.Name(name, ast.Load())
+
+
+def text(value: str) -> ast.Constant:
+    """A constant string."""
+    return ast.Constant(value)
+
+
+class Expressions(ast.NodeTransformer):
+    """Translates expressions. What needs statements of its own puts them into `before`, which the statement around it takes.
+
+    Args:
+        function_of: translates a function's body; see Functions.
+    """
+
+    def __init__(self, function_of: Callable[..., ast.FunctionDef], first_parameter: str | None, name_of: Callable[[str, ast.AST], str],
+                 in_class: bool = False) -> None:  # fmt: skip
+        self._function_of, self._first, self._name_of, self._in_class = function_of, first_parameter, name_of, in_class
+        self.before: list[ast.stmt] = []
+
+    def delayed(self, node: ast.expr) -> ast.expr:
+        """A function without arguments that evaluates an expression when it is called."""
+        if isinstance(node, ast.Constant):
+            return ast.copy_location(ast.Lambda(no_arguments(), node), node)
+        if not _has_walrus(node):
+            return ast.copy_location(ast.Lambda(no_arguments(), self.visit(node)), node)
+        name = self._name_of("part", node)
+        self.before.append(self._function_of(name, no_arguments(), [ast.Return(node)], node))
+        return ast.Name(name, ast.Load())
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        if self._stays(node):
+            return self._concrete(node)
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        return self._at(operator_call(name, self.visit(node.values[0]), *map(self.delayed, node.values[1:])), node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        if self._stays(node):
+            return self._concrete(node)
+        return self._at(operator_call("if_value", self.visit(node.test), self.delayed(node.body), self.delayed(node.orelse)), node)
+
+    def _stays(self, node: ast.expr) -> bool:
+        """True for expressions with parts that cannot move into a function."""
+        return self._in_class or any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) for n in own_nodes([node]))
+
+    def _concrete(self, node: ast.expr) -> ast.expr:
+        """The expression as it is; Python asks for the truth of its parts."""
+        self.generic_visit(node)
+        if isinstance(node, ast.IfExp):
+            node.test = operator_call("concrete", node.test)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        names = [_COMPARISONS[type(op)] for op in node.ops]
+        left = self.visit(node.left)
+        if len(names) == 1:
+            right = self.visit(node.comparators[0])
+            if type(node.ops[0]) in _IDENTITY:
+                return self._at(operator_call(names[0], left, right), node)
+            first = operator_call("left", left, kept(right, RIGHT))
+            return self._at(ast.Compare(first, node.ops, [again(right, RIGHT)]), node)
+        if self._stays(node):
+            node.left, node.comparators = left, [self.visit(c) for c in node.comparators]
+            return node
+        parts = [left, self.visit(node.comparators[0])]
+        links = [ast.Tuple([text(name), self.delayed(c)], ast.Load()) for name, c in zip(names[1:], node.comparators[1:])]
+        return self._at(operator_call("chain", text(names[0]), *parts, *links), node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        # Iteratively to the left: sums may be as long as the program.
+        links: list[ast.BinOp] = []
+        inner: ast.expr = node
+        while isinstance(inner, ast.BinOp):
+            links.append(inner)
+            inner = inner.left
+        made = self.visit(inner)
+        for link in reversed(links):
+            right = self.visit(link.right)
+            first = self._at(operator_call("left", made, kept(right, RIGHT)), link)
+            made = self._at(ast.BinOp(first, link.op, again(right, RIGHT)), link)
+        return made
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.operand, ast.Constant):
+            return node
+        if isinstance(node.op, ast.Not):
+            return self._at(operator_call("not_", self.visit(node.operand)), node)
+        return self._at(ast.UnaryOp(node.op, operator_call("operand", self.visit(node.operand))), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)  # pyright: ignore[reportReturnType]
+        return self._at(operator_call("attribute", self.visit(node.value), text(node.attr)), node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        value, key = self.visit(node.value), self.visit(node.slice)
+        return self._at(ast.Subscript(operator_call("holder", value, kept(key, RIGHT)), again(key, RIGHT), ast.Load()), node)
+
+    def visit_Slice(self, node: ast.Slice) -> ast.expr:
+        parts = [ast.Constant(None) if part is None else self.visit(part) for part in (node.lower, node.upper, node.step)]
+        return self._at(operator_call("slice_", *parts), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        called = node.func
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == OPERATORS:
+            node.args = [self.visit(argument) for argument in node.args]
+            return node
+        args = [self._argument(argument) for argument in node.args]
+        if isinstance(called, ast.Name) and called.id in FRAME_FUNCTIONS:
+            func: ast.expr = called
+        elif isinstance(called, ast.Name) and called.id == "super" and not node.args and self._first is not None:
+            func, args = called, [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
+        elif isinstance(called, ast.Attribute):
+            func = self._at(operator_call("method", self.visit(called.value), text(called.attr)), called)
+        else:
+            func = self._at(operator_call("function", self.visit(called)), called)
+        keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+        # The function is evaluated before its arguments: translate in the order of the text, so that `before` is, too.
+        return self._at(ast.Call(func, args, keywords), node)
+
+    def _argument(self, node: ast.expr) -> ast.expr:
+        return self.visit(node)
+
+    def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return self._at(ast.Starred(operator_call("iterated", self.visit(node.value)), ast.Load()), node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        self.generic_visit(node)
+        node.value = operator_call("shown", node.value)
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        """A function that is defined before the statement, and gets its defaults here."""
+        if self._in_class:
+            return node
+        defaults = [self.visit(default) for default in node.args.defaults]
+        pairs = [(a.arg, self.visit(default)) for a, default in zip(node.args.kwonlyargs, node.args.kw_defaults) if default is not None]
+        name = self._name_of("<lambda>", node)
+        body: list[ast.stmt] = [ast.Return(node.body)] if not has_yield([node.body]) else [ast.Expr(node.body)]
+        self.before.append(self._function_of(name, without_defaults(node.args), body, node, own_scope=True))
+        made = operator_call(
+            "lambda_", ast.Name(name, ast.Load()), ast.Tuple(defaults, ast.Load()),
+            ast.Dict([text(key) for key, _ in pairs], [value for _, value in pairs]),
+        )  # fmt: skip
+        return self._at(made, node)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
+        node.value = self.visit(node.value)
+        return node
+
+    def comprehension(self, node: Comprehension) -> ast.expr:
+        """A function with loops, called with the first iterable, as Python does."""
+        if self._in_class:
+            return node
+        items, result = "_items_", "_result_"
+        if isinstance(node, ast.DictComp):
+            add: ast.stmt = ast.Expr(operator_call("set_entry", ast.Name(result, ast.Load()), node.key, node.value))
+        elif isinstance(node, ast.GeneratorExp):
+            add = ast.Expr(ast.Yield(node.elt))
+        else:
+            add = ast.Expr(operator_call("append" if isinstance(node, ast.ListComp) else "include", ast.Name(result, ast.Load()), node.elt))
+        body: list[ast.stmt] = [add]
+        for number, generator in reversed(list(enumerate(node.generators))):
+            for condition in reversed(generator.ifs):
+                body = [ast.If(condition, body, [])]
+            iterable = ast.Name(items, ast.Load()) if number == 0 else generator.iter
+            body = [ast.For(generator.target, iterable, body, [])]
+        if not isinstance(node, ast.GeneratorExp):
+            kind = {ast.ListComp: ast.List([], ast.Load()), ast.SetComp: operator_call("new_set"), ast.DictComp: ast.Dict([], [])}[type(node)]
+            body = [ast.Assign([ast.Name(result, ast.Store())], kind), *body, ast.Return(ast.Name(result, ast.Load()))]
+        first = self.visit(node.generators[0].iter)
+        if isinstance(node, ast.GeneratorExp):
+            first = operator_call("first_iterable", first)
+        name = self._name_of(_COMPREHENSION_NAMES[type(node)], node)
+        arguments = ast.arguments([], [ast.arg(items)], None, [], [], None, [])
+        self.before.append(self._function_of(name, arguments, body, node, own_scope=True))
+        return self._at(ast.Call(ast.Name(name, ast.Load()), [first], []), node)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
+
+    @staticmethod
+    def _at(made: ast.expr, node: ast.AST) -> ast.expr:
+        ast.copy_location(made, node)
+        if isinstance(made, ast.Call):
+            ast.copy_location(made.func, node)
+        return made
+
+
+_COMPREHENSION_NAMES = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>", ast.GeneratorExp: "<genexpr>"}
+
+
+def no_arguments() -> ast.arguments:
+    """Those of a function without parameters."""
+    return ast.arguments([], [], None, [], [], None, [])
+
+
+def without_defaults(args: ast.arguments) -> ast.arguments:
+    """Parameters that need no expressions of the scope around: no annotations, and None as each default, as their number matters."""
+    made = copy.deepcopy(args)
+    for node in ast.walk(made):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    made.defaults = [ast.Constant(None) for _ in made.defaults]
+    made.kw_defaults = [None if default is None else ast.Constant(None) for default in made.kw_defaults]
+    return made
+
+
+def _has_walrus(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.NamedExpr) for n in ast.walk(node))

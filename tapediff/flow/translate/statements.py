@@ -1,0 +1,421 @@
+"""Statements: tests and loops become operators that are given their blocks as functions.
+
+A block ends normally, by `return`, `break` or `continue`. Its function returns how: None, or a completion (completions.py). Blocks after a
+statement that may end one early become functions, too, for `sequence` to run them where the block goes on.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+
+from .expressions import (
+    INPLACE,
+    OPERATORS,
+    RIGHT,
+    Expressions,
+    again,
+    kept,
+    no_arguments,
+    operator_call,
+    text,
+    without_defaults,
+)
+from .scopes import Scope, has_yield, jumps, own_nodes, parameters, stored
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_COMPOUND = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
+
+
+class NotTranslated(Exception):
+    """A function that Python runs itself; says why."""
+
+
+class Translator:
+    """Translates the functions of one definition, inner ones too.
+
+    Attributes:
+        names: of the functions that it makes, the names that tracebacks show.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+
+    def function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> ast.FunctionDef:
+        """The translated definition, without decorators, defaults and annotations."""
+        body = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
+        if isinstance(node, ast.Lambda) and has_yield([node.body]):
+            body = [ast.Expr(node.body)]
+        return _Function(self, None, body, without_defaults(node.args), name, node).definition(name, node)
+
+    def named(self, shown: str, node: ast.AST, kind: str) -> str:
+        """A new name for a function."""
+        made = f"{kind}_{getattr(node, 'lineno', 0)}_{len(self.names)}".replace("<", "").replace(">", "")
+        self.names[made] = shown
+        return made
+
+
+class _Function:
+    """One function of the program: its scope, and the translation of its blocks."""
+
+    def __init__(self, translator: Translator, outer: _Function | None, body: list[ast.stmt], args: ast.arguments, shown: str, node: ast.AST) -> None:
+        self.translator, self.outer, self.body, self.args, self.shown = translator, outer, body, args, shown
+        self.scope = Scope(body, parameters(args))
+        found = [*args.posonlyargs, *args.args]
+        self.first = found[0].arg if found else None
+        if any(isinstance(n, (ast.Await, ast.AsyncFor, ast.AsyncWith)) for n in own_nodes(body)):
+            raise NotTranslated("it is asynchronous")
+
+    def definition(self, name: str, node: ast.AST) -> ast.FunctionDef:
+        """The function with its translated body."""
+        docstring = self.body[:1] if self.body and isinstance(self.body[0], ast.Expr) and isinstance(self.body[0].value, ast.Constant) else []
+        rest = self.body[len(docstring):]
+        made: list[ast.stmt] = list(docstring)
+        declared = [(kind, sorted(names)) for kind, names in ((ast.Global, self.scope.global_names), (ast.Nonlocal, self.scope.nonlocal_names)) if names]
+        made += [kind(names) for kind, names in declared]
+        unbound = sorted(self.scope.bound - set(parameters(self.args)))
+        if unbound:
+            # Bound here, so that blocks can declare them nonlocal.
+            made.append(ast.If(ast.Constant(0), [ast.Assign([ast.Name(n, ast.Store()) for n in unbound], ast.Constant(None))], []))
+        if declared:
+            cells = ast.Tuple([ast.Name(n, ast.Load()) for n in sorted(self.scope.nonlocal_names)], ast.Load())
+            globals_ = ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())
+            made.append(ast.Expr(operator_call("enter", ast.Lambda(no_arguments(), cells), globals_)))
+        made += self.block(rest, is_top=True)
+        if has_yield(rest) and not has_yield(made):
+            made += [ast.If(ast.Constant(0), [ast.Expr(ast.Yield(None))], [])]
+        definition = ast.FunctionDef(name, self.args, made or [ast.Pass()], [], None)
+        definition.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
+        return ast.copy_location(definition, node)
+
+    # Blocks
+
+    def block(self, statements: Sequence[ast.stmt], *, is_top: bool = False) -> list[ast.stmt]:
+        """The statements of a block; as the body of a function that returns its completion, or its value at the top of a function."""
+        parts: list[list[ast.stmt]] = [[]]
+        for number, statement in enumerate(statements):
+            parts[-1].append(statement)
+            if isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
+                break
+            if isinstance(statement, _COMPOUND) and jumps([statement]) and number + 1 < len(statements):
+                parts.append([])
+        if len(parts) == 1:
+            return self._straight(parts[0], is_top)
+        made: list[ast.stmt] = []
+        names: list[ast.expr] = []
+        for part in parts:
+            name = self.named("block", part[0])
+            made.append(self.closure(name, [], part, part[0]))
+            names.append(ast.Name(name, ast.Load()))
+        call = self._driven("sequence", names, has_yield(statements))
+        return [*made, ast.Return(operator_call("returned", call) if is_top else call)]
+
+    def _straight(self, statements: Sequence[ast.stmt], is_top: bool) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for statement in statements:
+            if isinstance(statement, _COMPOUND):
+                before, call = self.compound(statement)
+                made += before
+                if jumps([statement]):
+                    made.append(_at(ast.Return(operator_call("returned", call) if is_top else call), statement))
+                else:
+                    made.append(_at(ast.Expr(operator_call("done", call)), statement))
+            elif isinstance(statement, ast.Return):
+                expressions = self.expressions()
+                value = ast.Constant(None) if statement.value is None else expressions.value(statement.value)
+                made += [*expressions.before, _at(ast.Return(value if is_top else operator_call("Return", value)), statement)]
+            elif isinstance(statement, (ast.Break, ast.Continue)):
+                kind = "BREAK" if isinstance(statement, ast.Break) else "CONTINUE"
+                made.append(_at(ast.Return(ast.Attribute(ast.Name(OPERATORS, ast.Load()), kind, ast.Load())), statement))
+            else:
+                made += self.simple(statement)
+        return made
+
+    def closure(self, name: str, arguments: Sequence[str], statements: Sequence[ast.stmt], node: ast.AST, first: Sequence[ast.stmt] = (),
+                last: Sequence[ast.stmt] = ()) -> ast.FunctionDef:  # fmt: skip
+        """A block of this function as a function that stores this function's variables.
+
+        Args:
+            first, last: what it does in addition, translated already.
+        """
+        args = ast.arguments([], [ast.arg(a) for a in arguments], None, [], [], None, [])
+        names = stored([*statements, *first, *last]) - set(arguments)
+        made = self._declared(names)
+        body = self.block(statements)
+        made += [*first, ast.Try(body or [ast.Pass()], [], [], list(last))] if last else [*first, *body]
+        return self._definition(name, args, made, node)
+
+    def _declared(self, names: set[str]) -> list[ast.stmt]:
+        nonlocals = sorted(names & (self.scope.bound | self.scope.nonlocal_names))
+        globals_ = sorted(names & self.scope.global_names)
+        return [*([ast.Nonlocal(nonlocals)] if nonlocals else []), *([ast.Global(globals_)] if globals_ else [])]
+
+    def _definition(self, name: str, args: ast.arguments, body: list[ast.stmt], node: ast.AST) -> ast.FunctionDef:
+        made = ast.FunctionDef(name, args, body or [ast.Pass()], [], None)
+        made.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
+        return _at(made, node)
+
+    def named(self, kind: str, node: ast.AST) -> str:
+        return self.translator.named(self.shown, node, kind)
+
+    def expressions(self, *, in_class: bool = False) -> _Values:
+        return _Values(self, in_class)
+
+    def part(self, name: str, args: ast.arguments, body: list[ast.stmt], node: ast.AST, *, own_scope: bool = False) -> ast.FunctionDef:
+        """A function for part of an expression; with a scope of its own for comprehensions and lambdas."""
+        if not own_scope:
+            (returned,) = body
+            assert isinstance(returned, ast.Return) and returned.value is not None
+            values = self.expressions()
+            value = values.visit(returned.value)
+            return self._definition(name, args, [*self._declared(stored([returned])), *values.before, ast.Return(value)], node)
+        inner = _Function(self.translator, self, body, args, self.translator.names[name], node)
+        # Assignments in a comprehension bind names of the function around it.
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            targets = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            outer = inner.scope.bound - targets - {"_items_", "_result_"}
+            inner.scope.bound -= outer
+            owner = self
+            inner.scope.nonlocal_names |= outer & (owner.scope.bound | owner.scope.nonlocal_names)
+            inner.scope.global_names |= outer & owner.scope.global_names
+        return inner.definition(name, node)
+
+    def _driven(self, name: str, args: list[ast.expr], yields: bool) -> ast.expr:
+        """A call of the operator that runs blocks; of its form for generators where they yield."""
+        return ast.YieldFrom(operator_call(f"{name.rstrip(chr(95))}_yields", *args)) if yields else operator_call(name, *args)
+
+    # Simple statements
+
+    def simple(self, statement: ast.stmt) -> list[ast.stmt]:
+        """A statement without blocks."""
+        expressions = self.expressions()
+        made = self._simple(statement, expressions)
+        return [*expressions.before, *(_at(s, statement) for s in made)]
+
+    def _simple(self, statement: ast.stmt, values: _Values) -> list[ast.stmt]:
+        if isinstance(statement, ast.Expr):
+            return [ast.Expr(values.visit(statement.value))]
+        if isinstance(statement, ast.Assign):
+            value = values.value(statement.value)
+            if len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+                return [ast.Assign(statement.targets, value)]
+            name = self.named("value", statement)
+            return [ast.Assign([ast.Name(name, ast.Store())], value), *(s for t in statement.targets for s in self.assign(t, ast.Name(name, ast.Load()), values)),
+                    ast.Delete([ast.Name(name, ast.Del())])]  # fmt: skip
+        if isinstance(statement, ast.AnnAssign):
+            if statement.value is None:
+                return []
+            return self.assign(statement.target, values.value(statement.value), values)
+        if isinstance(statement, ast.AugAssign):
+            return self._augmented(statement, values)
+        if isinstance(statement, ast.Delete):
+            return [s for target in statement.targets for s in self._delete(target, values)]
+        if isinstance(statement, ast.Assert):
+            message = [values.delayed(statement.msg)] if statement.msg is not None else []
+            return [ast.If(ast.Name("__debug__", ast.Load()), [ast.Expr(operator_call("assert_", values.visit(statement.test), *message))], [])]
+        if isinstance(statement, ast.Raise):
+            raised = [None if part is None else values.visit(part) for part in (statement.exc, statement.cause)]
+            return [ast.Raise(*raised)]
+        if isinstance(statement, _FUNCTIONS):
+            return self._inner_function(statement, values)
+        if isinstance(statement, ast.ClassDef):
+            return self._class(statement, values)
+        if isinstance(statement, (ast.Global, ast.Nonlocal)):
+            return []
+        return [statement]  # pass, import
+
+    def assign(self, target: ast.expr, value: ast.expr, values: _Values) -> list[ast.stmt]:
+        """Statements that assign a translated value to a target."""
+        if isinstance(target, ast.Name):
+            return [ast.Assign([target], value)]
+        if isinstance(target, ast.Attribute):
+            return [ast.Expr(operator_call("set_attribute", values.visit(target.value), text(target.attr), value))] if _is_simple(value) else self._kept(target, value, values)
+        if isinstance(target, ast.Subscript):
+            if not _is_simple(value):
+                return self._kept(target, value, values)
+            return [ast.Expr(operator_call("set_item", values.visit(target.value), values.visit(target.slice), value))]
+        assert isinstance(target, (ast.Tuple, ast.List))
+        if all(isinstance(part.value if isinstance(part, ast.Starred) else part, ast.Name) for part in target.elts):
+            count = ast.Constant(None if any(isinstance(part, ast.Starred) for part in target.elts) else len(target.elts))
+            return [ast.Assign([target], operator_call("unpacked", value, count))]
+        names = [self.named("value", part) for part in target.elts]
+        starred = [isinstance(part, ast.Starred) for part in target.elts]
+        places: list[ast.expr] = [ast.Starred(ast.Name(n, ast.Store()), ast.Store()) if is_starred else ast.Name(n, ast.Store()) for n, is_starred in zip(names, starred)]
+        count = ast.Constant(None if any(starred) else len(names))
+        made: list[ast.stmt] = [ast.Assign([type(target)(places, ast.Store())], operator_call("unpacked", value, count))]
+        for name, part in zip(names, target.elts):
+            inner = part.value if isinstance(part, ast.Starred) else part
+            made += [*self.assign(inner, ast.Name(name, ast.Load()), values), ast.Delete([ast.Name(name, ast.Del())])]
+        return made
+
+    def _kept(self, target: ast.expr, value: ast.expr, values: _Values) -> list[ast.stmt]:
+        """The value is evaluated before the parts of the target."""
+        name = self.named("value", target)
+        return [ast.Assign([ast.Name(name, ast.Store())], value), *self.assign(target, ast.Name(name, ast.Load()), values), ast.Delete([ast.Name(name, ast.Del())])]
+
+    def _augmented(self, statement: ast.AugAssign, values: _Values) -> list[ast.stmt]:
+        target = statement.target
+        if isinstance(target, ast.Name):
+            return [ast.Assign([target], self._in_place(statement, ast.Name(target.id, ast.Load()), values.visit(statement.value)))]
+        parts = [target.value] if isinstance(target, ast.Attribute) else [target.value, target.slice]
+        names = [self.named("value", statement) for _ in parts]
+        made: list[ast.stmt] = [ast.Assign([ast.Name(n, ast.Store())], values.visit(part)) for n, part in zip(names, parts)]
+        loads = [ast.Name(n, ast.Load()) for n in names] + ([text(target.attr)] if isinstance(target, ast.Attribute) else [])
+        if isinstance(target, ast.Attribute):
+            read, write = operator_call("attribute", *loads), "set_attribute"
+        else:
+            read, write = ast.Subscript(operator_call("holder", *loads), loads[1], ast.Load()), "set_item"
+        value = self._in_place(statement, read, values.visit(statement.value))
+        return [*made, ast.Expr(operator_call(write, *loads, value)), ast.Delete([ast.Name(n, ast.Del()) for n in names])]
+
+    def _in_place(self, statement: ast.AugAssign, old: ast.expr, value: ast.expr) -> ast.expr:
+        """Numbers by Python's operator, at the user's line; what may be written to by that of `operators`."""
+        before, new = ast.Name("_left_", ast.Load()), again(value, RIGHT)
+        are_numbers = operator_call("numbers", kept(old, "_left_"), kept(value, RIGHT))
+        return ast.IfExp(are_numbers, ast.BinOp(before, statement.op, new), operator_call(INPLACE[type(statement.op)], before, new))
+
+    def _delete(self, target: ast.expr, values: _Values) -> list[ast.stmt]:
+        if isinstance(target, ast.Name):
+            return [ast.Delete([target])]
+        if isinstance(target, ast.Attribute):
+            return [ast.Expr(operator_call("delete_attribute", values.visit(target.value), text(target.attr)))]
+        if isinstance(target, ast.Subscript):
+            return [ast.Expr(operator_call("delete_item", values.visit(target.value), values.visit(target.slice)))]
+        assert isinstance(target, (ast.Tuple, ast.List))
+        return [s for part in target.elts for s in self._delete(part, values)]
+
+    def _inner_function(self, statement: ast.FunctionDef | ast.AsyncFunctionDef, values: _Values, *, in_class: bool = False) -> list[ast.stmt]:
+        decorators = [operator_call("function", values.visit(d)) for d in statement.decorator_list] if not in_class else statement.decorator_list
+        made: ast.FunctionDef | ast.AsyncFunctionDef = statement
+        try:
+            if isinstance(statement, ast.FunctionDef):
+                made = _Function(self.translator, self, statement.body, without_defaults(statement.args), statement.name, statement).definition(statement.name, statement)
+        except NotTranslated:
+            made = statement
+        args = copy.copy(statement.args)
+        args.defaults = [values.visit(d) for d in args.defaults]
+        args.kw_defaults = [None if d is None else values.visit(d) for d in args.kw_defaults]
+        made.args, made.decorator_list, made.returns = args, decorators, statement.returns
+        return [made]
+
+    def _class(self, statement: ast.ClassDef, values: _Values) -> list[ast.stmt]:
+        """A class; Python runs its body, with functions translated."""
+        statement.decorator_list = [operator_call("function", values.visit(d)) for d in statement.decorator_list]
+        inner = self.expressions(in_class=True)
+        body: list[ast.stmt] = []
+        for part in statement.body:
+            body += self._inner_function(part, inner, in_class=True) if isinstance(part, ast.FunctionDef) else [part]
+        statement.body = body
+        return [statement]
+
+    # Compound statements
+
+    def compound(self, statement: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
+        """The functions of a statement's blocks, and the call that runs them and gives the completion."""
+        values = self.expressions()
+        made: list[ast.stmt] = []
+
+        def block(kind: str, statements: Sequence[ast.stmt], arguments: Sequence[str] = (), first: Sequence[ast.stmt] = (), last: Sequence[ast.stmt] = ()) -> ast.expr:
+            if not statements and not first:
+                return ast.Constant(None)
+            name = self.named(kind, statements[0] if statements else statement)
+            made.append(self.closure(name, arguments, statements, statements[0] if statements else statement, first, last))
+            return ast.Name(name, ast.Load())
+
+        yields = has_yield([statement])
+        if isinstance(statement, ast.If):
+            call = self._driven("if_", [values.visit(statement.test), block("then", statement.body), block("otherwise", statement.orelse)], yields)
+        elif isinstance(statement, ast.While):
+            call = self._driven("while_", [values.delayed(statement.test), block("iteration", statement.body), block("otherwise", statement.orelse)], yields)
+        elif isinstance(statement, ast.For):
+            items = values.visit(statement.iter)
+            body = block("iteration", statement.body, ["_item_"], self._targets(statement.target, "_item_"))
+            call = self._driven("for_", [items, body, block("otherwise", statement.orelse)], yields)
+        elif isinstance(statement, ast.Try):
+            call = self._driven("try_", [block("tried", statement.body), self._handlers(statement, values, block), block("otherwise", statement.orelse),
+                                         block("finally", statement.finalbody)], yields)  # fmt: skip
+        elif isinstance(statement, ast.With):
+            item, rest = statement.items[0], statement.items[1:]
+            inner: list[ast.stmt] = [_at(ast.With(rest, statement.body), statement)] if rest else statement.body
+            target = [] if item.optional_vars is None else self._targets(item.optional_vars, "_item_")
+            call = self._driven("with_", [values.visit(item.context_expr), block("within", inner, ["_item_"], target)], yields)
+        else:
+            assert isinstance(statement, ast.Match)
+            call = self._match(statement, values, block, yields)
+        for part in ast.walk(call):
+            if not hasattr(part, "lineno") and isinstance(part, ast.expr):
+                ast.copy_location(part, statement)
+        return [*values.before, *made], call
+
+    def _targets(self, target: ast.expr, name: str) -> list[ast.stmt]:
+        values = self.expressions()
+        made = self.assign(target, ast.Name(name, ast.Load()), values)
+        return [_at(s, target) for s in (*values.before, *made)]
+
+    def _handlers(self, statement: ast.Try, values: _Values, block) -> ast.expr:
+        found: list[ast.expr] = []
+        for handler in statement.handlers:
+            kind: ast.expr = ast.Constant(None) if handler.type is None else values.delayed(handler.type)
+            first: list[ast.stmt] = []
+            last: list[ast.stmt] = []
+            if handler.name is not None:
+                first = [_at(ast.Assign([ast.Name(handler.name, ast.Store())], ast.Name("_raised_", ast.Load())), handler)]
+                last = [_at(ast.Assign([ast.Name(handler.name, ast.Store())], ast.Constant(None)), handler),
+                        _at(ast.Delete([ast.Name(handler.name, ast.Del())]), handler)]  # fmt: skip
+            found.append(ast.Tuple([kind, block("handler", handler.body, ["_raised_"], first, last)], ast.Load()))
+        return ast.Tuple(found, ast.Load())
+
+    def _match(self, statement: ast.Match, values: _Values, block, yields: bool) -> ast.expr:
+        cases: list[ast.expr] = []
+        for case in statement.cases:
+            names = sorted(stored([case.pattern]))
+            first = [ast.Assign([ast.Name(n, ast.Store())], ast.Subscript(ast.Name("_captured_", ast.Load()), text(n), ast.Load())) for n in names]
+            pattern = self._pattern(case.pattern, values)
+            captures = block("captures", [], ["_captured_"], [_at(s, case.pattern) for s in first]) if first else ast.Constant(None)
+            guard = ast.Constant(None) if case.guard is None else values.delayed(case.guard)
+            cases.append(ast.Tuple([pattern, captures, guard, block("case", case.body)], ast.Load()))
+        return self._driven("match_", [values.visit(statement.subject), ast.Tuple(cases, ast.Load())], yields)
+
+    def _pattern(self, pattern: ast.pattern, values: _Values) -> ast.expr:
+        """The call that makes a pattern; see patterns.py."""
+        inside = lambda parts: ast.Tuple([self._pattern(p, values) for p in parts], ast.Load())  # noqa: E731 -- its name is its use
+        match pattern:
+            case ast.MatchValue(value):
+                return operator_call("Value", values.delayed(value))
+            case ast.MatchSingleton(value):
+                return operator_call("Singleton", ast.Constant(value))
+            case ast.MatchSequence(patterns):
+                return operator_call("Sequence", inside(patterns))
+            case ast.MatchStar(name):
+                return operator_call("Star", ast.Constant(name))
+            case ast.MatchMapping(keys, patterns, rest):
+                names = ast.Tuple([values.delayed(key) for key in keys], ast.Load())
+                return operator_call("Mapping", names, inside(patterns), ast.Constant(rest))
+            case ast.MatchClass(kind, patterns, names, keyword_patterns):
+                return operator_call("Class", values.delayed(kind), inside(patterns), ast.Constant(tuple(names)), inside(keyword_patterns))
+            case ast.MatchAs(inner, name):
+                return operator_call("Capture", ast.Constant(None) if inner is None else self._pattern(inner, values), ast.Constant(name))
+            case ast.MatchOr(patterns):
+                return operator_call("Alternatives", inside(patterns))
+        raise NotTranslated(f"it has a pattern of kind {type(pattern).__name__}")
+
+
+class _Values(Expressions):
+    """The expressions of one statement of a function."""
+
+    def __init__(self, function: _Function, in_class: bool) -> None:
+        super().__init__(function.part, function.first, lambda shown, node: function.translator.named(shown if shown.startswith("<") else function.shown, node, shown), in_class)
+
+    def value(self, node: ast.expr) -> ast.expr:
+        """A value that is stored or returned: a variable as it is must be bound."""
+        return self.visit(node)
+
+
+def _is_simple(value: ast.expr) -> bool:
+    return isinstance(value, (ast.Name, ast.Constant))
+
+
+def _at(made, node):
+    """A node at the place of another one."""
+    return ast.copy_location(made, node)

@@ -1,0 +1,39 @@
+"""The truth of a value: a bool, or a tracked one where data decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir.instruction import BOOL
+from ..recording.arrays.tracked import TrackedArray
+from .callables import call
+from .users_code import users_method
+from .values import CHOICES
+
+_PLAIN = {int, float, str, bytes, list, tuple, dict, set, frozenset, range, type(None), np.bool_, np.float64, np.int64}
+
+
+def truth(value: Any) -> Any:
+    """bool(value)"""
+    kind = type(value)
+    if kind is bool:
+        return value
+    if kind in _PLAIN:
+        return bool(value)
+    if kind is TrackedArray:
+        if value.type.size != 1:
+            return bool(value)  # raises
+        number = value.reshape(()) if value.type.shape else value
+        return number if number.type.dtype == BOOL else number != 0
+    if kind in CHOICES:
+        return CHOICES[kind].truth(value)
+    if (method := users_method(kind, "__bool__")) is not None:
+        result = truth(call(method, value))
+        if type(result) is not bool and type(result) is not TrackedArray:
+            raise TypeError(f"__bool__ should return bool, returned {type(result).__name__}")
+        return result
+    if getattr(kind, "__bool__", None) is None and (method := users_method(kind, "__len__")) is not None:
+        return truth(call(method, value))
+    return bool(value)
