@@ -91,11 +91,19 @@ def frozen(value, seen=None):
         return ("function", value.__qualname__)
     else:
         parts = ()
+    names = {slot: getattr(value, slot) for slot in _slots(kind) if hasattr(value, slot)}
     try:
-        names = object.__getattribute__(value, "__dict__")
+        names |= object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return (kind.__qualname__, parts)
-    return (kind.__qualname__, parts, tuple((name, frozen(entry, seen)) for name, entry in dict(names).items()))
+        pass
+    return (kind.__qualname__, parts, *([tuple((name, frozen(entry, seen)) for name, entry in names.items())] if names else []))
+
+
+@functools.lru_cache(None)
+def _slots(kind):
+    """The names of a class of Python that are kept in slots; those of C are not looked at."""
+    names = [name for base in kind.__mro__ if isinstance(base.__dict__.get("__slots__"), (tuple, list)) for name in base.__slots__]
+    return tuple(name for name in names if type(getattr(kind, name, None)) is types.MemberDescriptorType)
 
 
 def exception(error, seen=None):
