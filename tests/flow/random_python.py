@@ -277,7 +277,7 @@ class Program(Statements):
             if self.classes and self.chance(0.5):
                 inner.bind("o", "object")
             start = [f"    o = {self.random.choice(self.classes)}({number})"] if "o" in inner.names else []
-            body = [*declared, *start, *("    " + line for line in [*self.block(inner, self.pick(3, 4, 6), 3), f"return {self.of('tuple', inner)}, {self.of('int', inner)}"])]
+            body = [*declared, *start, *("    " + line for line in [*self.block(inner, self.pick(3, 4, 6), 3), f"note('end', [{', '.join(list(inner.names)[:9])}])", f"return {self.of('tuple', inner)}, {self.of('int', inner)}"])]
             lines += [f"def section{number}():", *body, ""]
             self.sections = number
         lines += ["def main():"]

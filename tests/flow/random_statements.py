@@ -43,7 +43,7 @@ class Statements(Expressions):
         inner = scope.inner(**changes)
         lines = self.block(inner, size or self.pick(1, 2, 3), depth - 1)
         scope.leave(inner)
-        return ["    " + line for line in lines]
+        return ["    " + line for line in ([self.noted(0)] if self.chance(0.4) else []) + lines]
 
     def statement(self, scope, depth):
         simple = [self.assign] * 4 + [self.write] * 4 + [self.augment, self.unpack, self.log, self.log, self.odd]
@@ -173,8 +173,9 @@ class Statements(Expressions):
             body = self.block(inner, self.pick(1, 2, 3), depth - 1)
             scope.leave(inner)
             lines = [head, "    tick()", *("    " + line for line in body)]
-        if self.chance(0.3):
-            lines += ["else:", *self.sub_block(scope, depth)]
+        if self.chance(0.45):
+            leave = [f"    if {self.of('bool', scope, 1)}: break"] if self.chance(0.6) and not lines[-1].lstrip().startswith(("return", "raise", "break", "continue")) else []
+            lines += [*leave, "else:", f"    {self.noted(0)}", *self.sub_block(scope, depth)]
         return lines
 
     def leave_or_raise(self, scope, depth):
@@ -211,6 +212,8 @@ class Statements(Expressions):
             if self.chance(0.15) and scope.in_function:
                 leaving = self.pick("return <int>", *(("break", "continue") if scope.in_loop else ()))
                 lines.append("    " + self.fill(leaving, scope, 2))
+        if self.chance(0.4) and not scope.in_handler:
+            lines += ["try:", "    note(0, error)", "except NameError:", f"    {self.noted(0)}"]
         return lines
 
     def with_block(self, scope, depth):
@@ -273,7 +276,7 @@ class Statements(Expressions):
             later = [f"{name} = {self.of('int', scope)}"] if name in scope.own else []
             make = self.fill(f"{source} = (note(0, <+int>) for <w> in <!list>{f' if {name} > <w>' if name else ''})", scope, 2)
             return [make, *later, f"note(0, next({source}, None))", *self.write(scope, depth), f"note(0, list({source}))"]
-        return [make, f"note(0, [*zip({source}, range(2))])", f"note(0, list({source}))"]
+        return [make, "try:", f"    note(0, [*zip({source}, range(2))])", f"    note(0, list({source}))", "finally:", f"    {source}.close()"]
 
     def function(self, scope, depth):
         """A closure, which may write to variables around it."""
@@ -296,4 +299,7 @@ class Statements(Expressions):
         body.append(f"return {self.of('int', inner)}")
         head = self.fill(f"def {name}({parameter}, *, k=<!int>):", scope, 2)
         scope.bind(name, "function")
-        return [*decorators, head, *("    " + line for line in body)]
+        lines = [*decorators, head, *("    " + line for line in body)]
+        if self.chance(0.7):
+            lines += [self.noted(self.fill(f"{name}(<int>)", scope, 2)), *(f"note(0, {outer})" for outer in declared)]
+        return lines
