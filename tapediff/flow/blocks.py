@@ -84,7 +84,7 @@ def _first_end(found: list[Completion]) -> Completion:
     result: Completion = None
     for completion in reversed(found):
         rest = result
-        result = replaced(completion, lambda end: rest if end is None else end)
+        result = replaced(completion, lambda end, rest=rest: rest if end is None else end)
     return result
 
 

@@ -165,5 +165,5 @@ def lifted(op: Callable[..., Any], *args: Any) -> Any:
     """An operation; on choices, the choice of its results."""
     for number, argument in enumerate(args):
         if type(argument) in CHOICES:
-            return CHOICES[type(argument)].each(argument, lambda value: lifted(op, *args[:number], value, *args[number + 1 :]))
+            return CHOICES[type(argument)].each(argument, lambda value, k=number: lifted(op, *args[:k], value, *args[k + 1 :]))
     return op(*args)

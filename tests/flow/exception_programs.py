@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 
 import numpy as np
@@ -431,7 +432,7 @@ def validated(x):
             raise RuntimeError("pair") from error
 
     s = 0.0
-    for a, b in zip(x[:-1], x[1:]):
+    for a, b in itertools.pairwise(x):
         try:
             s += pair(a, b)
         except RuntimeError as error:
