@@ -10,7 +10,7 @@ from .completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return,
 from .containers import iterated
 from .fork import Taken, WithCells, conditional, decide, fork, fork_block, guarded, observed, where_ends
 from .joins import join
-from .places import Cell, Entry, note
+from .places import note_variables
 from .tests_of_values import concrete
 from .truth import truth
 from .values import CHOICES, Unjoinable, both, facts_of, state
@@ -21,11 +21,10 @@ Driver = Generator[Any, Any, Completion]
 
 def enter(cells: Callable[[], Any], names: tuple[str, ...]) -> None:
     """Note the variables of outer functions, and the global ones, that a function may assign to."""
-    if state.journals:
-        for cell in cells.__closure__ or ():  # pyright: ignore[reportFunctionMemberAccess]
-            note(Cell(cell))
-        for name in names:
-            note(Entry(cells.__globals__, name))  # pyright: ignore[reportFunctionMemberAccess]
+    namespace: dict[str, Any] = cells.__globals__  # pyright: ignore[reportFunctionMemberAccess]
+    for name in names:
+        state.global_names[id(namespace), name] = namespace, name
+    note_variables(cells)
 
 
 def _is_normal(end: Any) -> bool:

@@ -20,7 +20,7 @@ from ..ir.instruction import Operand
 from .completions import Completion, Conditional, Return
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
-from .places import Cell, Contents, Journal, Place, Plain, Version, note, put, undo
+from .places import Contents, Journal, Place, Plain, Version, note_variables, put, undo
 from .values import Unjoinable, both, facts_of, known, negated, state
 
 Side = Callable[[], Any] | None
@@ -63,8 +63,7 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     state.facts = {**before, **facts}
     try:
         if run is not None:
-            for cell in getattr(run, "__closure__", None) or ():
-                note(Cell(cell))
+            note_variables(run)
             with np.errstate(all="ignore"):
                 result = run()
     except BaseException as raised:

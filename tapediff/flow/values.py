@@ -61,6 +61,7 @@ class State(threading.local):
         journals: of the sides that are being run, the places that they have changed; the innermost last.
         path: of these sides, the tests and the outcomes that lead there.
         facts: by the instruction of a tracked bool, its value on this path.
+        global_names: global variables that functions may assign to, with their namespaces.
         attempts: bodies of `try` and `with` that are being run; the innermost last.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
@@ -77,6 +78,7 @@ class State(threading.local):
         self.journals: list[dict[Any, Any]] = []
         self.path: list[tuple[Operand, bool]] = []
         self.facts: dict[tuple[int, int], bool] = {}
+        self.global_names: dict[tuple[int, str], tuple[dict[str, Any], str]] = {}
         self.attempts: list[Any] = []
         self.kinds: dict[tuple[int, int], Any] = {}
         self.why: list[str] = []
