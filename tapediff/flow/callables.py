@@ -81,7 +81,9 @@ def _of_class(kind: type) -> Any:
 def _is_made_by_python(kind: type) -> bool:
     """True for classes that have nothing of their own to make an object, such as most errors."""
     makers = [next(base for base in kind.__mro__ if name in vars(base)) for name in ("__init__", "__new__")]
-    return kind.__module__ != "builtins" and all(base is object or issubclass(base, BaseException) and base.__module__ == "builtins" for base in makers)
+    if kind.__module__ == "builtins":
+        return False
+    return all(base is object or (issubclass(base, BaseException) and base.__module__ == "builtins") for base in makers)
 
 
 def _constructed(kind: type, /, *args: Any, **named: Any) -> Any:
