@@ -10,7 +10,9 @@ get. Where a test is data, both sides are run, each on the state as it was, and 
 | values | choices, names without a value, what is known on a path |
 | places | all that a statement can change, and journals of it |
 | fork, joins | both sides of a test; the values that are joined |
-| completions, blocks | how blocks end; branches, loops, exceptions |
+| completions, blocks | how blocks end; branches, loops |
+| exceptions, dead_places | `try` and `with`; what needs no join behind them |
+| python_numbers, divisions | errors of Python's numbers |
 | dunder, tests_of_values, objects, containers, callables, patterns | operations by kind |
 """
 

@@ -12,7 +12,7 @@ from .containers import REPEATABLE, iterated, refuse_iterators
 from .fork import Taken, WithCells, conditional, decide, fork, fork_block, guarded, observed, where_ends
 from .generators import Generator, emitted, is_emitting, references
 from .joins import join
-from .places import Cell, Entry, note
+from .places import note_variables
 from .tests_of_values import concrete
 from .truth import truth
 from .values import CHOICES, Maybe, both, facts_of, state
@@ -23,11 +23,10 @@ Driver = abc.Generator[Any, Any, Completion]
 
 def enter(cells: Callable[[], Any], names: tuple[str, ...]) -> None:
     """Note the variables of outer functions, and the global ones, that a function may assign to."""
-    if state.journals:
-        for cell in cells.__closure__ or ():  # pyright: ignore[reportFunctionMemberAccess]
-            note(Cell(cell))
-        for name in names:
-            note(Entry(cells.__globals__, name))  # pyright: ignore[reportFunctionMemberAccess]
+    namespace: dict[str, Any] = cells.__globals__  # pyright: ignore[reportFunctionMemberAccess]
+    for name in names:
+        state.global_names[id(namespace), name] = namespace, name
+    note_variables(cells)
 
 
 def is_normal(end: Any) -> bool:
@@ -86,7 +85,7 @@ def _first_end(found: list[Completion]) -> Completion:
     result: Completion = None
     for completion in reversed(found):
         rest = result
-        result = replaced(completion, lambda end: rest if end is None else end)
+        result = replaced(completion, lambda end, rest=rest: rest if end is None else end)
     return result
 
 

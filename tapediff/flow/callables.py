@@ -74,8 +74,16 @@ def _of_class(kind: type) -> Any:
         if type(kind).__call__ is not type.__call__:
             return kind
     if users_method(kind, "__init__") is None and users_method(kind, "__new__") is None:
-        return kind if not State.now.is_recording else State.now.native(kind)
+        return kind if not State.now.is_recording or _is_made_by_python(kind) else State.now.native(kind)
     return functools.partial(_constructed, kind)
+
+
+def _is_made_by_python(kind: type) -> bool:
+    """True for classes that have nothing of their own to make an object, such as most errors."""
+    makers = [next(base for base in kind.__mro__ if name in vars(base)) for name in ("__init__", "__new__")]
+    if kind.__module__ == "builtins":
+        return False
+    return all(base is object or (issubclass(base, BaseException) and base.__module__ == "builtins") for base in makers)
 
 
 def _constructed(kind: type, /, *args: Any, **named: Any) -> Any:

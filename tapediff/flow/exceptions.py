@@ -28,7 +28,7 @@ from .fork import (
     refuse,
 )
 from .joins import join
-from .places import Cell, note, put, undo
+from .places import note_variables, put, undo
 from .tests_of_values import concrete
 from .users_code import users_method
 from .values import Unjoinable, either, state
@@ -134,8 +134,7 @@ def _run(attempt: Attempt, body: Block) -> _End:
     state.journals.append(attempt.journal)
     attempt.body = sys._getframe()
     try:
-        for cell in getattr(body, "__closure__", None) or ():
-            note(Cell(cell))
+        note_variables(body)
         # Restored at the end; where errors are pending, what follows may have no value.
         with np.errstate():
             return _End(None if body is None else body())
@@ -220,7 +219,8 @@ def _one_of(raised: Pending, other: BaseException) -> BaseException | None:
     error = raised.error
     if error is other:
         return error
-    if type(error) is not type(other) or not _is_simple(error) or not _is_simple(other) or len(error.args) != len(other.args):
+    is_alike = type(error) is type(other) and type(error.__context__) is type(other.__context__) and len(error.args) == len(other.args)
+    if not is_alike or not _is_simple(error) or not _is_simple(other):
         return None
     try:
         args = tuple(join(raised.condition, a, b) for a, b in zip(error.args, other.args))
@@ -228,7 +228,9 @@ def _one_of(raised: Pending, other: BaseException) -> BaseException | None:
         return None
     if all(a is b for a, b in zip(args, other.args)):
         return other
-    return type(error)(*args)
+    made = type(error)(*args)
+    made.__context__, made.__suppress_context__ = error.__context__, error.__suppress_context__
+    return made.with_traceback(error.__traceback__)
 
 
 def _is_simple(error: BaseException) -> bool:

@@ -1,7 +1,8 @@
 """A branch on data: both sides are run from the same state, and the states that they leave are joined.
 
-Where a side cannot be run beside the other one (`Unjoinable`), a guard tells whether the path to it is taken: if it is, the side is run alone
-once nothing around it is tried any more; if not, it is left out.
+Where a side cannot be run beside the other one (`Unjoinable`), a guard tells whether the path to it is taken: if it is, the side is run
+alone once nothing around it is tried any more; if not, it is left out. A side that raises an error is left out, too: the error is pending
+where an `Attempt` is around, else a guard tells whether it is raised.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from ..ir.instruction import Operand
 from .completions import Completion, Conditional, Return
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
-from .places import Cell, Contents, Journal, Place, Plain, Version, note, put, undo
-from .values import Unjoinable, both, facts_of, is_data, known, negated, state
+from .places import Contents, Journal, Place, Plain, Version, note_variables, put, undo
+from .values import Unjoinable, both, facts_of, known, negated, state
 
 Side = Callable[[], Any] | None
 Final: TypeAlias = "dict[Any, tuple[Place, Any]]"
@@ -62,8 +63,7 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     state.facts = {**before, **facts}
     try:
         if run is not None:
-            for cell in getattr(run, "__closure__", None) or ():
-                note(Cell(cell))
+            note_variables(run)
             with np.errstate(all="ignore"):
                 result = run()
     except BaseException as raised:
@@ -436,6 +436,3 @@ def where_ends(completion: Completion, is_wanted: Callable[[Any], bool]) -> Any:
     if type(no) is bool and not no:
         return both(completion.test, yes)
     return where(completion.test, yes, no)
-
-
-__all__ = ["Ran", "Taken", "conditional", "decide", "decided", "exclude", "fork", "fork_block", "fork_value", "is_data", "refuse", "where_ends"]

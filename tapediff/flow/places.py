@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from types import CellType
 from typing import Any
 
 import numpy as np
@@ -145,10 +144,13 @@ def note(place: Place) -> None:
             journal[key] = place, place.get()
 
 
-def note_cells(cells: tuple[CellType, ...] | None) -> None:
-    """Note variables that a block may assign to."""
-    for cell in cells or ():
-        note(Cell(cell))
+def note_variables(block: Any) -> None:
+    """Note the variables that a block may assign to."""
+    if state.journals:
+        for cell in getattr(block, "__closure__", None) or ():
+            note(Cell(cell))
+        for namespace, name in state.global_names.values():
+            note(Entry(namespace, name))
 
 
 def note_attribute(owner: Any, name: str) -> None:

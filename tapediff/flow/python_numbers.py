@@ -1,6 +1,6 @@
 """Numbers of Python's among tracked ones: they raise errors where those of NumPy are inf or NaN.
 
-Numbers become Python's by joins of such, and by functions of the math module; arithmetic of numbers is Python's where that of all operands is.
+Joins of such numbers are Python's, and results of the math module; arithmetic is where all operands are.
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ def is_python(value: Any) -> Any:
     return _kind_of(value._recorder, value._id)
 
 
-def _kind_of(recorder: Any, number: int) -> Any:
+def _kind_of(recorder: Any, wanted: int) -> Any:
     """The same of an instruction; iteratively, as sums may be long."""
-    known, pending, wanted = state.kinds, [number], number
+    pending = [wanted]
     while pending:
-        number = pending[-1]
-        found = known.get((id(recorder), number))
-        if type(found) is tuple:
-            _, yes, no = found
-            unknown = [
-                v._id for v in (yes, no) if type(v) is TrackedArray and v._recorder is recorder and not _is_settled(known.get((id(recorder), v._id)))
-            ]
+        key = id(recorder), pending[-1]
+        found = state.kinds.get(key)
+        if found is None or type(found) is tuple:
+            unknown = [k for k in _operands(recorder, pending[-1], found) if not _is_settled(state.kinds.get((id(recorder), k)))]
             if unknown:
                 pending += unknown
                 continue
-            known[id(recorder), number] = _chosen(*found)
-        elif found is None:
-            op, inputs, *_ = recorder.instructions[number]
-            if op is CONSTANT:
-                known[id(recorder), number] = recorder.instructions[number].params[0].shape == () and recorder.plain_numbers.get(number) is not False
-            elif op.name not in _ARITHMETIC:
-                known[id(recorder), number] = False
-            else:
-                unknown = [k for k in inputs if not _is_settled(known.get((id(recorder), k)))]
-                if unknown:
-                    pending += unknown
-                    continue
-                made: Any = True
-                for k in inputs:
-                    made = both(made, known[id(recorder), k])
-                known[id(recorder), number] = made
+            state.kinds[key] = _kind_by_operands(recorder, pending[-1]) if found is None else _chosen(*found)
         pending.pop()
-    return known[id(recorder), wanted]
+    return state.kinds[id(recorder), wanted]
+
+
+def _operands(recorder: Any, number: int, chosen: tuple[Any, Any, Any] | None) -> list[int]:
+    """The instructions on which it depends."""
+    if chosen is not None:
+        return [value._id for value in chosen[1:] if type(value) is TrackedArray and value._recorder is recorder]
+    op, inputs, *_ = recorder.instructions[number]
+    return list(inputs) if op.name in _ARITHMETIC else []
+
+
+def _kind_by_operands(recorder: Any, number: int) -> Any:
+    op, inputs, params, *_ = recorder.instructions[number]
+    if op is CONSTANT:
+        return params[0].shape == () and recorder.plain_numbers.get(number) is not False
+    kind: Any = op.name in _ARITHMETIC
+    for k in inputs if kind else ():
+        kind = both(kind, state.kinds[id(recorder), k])
+    return kind
 
 
 def _is_settled(found: Any) -> bool:

@@ -83,6 +83,7 @@ class State(threading.local):
         journals: of the sides that are being run, the places that they have changed; the innermost last.
         path: of these sides, the tests and the outcomes that lead there.
         facts: by the instruction of a tracked bool, its value on this path.
+        global_names: global variables that functions may assign to, with their namespaces.
         attempts: bodies of `try` and `with` that are being run; the innermost last.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
@@ -102,6 +103,7 @@ class State(threading.local):
         self.journals: list[dict[Any, Any]] = []
         self.path: list[tuple[Operand, bool]] = []
         self.facts: dict[tuple[int, int], bool] = {}
+        self.global_names: dict[tuple[int, str], tuple[dict[str, Any], str]] = {}
         self.attempts: list[Any] = []
         self.kinds: dict[tuple[int, int], Any] = {}
         self.why: list[str] = []
@@ -214,5 +216,5 @@ def lifted(op: Callable[..., Any], *args: Any) -> Any:
     """An operation; on choices, the choice of its results."""
     for number, argument in enumerate(args):
         if type(argument) in CHOICES:
-            return CHOICES[type(argument)].each(argument, lambda value: lifted(op, *args[:number], value, *args[number + 1 :]))
+            return CHOICES[type(argument)].each(argument, lambda value, k=number: lifted(op, *args[:k], value, *args[k + 1 :]))
     return op(*args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 
 import numpy as np
@@ -431,7 +432,7 @@ def validated(x):
             raise RuntimeError("pair") from error
 
     s = 0.0
-    for a, b in zip(x[:-1], x[1:]):
+    for a, b in itertools.pairwise(x):
         try:
             s += pair(a, b)
         except RuntimeError as error:
@@ -752,10 +753,276 @@ def identities(x):
     return s
 
 
+def with_exit_raises(x):
+    class M:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *a):
+            if x[0] > 0:
+                raise KeyError
+            return a[0] is not None
+
+    s = 0.0
+    for v in x:
+        try:
+            with M():
+                s += math.sqrt(v)
+        except KeyError:
+            s += 1
+    return s
+
+
+def data_suppress(x):
+    class M:
+        def __init__(self, v):
+            self.v = v
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, k, e, t):
+            return self.v > 0.3
+
+    s = 0.0
+    for v, w in zip(x, x[::-1]):
+        try:
+            with M(w):
+                s += 1
+                if v > 0:
+                    raise ValueError
+                s += v
+        except ValueError:
+            s += 0.25
+    return s
+
+
+def lists_of_one_length(x):
+    out = []
+    for v in x[:3]:
+        try:
+            out.append(math.sqrt(v))
+        except ValueError:
+            out.append(0.0)
+    return sum(out) + len(out)
+
+
+def dicts(x):
+    cache = {}
+
+    def get(v):
+        try:
+            return cache["k"]
+        except KeyError:
+            cache["k"] = v * 2
+            return v
+
+    s = 0.0
+    for v in x:
+        if v > 0:
+            s += get(v)
+    return s
+
+
+def long_loops(x):
+    s = 0.0
+    for k in range(150):
+        try:
+            s += math.sqrt(x[k % 6] + 0.01 * k)
+        except ValueError:
+            s -= 0.5
+    return s
+
+
+def long_loops_within(x):
+    s = 0.0
+    try:
+        for k in range(100):
+            s += math.sqrt(x[k % 6] + 2.2)
+    except ValueError:
+        s -= 0.5
+    return s
+
+
+def calls_of_calls(x):
+    def fact(n):
+        return 1.0 if n <= 0 else n * fact(n - 1)
+
+    try:
+        return fact(3) * x[0] / math.floor(3)
+    except ZeroDivisionError:
+        return 0.0
+
+
+def raise_from_else(x):
+    s = 0.0
+    for v in x:
+        try:
+            try:
+                s += v
+            except ValueError:
+                s += 100
+            else:
+                if v > 0:
+                    raise ValueError
+            finally:
+                s *= 0.5
+        except ValueError:
+            s += 2
+    return s
+
+
+def finally_raises(x):
+    s = 0.0
+    for v in x:
+        try:
+            try:
+                if v > 0:
+                    raise KeyError
+                s += v
+            finally:
+                if v > 1 or v < -1:
+                    raise ValueError
+        except ValueError as e:
+            s += 3 if e.__context__ is None else 4
+        except KeyError:
+            s += 1
+    return s
+
+
+def finally_break(x):
+    s = 0.0
+    for v in x:
+        try:
+            s += math.sqrt(v + 1)
+        except ValueError:
+            s += 1
+            continue
+        finally:
+            if v > 1:
+                break  # noqa: B012 -- what it tests
+        s *= 2
+    return s
+
+
+def arrays_written(x):
+    y = np.zeros(3)
+    for k, v in enumerate(x):
+        try:
+            y[k % 3] += v
+            if v > 0.5:
+                raise ValueError
+            y[(k + 1) % 3] *= 2
+        except ValueError:
+            y[0] = v
+    return np.sum(y * np.arange(1.0, 4.0))
+
+
+def lambdas(x):
+    f = lambda v: 1 / (1 if v > 0 else 0)
+    s = 0.0
+    for v in x:
+        try:
+            s += f(v) * v
+        except ZeroDivisionError:
+            s -= v
+    return s
+
+
+def walruses(x):
+    s = 0.0
+    for v in x:
+        try:
+            while True:
+                if (w := math.sqrt(v)) > 0.5:
+                    s += w
+                break
+        except ValueError:
+            s += 1
+    return s
+
+
+def remainders(x):
+    s = 0.0
+    for v in x:
+        try:
+            s += v / (x[0] - x[0]) if v > 5 else v % (v * 0 + 1)
+            n = 0
+            if v > 0:
+                n += 1
+            s += 2.0 % n
+            s += divmod(5, n)[0]
+        except ZeroDivisionError:
+            s += 0.5
+    return s
+
+
+def assign_then_raise(x):
+    best = None
+    for v in x:
+        try:
+            best = v
+            if v < 0:
+                raise ValueError
+            best = None if v > 1 else best
+        except ValueError:
+            pass
+    return -1.0 if best is None else best
+
+
+def several_arguments(x):
+    def f(v):
+        if v < 0:
+            raise ValueError("neg", v)
+        return v, v * 2
+
+    s = 0.0
+    for v in x:
+        try:
+            a, b = f(v)
+        except ValueError as e:
+            m, b = e.args
+            a = len(m)
+        s += a * b
+    return s
+
+
+def handlers_that_try(x):
+    s = 0.0
+    for v in x:
+        try:
+            raise ValueError
+        except ValueError:
+            try:
+                if v > 0:
+                    raise KeyError
+            except KeyError:
+                s += v
+            else:
+                s -= v
+    return s
+
+
+def classes_without_code(x):
+    class Own(ValueError):
+        pass
+
+    s = 0.0
+    for v in x:
+        try:
+            if v > 0:
+                raise Own("positive", v)
+            s += v
+        except ValueError as error:
+            s += error.args[1] * 2
+    return s
+
+
 OTHERS = [
     printed, errors_that_leave, errors_of_handlers, not_caught, generated, generator_that_raises, next_of_generators, sorted_in_place,
     lists_that_grow, generator_managers, in_errstate, recursion, exits, in_data_dict, unlike_returns, math_errors, numpys_division,
-    mixed_division, caught_later, identities,
+    classes_without_code, mixed_division, caught_later, identities, with_exit_raises, data_suppress, lists_of_one_length, dicts, long_loops, long_loops_within,
+    calls_of_calls, raise_from_else, finally_raises, finally_break, arrays_written, lambdas, walruses, remainders, assign_then_raise, several_arguments, handlers_that_try,
 ]  # fmt: skip
 
 

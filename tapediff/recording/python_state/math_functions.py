@@ -89,7 +89,8 @@ def _fmod(x: Operand, y: Operand) -> Operand:
 
 def _pow(x: Operand, y: Operand) -> Operand:
     # What a constant exponent decides comes first.
-    raise_where(_DOMAIN, lambda: y != np.floor(y), lambda: x < 0.0, lambda: np.logical_not(np.isnan(y)), lambda: np.logical_not(np.isinf(x)))
+    is_finite_or_nan = lambda: np.logical_not(np.isinf(x))  # noqa: E731 -- a condition among others
+    raise_where(_DOMAIN, lambda: y != np.floor(y), lambda: x < 0.0, lambda: np.logical_not(np.isnan(y)), is_finite_or_nan)
     raise_where(_DOMAIN, lambda: y < 0.0, lambda: x == 0.0, lambda: np.logical_not(np.isinf(y)))
     return np.power(x, y)
 
