@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base.current_recording import current_recorder
 from .callables import call
-from .choices import settled
+from .entries import settled_deeply
 from .natives import native
 from .values import State, state
 
@@ -29,22 +29,12 @@ def flowed(f: Callable[..., Any]) -> Callable[..., Any]:
         state.reset()
         state.is_recording, state.native = True, native
         try:
-            return _plain(call(f, *args, **named))
+            return settled_deeply(call(f, *args, **named))
         finally:
             state.reset()
             sys.setrecursionlimit(limit)
 
     return merged
-
-
-def _plain(result: Any) -> Any:
-    """A result without choices."""
-    result = settled(result)
-    if isinstance(result, (tuple, list)) and type(result) in (tuple, list):
-        return type(result)(map(_plain, result))
-    if type(result) is dict:
-        return {key: _plain(value) for key, value in result.items()}
-    return result
 
 
 __all__ = ["State", "flowed"]

@@ -19,6 +19,7 @@ from ..recording.python_state.filled_arrays import REPLACEMENTS
 from .callables import function
 from .entries import settled_contents, settled_deeply
 from .fork import refuse
+from .keys import settle
 from .generators import ONLY_ARGUMENT, Generator, references
 from .places import note_contents
 from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
@@ -108,6 +109,7 @@ def _called(f: Any, /, *args: Any, **named: Any) -> Any:
     if not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL):
         if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
             settled_contents(owner)
+            settle(owner)
         args = tuple(settled_deeply(argument) for argument in args)
         named = {key: settled_deeply(value) for key, value in named.items()}
     if state.journals:
