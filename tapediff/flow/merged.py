@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.current_recording import current_recorder
+from . import choices as choices  # which says what operations on choices do
 from .callables import call
 from .entries import settled_deeply
 from .natives import native

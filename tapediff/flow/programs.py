@@ -801,7 +801,7 @@ def groupby_(items: Any, key: Any = None) -> Any:
 
 
 def zip_(*items: Any, strict: Any = False) -> Any:
-    if strict or not any(map(is_conditional, items)):
+    if strict or not any(map(is_conditional, items)) or not all(isinstance(i, (*_SEQUENCES, TrackedArray, range)) for i in items):
         return NATIVE
     return entries_lazily(zipped([gathered(i) for i in items]))
 
