@@ -110,6 +110,16 @@ def iterated(items: Any) -> Iterable[Any]:
     return items
 
 
+def spread(items: Any) -> Any:
+    """The arguments that a call or a set display is given by a star."""
+    if type(items) in CHOICES:
+        return spread(CHOICES[type(items)].settled(items))
+    if isinstance(items, dict):
+        keys.settle(items)
+        return items
+    return iterated(entries.settled_contents(items))
+
+
 def iterator_of(made: Any) -> Iterator[Any]:
     """What an `__iter__` has returned."""
     step = users_method(type(made), "__next__")

@@ -31,6 +31,8 @@ def length(holder: Any) -> Any:
     total: Any = 0
     for condition, _ in parts(holder):
         total = total + (1 if condition is True else np.where(condition, 1, 0))
+    if is_data(total):
+        state.lengths[id(total._recorder), total._id] = len(holder)
     return total
 
 

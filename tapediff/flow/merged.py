@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.current_recording import current_recorder
+from . import choices as choices  # which says what operations on choices do
 from .callables import call
-from .choices import settled
+from .entries import settled_deeply
 from .fork import exclude, in_side
 from .natives import native
 from .values import State, state
@@ -40,7 +41,7 @@ class Flowed:
         recorder.asked = in_side
         recorder.raise_where = exclude
         try:
-            return _plain(call(self.f, *args, **named))
+            return settled_deeply(call(self.f, *args, **named))
         finally:
             state.reset()
             recorder.asked = None
@@ -51,16 +52,6 @@ class Flowed:
 def flowed(f: Callable[..., Any]) -> Flowed:
     """The merged form of a function."""
     return f if isinstance(f, Flowed) else Flowed(f)
-
-
-def _plain(result: Any) -> Any:
-    """A result without choices."""
-    result = settled(result)
-    if isinstance(result, (tuple, list)) and type(result) in (tuple, list):
-        return type(result)(map(_plain, result))
-    if type(result) is dict:
-        return {key: _plain(value) for key, value in result.items()}
-    return result
 
 
 __all__ = ["State", "flowed"]

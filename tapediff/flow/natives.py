@@ -21,6 +21,7 @@ from ..recording.python_state.math_functions import MathFunction
 from .callables import function
 from .entries import settled_contents, settled_deeply
 from .fork import guarded, refuse
+from .keys import settle
 from .generators import ONLY_ARGUMENT, Generator, references
 from .places import note_contents
 from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
@@ -33,9 +34,13 @@ _PURE = frozenset(
      "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers", "string")
 )  # fmt: skip
 _IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__", "shuffle", "anext"))
+# Methods of dicts that are given a key.
+_KEYED = frozenset(("get", "pop", "setdefault"))
+# These go over what they are given, and hand on its entries as they are.
+_LAZY = frozenset(("zip", "enumerate", "reversed", "iter", "next", "islice", "chain", "from_iterable", "cycle", "tee", "map", "filter", "starmap", "zip_longest"))
 # These hand on what they are given, or only ask for its type.
-_STRUCTURAL = frozenset(("list", "tuple", "zip", "enumerate", "reversed", "iter", "next", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
-                         "callable", "range", "copy", "deepcopy", "chain", "islice", "repeat", "cycle", "tee", "partial", "object", "deque", "dict", "len",
+_STRUCTURAL = frozenset(("list", "tuple", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
+                         "callable", "range", "copy", "repeat", "partial", "object", "deque", "dict", "len",
                          "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super", "property", "staticmethod"))  # fmt: skip
 _CONTAINERS = (list, dict, set, deque, bytearray)
 # Methods that change nothing.
@@ -88,10 +93,10 @@ def _dispatcher(f: Any, program: Program, owner: Any) -> Any:
         if least <= len(args) <= most and all(name in names for name in named):
             if state.has_choices:
                 choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
-                if choice is not None and owner is None:
+                if choice is not None and (owner is None or (choice == 0 and f.__name__ in _KEYED)):
                     argument = args[choice]
                     return CHOICES[type(argument)].each(argument, lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named))
-            for argument in args[:1]:
+            for argument in args:
                 if type(argument) is Generator and references(argument) <= ONLY_ARGUMENT + 1:
                     argument.is_owned = True
             result = run(*args, **named) if owner is None else run(owner, *args, **named)
@@ -110,16 +115,21 @@ def _called(f: Any, /, *args: Any, **named: Any) -> Any:
         return _filled(f, f(*args, **named))
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
     owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
-    if state.has_choices and not (name in _STORING and isinstance(owner, _CONTAINERS)):
+    if state.has_choices and not (name in _STORING and isinstance(owner, (list, deque))):
         for number, argument in enumerate(args):
             if type(argument) in CHOICES:
                 return CHOICES[type(argument)].each(argument, lambda v, k=number: _called(f, *args[:k], v, *args[k + 1 :], **named))
         for key, argument in named.items():
             if type(argument) in CHOICES:
                 return CHOICES[type(argument)].each(argument, lambda v, k=key: _called(f, *args, **{**named, k: v}))
-    if not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL):
+    if name in _LAZY and not isinstance(owner, _CONTAINERS):
+        for argument in args:
+            settle(argument)
+        args = tuple(map(settled_contents, args))
+    elif not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL):
         if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
             settled_contents(owner)
+            settle(owner)
         args = tuple(settled_deeply(argument) for argument in args)
         named = {key: settled_deeply(value) for key, value in named.items()}
     if state.journals:

@@ -88,6 +88,9 @@ from .containers import (
     slice_ as slice_,
 )
 from .containers import (
+    spread as spread,
+)
+from .containers import (
     unpacked as unpacked,
 )
 from .dunder import (
@@ -197,6 +200,9 @@ from .patterns import (
 )
 from .patterns import (
     match_yields as match_yields,
+)
+from .programs import (
+    listed as listed,
 )
 from .tests_of_values import (
     and_ as and_,

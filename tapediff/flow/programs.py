@@ -100,6 +100,11 @@ def gathered(items: Any) -> Any:
     return made
 
 
+def listed(items: Any) -> Any:
+    """What a list display takes over by a star."""
+    return gathered(items)
+
+
 def _collect(made: list[Any], value: Any) -> None:
     note_contents(made)
     made.append(value)
@@ -457,6 +462,17 @@ def extend_(holder: Any, items: Any) -> Any:
     return None
 
 
+def range_(*limits: Any) -> Any:
+    """The numbers up to the length of a list that is data."""
+    *start, stop = limits
+    if not is_data(stop) or len(limits) > 2 or any(map(is_data, start)):
+        return NATIVE
+    most = state.lengths.get((id(stop._recorder), stop._id))
+    if most is None:
+        return NATIVE
+    return tuple(maybe(truth(stop > k), k) for k in range(*start, most))
+
+
 # Dicts
 
 
@@ -785,7 +801,7 @@ def groupby_(items: Any, key: Any = None) -> Any:
 
 
 def zip_(*items: Any, strict: Any = False) -> Any:
-    if strict or not any(map(is_conditional, items)):
+    if strict or not any(map(is_conditional, items)) or not all(isinstance(i, (*_SEQUENCES, TrackedArray, range)) for i in items):
         return NATIVE
     return entries_lazily(zipped([gathered(i) for i in items]))
 
@@ -1093,6 +1109,7 @@ PROGRAMS: dict[Any, Program] = {
     builtins.min: Program(min_, 1, _ANY, ("key", "default")),
     builtins.sorted: Program(sorted_, 1, 1, ("key", "reverse")),
     builtins.len: Program(len_, 1, 1),
+    builtins.range: Program(range_, 1, 3),
     builtins.bool: Program(bool_, 1, 1),
     builtins.list: Program(list_, 1, 1),
     builtins.tuple: Program(tuple_, 1, 1),

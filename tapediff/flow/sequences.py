@@ -59,7 +59,7 @@ def sequences_compared(compare: Compare, name: str, a: Any, b: Any) -> Any:
         is_equal = equal(compare, a[k], b[k])
         if type(is_equal) is bool:
             return at(k + 1) if is_equal else truth(compare(name, a[k], b[k]))
-        return fork_value(is_equal, lambda: at(k + 1), lambda: truth(compare(name, a[k], b[k])))
+        return truth(fork_value(is_equal, lambda: at(k + 1), lambda: truth(compare(name, a[k], b[k]))))
 
     return at(0)
 

@@ -89,6 +89,7 @@ class State(threading.local):
         why: reasons of guards in place of joins.
         has_choices: there is a value that stands for several.
         made: by their ids, new values of dicts that were made on a side for a missing key.
+        lengths: by their instructions, the most that lengths of lists can be.
         stamp: the last number of a key whose place in its dict is data.
         has_maybes: there are containers with entries that are there by data.
     """
@@ -110,6 +111,7 @@ class State(threading.local):
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False
         self.made: dict[int, Any] = {}
+        self.lengths: dict[tuple[int, int], int] = {}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Any], Any] = lambda f: f
 

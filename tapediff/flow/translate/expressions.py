@@ -153,7 +153,7 @@ class Expressions(ast.NodeTransformer):
             func = self._at(operator_call("method", self.visit(called.value), text(called.attr)), called)
         else:
             func = self._at(operator_call("function", self.visit(called)), called)
-        keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+        keywords = [ast.keyword(k.arg, self.visit(k.value) if k.arg is not None else operator_call("spread", self.visit(k.value))) for k in node.keywords]
         # The function is evaluated before its arguments: translate in the order of the text, so that `before` is, too.
         return self._at(ast.Call(func, args, keywords), node)
 
@@ -163,7 +163,14 @@ class Expressions(ast.NodeTransformer):
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
             return node
-        return self._at(ast.Starred(operator_call("iterated", self.visit(node.value)), ast.Load()), node)
+        return self._at(ast.Starred(operator_call("spread", self.visit(node.value)), ast.Load()), node)
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        """Lists and tuples may have conditional entries."""
+        parts = [self._at(ast.Starred(operator_call("listed", self.visit(p.value)), ast.Load()), p) if isinstance(p, ast.Starred) else self.visit(p) for p in node.elts]
+        return self._at(type(node)(parts, node.ctx), node) if isinstance(node.ctx, ast.Load) else node
+
+    visit_Tuple = visit_List
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         self.generic_visit(node)
