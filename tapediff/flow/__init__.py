@@ -18,4 +18,5 @@ get. Where a test is data, both sides are run, each on the state as it was, and 
 
 from __future__ import annotations
 
+from . import operators as operators  # which translated code uses
 from .merged import flowed as flowed

@@ -13,8 +13,7 @@ from .fork import Taken, WithCells, conditional, decide, fork, fork_block, guard
 from .generators import Generator, emitted, is_emitting, references
 from .joins import join
 from .places import note_variables
-from .tests_of_values import concrete
-from .truth import truth
+from .truth import concrete, truth
 from .values import CHOICES, Maybe, both, facts_of, state
 
 Block = Callable[[], Completion] | None
@@ -246,21 +245,6 @@ def _for_choice(items: Any, body: Callable[[Any], Completion], otherwise: Block)
         return fork_block(items.conditions[k], WithCells(run, body, otherwise), WithCells(lambda: at(position + 1), body, otherwise))
 
     return at(0)
-
-
-def while_(test: Callable[[], Any], body: Callable[[], Completion] | None, otherwise: Block) -> Completion:
-    """while test(): body()"""
-    loop = Ends()
-    while True:
-        t = truth(test()) if loop.alive is True else None
-        if t is False:
-            return loop.end(otherwise)
-        if t is not True:
-            from .loops import data_loop
-
-            return data_loop(loop, test, t, body, otherwise)
-        if body is not None and not loop.run(body):
-            return after_loop(loop.found)
 
 
 # The same of statements that yield: data tests are guards there

@@ -58,13 +58,6 @@ def call(f: Any, *args: Any, **named: Any) -> Any:
     return function(f)(*args, **named)
 
 
-def method(value: Any, name: str) -> Any:
-    """What is called in place of an attribute."""
-    from .objects import attribute
-
-    return function(attribute(value, name))
-
-
 def _of_class(kind: type) -> Any:
     """A class of the user's; its constructor runs translated."""
     if type(kind) is not type:

@@ -10,10 +10,8 @@ import numpy as np
 from ..base.current_recording import current_recorder
 from ..recording.arrays.tracked import TrackedArray
 from .fork import decide, decided, exclude, fork_value, observed
-from .joins import join, where
-from .places import note_contents
+from .joins import where
 from .truth import truth
-from .users_code import users_method
 from .values import CHOICES, UNBOUND, Choice, Unjoinable, both, is_data, known, negated, state
 
 
@@ -123,7 +121,7 @@ def entry_at(holder: Any, key: TrackedArray) -> Any:
     if isinstance(holder, (list, tuple)) and not key.type.shape:
         entries = list(holder)
         n = len(entries)
-        exclude(_outside(key, n), lambda: IndexError(f"{type(holder).__name__} index out of range"))
+        exclude(outside(key, n), lambda: IndexError(f"{type(holder).__name__} index out of range"))
         position = np.where(key < 0, key + n, key)
 
         def at(k: int) -> Any:
@@ -137,7 +135,7 @@ def entry_at(holder: Any, key: TrackedArray) -> Any:
         return at(0)
     if type(holder) in (np.ndarray, TrackedArray) and not key.type.shape and key.type.dtype.kind == "i" and holder.shape:
         n = holder.shape[0]
-        exclude(_outside(key, n), lambda: IndexError(f"index is out of bounds for axis 0 with size {n}"))
+        exclude(outside(key, n), lambda: IndexError(f"index is out of bounds for axis 0 with size {n}"))
         return np.take(as_array(holder), np.where(key < 0, key + n, key), axis=0, mode="clip")
     return holder[key]
 
@@ -150,33 +148,9 @@ def as_array(holder: Any) -> Any:
     return holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
 
 
-def _outside(key: TrackedArray, n: int) -> Any:
+def outside(key: TrackedArray, n: int) -> Any:
+    """When a position is in no sequence of a length."""
     return (key < -n) | (key >= n)
 
 
-def write_entry(holder: Any, key: Any, value: Any) -> None:
-    """holder[key] = value where data decides which holder, or which entry."""
-    from .containers import set_item
-
-    for choice in (holder, key):
-        if type(choice) is Choice:
-            each(choice, lambda v, c=choice: set_item(v if c is holder else holder, v if c is key else key, value))
-            return
-    if isinstance(holder, list) and not key.type.shape:
-        n = len(holder)
-        exclude(_outside(key, n), lambda: IndexError("list assignment index out of range"))
-        note_contents(holder)
-        position = np.where(key < 0, key + n, key)
-        for k in range(n):
-            holder[k] = join(position == k, value, holder[k])
-        return
-    if users_method(type(holder), "__setitem__") is not None:
-        from .callables import call
-
-        call(users_method(type(holder), "__setitem__"), holder, key, value)
-        return
-    note_contents(holder)
-    holder[key] = value
-
-
-__all__ = ["Unjoinable", "called", "each", "entry_at", "negated", "observed", "settled", "state", "where", "write_entry"]
+__all__ = ["Unjoinable", "called", "each", "entry_at", "negated", "observed", "settled", "state", "where"]

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import TrackedValueEscaped
 from ..recording.arrays.tracked import TrackedArray
 from . import entries, keys
 from .callables import call
+from .choices import each, outside
 from .entries import is_conditional
-from .fork import refuse
+from .fork import exclude, refuse
 from .generators import ONLY_ARGUMENT, Generator, references
-from .places import note_contents
+from .joins import join
+from .places import note_contents, unwritable
 from .users_code import users_method
-from .values import CHOICES, is_tracked_value, lifted, state
+from .values import CHOICES, Choice, is_tracked_value, lifted, state
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
 
@@ -30,10 +31,8 @@ def set_item(holder: Any, key: Any, value: Any) -> None:
     """holder[key] = value"""
     kind = type(holder)
     if kind in CHOICES or type(key) in CHOICES or type(key) is TrackedArray:
-        from .choices import write_entry
-
         if not is_conditional(holder):
-            write_entry(holder, key, value)
+            _write_entry(holder, key, value)
             return
     if keys.has_conditional_keys(holder):
         keys.set_item(holder, key, value)
@@ -50,14 +49,25 @@ def set_item(holder: Any, key: Any, value: Any) -> None:
     holder[key] = value
 
 
-def unwritable(what: str) -> TrackedValueEscaped:
-    """The error that has arrays which the function makes recorded as tracked ones."""
-    error = TrackedValueEscaped(what, fix=_FIX)
-    error.is_write = True
-    return error
-
-
-_FIX = "make the array by np.zeros, np.array or td.asarray in the recorded function"
+def _write_entry(holder: Any, key: Any, value: Any) -> None:
+    """holder[key] = value where data decides which holder, or which entry."""
+    for choice in (holder, key):
+        if type(choice) is Choice:
+            each(choice, lambda v, c=choice: set_item(v if c is holder else holder, v if c is key else key, value))
+            return
+    if isinstance(holder, list) and not key.type.shape:
+        n = len(holder)
+        exclude(outside(key, n), lambda: IndexError("list assignment index out of range"))
+        note_contents(holder)
+        position = np.where(key < 0, key + n, key)
+        for k in range(n):
+            holder[k] = join(position == k, value, holder[k])
+        return
+    if users_method(type(holder), "__setitem__") is not None:
+        call(users_method(type(holder), "__setitem__"), holder, key, value)
+        return
+    note_contents(holder)
+    holder[key] = value
 
 
 def delete_item(holder: Any, key: Any) -> None:

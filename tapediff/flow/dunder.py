@@ -11,10 +11,12 @@ import numpy as np
 
 from ..recording.arrays.tracked import TrackedArray
 from .callables import call
+from .choices import entry_at
 from .divisions import check_division
 from .entries import is_conditional, item
 from .keys import by_tracked_key, has_conditional_keys
 from .keys import item as item_of_dict
+from .places import note_contents
 from .sequences import holds_data, sequences_compared
 from .users_code import users_method
 from .values import CHOICES, lifted, state
@@ -205,7 +207,7 @@ def _in_place(name: str) -> Callable[[Any, Any], Any]:
                 return result
             return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
         if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
-            note_write(a)
+            note_contents(a)
             return op.inplace(a, b)
         return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
 
@@ -214,13 +216,6 @@ def _in_place(name: str) -> Callable[[Any, Any], Any]:
 
 def _inplace_symbol(op: _Binary) -> str:
     return "**=" if op.forward == "__pow__" else f"{op.symbol}="
-
-
-def note_write(holder: Any) -> None:
-    """Note that a container is about to be changed."""
-    from .places import note_contents
-
-    note_contents(holder)
 
 
 iadd, isub, imul, itruediv, ifloordiv, imod, ipow, imatmul, iand, ior, ixor, ilshift, irshift = map(_in_place, _ARITHMETIC)
@@ -254,7 +249,5 @@ def _item(value: Any, key: Any) -> Any:
     if isinstance(value, defaultdict) or has_conditional_keys(value):
         return item_of_dict(value, key)
     if type(key) is TrackedArray:
-        from .choices import entry_at
-
         return entry_at(value, key)
     return value[key]

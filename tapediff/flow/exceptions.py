@@ -29,7 +29,7 @@ from .fork import (
 )
 from .joins import join
 from .places import note_variables, put, undo
-from .tests_of_values import concrete
+from .truth import concrete
 from .users_code import users_method
 from .values import Unjoinable, either, state
 

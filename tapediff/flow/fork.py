@@ -20,7 +20,7 @@ from ..ir.instruction import Operand
 from .completions import Completion, Conditional, Return
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
-from .places import Contents, Journal, Place, Plain, Version, note_variables, put, undo
+from .places import Contents, Journal, Place, Plain, Version, note_variables, put, undo, unwritable
 from .values import Unjoinable, both, facts_of, known, negated, state
 
 Side = Callable[[], Any] | None
@@ -241,8 +241,6 @@ def _joined_value(test: Operand, place: Place, yes: Any, no: Any) -> Any:
         return where(test, yes, no) if yes._id != no._id else yes
     if isinstance(place, Plain):
         if yes.tobytes() != no.tobytes():
-            from .containers import unwritable
-
             raise unwritable("a plain array is written to on one side of a branch")
         return yes
     return join(test, yes, no)

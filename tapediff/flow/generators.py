@@ -14,7 +14,7 @@ from typing import Any
 
 from .completions import BREAK, CONTINUE, Completion, Conditional, Jump, replaced
 from .fork import exclude, guarded, is_of_program, refuse, where_ends
-from .places import note_cells
+from .places import Cell, note
 from .values import state
 
 Emit = Callable[[Any], Completion]
@@ -113,7 +113,8 @@ def emitted(generator: Generator, body: Emit) -> Completion:
 
     def emit(value: Any) -> Completion:
         if state.journals:
-            note_cells(cells)
+            for cell in cells or ():
+                note(Cell(cell))
         if len(state.attempts) == attempts:
             completion = body(value)
         else:

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..base.source_location import user_site
+from ..functions.callees.tape_callee import callee_of
 from ..ir.instruction import BOOL
 from ..ir.tape import Tape
 from ..ops.control.calls import GET, LOOP, LoopForm
-from ..functions.callees.tape_callee import callee_of
 from ..recording.finish import finished_tape
 from ..recording.recorder import Recorder, current_recorder
-from .blocks import BREAK, Ends, after_loop, is_normal, without_continue
+from .blocks import BREAK, Block, Ends, after_loop, is_normal, without_continue
 from .carries import Form, as_leaf, form_at
 from .completions import Completion, Conditional, Return, replaced
 from .exceptions import attempted
@@ -33,6 +33,19 @@ from .values import UNBOUND, Unjoinable, both, negated, state
 
 # So often the carries' forms may become wider.
 MOST_ATTEMPTS = 12
+
+
+def while_(test: Callable[[], Any], body: Callable[[], Completion] | None, otherwise: Block) -> Completion:
+    """while test(): body()"""
+    loop = Ends()
+    while True:
+        t = truth(test()) if loop.alive is True else None
+        if t is False:
+            return loop.end(otherwise)
+        if t is not True:
+            return data_loop(loop, test, t, body, otherwise)
+        if body is not None and not loop.run(body):
+            return after_loop(loop.found)
 
 
 def data_loop(loop: Ends, test: Callable[[], Any], first: Any, body: Callable[[], Completion] | None, otherwise: Any) -> Completion:

@@ -21,8 +21,8 @@ from ..recording.python_state.math_functions import MathFunction
 from .callables import function
 from .entries import settled_contents, settled_deeply
 from .fork import guarded, refuse
-from .keys import settle
 from .generators import ONLY_ARGUMENT, Generator, references
+from .keys import settle
 from .places import note_contents
 from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
 from .python_numbers import note_python

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..recording.arrays.tracked import TrackedArray
-from .callables import call
+from .callables import call, function
 from .places import note_attribute
 from .users_code import is_users, users_method
 from .values import CHOICES, lifted
@@ -86,3 +86,8 @@ def delete_attribute(value: Any, name: str) -> None:
         return
     note_attribute(value, name)
     delattr(value, name)
+
+
+def method(value: Any, name: str) -> Any:
+    """What is called in place of an attribute."""
+    return function(attribute(value, name))

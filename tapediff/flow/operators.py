@@ -6,6 +6,8 @@ are wrapped, so that their methods run translated; choices and conditional entri
 
 from __future__ import annotations
 
+import sys
+
 from .blocks import (
     assert_ as assert_,
 )
@@ -37,9 +39,6 @@ from .blocks import (
     sequence_yields as sequence_yields,
 )
 from .blocks import (
-    while_ as while_,
-)
-from .blocks import (
     while_yields as while_yields,
 )
 from .callables import (
@@ -47,9 +46,6 @@ from .callables import (
 )
 from .callables import (
     lambda_ as lambda_,
-)
-from .callables import (
-    method as method,
 )
 from .completions import (
     BREAK as BREAK,
@@ -162,11 +158,17 @@ from .generators import (
 from .generators import (
     emit as emit,
 )
+from .loops import (
+    while_ as while_,
+)
 from .objects import (
     attribute as attribute,
 )
 from .objects import (
     delete_attribute as delete_attribute,
+)
+from .objects import (
+    method as method,
 )
 from .objects import (
     set_attribute as set_attribute,
@@ -237,6 +239,7 @@ from .tests_of_values import (
 from .tests_of_values import (
     shown as shown,
 )
+from .translate import OPERATORS_CELL
 from .yields import (
     Delegate as Delegate,
 )
@@ -246,3 +249,5 @@ from .yields import (
 from .yields import (
     delegated as delegated,
 )
+
+OPERATORS_CELL.cell_contents = sys.modules[__name__]

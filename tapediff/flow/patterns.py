@@ -9,8 +9,8 @@ from typing import Any
 from .dunder import compared
 from .fork import WithCells
 from .objects import attribute
-from .tests_of_values import concrete, if_value
-from .truth import truth
+from .tests_of_values import if_value
+from .truth import concrete, truth
 from .values import both
 
 Captured = dict[str, Any]

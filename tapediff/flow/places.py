@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import TrackedValueEscaped
 from ..recording.arrays.tracked import TrackedArray
 from .values import UNBOUND, state
 
@@ -196,3 +197,13 @@ def put(place: Place, value: Any) -> None:
     """Change a place."""
     note(place)
     place.set(value)
+
+
+def unwritable(what: str) -> TrackedValueEscaped:
+    """The error that has arrays which the function makes recorded as tracked ones."""
+    error = TrackedValueEscaped(what, fix=_FIX)
+    error.is_write = True
+    return error
+
+
+_FIX = "make the array by np.zeros, np.array or td.asarray in the recorded function"

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .blocks import for_
 from .callables import call
+from .completions import BREAK
 from .containers import iterated
 from .dunder import compared
 from .fork import WithCells, fork_value
 from .keys import contains, has_conditional_keys
+from .truth import concrete as concrete
 from .truth import truth
 from .users_code import users_method
 from .values import CHOICES, is_tracked_value, lifted, negated
@@ -105,9 +108,6 @@ def in_(a: Any, b: Any) -> Any:
 
 
 def _among(a: Any, items: Any) -> Any:
-    from .blocks import for_
-    from .completions import BREAK
-
     found = [False]
 
     def compare(value: Any) -> Any:
@@ -129,12 +129,6 @@ def not_in(a: Any, b: Any) -> Any:
 
 
 _OTHERS: dict[str, Callable[[Any, Any], Any]] = {"is_": is_, "is_not": is_not, "in_": in_, "not_in": not_in}
-
-
-def concrete(value: Any) -> bool:
-    """The truth of a value that Python needs at once."""
-    t = truth(value)
-    return t if type(t) is bool else bool(t)
 
 
 def shown(value: Any) -> Any:

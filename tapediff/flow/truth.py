@@ -44,3 +44,9 @@ def truth(value: Any) -> Any:
     if getattr(kind, "__bool__", None) is None and (method := users_method(kind, "__len__")) is not None:
         return truth(call(method, value))
     return bool(value)
+
+
+def concrete(value: Any) -> bool:
+    """The truth of a value that Python needs at once."""
+    t = truth(value)
+    return t if type(t) is bool else bool(t)

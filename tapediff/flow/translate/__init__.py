@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-import functools
 import inspect
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import NamedTuple
 
 from ...functions.merging.prepare.source import _FUTURES, NoSource, definition_of, without_warnings
@@ -26,6 +25,9 @@ class Translation(NamedTuple):
     reason: str = ""
     text: str = ""
 
+
+# The variable of translated code that holds the operators; operators.py fills it.
+OPERATORS_CELL = CellType()
 
 _known: dict[int, tuple[CodeType, Translation]] = {}
 _made: dict[int, CodeType] = {}
@@ -102,17 +104,10 @@ def translated(function: FunctionType) -> FunctionType:
     if code is None:
         return function
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-    closure = tuple(_operators() if name == OPERATORS else cells[name] for name in code.co_freevars)
+    closure = tuple(OPERATORS_CELL if name == OPERATORS else cells[name] for name in code.co_freevars)
     made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     made.__dict__.update(function.__dict__)
     made.__doc__, made.__module__, made.__qualname__ = function.__doc__, function.__module__, function.__qualname__
     made.__annotations__ = function.__annotations__
     return made
-
-
-@functools.cache
-def _operators():
-    from .. import operators  # which uses this module
-
-    return (lambda: operators).__closure__[0]  # pyright: ignore[reportOptionalSubscript]
