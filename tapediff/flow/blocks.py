@@ -9,9 +9,8 @@ from typing import Any
 
 from .completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, replaced
 from .containers import REPEATABLE, iterated, refuse_iterators
-from .fork import Taken, WithCells, conditional, decide, fork, fork_block, guarded, observed, where_ends
+from .fork import Taken, WithCells, conditional, decide, fork, fork_block, guarded, observed, select, where_ends
 from .generators import Generator, emitted, is_emitting, references
-from .joins import join
 from .places import note_variables
 from .truth import concrete, truth
 from .values import CHOICES, Maybe, both, facts_of, state
@@ -46,7 +45,7 @@ def done(completion: Completion) -> None:
 def _value_of(completion: Completion) -> Any:
     if type(completion) is not Conditional:
         return completion.value if type(completion) is Return else None
-    return join(completion.test, _value_of(completion.yes), _value_of(completion.no))
+    return select(completion.test, _value_of(completion.yes), _value_of(completion.no))
 
 
 def sequence(*blocks: Callable[[], Completion]) -> Completion:

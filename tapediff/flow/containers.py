@@ -14,9 +14,8 @@ from . import entries, keys
 from .callables import call
 from .choices import each, outside
 from .entries import is_conditional
-from .fork import exclude, refuse
+from .fork import exclude, refuse, select
 from .generators import ONLY_ARGUMENT, Generator, references
-from .joins import join
 from .places import note_contents, unwritable
 from .users_code import users_method
 from .values import CHOICES, Choice, is_tracked_value, lifted, state
@@ -61,7 +60,7 @@ def _write_entry(holder: Any, key: Any, value: Any) -> None:
         note_contents(holder)
         position = np.where(key < 0, key + n, key)
         for k in range(n):
-            holder[k] = join(position == k, value, holder[k])
+            holder[k] = select(position == k, value, holder[k])
         return
     if users_method(type(holder), "__setitem__") is not None:
         call(users_method(type(holder), "__setitem__"), holder, key, value)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from . import keys
-from .fork import decided, exclude, fork_value, refuse
-from .joins import join, maybe
+from .fork import decided, exclude, fork_value, refuse, select
+from .joins import maybe
 from .places import note_attribute, note_contents
 from .truth import truth
 from .values import CHOICES, Maybe, both, either, is_data, is_nonempty, negated, parts, state
@@ -117,7 +117,7 @@ def set_item(holder: Any, key: Any, value: Any) -> None:
     for condition, before, old in _ranked(holder):
         hit = both(condition, truth(before == key))
         missing = both(missing, negated(hit))
-        made.append(maybe(condition, value if hit is True else old if hit is False else join(hit, value, old)))
+        made.append(maybe(condition, value if hit is True else old if hit is False else select(hit, value, old)))
     exclude(missing, lambda: IndexError("list assignment index out of range"))
     put(holder, made)
 
@@ -183,7 +183,7 @@ def nth(holder: Any, k: int) -> Any:
     found = [(hit, value) for condition, before, value in _ranked(holder) if (hit := both(condition, truth(before == k))) is not False]
     result = found[-1][1]
     for hit, value in reversed(found[:-1]):
-        result = join(hit, value, result)
+        result = select(hit, value, result)
     return result
 
 

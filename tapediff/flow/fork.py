@@ -392,11 +392,16 @@ def fork_value(test: Operand, yes: Callable[[], Any], no: Callable[[], Any]) -> 
     if isinstance(ran, Taken):
         return ran.result
     first, second = ran
+    return select(test, first.result, second.result)
+
+
+def select(test: Operand, yes: Any, no: Any) -> Any:
+    """The value that a test chooses; by a guard where the two cannot be joined."""
     try:
-        return join(test, first.result, second.result)
+        return join(test, yes, no)
     except Unjoinable as why:
         state.why.append(str(why))
-        return first.result if decided(test) else second.result
+        return yes if decided(test) else no
 
 
 def fork_block(test: Operand, yes: Side, no: Side) -> Completion:

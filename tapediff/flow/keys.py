@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .fork import decided, exclude, fork, fork_value, refuse
-from .joins import join, numbered
+from .fork import decided, exclude, fork, fork_value, refuse, select
+from .joins import numbered
 from .places import note_contents
 from .truth import truth
 from .values import Maybe, both, either, is_data, known, negated, state
@@ -42,7 +42,7 @@ def item(holder: dict[Any, Any], key: Any) -> Any:
     if isinstance(holder, defaultdict) and holder.default_factory is not None:
         return _made(holder, key, holder.default_factory)
     if isinstance(holder, Counter):
-        return 0 if condition is False else join(condition, value, 0)
+        return 0 if condition is False else select(condition, value, 0)
     exclude(negated(condition), lambda: KeyError(key))
     return value
 
@@ -120,13 +120,13 @@ def pop(holder: dict[Any, Any], key: Any, *default: Any) -> Any:
         dict.__delitem__(holder, key)
     if condition is True or not default:
         return value
-    return default[0] if condition is False else join(condition, value, default[0])
+    return default[0] if condition is False else select(condition, value, default[0])
 
 
 def get(holder: dict[Any, Any], key: Any, default: Any = None) -> Any:
     """holder.get(key, default)"""
     condition, value = there(holder, key)
-    return value if condition is True else default if condition is False else join(condition, value, default)
+    return value if condition is True else default if condition is False else select(condition, value, default)
 
 
 def setdefault(holder: dict[Any, Any], key: Any, default: Any = None) -> Any:

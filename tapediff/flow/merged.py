@@ -13,7 +13,7 @@ from .callables import call
 from .entries import settled_deeply
 from .fork import exclude, in_side
 from .natives import native
-from .values import State, state
+from .values import State, Unjoinable, state
 
 # Blocks of nested statements are functions: Python's limit is for programs without them.
 DEPTH = 20_000
@@ -42,6 +42,8 @@ class Flowed:
         recorder.raise_where = exclude
         try:
             return settled_deeply(call(self.f, *args, **named))
+        except Unjoinable as why:
+            raise RuntimeError(f"control flow of {self.f!r}: {why}") from why
         finally:
             state.reset()
             recorder.asked = None

@@ -32,9 +32,9 @@ from .entries import by_length, is_conditional, is_nonempty, length, parts, sett
 from .entries import item as entry_item
 from .entries import pop as entry_pop
 from .entries import put as put_entries
-from .fork import exclude, fork_value, where_ends
+from .fork import exclude, fork_value, select, where_ends
 from .generators import Generator
-from .joins import join, maybe
+from .joins import maybe
 from .places import note_contents
 from .sequences import equal, zipped
 from .tests_of_values import if_value
@@ -210,14 +210,14 @@ def _extreme(name: str, better: str, args: Any, key: Any, default: Any) -> Any:
     for condition, k, value in keyed[1:]:
         is_better = truth(compared(better, k, best_key))
         takes = both(condition, either(negated(is_found), is_better))
-        best, best_key = (old if takes is False else new if takes is True else join(takes, new, old) for new, old in ((value, best), (k, best_key)))
+        best, best_key = (old if takes is False else new if takes is True else select(takes, new, old) for new, old in ((value, best), (k, best_key)))
         is_found = either(is_found, condition)
     if is_found is True:
         return best
     if default is _MISSING:
         exclude(negated(is_found), lambda: ValueError(f"{name}() iterable argument is empty"))
         return best
-    return join(is_found, best, default)
+    return select(is_found, best, default)
 
 
 def _keyed(entries: Any, key: Any) -> list[tuple[Any, Any, Any]]:
@@ -295,7 +295,7 @@ def _exchanged(first: tuple[Any, Any, Any], second: tuple[Any, Any, Any]) -> tup
 def _pick(test: Any, yes: Any, no: Any) -> Any:
     if type(yes) is bool and type(no) is bool:
         return yes if yes == no else test if yes else negated(test)
-    return np.where(test, yes, no) if _is_real(yes) and _is_real(no) else join(test, yes, no)
+    return np.where(test, yes, no) if _is_real(yes) and _is_real(no) else select(test, yes, no)
 
 
 def _is_real(value: Any) -> bool:
@@ -387,7 +387,7 @@ def pop_(holder: Any, position: Any = -1) -> Any:
         n = len(holder)
         place = np.where(position < 0, position + n, position)
         entries = list(holder)
-        put_entries(holder, [join(place > k, entries[k], entries[k + 1]) for k in range(n - 1)])
+        put_entries(holder, [select(place > k, entries[k], entries[k + 1]) for k in range(n - 1)])
         return value
     if not is_conditional(holder):
         return NATIVE
@@ -422,7 +422,7 @@ def _first(hits: list[tuple[Any, Any]], error: Callable[[], Exception]) -> Any:
     exclude(missing, error)
     found = hits[-1][1]
     for hit, value in reversed(hits[:-1]):
-        found = join(hit, value, found)
+        found = select(hit, value, found)
     return found
 
 
@@ -532,7 +532,7 @@ def reduce_(f: Any, items: Any, *start: Any) -> Any:
             exclude(negated(is_nonempty(entries)), lambda: TypeError("reduce() of empty iterable with no initial value"))
             for condition, value in conditions[1:]:
                 new = _where_there(is_found, lambda t=total, v=value: call(f, t, v), lambda v=value: v)
-                total = new if condition is True else join(condition, new, total)
+                total = new if condition is True else select(condition, new, total)
                 is_found = either(is_found, condition)
             return total
         total = start[0]
@@ -971,11 +971,11 @@ def _insert(holder: list[Any], position: Any, value: Any) -> None:
         return
     n, entries = len(holder), list(holder)
     place = np.where(position < 0, position + n, position)
-    made = [join(place <= 0, value, entries[0])] if entries else [value]
+    made = [select(place <= 0, value, entries[0])] if entries else [value]
     for k in range(1, n):
-        made.append(join(place < k, entries[k - 1], join(place == k, value, entries[k])))
+        made.append(select(place < k, entries[k - 1], select(place == k, value, entries[k])))
     if entries:
-        made.append(join(place < n, entries[-1], value))
+        made.append(select(place < n, entries[-1], value))
     # What is at a position below the place stays; above, it moves on by one.
     put_entries(holder, made)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from .blocks import for_
 from .completions import Completion, Conditional, Return, replaced
+from .fork import select
 from .generators import Emit, Generator
-from .joins import join
 
 
 class Delegate:
@@ -58,7 +58,7 @@ def _returned(completion: Completion) -> Any:
     yes, no = _returned(completion.yes), _returned(completion.no)
     if yes is _NO_VALUE or no is _NO_VALUE:
         return no if yes is _NO_VALUE else yes
-    return join(completion.test, yes, no)
+    return select(completion.test, yes, no)
 
 
 _NO_VALUE = object()
