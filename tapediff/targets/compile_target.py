@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from typing import Literal
 
 from ..errors import ArgumentMismatch
 from ..functions.callees.path_messages import warn
@@ -39,7 +40,7 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
 
 
 def compile(
-    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
+    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | Literal["flow"] | None = None,
     memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
 ) -> CompiledTape:  # fmt: skip
     """Turn a tape into native code: forward and backward in one kernel.

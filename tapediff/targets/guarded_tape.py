@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
-from typing import SupportsIndex
+from typing import Literal, SupportsIndex
 
 import numpy as np
 
@@ -86,7 +86,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         merge: whether branches on data are computed on both sides where that is proven to change nothing, so that one tape serves their
             paths: None once three paths have been met, or one branch went either way many times; True from the first tape on; False
             never. `explain()` says which, and why others are not. With None, tapes of paths come back where they are more than 1.5 times as
-            fast and few: where recording the paths that are expected takes less than 100,000 calls save.
+            fast and few: where recording the paths that are expected takes less than 100,000 calls save. "flow": by the interpreter that
+            runs both sides of each branch and joins the states they leave, in the first recording; see docs/guards.md.
         check_contents: how arrays and containers that f reads from outside are compared at each call: "sample": up to 1 kB whole, of larger
             arrays 17 numbers, and another kB at every 16th call; "always": whole; "off": not at all.
         frozen: whether f goes on as it was when it was recorded, whatever happens to what it reads from outside.
@@ -117,12 +118,17 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         self, f: UserFunction, guard: UserFunction | None = None, *,
         max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
         on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
-        backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
+        backend: str = NATIVE, has_aux: bool = False, merge: bool | Literal["flow"] | None = None,
         memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False,
     ) -> None:  # fmt: skip
         if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",
                                    got=type(f).__name__, fix="td.GuardedTape(f)")  # fmt: skip
+        if merge == "flow":
+            # Imported where it is asked for.
+            from ..flow import flowed
+
+            f, merge = flowed(f), False
         if guard is not None and not callable(guard):
             raise ArgumentMismatch("guard must be a function of f's arguments", got=type(guard).__name__,
                                    fix="td.GuardedTape(f, guard=lambda x: x[0] > 1)")  # fmt: skip

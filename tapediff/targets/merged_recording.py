@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..errors import RefusedByRecording
 from ..ir.instruction import Outcome, Tree, UserFunction
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def record(
-    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, merge: bool | None = None, **named: Tree
-) -> Tape:
+    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, merge: bool | Literal["flow"] | None = None,
+    **named: Tree,
+) -> Tape:  # fmt: skip
     """Run a function once on tracked arrays and return the tape of its operations.
 
     Args:
@@ -34,7 +35,7 @@ def record(
         has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. What in it depends on the
             arguments is recomputed at each call; the rest stays as it is.
         merge: True: record the function with its branches and loops on data merged, where that is proven to change nothing; see
-            docs/guards.md. None: only of long loops one turn is recorded; see docs/control_flow.md. False: every operation is.
+            docs/guards.md. None: only of long loops one turn is recorded; see docs/control_flow.md. False: every operation is. "flow": by the interpreter of td.GuardedTape(f, merge="flow").
         named: further arguments by name. The tape takes by position those that f does, and all by name.
 
     Returns:
@@ -46,6 +47,11 @@ def record(
 
     Cost: one call of f, plus about 2 µs per operation; merged, a few of them.
     """
+    if merge == "flow":
+        # Imported where it is asked for, as below.
+        from ..flow import flowed
+
+        f, merge = flowed(f), False
     (asks, _), draws = process.asked_if_recording, process.warnings_of_draws
     try:
         tape = _recorded(f, args, named, prescribed, has_aux, merge)
