@@ -19,7 +19,7 @@ from ..recording.python_state.filled_arrays import REPLACEMENTS
 from .callables import function
 from .entries import settled_contents, settled_deeply
 from .fork import refuse
-from .keys import settle
+from .keys import Empty, settle
 from .generators import ONLY_ARGUMENT, Generator, references
 from .places import note_contents
 from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
@@ -78,6 +78,9 @@ def _dispatcher(f: Any, program: Program, owner: Any) -> Any:
     run, least, most, names = program
 
     def dispatched(*args: Any, **named: Any) -> Any:
+        if len(args) == 2 and owner is not None and f.__name__ == "setdefault" and type(args[1]) in (list, dict, set) and not args[1]:
+            if references(args[1]) <= ONLY_ARGUMENT:
+                args = args[0], Empty(type(args[1]))
         if least <= len(args) <= most and all(name in names for name in named):
             if state.has_choices:
                 choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
@@ -135,6 +138,8 @@ def _check(f: Any, name: str, owner: Any, args: tuple[Any, ...], named: dict[str
     if isinstance(owner, _CONTAINERS):
         if name not in _READING:
             note_contents(owner)
+            if isinstance(owner, dict) and name in ("clear", "popitem"):
+                state.made.clear()
         return
     array = getattr(f, "array", None)
     if type(array) is TrackedArray:

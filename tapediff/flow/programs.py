@@ -482,7 +482,9 @@ def _of_dict(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _setdefault(holder: Any, key: Any, default: Any = None) -> Any:
-    return keys.setdefault(holder, key, default) if keys.has_conditional_keys(holder) or state.journals else NATIVE
+    if keys.has_conditional_keys(holder) or state.journals:
+        return keys.setdefault(holder, key, default)
+    return dict.setdefault(holder, key, default.kind()) if type(default) is keys.Empty else NATIVE
 
 
 def _update(holder: Any, *given: Any, **named: Any) -> Any:
