@@ -94,7 +94,12 @@ ONLY_ARGUMENT = (lambda value: references(value))(object())
 
 def is_emitting(items: Any, count: int) -> bool:
     """True for a generator that a loop can run with its own block."""
-    return type(items) is Generator and items.emitting is not None and items.is_fresh and (items.is_owned or count <= ONLY_ARGUMENT)
+    return (
+        type(items) is Generator
+        and items.emitting is not None
+        and items.is_fresh
+        and (items.is_owned or count <= ONLY_ARGUMENT)
+    )
 
 
 def emitted(generator: Generator, body: Emit) -> Completion:

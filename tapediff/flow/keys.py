@@ -106,7 +106,13 @@ def set_item(holder: dict[Any, Any], key: Any, value: Any) -> None:
         _number(holder)
         old = dict.get(holder, key)
     state.stamp += 1
-    order = state.stamp if condition is False else old.order if condition is True else np.where(condition, old.order, state.stamp)
+    order = (
+        state.stamp
+        if condition is False
+        else old.order
+        if condition is True
+        else np.where(condition, old.order, state.stamp)
+    )
     dict.__setitem__(holder, key, Maybe(True, value, order))
 
 
@@ -161,7 +167,11 @@ def items(holder: dict[Any, Any]) -> list[Any]:
             settle(holder)
             return list(holder.items())
         found = _in_order(found)
-    return [(key, value) if condition is True else Maybe(condition, (key, value)) for _, condition, value, key in found if condition is not False]
+    return [
+        (key, value) if condition is True else Maybe(condition, (key, value))
+        for _, condition, value, key in found
+        if condition is not False
+    ]
 
 
 # So many keys are ordered by exchanges.
@@ -177,7 +187,9 @@ def _in_order(found: list[Any]) -> list[Any]:
             if swap is True:
                 found[k], found[k + 1] = second, first
             elif swap is not False:
-                found[k], found[k + 1] = (tuple(_chosen(swap, p, q) for p, q in zip(a, b)) for a, b in ((second, first), (first, second)))
+                found[k], found[k + 1] = (
+                    tuple(_chosen(swap, p, q) for p, q in zip(a, b)) for a, b in ((second, first), (first, second))
+                )
     return found
 
 

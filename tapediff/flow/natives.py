@@ -19,8 +19,8 @@ from ..recording.python_state.filled_arrays import REPLACEMENTS
 from .callables import function
 from .entries import settled_contents, settled_deeply
 from .fork import refuse
-from .keys import Empty, settle
 from .generators import ONLY_ARGUMENT, Generator, references
+from .keys import Empty, settle
 from .places import note_contents
 from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
 from .values import CHOICES, state
