@@ -1,7 +1,7 @@
 """Generators: objects that run as Python's own, or that call the block of the loop that consumes them where they yield.
 
-In the second form branches on data around a `yield` are joined like all others: the block is a part of the side. It is used where nothing else
-can go on with the generator later: by a loop over the result of a call, and by what consumes all values.
+In the second form branches on data around a `yield` are joined like all others: the block is a part of the side. It is used where nothing
+else can go on with the generator later: by a loop over the result of a call, and by what consumes all values.
 """
 
 from __future__ import annotations

@@ -30,23 +30,30 @@ _PURE = frozenset(
     ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
      "fractions", "statistics", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers", "string")
 )  # fmt: skip
-_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__", "shuffle", "anext"))
+_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__",
+                         "shuffle", "anext"))  # fmt: skip
 # Methods of dicts that are given a key.
 _KEYED = frozenset(("get", "pop", "setdefault"))
 # These go over what they are given, and hand on its entries as they are.
-_LAZY = frozenset(("zip", "enumerate", "reversed", "iter", "next", "islice", "chain", "from_iterable", "cycle", "tee", "map", "filter", "starmap", "zip_longest"))
+_LAZY = frozenset(("zip", "enumerate", "reversed", "iter", "next", "islice", "chain", "from_iterable", "cycle", "tee",
+                         "map", "filter", "starmap", "zip_longest"))
 # These hand on what they are given, or only ask for its type.
 _STRUCTURAL = frozenset(("list", "tuple", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
                          "callable", "range", "copy", "repeat", "partial", "object", "deque", "dict", "len",
-                         "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super", "property", "staticmethod"))  # fmt: skip
+                         "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super",
+                         "property", "staticmethod"))  # fmt: skip
 _CONTAINERS = (list, dict, set, deque, bytearray)
 # Methods that change nothing.
-_READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "issubset", "issuperset",
+_READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference",
+                         "issubset", "issuperset",
                       "symmetric_difference", "isdisjoint", "join", "split", "format", "most_common", "elements"))  # fmt: skip
 # Methods that only store what they are given.
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
 # Methods of tracked arrays that write to them.
 _WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
+# Functions that write to their first argument.
+_WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
+                            "insort_right", "copyto", "put", "place", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
 _FILLING = {id(made) for made in REPLACEMENTS.values()}
 
 
@@ -158,13 +165,14 @@ def _check(f: Any, name: str, owner: Any, args: tuple[Any, ...], named: dict[str
     if getattr(f, "__objclass__", None) in _CONTAINERS:
         note_contents(args[0])
         return
-    module = (getattr(f, "__module__", None) or getattr(type(owner if owner is not None else f), "__module__", None) or "").partition(".")[0]
+    owner_module = getattr(type(owner if owner is not None else f), "__module__", None)
+    module = (getattr(f, "__module__", None) or owner_module or "").partition(".")[0]
     is_random = "random" in (getattr(f, "__module__", None) or type(owner).__module__ or "")
     if isinstance(f, type) and f in (collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter):
         return
     if isinstance(f, np.ufunc) or (module in _PURE and name not in _IMPURE and not is_random):
         for argument in args[:1]:
-            if name in ("heappush", "heappop", "insort", "copyto", "put", "place", "fill_diagonal", "put_along_axis", "insort_left", "insort_right", "at"):
+            if name in _WRITING_FIRST:
                 note_contents(argument)
         return
     refuse(f"{name or f} may change what cannot be put back")

@@ -233,8 +233,8 @@ def _keyed(entries: Any, key: Any) -> list[tuple[Any, Any, Any]]:
     """When each entry is there, its key, and itself. A key is computed once for each, in order, where it is there."""
     if key is None:
         return [(condition, value, value) for condition, value in parts(entries)]
-    return [(condition, _where_there(condition, lambda v=value: call(key, v), lambda: None) if condition is True else _only_there(condition, key, value), value)
-            for condition, value in parts(entries)]  # fmt: skip
+    compute = lambda condition, value: call(key, value) if condition is True else _only_there(condition, key, value)  # noqa: E731 -- its name is its use
+    return [(condition, compute(condition, value), value) for condition, value in parts(entries)]
 
 
 def _only_there(condition: Any, key: Any, value: Any) -> Any:

@@ -39,7 +39,7 @@ def sorted_tuples(x):
 
 
 def map_filter_reduce(x):
-    a = list(map(lambda v: v if v > 0 else -v, x))
+    a = list(map(lambda v: v if v > 0 else -v, x))  # noqa: C417 -- tested
     b = list(filter(lambda v: v > 0.3, a))
     c = functools.reduce(lambda p, q: p * 0.5 + q if q > 1 else p, b, 1.0)
     return c + sum(b) + functools.reduce(lambda p, q: p if p > q else q, x)
@@ -276,7 +276,7 @@ def test_builtins_without_data_are_pythons():
             lambda: int("12", 16), lambda: int(2.7), lambda: round(2.675, 2), lambda: round(2.5), lambda: bool([]), lambda: float("nan") != 0,
             lambda: collections.Counter("abca").most_common(1), lambda: statistics.mean([1, 2, 4]), lambda: (1, "a") < (1, "b"),
             lambda: list(itertools.accumulate([1, 2, 3], initial=5)), lambda: [(k, list(g)) for k, g in itertools.groupby("aab")],
-            lambda: list(zip([1, 2], [3], strict=True)), lambda: dict(a=1).setdefault("b", []), lambda: len(5), lambda: sum([1], start=2),
+            lambda: list(zip([1, 2], [3], strict=True)), lambda: {"a": 1}.setdefault("b", []), lambda: len(5), lambda: sum([1], start=2),
         ]  # fmt: skip
         return [outcome(run) for run in runs]
 

@@ -150,7 +150,7 @@ def counts_in_order(x):
         k = "a" if v > 0.5 else "b" if v > -0.5 else "c"
         d[k] = d.get(k, 0) + 1
     s = 0
-    for i, (k, n) in enumerate(d.items()):
+    for i, (_, n) in enumerate(d.items()):
         s += (i + 1) * n
     return s * x[0]
 

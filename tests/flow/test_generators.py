@@ -286,7 +286,7 @@ def test_generators_are_pythons_for_everything_else():
         found.append(next(r))
         found.append(list(itertools.islice((k * k for k in itertools.count()), 4)))
         found.append([*zip((k for k in itertools.count()), "abc")])
-        found.append(dict((k, k + 1) for k in range(2)))
+        found.append(dict((k, k + 1) for k in range(2)))  # noqa: C402 -- tested
         found.append(sum(0.1 for _ in range(10)))
         return found
 
