@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .fork import decided, exclude, fork, fork_value, refuse
-from .joins import join, numbered
+from .joins import join, join_conditions, numbered
 from .places import note_contents
 from .truth import truth
 from .values import Maybe, both, either, is_data, known, negated, state
@@ -187,18 +187,15 @@ def _in_order(found: list[Any]) -> list[Any]:
             if swap is True:
                 found[k], found[k + 1] = second, first
             elif swap is not False:
-                found[k], found[k + 1] = (
-                    tuple(_chosen(swap, p, q) for p, q in zip(a, b)) for a, b in ((second, first), (first, second))
-                )
+                found[k], found[k + 1] = (_chosen(swap, a, b) for a, b in ((second, first), (first, second)))
     return found
 
 
 def _chosen(test: Any, yes: Any, no: Any) -> Any:
-    if type(yes) is bool and type(no) is bool:
-        return yes if yes == no else test if yes else negated(test)
-    if type(yes) is bool or type(no) is bool:
-        return np.where(test, yes, no)
-    return join(test, yes, no)
+    """One of two values with their numbers, conditions and keys."""
+    (order, condition, *entry), (other_order, other_condition, *other) = yes, no
+    rest = (join(test, a, b) for a, b in zip(entry, other))
+    return join(test, order, other_order), join_conditions(test, condition, other_condition), *rest
 
 
 def parts_of(entries: list[Any], which: int) -> list[Any]:

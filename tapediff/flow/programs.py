@@ -34,7 +34,7 @@ from .entries import pop as entry_pop
 from .entries import put as put_entries
 from .fork import exclude, fork_value, where_ends
 from .generators import Generator
-from .joins import join, maybe
+from .joins import join, join_conditions, maybe
 from .places import note_contents
 from .sequences import equal, zipped
 from .tests_of_values import if_value
@@ -304,14 +304,13 @@ def _exchanged(
     swap = both(other_is_there, either(negated(is_there), truth(compared("lt", b, a))))
     if type(swap) is bool:
         return (second, first) if swap else (first, second)
-    pick = lambda yes, no: tuple(_pick(swap, p, q) for p, q in zip(yes, no))  # noqa: E731 -- its name is its use
-    return pick(second, first), pick(first, second)
+    return _picked(swap, second, first), _picked(swap, first, second)
 
 
-def _pick(test: Any, yes: Any, no: Any) -> Any:
-    if type(yes) is bool and type(no) is bool:
-        return yes if yes == no else test if yes else negated(test)
-    return np.where(test, yes, no) if _is_real(yes) and _is_real(no) else join(test, yes, no)
+def _picked(test: Any, yes: tuple[Any, Any, Any], no: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    key = join(test, yes[1], no[1])
+    value = key if yes[1] is yes[2] and no[1] is no[2] else join(test, yes[2], no[2])
+    return join_conditions(test, yes[0], no[0]), key, value
 
 
 def _is_real(value: Any) -> bool:
