@@ -95,7 +95,9 @@ def slice_(start: Any, stop: Any, step: Any) -> Any:
 
 def refuse_iterators(items: Any, count: int) -> None:
     """End a side that goes on with an iterator which something else refers to: where it was cannot be put back."""
-    if state.journals and count > ONLY_ARGUMENT and hasattr(type(items), "__next__") and type(items) is not Generator and users_method(type(items), "__next__") is None:
+    kind = type(items)
+    is_native = hasattr(kind, "__next__") and kind is not Generator and users_method(kind, "__next__") is None
+    if state.journals and count > ONLY_ARGUMENT and is_native:
         refuse("an iterator goes on on one side of a branch")
 
 
@@ -180,10 +182,10 @@ def unpacked(value: Any, count: int | None) -> Any:
         return unpacked_choice(value, count)
     if keys.has_conditional_keys(value):
         return entries.unpacked(iterated(value), count)
-    if kind in _ITERABLE or (users_method(kind, "__iter__") is None and users_method(kind, "__getitem__") is None and users_method(kind, "__next__") is None):
+    if kind in _ITERABLE or all(users_method(kind, name) is None for name in ("__iter__", "__getitem__", "__next__")):
         return value
     found = iterated(value)
-    return list(found) if count is None else list(islice(found, count + 1)) if users_method(kind, "__iter__") is None else _limited(found, count)
+    return list(found) if count is None else _limited(found, count)
 
 
 def _limited(found: Iterable[Any], count: int) -> list[Any]:

@@ -83,7 +83,10 @@ def _slice(holder: Any, key: slice) -> Any:
     start, stop = ((end if end is None or end >= 0 else end + total) for end in (key.start, key.stop))
     made: list[Any] = []
     for condition, before, value in _ranked(holder):
-        for inside in (True if start is None else truth(before >= start), True if stop is None else truth(before < stop)):
+        for inside in (
+            True if start is None else truth(before >= start),
+            True if stop is None else truth(before < stop),
+        ):
             condition = both(condition, inside)
         if condition is not False:
             made.append(maybe(condition, value))
@@ -100,7 +103,11 @@ def _hits(holder: Any, key: Any) -> list[tuple[Any, Any]]:
         key = key + length(holder)
     elif is_data(key):
         key = np.where(key < 0, key + length(holder), key)
-    return [(hit, value) for condition, before, value in ranked if (hit := both(condition, truth(before == key))) is not False]
+    return [
+        (hit, value)
+        for condition, before, value in ranked
+        if (hit := both(condition, truth(before == key))) is not False
+    ]
 
 
 def set_item(holder: Any, key: Any, value: Any) -> None:
@@ -139,7 +146,10 @@ def pop(holder: Any, position: int = -1) -> Any:
         condition, value = entries[k]
         left[k] = both(condition, is_over), value
         is_over = either(is_over, condition)
-    value = _found([entries[k] for k in order], lambda: IndexError(f"pop from {'an empty deque' if isinstance(holder, deque) else 'empty list'}"))
+    value = _found(
+        [entries[k] for k in order],
+        lambda: IndexError(f"pop from {'an empty deque' if isinstance(holder, deque) else 'empty list'}"),
+    )
     put(holder, [maybe(condition, value) for condition, value in left if condition is not False])
     return value
 
@@ -180,7 +190,11 @@ def by_length(holder: Any, run: Callable[[], Any]) -> Any:
 
 def nth(holder: Any, k: int) -> Any:
     """The entry at a position, if there is one; else any other."""
-    found = [(hit, value) for condition, before, value in _ranked(holder) if (hit := both(condition, truth(before == k))) is not False]
+    found = [
+        (hit, value)
+        for condition, before, value in _ranked(holder)
+        if (hit := both(condition, truth(before == k))) is not False
+    ]
     result = found[-1][1]
     for hit, value in reversed(found[:-1]):
         result = select(hit, value, result)

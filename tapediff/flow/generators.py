@@ -1,7 +1,7 @@
 """Generators: objects that run as Python's own, or that call the block of the loop that consumes them where they yield.
 
-In the second form branches on data around a `yield` are joined like all others: the block is a part of the side. It is used where nothing else
-can go on with the generator later: by a loop over the result of a call, and by what consumes all values.
+In the second form branches on data around a `yield` are joined like all others: the block is a part of the side. It is used where nothing
+else can go on with the generator later: by a loop over the result of a call, and by what consumes all values.
 """
 
 from __future__ import annotations
@@ -103,7 +103,12 @@ ONLY_ARGUMENT = (lambda value: references(value))(object())
 
 def is_emitting(items: Any, count: int) -> bool:
     """True for a generator that a loop can run with its own block."""
-    return type(items) is Generator and items.emitting is not None and items.is_fresh and (items.is_owned or count <= ONLY_ARGUMENT)
+    return (
+        type(items) is Generator
+        and items.emitting is not None
+        and items.is_fresh
+        and (items.is_owned or count <= ONLY_ARGUMENT)
+    )
 
 
 def emitted(generator: Generator, body: Emit) -> Completion:

@@ -149,7 +149,7 @@ def join_entries(test: Operand, yes: Any, no: Any) -> Any:
     else:
         value = join(test, a, b)
     state.has_choices = state.has_maybes = True
-    condition = _joined_conditions(test, first, second)
+    condition = join_conditions(test, first, second)
     first_order, second_order = (e.order if type(e) is Maybe else None for e in (yes, no))
     if first_order is None and second_order is None:
         return maybe(condition, value)
@@ -157,9 +157,12 @@ def join_entries(test: Operand, yes: Any, no: Any) -> Any:
     return Maybe(condition, value, order)
 
 
-def _joined_conditions(test: Operand, yes: Any, no: Any) -> Any:
+def join_conditions(test: Operand, yes: Any, no: Any) -> Any:
+    """The condition that a test chooses: a bool, tracked or not."""
     if yes is no:
         return yes
+    if type(yes) is bool and type(no) is bool:
+        return test if yes else negated(test)
     if no is False:
         return both(test, yes)
     return both(negated(test), no) if yes is False else _either(test, yes, no)
@@ -177,4 +180,4 @@ def maybe(condition: Any, value: Any) -> Any:
     return value if condition is True else Maybe(condition, value)
 
 
-__all__ = ["UNBOUND", "chosen", "join", "join_contents", "join_entries", "maybe", "where"]
+__all__ = ["UNBOUND", "chosen", "join", "join_conditions", "join_contents", "join_entries", "maybe", "where"]

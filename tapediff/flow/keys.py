@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .fork import decided, exclude, fork, fork_value, refuse, select
-from .joins import numbered
+from .joins import join_conditions, numbered
 from .places import note_contents
 from .truth import truth
 from .values import Maybe, both, either, is_data, known, negated, state
@@ -55,8 +55,8 @@ def _made(holder: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
     if condition is False:
         new = make()
         if state.journals and type(new) in (list, dict, set):
-            state.made[id(new)] = new
-    elif id(value) in state.made:
+            state.made[id(new)] = new, holder, key
+    elif _is_of_key(holder, key, value):
         # It is where the key is missing that the value is not known to anything: it can stand for a new one.
         new = value
 
@@ -69,6 +69,25 @@ def _made(holder: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
         new = fork_value(condition, lambda: value, make)
     set_item(holder, key, new)
     return new
+
+
+def _is_of_key(holder: dict[Any, Any], key: Any, value: Any) -> bool:
+    """True for a value that was made for a key on the side that put it there."""
+    _, owner, of_key = state.made.get(id(value), (None, None, None))
+    return owner is holder and of_key == key
+
+
+class Empty:
+    """An empty container that nothing else refers to.
+
+    Attributes:
+        kind: list, dict or set.
+    """
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
 
 
 def set_item(holder: dict[Any, Any], key: Any, value: Any) -> None:
@@ -87,7 +106,13 @@ def set_item(holder: dict[Any, Any], key: Any, value: Any) -> None:
         _number(holder)
         old = dict.get(holder, key)
     state.stamp += 1
-    order = state.stamp if condition is False else old.order if condition is True else np.where(condition, old.order, state.stamp)
+    order = (
+        state.stamp
+        if condition is False
+        else old.order
+        if condition is True
+        else np.where(condition, old.order, state.stamp)
+    )
     dict.__setitem__(holder, key, Maybe(True, value, order))
 
 
@@ -131,29 +156,46 @@ def get(holder: dict[Any, Any], key: Any, default: Any = None) -> Any:
 
 def setdefault(holder: dict[Any, Any], key: Any, default: Any = None) -> Any:
     """holder.setdefault(key, default)"""
-    condition, _ = there(holder, key)
-    if condition is False and state.journals and type(default) in (list, dict, set) and not default:
-        state.made[id(default)] = default
-    return _made(holder, key, lambda: default)
+    return _made(holder, key, default.kind if type(default) is Empty else lambda: default)
 
 
 def items(holder: dict[Any, Any]) -> list[Any]:
-    """The keys and values as a list with conditional entries, in order; the order is found by guards where it is data."""
-    keys = list(holder)
+    """The keys and values as a list with conditional entries, in order; the order of many is found by guards where it is data."""
+    found = [(entry.order if type(entry := holder[key]) is Maybe else None, *there(holder, key), key) for key in holder]
     if _has_order(holder):
-        if any(is_data(entry.order) for entry in holder.values()):
-            refuse("the order of a dict's keys must be known")
+        if len(found) > _MOST_ORDERED and any(is_data(order) for order, *_ in found):
             settle(holder)
-        else:
-            keys.sort(key=lambda key: holder[key].order)
-    found: list[Any] = []
-    for key in keys:
-        if key not in holder:
-            continue
-        condition, value = there(holder, key)
-        if condition is not False:
-            found.append((key, value) if condition is True else Maybe(condition, (key, value)))
+            return list(holder.items())
+        found = _in_order(found)
+    return [
+        (key, value) if condition is True else Maybe(condition, (key, value))
+        for _, condition, value, key in found
+        if condition is not False
+    ]
+
+
+# So many keys are ordered by exchanges.
+_MOST_ORDERED = 6
+
+
+def _in_order(found: list[Any]) -> list[Any]:
+    """The values by their numbers."""
+    for end in range(len(found) - 1, 0, -1):
+        for k in range(end):
+            first, second = found[k], found[k + 1]
+            swap = truth(second[0] < first[0])
+            if swap is True:
+                found[k], found[k + 1] = second, first
+            elif swap is not False:
+                found[k], found[k + 1] = (_chosen(swap, a, b) for a, b in ((second, first), (first, second)))
     return found
+
+
+def _chosen(test: Any, yes: Any, no: Any) -> Any:
+    """One of two values with their numbers, conditions and keys."""
+    (order, condition, *entry), (other_order, other_condition, *other) = yes, no
+    rest = (select(test, a, b) for a, b in zip(entry, other))
+    return select(test, order, other_order), join_conditions(test, condition, other_condition), *rest
 
 
 def parts_of(entries: list[Any], which: int) -> list[Any]:

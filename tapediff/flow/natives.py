@@ -22,7 +22,7 @@ from .callables import function
 from .entries import settled_contents, settled_deeply
 from .fork import guarded, refuse
 from .generators import ONLY_ARGUMENT, Generator, references
-from .keys import settle
+from .keys import Empty, settle
 from .places import note_contents
 from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
 from .python_numbers import note_python
@@ -33,18 +33,22 @@ _PURE = frozenset(
     ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
      "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers", "string")
 )  # fmt: skip
-_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__", "shuffle", "anext"))
+_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__",
+                         "shuffle", "anext"))  # fmt: skip
 # Methods of dicts that are given a key.
 _KEYED = frozenset(("get", "pop", "setdefault"))
 # These go over what they are given, and hand on its entries as they are.
-_LAZY = frozenset(("zip", "enumerate", "reversed", "iter", "next", "islice", "chain", "from_iterable", "cycle", "tee", "map", "filter", "starmap", "zip_longest"))
+_LAZY = frozenset(("zip", "enumerate", "reversed", "iter", "next", "islice", "chain", "from_iterable", "cycle", "tee",
+                         "map", "filter", "starmap", "zip_longest"))
 # These hand on what they are given, or only ask for its type.
 _STRUCTURAL = frozenset(("list", "tuple", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
                          "callable", "range", "copy", "repeat", "partial", "object", "deque", "dict", "len",
-                         "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super", "property", "staticmethod"))  # fmt: skip
+                         "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super",
+                         "property", "staticmethod"))  # fmt: skip
 _CONTAINERS = (list, dict, set, deque, bytearray)
 # Methods that change nothing.
-_READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "issubset", "issuperset",
+_READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference",
+                         "issubset", "issuperset",
                       "symmetric_difference", "isdisjoint", "join", "split", "format", "most_common", "elements"))  # fmt: skip
 # Methods that only store what they are given.
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
@@ -52,6 +56,9 @@ _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", 
 _WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
 # Functions that leave something half done where a function that they call raises an error.
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
+# Functions that write to their first argument.
+_WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
+                            "insort_right", "copyto", "put", "place", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
 _FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for name, made in REPLACEMENTS.items()}
 
 
@@ -90,6 +97,9 @@ def _dispatcher(f: Any, program: Program, owner: Any) -> Any:
     run, least, most, names = program
 
     def dispatched(*args: Any, **named: Any) -> Any:
+        if len(args) == 2 and owner is not None and f.__name__ == "setdefault" and type(args[1]) in (list, dict, set) and not args[1]:
+            if references(args[1]) <= ONLY_ARGUMENT:
+                args = args[0], Empty(type(args[1]))
         if least <= len(args) <= most and all(name in names for name in named):
             if state.has_choices:
                 choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
@@ -154,6 +164,8 @@ def _check(f: Any, name: str, owner: Any, args: tuple[Any, ...], named: dict[str
     if isinstance(owner, _CONTAINERS):
         if name not in _READING:
             note_contents(owner)
+            if isinstance(owner, dict) and name in ("clear", "popitem"):
+                state.made.clear()
         return
     array = getattr(f, "array", None)
     if type(array) is TrackedArray:
@@ -172,13 +184,14 @@ def _check(f: Any, name: str, owner: Any, args: tuple[Any, ...], named: dict[str
     if getattr(f, "__objclass__", None) in _CONTAINERS:
         note_contents(args[0])
         return
-    module = (getattr(f, "__module__", None) or getattr(type(owner if owner is not None else f), "__module__", None) or "").partition(".")[0]
+    owner_module = getattr(type(owner if owner is not None else f), "__module__", None)
+    module = (getattr(f, "__module__", None) or owner_module or "").partition(".")[0]
     is_random = "random" in (getattr(f, "__module__", None) or type(owner).__module__ or "")
     if isinstance(f, type) and f in (collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter):
         return
     if isinstance(f, np.ufunc) or (module in _PURE and name not in _IMPURE and not is_random):
         for argument in args[:1]:
-            if name in ("heappush", "heappop", "insort", "copyto", "put", "place", "fill_diagonal", "put_along_axis", "insort_left", "insort_right", "at"):
+            if name in _WRITING_FIRST:
                 note_contents(argument)
         return
     refuse(f"{name or f} may change what cannot be put back")

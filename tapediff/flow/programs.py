@@ -34,7 +34,7 @@ from .entries import pop as entry_pop
 from .entries import put as put_entries
 from .fork import exclude, fork_value, select, where_ends
 from .generators import Generator
-from .joins import maybe
+from .joins import join_conditions, maybe
 from .places import note_contents
 from .sequences import equal, zipped
 from .tests_of_values import if_value
@@ -75,7 +75,10 @@ def is_of_interest(value: Any, depth: int = 0) -> bool:
         return True
     if isinstance(value, _SEQUENCES):
         return depth < 4 and any(is_of_interest(v, depth + 1) for v in value)
-    return any(users_method(kind, name) is not None for name in ("__lt__", "__gt__", "__eq__", "__bool__", "__add__", "__radd__", "__len__"))
+    return any(
+        users_method(kind, name) is not None
+        for name in ("__lt__", "__gt__", "__eq__", "__bool__", "__add__", "__radd__", "__len__")
+    )
 
 
 def _is_callable_of_users(f: Any) -> bool:
@@ -121,7 +124,10 @@ def sum_(items: Any, start: Any = 0) -> Any:
     if not (is_lazy(items) or isinstance(items, _SEQUENCES)):
         return NATIVE
     entries = gathered(items)
-    if not any(type(v) is Maybe or type(v) in CHOICES or users_method(type(v), "__add__") or users_method(type(v), "__radd__") for v in entries):
+    if not any(
+        type(v) is Maybe or type(v) in CHOICES or users_method(type(v), "__add__") or users_method(type(v), "__radd__")
+        for v in entries
+    ):
         return builtins.sum(entries, start)
     total = start
     for condition, value in parts(entries):
@@ -210,7 +216,10 @@ def _extreme(name: str, better: str, args: Any, key: Any, default: Any) -> Any:
     for condition, k, value in keyed[1:]:
         is_better = truth(compared(better, k, best_key))
         takes = both(condition, either(negated(is_found), is_better))
-        best, best_key = (old if takes is False else new if takes is True else select(takes, new, old) for new, old in ((value, best), (k, best_key)))
+        best, best_key = (
+            old if takes is False else new if takes is True else select(takes, new, old)
+            for new, old in ((value, best), (k, best_key))
+        )
         is_found = either(is_found, condition)
     if is_found is True:
         return best
@@ -224,8 +233,8 @@ def _keyed(entries: Any, key: Any) -> list[tuple[Any, Any, Any]]:
     """When each entry is there, its key, and itself. A key is computed once for each, in order, where it is there."""
     if key is None:
         return [(condition, value, value) for condition, value in parts(entries)]
-    return [(condition, _where_there(condition, lambda v=value: call(key, v), lambda: None) if condition is True else _only_there(condition, key, value), value)
-            for condition, value in parts(entries)]  # fmt: skip
+    compute = lambda condition, value: call(key, value) if condition is True else _only_there(condition, key, value)  # noqa: E731 -- its name is its use
+    return [(condition, compute(condition, value), value) for condition, value in parts(entries)]
 
 
 def _only_there(condition: Any, key: Any, value: Any) -> Any:
@@ -270,7 +279,12 @@ def _ordered(keyed: list[tuple[Any, Any, Any]]) -> list[Any]:
     if len(keyed) > MOST_EXCHANGED:
         entries = [maybe(condition, (k, value)) for condition, k, value in keyed]
         pairs = settled_contents(entries)
-        return [pairs[i][1] for i in builtins.sorted(range(len(pairs)), key=functools.cmp_to_key(lambda i, j: _order(pairs[i][0], pairs[j][0])))]
+        return [
+            pairs[i][1]
+            for i in builtins.sorted(
+                range(len(pairs)), key=functools.cmp_to_key(lambda i, j: _order(pairs[i][0], pairs[j][0]))
+            )
+        ]
     entries = list(keyed)
     for end in range(len(entries) - 1, 0, -1):
         for k in range(end):
@@ -282,24 +296,27 @@ def _order(a: Any, b: Any) -> int:
     return -1 if bool(truth(compared("lt", a, b))) else 1 if bool(truth(compared("lt", b, a))) else 0
 
 
-def _exchanged(first: tuple[Any, Any, Any], second: tuple[Any, Any, Any]) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
+def _exchanged(
+    first: tuple[Any, Any, Any], second: tuple[Any, Any, Any]
+) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
     """Two neighbours in order; entries that are not there come last."""
     (is_there, a, _), (other_is_there, b, _) = first, second
     swap = both(other_is_there, either(negated(is_there), truth(compared("lt", b, a))))
     if type(swap) is bool:
         return (second, first) if swap else (first, second)
-    pick = lambda yes, no: tuple(_pick(swap, p, q) for p, q in zip(yes, no))  # noqa: E731 -- its name is its use
-    return pick(second, first), pick(first, second)
+    return _picked(swap, second, first), _picked(swap, first, second)
 
 
-def _pick(test: Any, yes: Any, no: Any) -> Any:
-    if type(yes) is bool and type(no) is bool:
-        return yes if yes == no else test if yes else negated(test)
-    return np.where(test, yes, no) if _is_real(yes) and _is_real(no) else select(test, yes, no)
+def _picked(test: Any, yes: tuple[Any, Any, Any], no: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    key = select(test, yes[1], no[1])
+    value = key if yes[1] is yes[2] and no[1] is no[2] else select(test, yes[2], no[2])
+    return join_conditions(test, yes[0], no[0]), key, value
 
 
 def _is_real(value: Any) -> bool:
-    return type(value) in (int, float, np.float64) or (type(value) is TrackedArray and not value.type.shape and value.type.dtype.kind in "fi")
+    return type(value) in (int, float, np.float64) or (
+        type(value) is TrackedArray and not value.type.shape and value.type.dtype.kind in "fi"
+    )
 
 
 def _columns(values: list[Any]) -> list[list[Any]] | None:
@@ -482,11 +499,15 @@ def _of_dict(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _setdefault(holder: Any, key: Any, default: Any = None) -> Any:
-    return keys.setdefault(holder, key, default) if keys.has_conditional_keys(holder) or state.journals else NATIVE
+    if keys.has_conditional_keys(holder) or state.journals:
+        return keys.setdefault(holder, key, default)
+    return dict.setdefault(holder, key, default.kind()) if type(default) is keys.Empty else NATIVE
 
 
 def _update(holder: Any, *given: Any, **named: Any) -> Any:
-    if not keys.has_conditional_keys(holder) and not (given and (is_lazy(given[0]) or keys.has_conditional_keys(given[0]) or is_conditional(given[0]))):
+    if not keys.has_conditional_keys(holder) and not (
+        given and (is_lazy(given[0]) or keys.has_conditional_keys(given[0]) or is_conditional(given[0]))
+    ):
         return NATIVE
     for source in (*given, named):
         pairs = keys.items(source) if isinstance(source, dict) else gathered(source)
@@ -529,7 +550,9 @@ def reduce_(f: Any, items: Any, *start: Any) -> Any:
         conditions = [*parts(entries)]
         if not start:
             is_found, total = conditions[0]
-            exclude(negated(is_nonempty(entries)), lambda: TypeError("reduce() of empty iterable with no initial value"))
+            exclude(
+                negated(is_nonempty(entries)), lambda: TypeError("reduce() of empty iterable with no initial value")
+            )
             for condition, value in conditions[1:]:
                 new = _where_there(is_found, lambda t=total, v=value: call(f, t, v), lambda v=value: v)
                 total = new if condition is True else select(condition, new, total)
@@ -573,7 +596,11 @@ def next_(items: Any, *default: Any) -> Any:
     completion = for_(items, Return, None)
     if not default:
         exclude(where_ends(completion, lambda end: end is None), StopIteration)
-    return returned(replaced(completion, lambda end: Return(default[0] if default else None) if end is None else end) if default else completion)
+    return returned(
+        replaced(completion, lambda end: Return(default[0] if default else None) if end is None else end)
+        if default
+        else completion
+    )
 
 
 def enumerate_(items: Any, start: Any = 0) -> Any:
@@ -598,7 +625,9 @@ def map_(f: Any, items: Any) -> Any:
     if f is None or not _ownable(items):
         return NATIVE
     f = function(f)
-    return lazily(lambda: map(f, iterated(settled_contents(items))), lambda emit: for_(items, lambda value: emit(f(value)), None))
+    return lazily(
+        lambda: map(f, iterated(settled_contents(items))), lambda emit: for_(items, lambda value: emit(f(value)), None)
+    )
 
 
 def starmap_(f: Any, items: Any) -> Any:
@@ -635,7 +664,9 @@ def takewhile_(f: Any, items: Any) -> Any:
         return NATIVE
     f = function(f)
     native = lambda: itertools.takewhile(lambda value: bool(truth(f(value))), iterated(settled_contents(items)))  # noqa: E731 -- its name is its use
-    return lazily(native, lambda emit: for_(items, lambda value: if_(truth(f(value)), lambda: emit(value), lambda: BREAK), None))
+    return lazily(
+        native, lambda emit: for_(items, lambda value: if_(truth(f(value)), lambda: emit(value), lambda: BREAK), None)
+    )
 
 
 def dropwhile_(f: Any, items: Any) -> Any:
@@ -662,7 +693,9 @@ def islice_(items: Any, *limits: Any) -> Any:
         return NATIVE
     limit = slice(*limits)
     start, stop, step = limit.start or 0, limit.stop, limit.step or 1
-    if not all(type(end) is int and end >= 0 for end in (start, step)) or not (stop is None or (type(stop) is int and stop >= 0)):
+    if not all(type(end) is int and end >= 0 for end in (start, step)) or not (
+        stop is None or (type(stop) is int and stop >= 0)
+    ):
         return NATIVE
 
     def run(emit: Any) -> Any:
@@ -672,7 +705,11 @@ def islice_(items: Any, *limits: Any) -> Any:
             nonlocal number
             position = number
             number = number + 1
-            is_inside = truth(position >= start) if step == 1 else both(truth(position >= start), truth((position - start) % step == 0))
+            is_inside = (
+                truth(position >= start)
+                if step == 1
+                else both(truth(position >= start), truth((position - start) % step == 0))
+            )
             inside = lambda: if_(is_inside, lambda: emit(value), None)  # noqa: E731 -- its name is its use
             if stop is None:
                 return inside()
@@ -699,7 +736,9 @@ def chain_of_(items: Any) -> Any:
 
 
 def accumulate_(items: Any, func: Any = None, *, initial: Any = None) -> Any:
-    if not _ownable(items) and not (isinstance(items, (*_SEQUENCES, TrackedArray)) and (func is not None or is_of_interest(items))):
+    if not _ownable(items) and not (
+        isinstance(items, (*_SEQUENCES, TrackedArray)) and (func is not None or is_of_interest(items))
+    ):
         return NATIVE
     add = added if func is None else function(func)
 
@@ -742,11 +781,19 @@ def pairwise_(items: Any) -> Any:
 
 
 def combinations_(items: Any, count: Any) -> Any:
-    return _combined(items, lambda positions: itertools.combinations(positions, count), lambda given: itertools.combinations(given, count))
+    return _combined(
+        items,
+        lambda positions: itertools.combinations(positions, count),
+        lambda given: itertools.combinations(given, count),
+    )
 
 
 def permutations_(items: Any, count: Any = None) -> Any:
-    return _combined(items, lambda positions: itertools.permutations(positions, count), lambda given: itertools.permutations(given, count))
+    return _combined(
+        items,
+        lambda positions: itertools.permutations(positions, count),
+        lambda given: itertools.permutations(given, count),
+    )
 
 
 def _combined(items: Any, choose: Callable[[Any], Any], native: Callable[[Any], Any]) -> Any:
@@ -801,7 +848,11 @@ def groupby_(items: Any, key: Any = None) -> Any:
 
 
 def zip_(*items: Any, strict: Any = False) -> Any:
-    if strict or not any(map(is_conditional, items)) or not all(isinstance(i, (*_SEQUENCES, TrackedArray, range)) for i in items):
+    if (
+        strict
+        or not any(map(is_conditional, items))
+        or not all(isinstance(i, (*_SEQUENCES, TrackedArray, range)) for i in items)
+    ):
         return NATIVE
     return entries_lazily(zipped([gathered(i) for i in items]))
 
@@ -813,7 +864,11 @@ def _on_heap(run: Callable[..., Any]) -> Callable[..., Any]:
     """A program for lists whose length is known, as one for all lists of tracked entries."""
 
     def program(heap: Any, *values: Any) -> Any:
-        if type(heap) is not list or not (is_of_interest(heap) or any(map(is_of_interest, values))) or len(heap) > MOST_EXCHANGED:
+        if (
+            type(heap) is not list
+            or not (is_of_interest(heap) or any(map(is_of_interest, values)))
+            or len(heap) > MOST_EXCHANGED
+        ):
             return NATIVE
         return by_length(heap, lambda: run(heap, *values)) if is_conditional(heap) else run(heap, *values)
 
@@ -1027,7 +1082,9 @@ def _rounded(value: Any, to_whole: Callable[[Any], Any]) -> Any:
 def _no_int(value: Any) -> Exception:
     if np.isnan(value):
         return ValueError("cannot convert float NaN to integer")
-    return OverflowError("cannot convert float infinity to integer" if np.isinf(value) else "a tracked int would be greater than 2**62")
+    return OverflowError(
+        "cannot convert float infinity to integer" if np.isinf(value) else "a tracked int would be greater than 2**62"
+    )
 
 
 def float_(value: Any = 0.0) -> Any:
@@ -1090,7 +1147,9 @@ def _median_high(entries: list[Any]) -> Any:
 
 def _variance(entries: list[Any], name: str, least: int) -> Any:
     if len(entries) < least:
-        raise statistics.StatisticsError(f"{name} requires at least {'two data points' if least == 2 else 'one data point'}")
+        raise statistics.StatisticsError(
+            f"{name} requires at least {'two data points' if least == 2 else 'one data point'}"
+        )
     middle = _mean(entries)
     return builtins.sum((v - middle) * (v - middle) for v in entries) / (len(entries) - least + 1)
 

@@ -74,7 +74,6 @@ def _conditional_compared(compare: Compare, name: str, a: Any, b: Any) -> Any:
     return sequences_compared(compare, name, settled_contents(a), settled_contents(b))
 
 
-
 def zipped(columns: list[Any]) -> list[Any]:
     """Tuples of the entries at the same positions."""
     conditional = [is_conditional(c) for c in columns]

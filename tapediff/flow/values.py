@@ -88,7 +88,7 @@ class State(threading.local):
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
         has_choices: there is a value that stands for several.
-        made: by their ids, new values of dicts that were made on a side for a missing key.
+        made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
         lengths: by their instructions, the most that lengths of lists can be.
         stamp: the last number of a key whose place in its dict is data.
         has_maybes: there are containers with entries that are there by data.
@@ -110,7 +110,7 @@ class State(threading.local):
         self.why: list[str] = []
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False
-        self.made: dict[int, Any] = {}
+        self.made: dict[int, tuple[Any, Any, Any]] = {}
         self.lengths: dict[tuple[int, int], int] = {}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Any], Any] = lambda f: f

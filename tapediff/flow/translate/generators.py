@@ -40,8 +40,13 @@ class _Emitting:
 
     def _statement(self, statement: ast.stmt) -> list[ast.stmt]:
         value = getattr(statement, "value", None)
-        if isinstance(value, (ast.Yield, ast.YieldFrom)) and isinstance(statement, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)):
-            return [ast.fix_missing_locations(ast.copy_location(part, statement)) for part in self._yielded(statement, value)]
+        if isinstance(value, (ast.Yield, ast.YieldFrom)) and isinstance(
+            statement, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
+        ):
+            return [
+                ast.fix_missing_locations(ast.copy_location(part, statement))
+                for part in self._yielded(statement, value)
+            ]
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             for field in ("body", "orelse", "finalbody"):
                 if isinstance(getattr(statement, field, None), list):
@@ -73,9 +78,16 @@ class _Emitting:
 def _handlers(statements: Sequence[ast.stmt]) -> list[ast.ExceptHandler]:
     """The handlers of `try` statements that yield in their bodies."""
     tries = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Try)]
-    return [h for node in tries if any(isinstance(n, Emit) for part in node.body for n in ast.walk(part)) for h in node.handlers]
+    return [
+        h
+        for node in tries
+        if any(isinstance(n, Emit) for part in node.body for n in ast.walk(part))
+        for h in node.handlers
+    ]
 
 
 def _catches_exit(handler: ast.ExceptHandler) -> bool:
     """True for handlers that also run where a generator is closed."""
-    return handler.type is None or any(isinstance(n, ast.Name) and n.id in _CATCHING_EXIT for n in ast.walk(handler.type))
+    return handler.type is None or any(
+        isinstance(n, ast.Name) and n.id in _CATCHING_EXIT for n in ast.walk(handler.type)
+    )

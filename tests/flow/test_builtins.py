@@ -1,0 +1,319 @@
+"""Python's builtins where data decide what they compare or call."""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import functools
+import heapq
+import itertools
+import math
+import statistics
+
+import pytest
+
+from flow.one_tape import recordings, translated_result
+
+
+class Item:
+    def __init__(self, v):
+        self.v = v
+
+    def __lt__(self, o):
+        return self.v < o.v
+
+
+def extremes(x):
+    return max(x) + min(x[0], x[1], 0.5) + max((v for v in x if v < 1), default=0.0)
+
+
+def sorted_by_key(x):
+    y = sorted(x)
+    z = sorted(x, key=lambda v: abs(v), reverse=True)
+    return y[0] + 2 * y[1] - y[-1] + sum(i * v for i, v in enumerate(z))
+
+
+def sorted_tuples(x):
+    pts = sorted((v, i, x[-1 - i]) for i, v in enumerate(x))
+    return sum(k * p[1] * p[2] for k, p in enumerate(pts))
+
+
+def map_filter_reduce(x):
+    a = list(map(lambda v: v if v > 0 else -v, x))  # noqa: C417 -- tested
+    b = list(filter(lambda v: v > 0.3, a))
+    c = functools.reduce(lambda p, q: p * 0.5 + q if q > 1 else p, b, 1.0)
+    return c + sum(b) + functools.reduce(lambda p, q: p if p > q else q, x)
+
+
+def takewhile_dropwhile(x):
+    return (
+        sum(itertools.takewhile(lambda v: v < 1, x))
+        + 2 * sum(itertools.dropwhile(lambda v: v < 1, x))
+        + 3 * sum(itertools.filterfalse(lambda v: v < 1, x))
+    )
+
+
+def accumulated(x):
+    t = 0.0
+    for v in itertools.accumulate(x, max):
+        t += v
+    for v in itertools.accumulate(x):
+        t += v * v
+    return t
+
+
+def index_and_count(x):
+    n = [1 if v > 0 else 2 if v < -1 else 3 for v in x]
+    return n.index(3) * x[0] + n.count(1) * x[1] if 3 in n else x[2]
+
+
+def compared_tuples(x):
+    a, b = (x[0], x[1]), (x[2], 0.5)
+    return (a[0] if a < b else b[0]) + (3 if [x[0] > 0, 1] == [True, 1] else 2) * x[1]
+
+
+def sort_and_remove(x):
+    items = list(x[:4])
+    items.sort(key=lambda v: -v)
+    items.remove(max(items))
+    return items[0] + 2 * items[-1] + len(items)
+
+
+def int_of_a_number(x):
+    return int(x[0] * 2) * x[1]
+
+
+def floor_ceil_trunc(x):
+    return math.floor(x[0] * 2) * x[1] + math.ceil(x[2]) * x[3] + math.trunc(x[4]) * x[5]
+
+
+def rounded(x):
+    return round(x[0] * 2) * x[1] + round(x[2], 1)
+
+
+def float_of_a_number(x):
+    return float(x[0]) * 2 + float(x[1] > 0) * x[2] + float(int(x[3]))
+
+
+def bool_of_a_number(x):
+    return bool(x[0] > 0) * x[1] + (bool(x[0] > 0) + 1) * x[2]
+
+
+def divmod_pow_abs(x):
+    q, r = divmod(x[0], 0.7)
+    return q * x[1] + r + pow(x[2], 2) + abs(x[3])
+
+
+def isinstance_of_a_choice(x):
+    a = None if x[0] > 0 else x[1]
+    return 1.0 * x[0] if isinstance(a, float) else 2.0 * x[0] if a is None else 3 * x[0]
+
+
+def statistics_of_lists(x):
+    return (
+        statistics.mean([v for v in x if v > 0] or [1.0])
+        + statistics.median(x)
+        + statistics.mean(x)
+        + statistics.stdev(x)
+    )
+
+
+def counter(x):
+    c = collections.Counter("pos" if v > 0 else "neg" for v in x)
+    return c["pos"] * x[0] + c["neg"] * x[1] + c["none"]
+
+
+def heap(x):
+    h = []
+    for v in x:
+        heapq.heappush(h, v)
+    s = 0.0
+    for k in range(4):
+        s += k * heapq.heappop(h)
+    return s + h[0]
+
+
+def heap_functions(x):
+    h = list(x)
+    heapq.heapify(h)
+    heapq.heapreplace(h, x[0] * x[1])
+    heapq.heappushpop(h, 0.5)
+    a = heapq.nlargest(2, x)
+    b = heapq.nsmallest(2, x, key=abs)
+    return sum(k * v for k, v in enumerate(h)) + a[0] + 2 * a[1] + b[0] - 3 * b[1]
+
+
+def heap_of_data_length(x):
+    h = []
+    for v in x:
+        if v > 0:
+            heapq.heappush(h, (v, 1.0))
+        elif h:
+            heapq.heappop(h)
+    return sum(k * v[0] for k, v in enumerate(h)) + (h[0][0] if h else 1.0)
+
+
+def bisected(x):
+    edges = [-1.0, 0.0, 0.5, 1.0]
+    w = [x[0], 2.0, x[1], 3.0, x[2]]
+    return sum(w[bisect.bisect(edges, v)] for v in x) + bisect.bisect_left(edges, x[3])
+
+
+def insorted(x):
+    a = []
+    for v in x:
+        bisect.insort(a, v)
+    return sum(k * v for k, v in enumerate(a))
+
+
+def groups(x):
+    return sum(len(list(g)) * (1 if k else 2) * x[0] for k, g in itertools.groupby(x, key=lambda v: v > 0))
+
+
+def starmapped(x):
+    return sum(map(lambda a, b: a if a > b else b * 2, x, x[1:]))
+
+
+def intervals(x):
+    iv = sorted((v, v + 1) for v in x)
+    out = [iv[0]]
+    for a, b in iv[1:]:
+        if a <= out[-1][1]:
+            out[-1] = (out[-1][0], max(b, out[-1][1]))
+        else:
+            out.append((a, b))
+    return sum((k + 1) * (b - a) for k, (a, b) in enumerate(out))
+
+
+def arguments_of_extremes(x):
+    best, arg = max((v, i) for i, v in enumerate(x))
+    j = min(range(len(x)), key=lambda i: x[i])
+    return best * arg + x[j] * j
+
+
+def sorted_objects(x):
+    it = sorted([Item(v) for v in x[:4]])
+    m = max(it, key=lambda i: i.v)
+    return it[0].v + 2 * it[1].v + m.v
+
+
+PROGRAMS = [
+    extremes,
+    sorted_by_key,
+    sorted_tuples,
+    map_filter_reduce,
+    takewhile_dropwhile,
+    accumulated,
+    index_and_count,
+    compared_tuples,
+    sort_and_remove,
+    int_of_a_number,
+    floor_ceil_trunc,
+    rounded,
+    float_of_a_number,
+    bool_of_a_number,
+    divmod_pow_abs,
+    isinstance_of_a_choice,
+    statistics_of_lists,
+    counter,
+    heap,
+    heap_functions,
+    heap_of_data_length,
+    bisected,
+    insorted,
+    groups,
+    starmapped,
+    intervals,
+    arguments_of_extremes,
+    sorted_objects,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
+def test_one_tape_holds_all_paths(program):
+    """Comparisons within a builtin merge like the user's own."""
+    assert recordings(program) == 1
+
+
+def test_sorting_is_stable_and_asks_for_each_key_once():
+    """Keys are computed in order; equal entries stay as they were, also in reverse."""
+
+    def f():
+        asked = []
+
+        def key(pair):
+            asked.append(pair)
+            return pair[0]
+
+        pairs = [(k * 7 % 4, k) for k in range(12)]
+        found = [sorted(pairs, key=key), sorted(pairs, key=key, reverse=True), max(pairs, key=key), min(pairs, key=key)]
+        pairs.sort(key=key)
+        return asked, found, pairs
+
+    ours, pythons = translated_result(f)
+    assert ours == pythons
+
+
+def test_builtins_without_data_are_pythons():
+    """Values, types and errors."""
+
+    def outcome(run):
+        try:
+            result = run()
+        except Exception as error:  # noqa: BLE001 -- compared
+            return type(error), str(error)
+        return type(result), result
+
+    def f():
+        heap = [5, 3, 8]
+        heapq.heapify(heap)
+        runs = [
+            lambda: max([]), lambda: max(1, 2.0), lambda: min([], default=3), lambda: max(), lambda: sum([0.1] * 10), lambda: sum(["a"]),
+            lambda: sorted([3, 1], reverse=1), lambda: sorted([3, "a"]), lambda: [].pop(), lambda: [1].index(2), lambda: {}.pop("a"),
+            lambda: list(map(lambda a, b: a + b, [1, 2], [3, 4])), lambda: functools.reduce(lambda a, b: a + b, []),
+            lambda: heapq.heappop(heap), lambda: heapq.heappop([]), lambda: bisect.bisect([1, 2, 3], 2), lambda: next(iter([])),
+            lambda: int("12", 16), lambda: int(2.7), lambda: round(2.675, 2), lambda: round(2.5), lambda: bool([]), lambda: float("nan") != 0,
+            lambda: collections.Counter("abca").most_common(1), lambda: statistics.mean([1, 2, 4]), lambda: (1, "a") < (1, "b"),
+            lambda: list(itertools.accumulate([1, 2, 3], initial=5)), lambda: [(k, list(g)) for k, g in itertools.groupby("aab")],
+            lambda: list(zip([1, 2], [3], strict=True)), lambda: {"a": 1}.setdefault("b", []), lambda: len(5), lambda: sum([1], start=2),
+        ]  # fmt: skip
+        return [outcome(run) for run in runs]
+
+    ours, pythons = translated_result(f)
+    assert ours == pythons
+
+
+def test_ties_of_objects_stay_in_order():
+    """Stable, where data decide which objects are equal."""
+
+    def f(x):
+        items = [(v > 0, k) for k, v in enumerate(x)]
+        ordered = sorted(items, key=lambda item: item[0])
+        return sum((place + 1) * item[1] for place, item in enumerate(ordered)) * x[0]
+
+    assert recordings(f) == 1
+
+
+def test_errors_of_data_are_raised_where_they_are():
+    """A list that is empty on one path."""
+
+    def f(x):
+        return max(v for v in x if v > 3)
+
+    with pytest.raises(ValueError, match="empty"):
+        recordings(f)
+
+
+def test_an_int_of_nan_is_an_error():
+    """As in Python."""
+    import numpy as np
+
+    import tapediff as td
+    from tapediff.flow import flowed
+
+    g = td.GuardedTape(flowed(lambda x: int(x[0]) * x[0]), merge=False)
+    assert g(np.array([2.5])) == 5.0
+    with pytest.raises(ValueError, match="cannot convert float NaN to integer"):
+        g(np.array([np.nan]))
+    assert math.isclose(g(np.array([-2.5])), 5.0)
