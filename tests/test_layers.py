@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "tapediff"
 
 # Each imports only from itself and from those before it.
 LAYERS = [
-    "base", "errors", "ir", "ops", "passes", "numpy_api", "special", "recording", "random", "transforms", "compiler", "functions", "targets",
+    "base", "errors", "ir", "ops", "passes", "numpy_api", "special", "recording", "random", "transforms", "compiler", "functions", "flow", "targets",
     "adapters", "posterior",
 ]  # fmt: skip
 

@@ -3,20 +3,21 @@
 The function is translated once (translate/): tests, loops, calls, stores and look-ups become operators, which look at the values that they
 get. Where a test is data, both sides are run, each on the state as it was, and the states are joined.
 
-| file | what it has |
+| room | what it has |
 |---|---|
 | translate/ | the translation of a function's syntax tree |
 | operators | the names that translated code calls |
-| values | choices, names without a value, what is known on a path |
-| places | all that a statement can change, and journals of it |
-| fork, joins | both sides of a test; the values that are joined |
-| completions, blocks | how blocks end; branches, loops |
-| exceptions, dead_places | `try` and `with`; what needs no join behind them |
-| python_numbers, divisions | errors of Python's numbers |
-| dunder, tests_of_values, objects, containers, callables, patterns | operations by kind |
+| state/ | values, places and journals of them, joins, the fork of a branch |
+| calls/ | whose code a function is, and what is called in its place |
+| containers/ | choices, and containers whose entries, keys or lengths are data |
+| blocks/ | branches, loops, exceptions: how blocks end, and what follows |
+| operations/ | operators, attributes, tests, patterns |
+| builtins/ | Python's builtins as programs, calls of code that is not translated |
+
+Open first: `merged.py`.
 """
 
 from __future__ import annotations
 
-from . import operators as operators  # which translated code uses
+from . import operators as operators
 from .merged import flowed as flowed

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.current_recording import current_recorder
-from . import choices as choices  # which says what operations on choices do
-from .callables import call
-from .entries import settled_deeply
-from .fork import exclude, in_side
-from .natives import native
-from .values import State, Unjoinable, state
+from .builtins.natives import native
+from .calls.callables import call
+from .containers import choices as choices
+from .containers.entries import settled_deeply
+from .state.fork import exclude, in_side
+from .state.values import State, Unjoinable, state
 
 # Blocks of nested statements are functions: Python's limit is for programs without them.
 DEPTH = 20_000

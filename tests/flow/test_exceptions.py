@@ -12,7 +12,7 @@ import pytest
 import tapediff as td
 from tapediff.errors import UnsupportedFunction
 from tapediff.flow import flowed, fork
-from tapediff.flow.values import Choice
+from tapediff.flow.state.values import Choice
 
 from .exception_programs import (
     ONE_RECORDING,

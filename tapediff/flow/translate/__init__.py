@@ -1,4 +1,7 @@
-"""Translates a function once, the same way for every program: what data may decide becomes an operator that looks at its operands."""
+"""Translates a function once, the same way for every program: what data may decide becomes an operator that looks at its operands.
+
+Open first: `statements.py`.
+"""
 
 from __future__ import annotations
 

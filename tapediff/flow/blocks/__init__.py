@@ -1,0 +1,4 @@
+"""Statements with blocks: branches, loops, exceptions.
+
+Open first: `blocks.py`.
+"""

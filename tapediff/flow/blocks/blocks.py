@@ -1,0 +1,293 @@
+"""Statements that have blocks: their blocks are functions, which return how they end (completions.py)."""
+
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Callable, Iterator
+from types import CellType, GeneratorType
+from typing import Any
+
+from ..calls.truth import concrete, truth
+from ..containers.generators import Generator, emitted, is_emitting, references
+from ..containers.items import REPEATABLE, iterated, refuse_iterators
+from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, replaced
+from ..state.fork import Taken, WithCells, conditional, decide, fork, fork_block, guarded, observed, select, where_ends
+from ..state.places import note_variables
+from ..state.values import CHOICES, Maybe, both, facts_of, state
+
+Block = Callable[[], Completion] | None
+Driver = abc.Generator[Any, Any, Completion]
+
+
+def enter(cells: Callable[[], Any], names: tuple[str, ...]) -> None:
+    """Note the variables of outer functions, and the global ones, that a function may assign to."""
+    namespace: dict[str, Any] = cells.__globals__  # pyright: ignore[reportFunctionMemberAccess]
+    for name in names:
+        state.global_names[id(namespace), name] = namespace, name
+    note_variables(cells)
+
+
+def is_normal(end: Any) -> bool:
+    return end is None
+
+
+def returned(completion: Completion) -> Any:
+    """What a function returns."""
+    if completion is None:
+        return None
+    return _value_of(completion)
+
+
+def done(completion: Completion) -> None:
+    """The end of a statement that does not jump."""
+
+
+def _value_of(completion: Completion) -> Any:
+    if type(completion) is not Conditional:
+        return completion.value if type(completion) is Return else None
+    return select(completion.test, _value_of(completion.yes), _value_of(completion.no))
+
+
+def sequence(*blocks: Callable[[], Completion]) -> Completion:
+    """One block after the other, each where those before end normally."""
+    alive: Any = True
+    found: list[Completion] = []
+    for block in blocks:
+        if alive is True:
+            completion = block()
+        else:
+            ran = fork(alive, block, None)
+            if isinstance(ran, Taken):
+                if not ran.holds:
+                    break
+                # Guards have ruled out the ends before.
+                alive, found = True, []
+                completion = ran.result
+            else:
+                completion = ran[0].result
+        if completion is None:
+            continue
+        if type(completion) is not Conditional:
+            found.append(completion)
+            break
+        found.append(completion)
+        normal = where_ends(completion, is_normal)
+        if normal is False:
+            break
+        alive = both(alive, normal)
+    return _first_end(found)
+
+
+def _first_end(found: list[Completion]) -> Completion:
+    """The completion of blocks of which each runs where those before end normally."""
+    result: Completion = None
+    for completion in reversed(found):
+        rest = result
+        result = replaced(completion, lambda end, rest=rest: rest if end is None else end)
+    return result
+
+
+def if_(test: Any, yes: Block, no: Block) -> Completion:
+    """if test: yes() else: no()"""
+    t = test if type(test) is bool else truth(test)
+    if t is True:
+        return None if yes is None else yes()
+    if t is False:
+        return None if no is None else no()
+    return fork_block(t, yes, no)
+
+
+def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
+    """assert test, message"""
+
+    def raise_() -> None:
+        raise AssertionError() if message is None else AssertionError(message())
+
+    if_(test, None, WithCells(raise_, message))
+
+
+# Loops
+
+
+def without_continue(end: Any) -> Completion:
+    return None if end is CONTINUE else end
+
+
+def after_loop(found: list[Completion]) -> Completion:
+    """`break` ends a loop normally."""
+    return replaced(_first_end(found), lambda end: None if end is BREAK else end)
+
+
+class Ends:
+    """How the iterations of a loop have ended so far."""
+
+    __slots__ = ("alive", "found")
+
+    def __init__(self) -> None:
+        self.alive: Any = True
+        self.found: list[Completion] = []
+
+    def run(self, iteration: Callable[[], Completion]) -> bool:
+        """Run an iteration where those before did not leave the loop; False if none goes on."""
+        if self.alive is True:
+            completion = iteration()
+        else:
+            ran = fork(self.alive, iteration, None)
+            if isinstance(ran, Taken):
+                if not ran.holds:
+                    return False
+                self.alive, self.found = True, []
+                completion = ran.result
+            else:
+                completion = ran[0].result
+        if completion is None or completion is CONTINUE:
+            return True
+        completion = replaced(completion, without_continue)
+        if completion is None:
+            return True
+        self.found.append(completion)
+        if type(completion) is not Conditional:
+            self.alive = False
+            return False
+        normal = where_ends(completion, is_normal)
+        if normal is False:
+            self.alive = False
+            return False
+        self.alive = both(self.alive, normal)
+        return True
+
+    def is_decided(self) -> bool:
+        """A guard on whether the loop goes on; its outcome."""
+        if self.alive is not True:
+            decide("a generator runs after a `break` that data decide")
+            holds = observed(self.alive)
+            state.facts = {**state.facts, **facts_of(self.alive, holds)}
+            if not holds:
+                return False
+            self.alive, self.found = True, []
+        return True
+
+    def end(self, otherwise: Block) -> Completion:
+        """The end of the loop, with its `else`."""
+        if otherwise is not None and self.alive is not False:
+            self.run(otherwise)
+        return after_loop(self.found)
+
+
+def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Completion:
+    """for item in items: body(item)"""
+    if type(items) in CHOICES:
+        return _for_choice(items, body, otherwise)
+    loop = Ends()
+    if type(items) not in REPEATABLE:
+        count = references(items)
+        if is_emitting(items, count):
+            return _for_emitted(items, body, otherwise, loop)
+        refuse_iterators(items, count)
+    found = iterated(items)
+    for item in _stepped(found, loop) if type(found) is GeneratorType else found:
+        iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
+        if not loop.run(iteration):
+            break
+    else:
+        return loop.end(otherwise)
+    return after_loop(loop.found)
+
+
+def _stepped(items: Iterator[Any], loop: Ends) -> Iterator[Any]:
+    """The items of a generator, which runs only where the loop does, and does not go on behind errors: it may be used after the loop."""
+    while loop.is_decided():
+        with guarded():
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+        yield item
+
+
+def _where_there(entry: Maybe, body: Callable[[Any], Completion]) -> Callable[[], Completion]:
+    """The iteration for an entry that is there by a condition."""
+    return WithCells(lambda: if_(entry.condition, _Iteration(body, entry.value), None), body)
+
+
+def _for_emitted(items: Generator, body: Callable[[Any], Completion], otherwise: Block, loop: Ends) -> Completion:
+    loop.run(lambda: emitted(items, body))
+    return loop.end(otherwise)
+
+
+class _Iteration:
+    """One iteration: the body on an item. It has the variables of the body."""
+
+    __slots__ = ("body", "item")
+
+    def __init__(self, body: Callable[[Any], Completion], item: Any) -> None:
+        self.body, self.item = body, item
+
+    def __call__(self) -> Completion:
+        return self.body(self.item)
+
+    @property
+    def __closure__(self) -> tuple[CellType, ...] | None:
+        return self.body.__closure__  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def _for_choice(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Completion:
+    from ..containers.choices import possible
+
+    left = possible(items)
+
+    def at(position: int) -> Completion:
+        k = left[position]
+        run = lambda: for_(items.options[k], body, otherwise)  # noqa: E731 -- its name is its use
+        if position == len(left) - 1:
+            return run()
+        return fork_block(items.conditions[k], WithCells(run, body, otherwise), WithCells(lambda: at(position + 1), body, otherwise))
+
+    return at(0)
+
+
+# The same of statements that yield: data tests are guards there
+
+
+def driven(run: Any, *args: Any) -> Driver:
+    completion = run(*args) if run is not None else None
+    if type(completion) is GeneratorType:
+        completion = yield from completion
+    while type(completion) is Conditional:
+        completion = completion.yes if concrete(completion.test) else completion.no
+    return completion
+
+
+def sequence_yields(*blocks: Any) -> Driver:
+    for block in blocks:
+        completion = yield from driven(block)
+        if completion is not None:
+            return completion
+    return None
+
+
+def if_yields(test: Any, yes: Any, no: Any) -> Driver:
+    return (yield from driven(yes if concrete(test) else no))
+
+
+def for_yields(items: Any, body: Any, otherwise: Any) -> Driver:
+    for item in iterated(items):
+        completion = yield from driven(body, item)
+        if completion is BREAK:
+            return None
+        if completion is not None and completion is not CONTINUE:
+            return completion
+    return (yield from driven(otherwise))
+
+
+def while_yields(test: Any, body: Any, otherwise: Any) -> Driver:
+    while concrete(test()):
+        completion = yield from driven(body)
+        if completion is BREAK:
+            return None
+        if completion is not None and completion is not CONTINUE:
+            return completion
+    return (yield from driven(otherwise))
+
+
+__all__ = ["BREAK", "CONTINUE", "Iterator", "Jump", "conditional"]

@@ -1,0 +1,246 @@
+"""Carries of a recorded loop: the values of the places that an iteration changes, as numbers and arrays of one type each.
+
+A form says what a place holds at the start of every iteration. It climbs a finite ladder until an iteration leaves what it has found:
+a constant becomes a number, an int a float, unlike things a choice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...ir.instruction import Operand
+from ...recording.arrays.tracked import TrackedArray
+from ..state.joins import MOST_OPTIONS, _is_equal
+from ..state.places import Contents, Place, Version
+from ..state.values import UNBOUND, Choice, Unjoinable, negated
+
+
+class Form:
+    """What a value is like at the start of every iteration."""
+
+    def leaves(self, value: Any) -> list[Any] | None:
+        """The numbers and arrays of a value; None if it is not like this."""
+        raise NotImplementedError
+
+    def made(self, leaves: Iterator[Any]) -> Any:
+        """The value of these numbers and arrays."""
+        raise NotImplementedError
+
+    def wider(self, value: Any) -> Form:
+        """A form that this value has, too."""
+        raise NotImplementedError
+
+    def blank(self) -> list[Any]:
+        """Leaves that no one reads."""
+        raise NotImplementedError
+
+
+class Constant(Form):
+    """The same thing at every iteration."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def leaves(self, value: Any) -> list[Any] | None:
+        return [] if value is self.value or _is_equal(value, self.value) else None
+
+    def made(self, leaves: Iterator[Any]) -> Any:
+        return self.value
+
+    def wider(self, value: Any) -> Form:
+        ours, theirs = number_form(self.value), number_form(value)
+        if ours is not None and theirs is not None and ours.shape == theirs.shape and type(self.value) is not bool and type(value) is not bool:
+            return ours.wider(value)
+        if isinstance(self.value, tuple) and type(value) is type(self.value) and len(value) == len(self.value):
+            return Tuple(type(value), [form_of(part) for part in self.value]).wider(value)
+        return Options([self]).wider(value)
+
+    def blank(self) -> list[Any]:
+        return []
+
+
+class Number(Form):
+    """A number or an array of one type."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, is_int: bool = False) -> None:
+        self.shape, self.dtype, self.is_int = shape, dtype, is_int
+
+    def leaves(self, value: Any) -> list[Any] | None:
+        other = number_form(value)
+        if other is None or other.shape != self.shape or type(value) is bool:
+            return None
+        if other.dtype == self.dtype:
+            return [value]
+        return [value.astype(self.dtype) if isinstance(value, (TrackedArray, np.ndarray)) else self.dtype.type(value)] if self._holds(other) else None
+
+    def _holds(self, other: Number) -> bool:
+        return self.dtype == np.float64 and other.dtype == np.int64
+
+    def made(self, leaves: Iterator[Any]) -> Any:
+        return next(leaves)
+
+    def wider(self, value: Any) -> Form:
+        other = number_form(value)
+        if other is not None and other.shape == self.shape and type(value) is not bool:
+            if other._holds(self):
+                return other
+            if self._holds(other) or other.dtype == self.dtype:
+                return self
+        return Options([self]).wider(value)
+
+    def blank(self) -> list[Any]:
+        return [np.zeros(self.shape, self.dtype)[()]]
+
+
+class Tuple(Form):
+    """A tuple, or a list of fixed length, part by part."""
+
+    def __init__(self, kind: Any, parts: list[Form]) -> None:
+        self.kind, self.parts = kind, parts
+
+    def leaves(self, value: Any) -> list[Any] | None:
+        if type(value) is not self.kind or len(value) != len(self.parts):
+            return None
+        found: list[Any] = []
+        for form, part in zip(self.parts, value):
+            leaves = form.leaves(part)
+            if leaves is None:
+                return None
+            found += leaves
+        return found
+
+    def made(self, leaves: Iterator[Any]) -> Any:
+        parts = [form.made(leaves) for form in self.parts]
+        return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
+
+    def wider(self, value: Any) -> Form:
+        if type(value) is self.kind and len(value) == len(self.parts):
+            return Tuple(self.kind, [f if f.leaves(part) is not None else f.wider(part) for f, part in zip(self.parts, value)])
+        if self.kind in (list, deque):
+            raise Unjoinable("a list changes its length in a loop that data end")
+        return Options([self]).wider(value)
+
+    def blank(self) -> list[Any]:
+        return [leaf for part in self.parts for leaf in part.blank()]
+
+
+class Table(Form):
+    """A dict with fixed keys."""
+
+    def __init__(self, keys: list[Any], parts: list[Form]) -> None:
+        self.keys, self.parts = keys, parts
+
+    def leaves(self, value: Any) -> list[Any] | None:
+        if type(value) is not dict or list(value) != self.keys:
+            return None
+        return Tuple(tuple, self.parts).leaves(tuple(value.values()))
+
+    def made(self, leaves: Iterator[Any]) -> Any:
+        return dict(zip(self.keys, [form.made(leaves) for form in self.parts]))
+
+    def wider(self, value: Any) -> Form:
+        if type(value) is not dict or list(value) != self.keys:
+            raise Unjoinable("a dict gets other keys in a loop that data end")
+        return Table(self.keys, [f if f.leaves(part) is not None else f.wider(part) for f, part in zip(self.parts, value.values())])
+
+    def blank(self) -> list[Any]:
+        return [leaf for part in self.parts for leaf in part.blank()]
+
+
+class Options(Form):
+    """A choice: a bool for each option, and the leaves of all."""
+
+    def __init__(self, options: list[Form]) -> None:
+        self.options = options
+
+    def leaves(self, value: Any) -> list[Any] | None:
+        given = list(zip(value.options, value.conditions)) if type(value) is Choice else [(value, True)]
+        conditions: list[Any] = [False] * len(self.options)
+        parts = [form.blank() for form in self.options]
+        for option, condition in given:
+            for k, form in enumerate(self.options):
+                leaves = None if conditions[k] is not False else form.leaves(option)
+                if leaves is not None:
+                    conditions[k], parts[k] = condition, leaves
+                    break
+            else:
+                return None
+        return [*conditions[1:], *(leaf for part in parts for leaf in part)]
+
+    def made(self, leaves: Iterator[Any]) -> Any:
+        others = [next(leaves) for _ in self.options[1:]]
+        values = tuple(form.made(leaves) for form in self.options)
+        if not others:
+            return values[0]
+        first: Any = others[0]
+        for other in others[1:]:
+            first = first | other
+        return Choice(values, (negated(first) if isinstance(first, TrackedArray) else not first, *others))
+
+    def wider(self, value: Any) -> Form:
+        options = list(self.options)
+        for option in value.options if type(value) is Choice else (value,):
+            if any(form.leaves(option) is not None for form in options):
+                continue
+            other = number_form(option)
+            match = next((k for k, form in enumerate(options) if _can_be_number(form, other)), None)
+            if match is not None and type(option) is not bool:
+                options[match] = options[match].wider(option)
+            else:
+                options.append(form_of(option))
+        if len(options) > MOST_OPTIONS:
+            raise Unjoinable(f"more than {MOST_OPTIONS} things that one value may be in a loop that data end")
+        return Options(options)
+
+    def blank(self) -> list[Any]:
+        return [*[False] * (len(self.options) - 1), *(leaf for form in self.options for leaf in form.blank())]
+
+
+def _can_be_number(form: Form, other: Number | None) -> bool:
+    ours = number_form(form.value) if isinstance(form, Constant) else form if isinstance(form, Number) else None
+    return other is not None and ours is not None and ours.shape == other.shape and not (isinstance(form, Constant) and type(form.value) is bool)
+
+
+def number_form(value: Any) -> Number | None:
+    """The form of a number or a tracked array."""
+    if type(value) is TrackedArray:
+        return Number(value.type.shape, value.type.dtype)
+    if type(value) in (int, float, bool, np.float64, np.int64, np.bool_):
+        return Number((), np.asarray(value).dtype, type(value) is int)
+    return None
+
+
+def form_of(value: Any) -> Form:
+    """The narrowest form of a value."""
+    if type(value) is TrackedArray:
+        return Number(value.type.shape, value.type.dtype)
+    if type(value) is Choice:
+        return Options([form_of(option) for option in value.options])
+    if isinstance(value, tuple) and (type(value) is tuple or hasattr(value, "_fields")):
+        return Tuple(type(value), [form_of(part) for part in value])
+    return Constant(value)
+
+
+def form_at(place: Place, value: Any) -> Form:
+    """The narrowest form of what is in a place."""
+    if isinstance(place, Contents):
+        if isinstance(value, (list, deque)):
+            return Tuple(type(value), [form_of(part) for part in value])
+        if type(value) is dict:
+            return Table(list(value), [form_of(part) for part in value.values()])
+        return Constant(value)
+    if isinstance(place, Version):
+        return Number(value.type.shape, value.type.dtype)
+    return form_of(value)
+
+
+def as_leaf(value: Any, dtype: np.dtype | None = None) -> Operand:
+    """A leaf as an operand."""
+    return value if isinstance(value, TrackedArray) else np.asarray(value, dtype)[()]
+
+
+__all__ = ["UNBOUND", "Form", "as_leaf", "form_at"]

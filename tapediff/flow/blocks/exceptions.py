@@ -1,0 +1,362 @@
+"""Exceptions: `try` and `with`. A body goes on behind errors that data decide; at its end each kind of them is handled on a side."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Generator
+from types import GeneratorType
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ...recording.python_state.exception_handlers import PASSING
+from ..calls.callables import call
+from ..calls.truth import concrete
+from ..calls.users_code import users_method
+from ..state.completions import Completion
+from ..state.dead_places import drop_dead, without_variables
+from ..state.fork import (
+    Attempt,
+    Final,
+    Pending,
+    WithCells,
+    decided,
+    fork_block,
+    guarded,
+    joined_states,
+    note_whether_taken,
+    refuse,
+)
+from ..state.joins import join
+from ..state.places import note_variables, put, undo
+from ..state.values import Unjoinable, either, state
+from .blocks import Block, Driver, driven, if_, sequence
+
+OnError = Callable[[BaseException], Completion]
+Handlers = tuple[tuple[Callable[[], Any] | None, OnError | None], ...]
+
+
+def try_(body: Block, handlers: Handlers, otherwise: Block, last: Block) -> Completion:
+    """try: body() except: handlers else: otherwise() finally: last()"""
+    blocks = [body, otherwise, *(handler for _, handler in handlers)]
+    if last is not None:
+        inner = WithCells(lambda: try_(body, handlers, otherwise, None), *blocks)
+        on_error: OnError = lambda error: _after_finally(last(), _raising(error))  # noqa: E731 -- its name is its use
+        return attempted(inner, on_error, lambda end: _after_finally(last(), lambda: end), last)
+    if body is None or not handlers:
+        return _with_else(None if body is None else body(), otherwise)
+    return attempted(body, lambda error: _handled(error, handlers), lambda end: _with_else(end, otherwise), *blocks[1:])
+
+
+def _with_else(completion: Completion, otherwise: Block) -> Completion:
+    return completion if otherwise is None else sequence(lambda: completion, otherwise)
+
+
+def _after_finally(ended: Completion, before: Callable[[], Completion]) -> Completion:
+    """A `finally` that ends early decides; else it ends as what was before."""
+    return before() if ended is None else sequence(lambda: ended, before)
+
+
+def _raising(error: BaseException) -> Callable[[], NoReturn]:
+    def raise_() -> NoReturn:
+        raise error
+
+    return raise_
+
+
+def _handled(error: BaseException, handlers: Handlers) -> Completion:
+    for kinds, handler in handlers:
+        if kinds is None or _matches(error, kinds()):
+            return None if handler is None else handler(error)
+    raise error
+
+
+def _matches(error: BaseException, kinds: Any) -> bool:
+    """True if an `except` clause catches an error; TypeError as Python's for what is no class of exceptions."""
+    found = kinds if isinstance(kinds, tuple) else (kinds,)
+    if all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found):
+        return isinstance(error, kinds)
+    raise TypeError("catching classes that do not inherit from BaseException is not allowed")
+
+
+# The body, and what follows where it has raised errors
+
+
+class _End(NamedTuple):
+    """How a body has ended behind all errors that are pending.
+
+    Attributes:
+        is_taken: whether the program comes to what could not be joined, if that has ended it.
+    """
+
+    completion: Completion = None
+    error: BaseException | None = None
+    is_taken: bool | None = None
+
+
+def attempted(body: Block, on_error: OnError, on_end: Callable[[Completion], Completion], *blocks: Any) -> Completion:
+    """Run a body; then `on_error` where it has raised an error, and `on_end` elsewhere.
+
+    Args:
+        blocks: the blocks that these two run.
+    """
+    attempt = Attempt()
+    end = _run(attempt, body)
+    if end.is_taken:
+        # Guards have ruled out the errors that are pending, and decide those that follow.
+        undo(attempt.journal)
+        attempt = Attempt(by_guards=True)
+        end = _run(attempt, body)
+    if attempt.pending:
+        if end.error is not None:
+            without_variables(end.error)
+        drop_dead(attempt.journal, *(raised.final for raised in attempt.pending))
+    groups = _groups(attempt.pending)
+
+    def rest() -> Completion:
+        return on_end(end.completion) if end.error is None else _while_handled(end.error, on_error)
+
+    def at(position: int) -> Completion:
+        if position == len(groups):
+            return rest()
+        side = WithCells(lambda: _raised(groups[position], attempt, on_error), *blocks)
+        if end.is_taken is False and position == len(groups) - 1:
+            return side()
+        return fork_block(groups[position].condition, side, WithCells(lambda: at(position + 1), *blocks))
+
+    return at(0)
+
+
+def _run(attempt: Attempt, body: Block) -> _End:
+    """Run the body of an attempt."""
+    state.attempts.append(attempt)
+    state.journals.append(attempt.journal)
+    attempt.body = sys._getframe()
+    try:
+        note_variables(body)
+        # Restored at the end; where errors are pending, what follows may have no value.
+        with np.errstate():
+            return _End(None if body is None else body())
+    except Unjoinable as why:
+        if not attempt.pending:
+            raise
+        note_whether_taken(why)
+        if why.is_taken and attempt.start:
+            raise
+        return _End(is_taken=why.is_taken)
+    except BaseException as error:  # noqa: BLE001 -- handled, or raised again, by the caller
+        return _End(error=error)
+    finally:
+        attempt.body = None
+        state.attempts.pop()
+        state.journals.pop()
+        del state.path[attempt.start :]
+        state.facts = attempt.facts
+        if state.journals:
+            for key, (place, before) in attempt.journal.items():
+                state.journals[-1].setdefault(key, (place, before))
+
+
+def _while_handled(error: BaseException, on_error: OnError) -> Completion:
+    """Handle an error as Python does: it is the one that a bare `raise` raises again."""
+    try:
+        raise error
+    except BaseException as raised:  # noqa: BLE001 -- raised again by the handler, if at all
+        return on_error(raised)
+
+
+def _raised(group: _Group, attempt: Attempt, on_error: OnError) -> Completion:
+    """Handle an error in the state in which it was raised."""
+    for place, value in _state_of(group.members, attempt).values():
+        put(place, value)
+    return _while_handled(group.error, on_error)
+
+
+def _state_of(members: list[Pending], attempt: Attempt) -> Final:
+    """The values of all places that the body has changed, where one of some errors is raised."""
+    places = {key: place for raised in members for key, (place, _) in raised.final.items()}
+    start = {key: (place, place.get()) for key, place in places.items()}
+    start.update(attempt.journal)
+    *others, last = members
+    found = {**start, **last.final}
+    for raised in reversed(others):
+        own = {**start, **raised.final}
+        try:
+            found = joined_states(raised.condition, own, found)
+        except Unjoinable as why:
+            state.why.append(str(why))
+            found = own if decided(raised.condition) else found
+    return found
+
+
+# Errors that one handler handles at once
+
+
+class _Group(NamedTuple):
+    """Errors that are alike: one stands for all."""
+
+    condition: Any
+    error: BaseException
+    members: list[Pending]
+
+
+def _groups(pending: list[Pending]) -> list[_Group]:
+    found: list[_Group] = []
+    for raised in pending:
+        for number, group in enumerate(found):
+            error = _one_of(raised, group.error)
+            if error is not None:
+                found[number] = _Group(either(raised.condition, group.condition), error, [*group.members, raised])
+                break
+        else:
+            found.append(_Group(raised.condition, raised.error, [raised]))
+    return found
+
+
+def _one_of(raised: Pending, other: BaseException) -> BaseException | None:
+    """An error that stands for two: of one class that has no code of its own, with the arguments joined."""
+    error = raised.error
+    if error is other:
+        return error
+    is_alike = type(error) is type(other) and type(error.__context__) is type(other.__context__) and len(error.args) == len(other.args)
+    if not is_alike or not _is_simple(error) or not _is_simple(other):
+        return None
+    try:
+        args = tuple(join(raised.condition, a, b) for a, b in zip(error.args, other.args))
+    except Unjoinable:
+        return None
+    if all(a is b for a, b in zip(args, other.args)):
+        return other
+    made = type(error)(*args)
+    made.__context__, made.__suppress_context__ = error.__context__, error.__suppress_context__
+    return made.with_traceback(error.__traceback__)
+
+
+def _is_simple(error: BaseException) -> bool:
+    """True for errors that have nothing but a few arguments."""
+    kinds = [kind for kind in type(error).__mro__ if kind.__module__ != "builtins"]
+    if any("__init__" in vars(kind) or "__new__" in vars(kind) or "__slots__" in vars(kind) for kind in kinds):
+        return False
+    is_special = isinstance(error, (OSError, SyntaxError, UnicodeError, ImportError, StopIteration, SystemExit, NameError, AttributeError))
+    return not is_special and not getattr(error, "__dict__", None) and error.__cause__ is None
+
+
+# with
+
+# Managers of Python's that may be left on two sides.
+_STATELESS = (contextlib.suppress, contextlib.nullcontext)
+
+
+def with_(manager: Any, body: Callable[[Any], Completion]) -> Completion:
+    """with manager as item: body(item)"""
+    kind = type(manager)
+    enter_ = _special(manager, kind, "__enter__", "")
+    exit_ = _special(manager, kind, "__exit__", " (missed __exit__ method)")
+    if users_method(kind, "__exit__") is None and kind not in _STATELESS:
+        return _entered_once(manager, enter_, exit_, body)
+    item = call(enter_, manager)
+
+    def on_error(error: BaseException) -> Completion:
+        return if_(call(exit_, manager, type(error), error, error.__traceback__), None, _raising(error))
+
+    def on_end(completion: Completion) -> Completion:
+        call(exit_, manager, None, None, None)
+        return completion
+
+    return attempted(WithCells(lambda: body(item), body), on_error, on_end)
+
+
+def _entered_once(manager: Any, enter_: Any, exit_: Any, body: Callable[[Any], Completion]) -> Completion:
+    """A `with` of a library's manager, which cannot be undone; unless errors just pass it."""
+    if type(manager) in PASSING:
+        return _within(manager, enter_, exit_, body)
+    refuse(f"{type(manager).__name__} may change what cannot be put back")
+    with guarded():
+        return _within(manager, enter_, exit_, body)
+
+
+def _within(manager: Any, enter_: Any, exit_: Any, body: Callable[[Any], Completion]) -> Completion:
+    item = call(enter_, manager)
+    try:
+        completion = body(item)
+    except Unjoinable:
+        call(exit_, manager, None, None, None)
+        raise
+    except BaseException as error:
+        if not concrete(call(exit_, manager, type(error), error, error.__traceback__)):
+            raise
+        return None
+    call(exit_, manager, None, None, None)
+    return completion
+
+
+def _special(manager: Any, kind: type, name: str, missed: str) -> Any:
+    found = users_method(kind, name) or getattr(kind, name, None)
+    if found is None:
+        raise TypeError(f"'{kind.__name__}' object does not support the context manager protocol{missed}")
+    return found
+
+
+# The same of statements that yield: guards decide errors there
+
+
+def _stepped(run: Any, *args: Any) -> Driver:
+    """Run a block that may yield. Between two yields nothing goes on behind errors."""
+    with guarded():
+        steps = run(*args) if run is not None else None
+    if type(steps) is not GeneratorType:
+        return steps
+    step, given = steps.send, None
+    while True:
+        try:
+            with guarded():
+                value = step(given)
+        except StopIteration as end:
+            return end.value
+        try:
+            step, given = steps.send, (yield value)
+        except GeneratorExit:
+            steps.close()
+            raise
+        except BaseException as error:  # noqa: BLE001 -- raised in the block
+            step, given = steps.throw, error
+
+
+def try_yields(body: Any, handlers: Any, otherwise: Any, last: Any) -> Driver:
+    try:
+        completion = yield from _tried_yields(body, handlers, otherwise)
+    except BaseException:
+        ended = yield from driven(last)
+        if ended is None:
+            raise
+        return ended
+    ended = yield from driven(last)
+    return completion if ended is None else ended
+
+
+def _tried_yields(body: Any, handlers: Any, otherwise: Any) -> Driver:
+    try:
+        completion = yield from _stepped(body)
+    except Unjoinable:
+        raise
+    except BaseException as error:
+        for kinds, handler in handlers:
+            if kinds is None or _matches(error, kinds()):
+                return (yield from driven(handler, error))
+        raise
+    return (yield from driven(otherwise)) if completion is None else completion
+
+
+def with_yields(manager: Any, body: Any) -> Generator[Any, Any, Completion]:
+    kind = type(manager)
+    enter_, exit_ = _special(manager, kind, "__enter__", ""), _special(manager, kind, "__exit__", " (missed __exit__ method)")
+    item = call(enter_, manager)
+    try:
+        completion = yield from _stepped(body, item)
+    except BaseException as error:
+        if not concrete(call(exit_, manager, type(error), error, error.__traceback__)):
+            raise
+        return None
+    call(exit_, manager, None, None, None)
+    return completion

@@ -1,0 +1,64 @@
+"""`yield from` in the form of generators that calls the consumer's block."""
+
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Iterator
+from typing import Any
+
+from ..containers.generators import Emit, Generator
+from ..state.completions import Completion, Conditional, Return, replaced
+from ..state.fork import select
+from .blocks import for_
+
+
+class Delegate:
+    """yield from: what it goes over, and the value that a generator returns.
+
+    Attributes:
+        value: None for other iterables.
+    """
+
+    __slots__ = ("items", "value")
+
+    def __init__(self, items: Any) -> None:
+        self.items, self.value = items, None
+
+
+def delegate(source: Delegate, consumer: Emit) -> Completion:
+    """Emit all values of what `yield from` goes over."""
+    items, source.items = source.items, None
+    if type(items) is Generator and items.emitting is not None and items.is_fresh:
+        completion = items.emitting(consumer)
+        source.value = _returned(completion)
+        return replaced(completion, lambda end: None if type(end) is Return else end)
+    if isinstance(items, abc.Generator):
+        return _delegated(source, iter(items), consumer)
+    return for_(items, consumer, None)
+
+
+def _delegated(source: Delegate, generator: Iterator[Any], consumer: Emit) -> Completion:
+    """Emit the values of a generator that Python runs."""
+
+    def values() -> Iterator[Any]:
+        source.value = yield from generator
+
+    return for_(values(), consumer, None)
+
+
+def delegated(source: Delegate) -> Any:
+    """The value of `yield from`."""
+    return source.value
+
+
+def _returned(completion: Completion) -> Any:
+    """The value that a generator returns where it ends normally."""
+    if type(completion) is not Conditional:
+        return completion.value if type(completion) is Return else None if completion is None else _NO_VALUE
+    yes, no = _returned(completion.yes), _returned(completion.no)
+    if yes is _NO_VALUE or no is _NO_VALUE:
+        return no if yes is _NO_VALUE else yes
+    return select(completion.test, yes, no)
+
+
+_NO_VALUE = object()

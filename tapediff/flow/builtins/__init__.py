@@ -1,0 +1,4 @@
+"""Python's builtins as programs, and calls of code that is not translated.
+
+Open first: `natives.py`.
+"""

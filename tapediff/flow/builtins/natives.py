@@ -1,0 +1,197 @@
+"""Calls of code that is not translated: Python's builtins, NumPy, libraries.
+
+On a side of a branch only what is known to change nothing may run, as it cannot be undone; methods of containers are noted in the journal.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections import deque
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ...numpy_api.creating import as_array
+from ...recording.arrays.tracked import TrackedArray
+from ...recording.python_state.filled_arrays import FILLED, RARE_MAKERS, REPLACEMENTS, Fills
+from ...recording.python_state.math_functions import MathFunction
+from ..calls.callables import function
+from ..containers.entries import settled_contents, settled_deeply
+from ..containers.generators import ONLY_ARGUMENT, Generator, references
+from ..containers.keys import Empty, settle
+from ..state.fork import guarded, refuse
+from ..state.places import note_contents
+from ..state.python_numbers import note_python
+from ..state.values import CHOICES, state
+from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
+
+# What these modules have changes nothing but its arguments, with the exceptions below.
+_PURE = frozenset(
+    ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
+     "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers", "string")
+)  # fmt: skip
+_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__",
+                         "shuffle", "anext"))  # fmt: skip
+# Methods of dicts that are given a key.
+_KEYED = frozenset(("get", "pop", "setdefault"))
+# These go over what they are given, and hand on its entries as they are.
+_LAZY = frozenset(("zip", "enumerate", "reversed", "iter", "next", "islice", "chain", "from_iterable", "cycle", "tee",
+                         "map", "filter", "starmap", "zip_longest"))
+# These hand on what they are given, or only ask for its type.
+_STRUCTURAL = frozenset(("list", "tuple", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
+                         "callable", "range", "copy", "repeat", "partial", "object", "deque", "dict", "len",
+                         "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super",
+                         "property", "staticmethod"))  # fmt: skip
+_CONTAINERS = (list, dict, set, deque, bytearray)
+# Methods that change nothing.
+_READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference",
+                         "issubset", "issuperset",
+                      "symmetric_difference", "isdisjoint", "join", "split", "format", "most_common", "elements"))  # fmt: skip
+# Methods that only store what they are given.
+_STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
+# Methods of tracked arrays that write to them.
+_WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
+# Functions that leave something half done where a function that they call raises an error.
+_STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
+# Functions that write to their first argument.
+_WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
+                            "insort_right", "copyto", "put", "place", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
+_FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for name, made in REPLACEMENTS.items()}
+
+
+def native(f: Any) -> Any:
+    """What is called in place of a function that is not translated."""
+    kind = type(f)
+    if isinstance(f, MathFunction):
+        return functools.partial(_of_python, f)
+    if kind is BuiltinMethodType or kind is type or kind is FunctionType:
+        owner = getattr(f, "__self__", None)
+        program = METHODS.get((type(owner), f.__name__)) if isinstance(owner, _CONTAINERS) or type(owner) is tuple else PROGRAMS.get(f)
+        if program is not None:
+            return _dispatcher(f, program, owner if (type(owner), f.__name__) in METHODS else None)
+        if kind is FunctionType and _module(f) in _FRAMED:
+            return f
+    if not state.is_recording:
+        return f
+    return functools.partial(_called, f)
+
+
+def _of_python(f: Any, /, *args: Any, **named: Any) -> Any:
+    """A result of a function of the math module, which is a number of Python's."""
+    return note_python(_called(f, *args, **named))
+
+
+# These look at the frames of their callers.
+_FRAMED = frozenset(("sys", "inspect", "warnings", "collections", "typing", "enum", "types", "dataclasses", "logging", "traceback"))
+
+
+def _module(f: Any) -> str:
+    return (getattr(f, "__module__", None) or "").partition(".")[0]
+
+
+def _dispatcher(f: Any, program: Program, owner: Any) -> Any:
+    """The builtin, or its program where it gives an answer."""
+    run, least, most, names = program
+
+    def dispatched(*args: Any, **named: Any) -> Any:
+        if len(args) == 2 and owner is not None and f.__name__ == "setdefault" and type(args[1]) in (list, dict, set) and not args[1]:
+            if references(args[1]) <= ONLY_ARGUMENT:
+                args = args[0], Empty(type(args[1]))
+        if least <= len(args) <= most and all(name in names for name in named):
+            if state.has_choices:
+                choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
+                if choice is not None and (owner is None or (choice == 0 and f.__name__ in _KEYED)):
+                    argument = args[choice]
+                    return CHOICES[type(argument)].each(argument, lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named))
+            for argument in args:
+                if type(argument) is Generator and references(argument) <= ONLY_ARGUMENT + 1:
+                    argument.is_owned = True
+            result = run(*args, **named) if owner is None else run(owner, *args, **named)
+            if type(result) is Unchanged:
+                return f(result.entries, *args[1:], **named)
+            if result is not NATIVE:
+                return result
+        args = tuple(function(a) if type(a) is FunctionType or type(a) is MethodType else a for a in args)
+        return _called(f, *args, **named)
+
+    return dispatched
+
+
+def _called(f: Any, /, *args: Any, **named: Any) -> Any:
+    if not state.journals and not state.has_choices:
+        return _filled(f, f(*args, **named))
+    name = getattr(f, "__name__", None) or getattr(f, "name", "")
+    owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
+    if state.has_choices and not (name in _STORING and isinstance(owner, (list, deque))):
+        for number, argument in enumerate(args):
+            if type(argument) in CHOICES:
+                return CHOICES[type(argument)].each(argument, lambda v, k=number: _called(f, *args[:k], v, *args[k + 1 :], **named))
+        for key, argument in named.items():
+            if type(argument) in CHOICES:
+                return CHOICES[type(argument)].each(argument, lambda v, k=key: _called(f, *args, **{**named, k: v}))
+    if name in _LAZY and not isinstance(owner, _CONTAINERS):
+        for argument in args:
+            settle(argument)
+        args = tuple(map(settled_contents, args))
+    elif not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL):
+        if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
+            settled_contents(owner)
+            settle(owner)
+        args = tuple(settled_deeply(argument) for argument in args)
+        named = {key: settled_deeply(value) for key, value in named.items()}
+    if state.journals:
+        _check(f, name, owner, args, named)
+    if state.attempts and name in _STEPPING:
+        with guarded():
+            return f(*args, **named)
+    return _filled(f, f(*args, **named))
+
+
+def _filled(f: Any, made: Any) -> Any:
+    """An array that the program makes, as a tracked one where it may be written to."""
+    if type(made) is not np.ndarray or (least := _FILLING.get(id(f))) is None:
+        return made
+    recorder = current_recorder()
+    is_filled = recorder is not None and recorder.fills >= least and made.dtype.char in FILLED[recorder.fills]
+    return as_array(recorder.tracked_constant(made)) if is_filled else made
+
+
+def _check(f: Any, name: str, owner: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Note what a call changes; refuse it on a side if that cannot be undone."""
+    if isinstance(owner, _CONTAINERS):
+        if name not in _READING:
+            note_contents(owner)
+            if isinstance(owner, dict) and name in ("clear", "popitem"):
+                state.made.clear()
+        return
+    array = getattr(f, "array", None)
+    if type(array) is TrackedArray:
+        if name in _WRITING:
+            note_contents(array)
+        return
+    if isinstance(owner, np.ndarray):
+        if name in _WRITING:
+            note_contents(owner)
+        return
+    if "out" in named:
+        for out in named["out"] if isinstance(named["out"], tuple) else (named["out"],):
+            note_contents(out)
+    if isinstance(owner, (str, bytes, int, float, tuple, frozenset, range)) or owner is dict or owner is float:
+        return
+    if getattr(f, "__objclass__", None) in _CONTAINERS:
+        note_contents(args[0])
+        return
+    owner_module = getattr(type(owner if owner is not None else f), "__module__", None)
+    module = (getattr(f, "__module__", None) or owner_module or "").partition(".")[0]
+    is_random = "random" in (getattr(f, "__module__", None) or type(owner).__module__ or "")
+    if isinstance(f, type) and f in (collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter):
+        return
+    if isinstance(f, np.ufunc) or (module in _PURE and name not in _IMPURE and not is_random):
+        for argument in args[:1]:
+            if name in _WRITING_FIRST:
+                note_contents(argument)
+        return
+    refuse(f"{name or f} may change what cannot be put back")

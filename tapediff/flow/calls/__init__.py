@@ -1,0 +1,4 @@
+"""Whose code a function is, and what is called in its place.
+
+Open first: `callables.py`.
+"""

@@ -1,0 +1,106 @@
+"""Calls: functions of the user's run translated, Python's builtins that call or compare do so through operators, all others run as they are."""
+
+from __future__ import annotations
+
+import functools
+from types import BuiltinMethodType, FunctionType, MethodType
+from typing import Any
+
+from ..state.values import CHOICES, State
+from ..translate import is_translated, translated
+from .users_code import is_users, users_method
+
+_functions: dict[int, tuple[FunctionType, FunctionType]] = {}
+
+
+def of_function(f: FunctionType) -> FunctionType:
+    """The translated form of a function of the user's."""
+    known = _functions.get(id(f))
+    if known is not None and known[0] is f and known[1].__defaults__ is f.__defaults__:
+        return known[1]
+    if is_translated(f) or not is_users(f):
+        return f
+    made = translated(f)
+    if len(_functions) > _MOST_FUNCTIONS:
+        _functions.clear()
+    _functions[id(f)] = f, made
+    return made
+
+
+_MOST_FUNCTIONS = 4096
+
+
+def function(f: Any) -> Any:
+    """What is called in place of a value."""
+    kind = type(f)
+    if kind is FunctionType:
+        made = of_function(f)
+        return made if made is not f or is_translated(f) or is_users(f) or not State.now.is_recording else State.now.native(f)
+    if kind is MethodType:
+        inner = function(f.__func__)
+        return f if inner is f.__func__ else functools.partial(inner, f.__self__) if type(inner) is not FunctionType else MethodType(inner, f.__self__)
+    if kind is BuiltinMethodType:
+        return f if not State.now.is_recording else State.now.native(f)
+    if isinstance(f, type):
+        return _of_class(f)
+    if kind is functools.partial:
+        return functools.partial(function(f.func), *f.args, **f.keywords)
+    if kind in CHOICES:
+        return CHOICES[kind].called(f)
+    method = users_method(kind, "__call__")
+    if method is not None:
+        return MethodType(of_function(method), f)
+    return f if not State.now.is_recording else State.now.native(f)
+
+
+def call(f: Any, *args: Any, **named: Any) -> Any:
+    """Call a function in translated form."""
+    return function(f)(*args, **named)
+
+
+def _of_class(kind: type) -> Any:
+    """A class of the user's; its constructor runs translated."""
+    if type(kind) is not type:
+        made = users_method(type(kind), "__call__")
+        if made is not None:
+            return MethodType(of_function(made), kind)
+        if type(kind).__call__ is not type.__call__:
+            return kind
+    if users_method(kind, "__init__") is None and users_method(kind, "__new__") is None:
+        return kind if not State.now.is_recording or _is_made_by_python(kind) else State.now.native(kind)
+    return functools.partial(_constructed, kind)
+
+
+def _is_made_by_python(kind: type) -> bool:
+    """True for classes that have nothing of their own to make an object, such as most errors."""
+    makers = [next(base for base in kind.__mro__ if name in vars(base)) for name in ("__init__", "__new__")]
+    if kind.__module__ == "builtins":
+        return False
+    return all(base is object or (issubclass(base, BaseException) and base.__module__ == "builtins") for base in makers)
+
+
+def _constructed(kind: type, /, *args: Any, **named: Any) -> Any:
+    new, init = users_method(kind, "__new__"), users_method(kind, "__init__")
+    if new is not None:
+        made = call(new, kind, *args, **named)
+    elif kind.__new__ is object.__new__:
+        # object's takes no further arguments where __init__ does.
+        if getattr(kind, "__abstractmethods__", None) or init is None:
+            return kind(*args, **named)
+        made = object.__new__(kind)
+    else:
+        made = kind.__new__(kind, *args, **named)
+    if isinstance(made, kind):
+        if (init := users_method(type(made), "__init__")) is not None:
+            result = call(init, made, *args, **named)
+            if result is not None:
+                raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
+        else:
+            type(made).__init__(made, *args, **named)
+    return made
+
+
+def lambda_(f: FunctionType, defaults: tuple[Any, ...], keyword_defaults: dict[str, Any]) -> FunctionType:
+    """A lambda with its defaults."""
+    f.__defaults__, f.__kwdefaults__ = defaults or None, keyword_defaults or None
+    return f

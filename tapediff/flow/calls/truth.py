@@ -1,0 +1,52 @@
+"""The truth of a value: a bool, or a tracked one where data decides."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ...ir.instruction import BOOL
+from ...recording.arrays.tracked import TrackedArray
+from ..state.values import CHOICES, Maybe, is_nonempty, state
+from .callables import call
+from .users_code import users_method
+
+_PLAIN = {int, float, str, bytes, list, tuple, dict, set, frozenset, range, type(None), np.bool_, np.float64, np.int64}
+
+
+def truth(value: Any) -> Any:
+    """bool(value)"""
+    kind = type(value)
+    if kind is bool:
+        return value
+    if kind in _PLAIN:
+        if state.has_maybes and (kind is list or kind is tuple) and Maybe in map(type, value):
+            return is_nonempty(value)
+        if state.has_maybes and kind is dict:
+            return is_nonempty(value.values())
+        return bool(value)
+    if kind is TrackedArray:
+        if value.type.size != 1:
+            return bool(value)  # raises
+        number = value.reshape(()) if value.type.shape else value
+        return number if number.type.dtype == BOOL else number != 0
+    if state.has_maybes and isinstance(value, (deque, dict)):
+        return is_nonempty(value.values() if isinstance(value, dict) else value)
+    if kind in CHOICES:
+        return CHOICES[kind].truth(value)
+    if (method := users_method(kind, "__bool__")) is not None:
+        result = truth(call(method, value))
+        if type(result) is not bool and type(result) is not TrackedArray:
+            raise TypeError(f"__bool__ should return bool, returned {type(result).__name__}")
+        return result
+    if getattr(kind, "__bool__", None) is None and (method := users_method(kind, "__len__")) is not None:
+        return truth(call(method, value))
+    return bool(value)
+
+
+def concrete(value: Any) -> bool:
+    """The truth of a value that Python needs at once."""
+    t = truth(value)
+    return t if type(t) is bool else bool(t)

@@ -1,0 +1,156 @@
+"""Operations on choices: a branch on which one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ...recording.arrays.tracked import TrackedArray
+from ..calls.truth import truth
+from ..state.fork import decide, decided, exclude, fork_value, observed
+from ..state.joins import where
+from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, is_data, known, negated, state
+
+
+def possible(choice: Choice) -> list[int]:
+    """The options that it may be on this path."""
+    facts = [known(c) if is_data(c) else c for c in choice.conditions]
+    if True in facts:
+        return [facts.index(True)]
+    return [k for k, fact in enumerate(facts) if fact is not False]
+
+
+def each(choice: Choice, op: Callable[[Any], Any]) -> Any:
+    """The results of an operation on each option, joined."""
+    left = possible(choice)
+
+    def at(position: int) -> Any:
+        k = left[position]
+        value = choice.options[k]
+        if value is UNBOUND:
+            raise UnboundLocalError("a variable is read that has no value on this path")
+        if position == len(left) - 1:
+            return op(value)
+        return fork_value(choice.conditions[k], lambda: op(value), lambda: at(position + 1))
+
+    def starting_at(position: int) -> Any:
+        k = left[position]
+        if choice.options[k] is UNBOUND:
+            # Names without a value are errors where they are read.
+            exclude(choice.conditions[k], lambda: UnboundLocalError("a variable is read that has no value on this path"))
+            left.remove(k)
+            return starting_at(0) if left else None
+        return at(position)
+
+    unbound = [k for k in left if choice.options[k] is UNBOUND]
+    if unbound and len(left) > 1:
+        exclude(choice.conditions[unbound[0]], lambda: UnboundLocalError("a variable is read that has no value on this path"))
+        left.remove(unbound[0])
+    return at(0)
+
+
+def truth_of(choice: Choice) -> Any:
+    """When the option is true."""
+    found: Any = False
+    for k in possible(choice):
+        if choice.options[k] is UNBOUND:
+            return truth(each(choice, lambda value: value))
+        t = truth(choice.options[k])
+        hit = both(choice.conditions[k], t)
+        if hit is not False:
+            found = hit if found is False else _or(found, hit)
+    left = possible(choice)
+    if len(left) == 1:
+        return truth(choice.options[left[0]])
+    if all(type(truth(choice.options[k])) is bool and truth(choice.options[k]) for k in left):
+        return True
+    return found
+
+
+def _or(a: Any, b: Any) -> Any:
+    if type(a) is bool:
+        return True if a else b
+    return a | b
+
+
+def settled(value: Any) -> Any:
+    """The option that it is now, by guards."""
+    while type(value) is Choice:
+        decide("it must be known which of several things a value is")
+        left = possible(value)
+        for k in left[:-1]:
+            if decided(value.conditions[k]):
+                value = value.options[k]
+                break
+        else:
+            value = value.options[left[-1]]
+        if value is UNBOUND:
+            raise UnboundLocalError("a variable is read that has no value on this path")
+    return value
+
+
+def called(choice: Choice) -> Callable[..., Any]:
+    """A choice of functions as one."""
+    from ..calls.callables import call
+
+    return lambda *args, **named: each(choice, lambda f: call(f, *args, **named))
+
+
+class _Rules:
+    each, truth, called, settled = staticmethod(each), staticmethod(truth_of), staticmethod(called), staticmethod(settled)
+
+
+CHOICES[Choice] = _Rules
+
+
+def unpacked_choice(choice: Choice, count: int | None) -> Any:
+    """The entries of a choice of sequences."""
+    if count is None:
+        return list(settled(choice))
+    return [each(choice, lambda value, k=k: list(value)[k]) for k in range(count)]
+
+
+# Entries at positions that are data
+
+
+def entry_at(holder: Any, key: TrackedArray) -> Any:
+    """holder[key] for a tracked int."""
+    if isinstance(holder, (list, tuple)) and not key.type.shape:
+        entries = list(holder)
+        n = len(entries)
+        exclude(outside(key, n), lambda: IndexError(f"{type(holder).__name__} index out of range"))
+        position = np.where(key < 0, key + n, key)
+
+        def at(k: int) -> Any:
+            if k == n - 1:
+                return entries[k]
+            return fork_value(position == k, lambda: entries[k], lambda: at(k + 1))
+
+        if n > _MOST_ENTRIES:
+            decide("an entry of a long list at a position that is data")
+            return holder[int(key)]
+        return at(0)
+    if type(holder) in (np.ndarray, TrackedArray) and not key.type.shape and key.type.dtype.kind == "i" and holder.shape:
+        n = holder.shape[0]
+        exclude(outside(key, n), lambda: IndexError(f"index is out of bounds for axis 0 with size {n}"))
+        return np.take(as_array(holder), np.where(key < 0, key + n, key), axis=0, mode="clip")
+    return holder[key]
+
+
+_MOST_ENTRIES = 64
+
+
+def as_array(holder: Any) -> Any:
+    """A plain array as a tracked one."""
+    return holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
+
+
+def outside(key: TrackedArray, n: int) -> Any:
+    """When a position is in no sequence of a length."""
+    return (key < -n) | (key >= n)
+
+
+__all__ = ["Unjoinable", "called", "each", "entry_at", "negated", "observed", "settled", "state", "where"]

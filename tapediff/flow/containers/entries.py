@@ -1,0 +1,254 @@
+"""Conditional entries: a list, tuple or deque whose length is data has entries that are there by a condition (Maybe).
+
+A loop runs its block for such an entry where it is there. Positions count the entries that are there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..calls.truth import truth
+from ..state.fork import decided, exclude, fork_value, refuse, select
+from ..state.joins import maybe
+from ..state.places import note_attribute, note_contents
+from ..state.values import CHOICES, Maybe, both, either, is_data, is_nonempty, negated, parts, state
+from . import keys
+
+_HOLDERS = (list, tuple, deque)
+
+
+def is_conditional(holder: Any) -> bool:
+    """True for a list, tuple or deque whose length is data."""
+    return state.has_maybes and isinstance(holder, _HOLDERS) and Maybe in map(type, holder)
+
+
+def length(holder: Any) -> Any:
+    """len(holder)"""
+    total: Any = 0
+    for condition, _ in parts(holder):
+        total = total + (1 if condition is True else np.where(condition, 1, 0))
+    if is_data(total):
+        state.lengths[id(total._recorder), total._id] = len(holder)
+    return total
+
+
+def _ranked(holder: Any) -> list[tuple[Any, Any, Any]]:
+    """When each entry is there, how many are there before it, and its value."""
+    found: list[tuple[Any, Any, Any]] = []
+    before: Any = 0
+    for condition, value in parts(holder):
+        found.append((condition, before, value))
+        before = before + (1 if condition is True else np.where(condition, 1, 0))
+    return found
+
+
+def _found(hits: list[tuple[Any, Any]], error: Callable[[], Exception]) -> Any:
+    """The value of the first hit; an error where there is none."""
+    if not any(hit is True for hit, _ in hits):
+        missing: Any = True
+        for hit, _ in hits:
+            missing = both(missing, negated(hit))
+        exclude(missing, error)
+        if not hits:
+            return None
+
+    def at(k: int) -> Any:
+        hit, value = hits[k]
+        return value if hit is True or k == len(hits) - 1 else fork_value(hit, lambda: value, lambda: at(k + 1))
+
+    return at(0)
+
+
+def item(holder: Any, key: Any) -> Any:
+    """holder[key]"""
+    name = type(holder).__name__
+    if isinstance(key, slice):
+        if (key.start, key.stop, key.step) in ((None, None, None), (0, None, None), (None, None, 1)):
+            return type(holder)(holder)
+        if (key.start, key.stop, key.step) == (None, None, -1):
+            return type(holder)(list(holder)[::-1])
+        if key.step in (None, 1) and all(type(end) in (int, type(None)) for end in (key.start, key.stop)):
+            return _slice(holder, key)
+        return settled_contents(holder)[key]
+    return _found(_hits(holder, key), lambda: IndexError(f"{name} index out of range"))
+
+
+def _slice(holder: Any, key: slice) -> Any:
+    """The entries between two positions; each as it was, there in addition only between these."""
+    total = length(holder)
+    start, stop = ((end if end is None or end >= 0 else end + total) for end in (key.start, key.stop))
+    made: list[Any] = []
+    for condition, before, value in _ranked(holder):
+        for inside in (
+            True if start is None else truth(before >= start),
+            True if stop is None else truth(before < stop),
+        ):
+            condition = both(condition, inside)
+        if condition is not False:
+            made.append(maybe(condition, value))
+    return type(holder)(made)
+
+
+def _hits(holder: Any, key: Any) -> list[tuple[Any, Any]]:
+    """When each entry is the one at a position."""
+    if type(key) is int and key in (0, -1):
+        entries = list(parts(holder))
+        return entries[::-1] if key else entries
+    ranked = _ranked(holder)
+    if type(key) is int and key < 0:
+        key = key + length(holder)
+    elif is_data(key):
+        key = np.where(key < 0, key + length(holder), key)
+    return [
+        (hit, value)
+        for condition, before, value in ranked
+        if (hit := both(condition, truth(before == key))) is not False
+    ]
+
+
+def set_item(holder: Any, key: Any, value: Any) -> None:
+    """holder[key] = value"""
+    if isinstance(key, slice):
+        settled_contents(holder)[key] = value
+        return
+    if type(key) is int and key < 0:
+        key = key + length(holder)
+    elif is_data(key):
+        key = np.where(key < 0, key + length(holder), key)
+    missing: Any = True
+    made: list[Any] = []
+    for condition, before, old in _ranked(holder):
+        hit = both(condition, truth(before == key))
+        missing = both(missing, negated(hit))
+        made.append(maybe(condition, value if hit is True else old if hit is False else select(hit, value, old)))
+    exclude(missing, lambda: IndexError("list assignment index out of range"))
+    put(holder, made)
+
+
+def put(holder: Any, entries: list[Any]) -> None:
+    """Replace the entries of a list or deque."""
+    note_contents(holder)
+    holder.clear()
+    holder.extend(entries)
+
+
+def pop(holder: Any, position: int = -1) -> Any:
+    """holder.pop(position) for the first and the last one."""
+    entries = list(parts(holder))
+    order = range(len(entries)) if position == 0 else range(len(entries) - 1, -1, -1)
+    left: list[Any] = [None] * len(entries)
+    is_over: Any = False  # the one that is popped was met
+    for k in order:
+        condition, value = entries[k]
+        left[k] = both(condition, is_over), value
+        is_over = either(is_over, condition)
+    value = _found(
+        [entries[k] for k in order],
+        lambda: IndexError(f"pop from {'an empty deque' if isinstance(holder, deque) else 'empty list'}"),
+    )
+    put(holder, [maybe(condition, value) for condition, value in left if condition is not False])
+    return value
+
+
+def unpacked(holder: Any, count: int | None) -> Any:
+    """The entries for so many targets."""
+    if count is None:
+        return settled_contents(holder)
+    total = length(holder)
+    few, many = truth(total < count), truth(total > count)
+    exclude(few, lambda: ValueError(f"not enough values to unpack (expected {count})"))
+    exclude(many, lambda: ValueError(f"too many values to unpack (expected {count})"))
+    return [item(holder, k) for k in range(count)]
+
+
+# So many lengths of one list are told apart.
+MOST_LENGTHS = 16
+
+
+def by_length(holder: Any, run: Callable[[], Any]) -> Any:
+    """The result of an operation on a list whose length is data: it is run for each length that it may have."""
+    entries = list(parts(holder))
+    if len(entries) > MOST_LENGTHS:
+        settled_contents(holder)
+        return run()
+    values = [nth(holder, k) for k in range(len(entries))]
+    total = length(holder)
+
+    def at(k: int) -> Any:
+        def here() -> Any:
+            put(holder, values[:k])
+            return run()
+
+        return here() if k == len(values) else fork_value(truth(total == k), here, lambda: at(k + 1))
+
+    return at(sum(condition is True for condition, _ in entries))
+
+
+def nth(holder: Any, k: int) -> Any:
+    """The entry at a position, if there is one; else any other."""
+    found = [
+        (hit, value)
+        for condition, before, value in _ranked(holder)
+        if (hit := both(condition, truth(before == k))) is not False
+    ]
+    result = found[-1][1]
+    for hit, value in reversed(found[:-1]):
+        result = select(hit, value, result)
+    return result
+
+
+def settled_contents(holder: Any) -> Any:
+    """A list, tuple or deque with the entries that are there now, by guards."""
+    if not is_conditional(holder):
+        return holder
+    refuse("it must be known how long a list is")
+    made = [value for condition, value in parts(holder) if condition is True or decided(condition)]
+    if isinstance(holder, tuple):
+        return tuple(made)
+    put(holder, made)
+    return holder
+
+
+def settled_deeply(value: Any, seen: set[int] | None = None) -> Any:
+    """A value for code that does not know conditional entries."""
+    if not state.has_choices:
+        return value
+    if type(value) in CHOICES:
+        return settled_deeply(CHOICES[type(value)].settled(value), seen)
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return value
+    if isinstance(value, _HOLDERS):
+        seen.add(id(value))
+        value = settled_contents(value)
+        if type(value) is tuple:
+            made = [settled_deeply(v, seen) for v in value]
+            return value if all(a is b for a, b in zip(made, value)) else tuple(made)
+        for k, entry in enumerate(value):
+            new = settled_deeply(entry, seen)
+            if new is not entry:
+                note_contents(value)
+                value[k] = new
+    elif isinstance(value, dict):
+        seen.add(id(value))
+        keys.settle(value)
+        for key, entry in list(value.items()):
+            new = settled_deeply(entry, seen)
+            if new is not entry:
+                note_contents(value)
+                value[key] = new
+    elif type(getattr(value, "__dict__", None)) is dict and not isinstance(value, type):
+        seen.add(id(value))
+        for name, entry in list(vars(value).items()):
+            new = settled_deeply(entry, seen)
+            if new is not entry:
+                note_attribute(value, name)
+                vars(value)[name] = new
+    return value
+
+
+__all__ = ["either", "is_conditional", "is_nonempty", "length", "parts", "settled_contents", "settled_deeply"]

@@ -1,0 +1,171 @@
+"""Generators: objects that run as Python's own, or that call the block of the loop that consumes them where they yield.
+
+In the second form branches on data around a `yield` are joined like all others: the block is a part of the side. It is used where nothing
+else can go on with the generator later: by a loop over the result of a call, and by what consumes all values.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import abc
+from collections.abc import Callable, Iterator
+from types import GeneratorType
+from typing import Any
+
+from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, replaced
+from ..state.fork import exclude, guarded, is_of_program, refuse, where_ends
+from ..state.places import Cell, note
+from ..state.values import state
+
+Emit = Callable[[Any], Completion]
+
+
+class Left(Jump):
+    """The end of a generator's block as its consumer has left: by a break, a return or an exception. Only `finally` sees it.
+
+    Attributes:
+        end: the end of the consumer's block.
+    """
+
+    __slots__ = ("end",)
+
+    def __init__(self, end: Jump) -> None:
+        self.kind, self.end = "close", end
+
+
+class Raised(Jump):
+    """The end of a consumer's block by an error, which is not one of the generator."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.kind, self.error = "raise", error
+
+
+class Generator(abc.Generator):
+    """What the call of a generator function gives.
+
+    Attributes:
+        emitting: its body as a function of what consumes the values; None if there is only Python's form.
+        is_owned: nothing but the loop that it is given to can go on with it.
+    """
+
+    __slots__ = ("_made_in", "_native", "_run", "emitting", "is_owned")
+
+    def __init__(self, native: Callable[[], Any], emitting: Callable[[Emit], Completion] | None) -> None:
+        self._native, self.emitting, self._run, self.is_owned = native, emitting, None, False
+        self._made_in = state.journals[-1] if state.journals else None
+
+    @property
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return GeneratorType
+
+    @property
+    def is_fresh(self) -> bool:
+        """True if it was not asked for a value yet."""
+        return self._run is None
+
+    def native(self) -> Any:
+        """Python's own generator. On a side of a branch it can only go on with one that was made there."""
+        if state.journals and self._made_in is not state.journals[-1]:
+            refuse("a generator goes on on one side of a branch")
+        if self._run is None:
+            self._run = self._native()
+        return self._run
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.native()
+
+    def __next__(self) -> Any:
+        return next(self.native())
+
+    def send(self, value: Any) -> Any:
+        return self.native().send(value)
+
+    def throw(self, *args: Any) -> Any:
+        return self.native().throw(*args)
+
+    def close(self) -> None:
+        self.native().close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.native(), name)
+
+
+def references(value: Any) -> int:
+    """How often a value is referred to; the frame of the caller and this one are among these."""
+    return sys.getrefcount(value)
+
+
+# Of a value that only the parameter of the function refers to that asks.
+ONLY_ARGUMENT = (lambda value: references(value))(object())
+
+
+def is_emitting(items: Any, count: int) -> bool:
+    """True for a generator that a loop can run with its own block."""
+    return (
+        type(items) is Generator
+        and items.emitting is not None
+        and items.is_fresh
+        and (items.is_owned or count <= ONLY_ARGUMENT)
+    )
+
+
+def emitted(generator: Generator, body: Emit) -> Completion:
+    """The completion of a loop over a generator, without the loop's `else`; `break` is one of its ends."""
+    assert generator.emitting is not None
+    cells, attempts = getattr(body, "__closure__", None), len(state.attempts)
+
+    def emit(value: Any) -> Completion:
+        if state.journals:
+            for cell in cells or ():
+                note(Cell(cell))
+        if len(state.attempts) == attempts:
+            completion = body(value)
+        else:
+            # The `try` around the `yield` does not catch errors of the consumer.
+            try:
+                with guarded():
+                    completion = body(value)
+            except BaseException as error:
+                if not is_of_program(error):
+                    raise
+                return Left(Raised(error))
+        return None if completion is None or completion is CONTINUE else replaced(completion, _left)
+
+    completion = replaced(generator.emitting(emit), _outside)
+    for error in _errors(completion):
+        exclude(where_ends(completion, lambda end, error=error: type(end) is Raised and end.error is error), lambda error=error: error)
+    return replaced(completion, lambda end: None if type(end) is Raised else end)
+
+
+def _errors(completion: Completion) -> list[BaseException]:
+    """The errors of a consumer's block."""
+    found: list[BaseException] = []
+    pending = [completion]
+    while pending:
+        part = pending.pop()
+        if type(part) is Conditional:
+            pending += [part.no, part.yes]
+        elif type(part) is Raised:
+            found.append(part.error)
+    return found
+
+
+def _left(end: Jump | None) -> Completion:
+    return None if end is None or end is CONTINUE else Left(end)
+
+
+def _outside(end: Jump | None) -> Completion:
+    """The end of the loop for an end of the generator."""
+    if type(end) is Left:
+        return end.end
+    return None
+
+
+def emit(consumer: Emit, value: Any) -> Completion:
+    """yield value"""
+    return consumer(value)
+
+
+__all__ = ["BREAK", "Generator", "Left", "emit", "emitted", "is_emitting"]

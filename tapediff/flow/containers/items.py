@@ -1,0 +1,221 @@
+"""Containers: entries that are written, iteration, unpacking, and what comprehensions collect."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from ..calls.callables import call
+from ..calls.users_code import users_method
+from ..state.fork import exclude, refuse, select
+from ..state.places import note_contents, unwritable
+from ..state.values import CHOICES, Choice, is_tracked_value, lifted, state
+from . import entries, keys
+from .choices import each, outside
+from .entries import is_conditional
+from .generators import ONLY_ARGUMENT, Generator, references
+
+_ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
+
+# Going over these changes nothing.
+REPEATABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, deque}
+
+
+def set_item(holder: Any, key: Any, value: Any) -> None:
+    """holder[key] = value"""
+    kind = type(holder)
+    if kind in CHOICES or type(key) in CHOICES or type(key) is TrackedArray:
+        if not is_conditional(holder):
+            _write_entry(holder, key, value)
+            return
+    if keys.has_conditional_keys(holder):
+        keys.set_item(holder, key, value)
+        return
+    if is_conditional(holder):
+        entries.set_item(holder, key, value)
+        return
+    if (method := users_method(kind, "__setitem__")) is not None:
+        call(method, holder, key, value)
+        return
+    note_contents(holder)
+    if type(holder) is np.ndarray and is_tracked_value(value):
+        raise unwritable("a tracked value is written into a plain array")
+    holder[key] = value
+
+
+def _write_entry(holder: Any, key: Any, value: Any) -> None:
+    """holder[key] = value where data decides which holder, or which entry."""
+    for choice in (holder, key):
+        if type(choice) is Choice:
+            each(choice, lambda v, c=choice: set_item(v if c is holder else holder, v if c is key else key, value))
+            return
+    if isinstance(holder, list) and not key.type.shape:
+        n = len(holder)
+        exclude(outside(key, n), lambda: IndexError("list assignment index out of range"))
+        note_contents(holder)
+        position = np.where(key < 0, key + n, key)
+        for k in range(n):
+            holder[k] = select(position == k, value, holder[k])
+        return
+    if users_method(type(holder), "__setitem__") is not None:
+        call(users_method(type(holder), "__setitem__"), holder, key, value)
+        return
+    note_contents(holder)
+    holder[key] = value
+
+
+def delete_item(holder: Any, key: Any) -> None:
+    """del holder[key]"""
+    kind = type(holder)
+    if kind in CHOICES or type(key) in CHOICES:
+        lifted(delete_item, holder, key)
+        return
+    entries.settled_contents(holder)
+    if keys.has_conditional_keys(holder):
+        keys.delete_item(holder, key)
+        return
+    if (method := users_method(kind, "__delitem__")) is not None:
+        call(method, holder, key)
+        return
+    note_contents(holder)
+    del holder[key]
+
+
+def slice_(start: Any, stop: Any, step: Any) -> Any:
+    """start:stop:step"""
+    if type(start) in CHOICES or type(stop) in CHOICES or type(step) in CHOICES:
+        return lifted(slice, start, stop, step)
+    return slice(start, stop, step)
+
+
+def refuse_iterators(items: Any, count: int) -> None:
+    """End a side that goes on with an iterator which something else refers to: where it was cannot be put back."""
+    kind = type(items)
+    is_native = hasattr(kind, "__next__") and kind is not Generator and users_method(kind, "__next__") is None
+    if state.journals and count > ONLY_ARGUMENT and is_native:
+        refuse("an iterator goes on on one side of a branch")
+
+
+def iterated(items: Any) -> Iterable[Any]:
+    """An iterable that Python goes over by itself."""
+    kind = type(items)
+    if keys.has_conditional_keys(items):
+        return keys.parts_of(keys.items(items), 0)
+    if kind in _ITERABLE:
+        return items
+    if kind in CHOICES:
+        from .choices import settled
+
+        return iterated(settled(items))
+    if (method := users_method(kind, "__iter__")) is not None:
+        return iterator_of(call(method, items))
+    if getattr(kind, "__iter__", None) is None and (method := users_method(kind, "__getitem__")) is not None:
+        return _by_position(items, method)
+    if users_method(kind, "__next__") is not None:
+        return iterator_of(items)
+    return items
+
+
+def spread(items: Any) -> Any:
+    """The arguments that a call or a set display is given by a star."""
+    if type(items) in CHOICES:
+        return spread(CHOICES[type(items)].settled(items))
+    if isinstance(items, dict):
+        keys.settle(items)
+        return items
+    return iterated(entries.settled_contents(items))
+
+
+def iterator_of(made: Any) -> Iterator[Any]:
+    """What an `__iter__` has returned."""
+    step = users_method(type(made), "__next__")
+    if step is None:
+        if not hasattr(type(made), "__next__"):
+            raise TypeError(f"iter() returned non-iterator of type '{type(made).__name__}'")
+        return made
+    return _steps(made, step)
+
+
+def _steps(iterator: Any, step: Any) -> Iterator[Any]:
+    while True:
+        try:
+            value = call(step, iterator)
+        except StopIteration:
+            return
+        yield value
+
+
+def _by_position(items: Any, method: Any) -> Iterator[Any]:
+    position = 0
+    while True:
+        try:
+            value = call(method, items, position)
+        except (IndexError, StopIteration):
+            return
+        yield value
+        position += 1
+
+
+def first_iterable(items: Any) -> Any:
+    """What a generator expression goes over; asked for its iterator at once."""
+    if type(items) is Generator:
+        items.is_owned = items.is_owned or references(items) <= ONLY_ARGUMENT
+        return items
+    return items if type(items) in CHOICES else iter(iterated(items))
+
+
+def unpacked(value: Any, count: int | None) -> Any:
+    """What is assigned to several targets."""
+    kind = type(value)
+    if is_conditional(value):
+        return entries.unpacked(value, count)
+    if kind is tuple or kind is list:
+        return value
+    if kind in CHOICES:
+        from .choices import unpacked_choice
+
+        return unpacked_choice(value, count)
+    if keys.has_conditional_keys(value):
+        return entries.unpacked(iterated(value), count)
+    if kind in _ITERABLE or all(users_method(kind, name) is None for name in ("__iter__", "__getitem__", "__next__")):
+        return value
+    found = iterated(value)
+    return list(found) if count is None else _limited(found, count)
+
+
+def _limited(found: Iterable[Any], count: int) -> list[Any]:
+    """Python asks for one more than it needs."""
+    return list(islice(found, count + 1))
+
+
+def append(result: list[Any], value: Any) -> None:
+    """What a list comprehension collects."""
+    note_contents(result)
+    result.append(value)
+
+
+def include(result: set[Any], value: Any) -> None:
+    """What a set comprehension collects."""
+    if type(value) in CHOICES:
+        lifted(lambda v: include(result, v), value)
+        return
+    note_contents(result)
+    result.add(value)
+
+
+def new_set() -> set[Any]:
+    """An empty set."""
+    return set()
+
+
+def set_entry(result: dict[Any, Any], key: Any, value: Any) -> None:
+    """What a dict comprehension collects."""
+    if type(key) in CHOICES:
+        lifted(lambda k: set_entry(result, k, value), key)
+        return
+    set_item(result, key, value)

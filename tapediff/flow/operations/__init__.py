@@ -1,0 +1,4 @@
+"""Operators, attributes, tests and patterns.
+
+Open first: `dunder.py`.
+"""

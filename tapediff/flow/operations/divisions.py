@@ -1,0 +1,43 @@
+"""Divisions by zero: errors of Python's numbers, where data say so."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from ..state.fork import exclude
+from ..state.python_numbers import is_python
+from ..state.values import both
+
+
+def check_division(name: str, a: Any, b: Any) -> None:
+    """Raise the error of a division, or power, of two numbers where Python raises one."""
+    if name == "pow":
+        zero, other = a, b
+    else:
+        zero, other = b, a
+    if type(zero) is not TrackedArray and (type(zero) not in (int, float, bool) or zero != 0):
+        return
+    kind = both(is_python(zero), is_python(other))
+    if kind is False:
+        return
+    fails = both(kind, zero == 0)
+    if name == "pow":
+        fails = both(fails, other < 0)
+
+    def error() -> Exception:
+        one, nothing = (float if _is_float(v) else int for v in (other, zero))
+        try:
+            getattr(operator, name)(*((nothing(0), one(-1)) if name == "pow" else (one(1), nothing(0))))
+        except ZeroDivisionError as found:
+            return found.with_traceback(None)
+        raise AssertionError(name)
+
+    exclude(fails, error)
+
+
+def _is_float(value: Any) -> bool:
+    return value.type.dtype.kind == "f" if type(value) is TrackedArray else type(value) is float or isinstance(value, np.floating)

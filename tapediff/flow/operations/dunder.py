@@ -1,0 +1,253 @@
+"""Operators on objects whose classes define them in Python, and on choices: what Python does by itself, with methods translated."""
+
+from __future__ import annotations
+
+import operator
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from ..calls.callables import call
+from ..calls.users_code import users_method
+from ..containers.choices import entry_at
+from ..containers.entries import is_conditional, item
+from ..containers.keys import by_tracked_key, has_conditional_keys
+from ..containers.keys import item as item_of_dict
+from ..containers.sequences import holds_data, sequences_compared
+from ..state.places import note_contents
+from ..state.values import CHOICES, lifted, state
+from .divisions import check_division
+
+# Python does operations on these by itself.
+PLAIN: set[type] = {
+    int, float, bool, complex, str, bytes, type(None), list, tuple, dict, set, frozenset, range, slice, np.ndarray, np.float64, np.float32,
+    np.int64, np.int32, np.bool_, TrackedArray,
+}  # fmt: skip
+_IMMUTABLE = {int, float, bool, complex, str, bytes, type(None), tuple, np.float64, np.float32, np.int64, np.int32, np.bool_}
+_COMPARED = {list, tuple, deque}
+_ATOMS = PLAIN - _COMPARED
+_SEQUENCES = (list, tuple, str, bytes, bytearray, deque)
+
+
+class _Binary(NamedTuple):
+    symbol: str
+    apply: Callable[[Any, Any], Any]
+    forward: str
+    reflected: str
+    inplace: Callable[[Any, Any], Any] | None = None
+
+    @property
+    def inplace_name(self) -> str:
+        return f"__i{self.forward[2:]}"
+
+
+_ARITHMETIC = {
+    name: _Binary(symbol, getattr(operator, f"__{name}__"), f"__{name}__", f"__r{name}__", getattr(operator, f"__i{name}__"))
+    for name, symbol in (
+        ("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//"), ("mod", "%"), ("pow", "** or pow()"), ("matmul", "@"),
+        ("and", "&"), ("or", "|"), ("xor", "^"), ("lshift", "<<"), ("rshift", ">>"),
+    )
+}  # fmt: skip
+_COMPARISONS = {
+    name: _Binary(symbol, getattr(operator, name), f"__{name}__", f"__{reflected}__")
+    for name, symbol, reflected in (
+        ("lt", "<", "gt"), ("le", "<=", "ge"), ("gt", ">", "lt"), ("ge", ">=", "le"), ("eq", "==", "eq"), ("ne", "!=", "ne"),
+    )
+}  # fmt: skip
+
+_DIVISIONS = {op.symbol: name for name, op in _ARITHMETIC.items() if name in ("truediv", "floordiv", "mod", "pow")}
+
+
+def left(a: Any, b: Any, division: str | None = None) -> Any:
+    """The left operand as it is where Python does the operation by itself; else one that dispatches to translated methods.
+
+    Args:
+        division: the operation, if Python raises errors for some numbers.
+    """
+    if type(a) in _ATOMS and type(b) in PLAIN:
+        if division is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
+            check_division(division, a, b)
+        return a
+    if type(a) in _COMPARED and isinstance(b, type(a)):
+        return Wrapped(a) if holds_data(a) or holds_data(b) else a
+    return a if _is_native(type(a)) and _is_native(type(b)) else Wrapped(a)
+
+
+def operand(a: Any) -> Any:
+    """The same for the operand of `-`, `+` and `~`."""
+    return a if type(a) in PLAIN or _is_native(type(a)) else Wrapped(a)
+
+
+def numbers(a: Any, b: Any, division: str | None = None) -> bool:
+    """True if an operation in place is one that makes a new value."""
+    if division is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
+        check_division(division, a, b)
+    kind = type(a)
+    is_immutable = kind in _IMMUTABLE or (kind is TrackedArray and not a.type.shape and a._view is None)
+    return is_immutable and type(b) in PLAIN
+
+
+_native: dict[type, bool] = {}
+
+
+def _is_native(kind: type) -> bool:
+    """True if no operator of a class is defined in the user's code. Classes whose code cannot change are asked once."""
+    known = _native.get(kind)
+    if known is None:
+        known = kind not in CHOICES and not any(users_method(kind, name) is not None for name in _NAMES)
+        if not kind.__flags__ & _HEAP:
+            _native[kind] = known
+    return known
+
+
+_HEAP = 1 << 9
+_NAMES = [name for op in (*_ARITHMETIC.values(), *_COMPARISONS.values()) for name in (op.forward, op.reflected)] + [
+    op.inplace_name for op in _ARITHMETIC.values()
+] + ["__neg__", "__pos__", "__invert__", "__getitem__", "__missing__"]  # fmt: skip
+
+
+class Wrapped:
+    """An operand whose operations run in translated code."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __getitem__(self, key: Any) -> Any:
+        return lifted(_item, self.value, key)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+
+def _method(op: _Binary) -> Callable[[Wrapped, Any], Any]:
+    return lambda self, other: lifted(lambda a, b: _dispatched(op, a, b), self.value, other)
+
+
+for _op in (*_ARITHMETIC.values(), *_COMPARISONS.values()):
+    setattr(Wrapped, _op.forward, _method(_op))
+
+
+def _unary(name: str, apply: Callable[[Any], Any]) -> Callable[[Wrapped], Any]:
+    def run(value: Any) -> Any:
+        method = users_method(type(value), name)
+        return apply(value) if method is None else call(method, value)
+
+    return lambda self: lifted(run, self.value)
+
+
+for _name, _apply in (("__neg__", operator.neg), ("__pos__", operator.pos), ("__invert__", operator.invert)):
+    setattr(Wrapped, _name, _unary(_name, _apply))
+
+
+def compared(name: str, a: Any, b: Any) -> Any:
+    """The result of a comparison by its name."""
+    op = _COMPARISONS[name]
+    if type(a) in _ATOMS and type(b) in PLAIN:
+        return op.apply(a, b)
+    return lifted(lambda p, q: _dispatched(op, p, q), a, b)
+
+
+def added(a: Any, b: Any) -> Any:
+    """a + b."""
+    return lifted(lambda p, q: _dispatched(_ARITHMETIC["add"], p, q), a, b)
+
+
+def _dispatched(op: _Binary, a: Any, b: Any) -> Any:
+    """As Python: the reflected method first if the right operand is of a subclass that has another one; TypeError if neither answers."""
+    if op.inplace is None and type(a) in _COMPARED and type(b) is type(a) and (holds_data(a) or holds_data(b)):
+        return sequences_compared(compared, op.forward[2:-2], a, b)
+    if type(a) in PLAIN and type(b) in PLAIN:
+        if op.symbol in _DIVISIONS and (type(a) is TrackedArray or type(b) is TrackedArray):
+            check_division(_DIVISIONS[op.symbol], a, b)
+        return op.apply(a, b)
+    first, second = users_method(type(a), op.forward), users_method(type(b), op.reflected)
+    if first is None and second is None:
+        return op.apply(a, b)
+    is_comparison = op.inplace is None
+    kinds = type(a), type(b)
+    reflected_first = kinds[0] is not kinds[1] and issubclass(kinds[1], kinds[0])
+    if reflected_first and not is_comparison:
+        reflected_first = getattr(kinds[1], op.reflected, None) is not getattr(kinds[0], op.reflected, None)
+    attempts = [(first, a, b, op.forward), (second, b, a, op.reflected)]
+    if not is_comparison and kinds[0] is kinds[1]:
+        attempts.pop()
+    if reflected_first:
+        attempts.reverse()
+    for method, self, other, name in attempts:
+        if method is not None:
+            result = call(method, self, other)
+        else:
+            native = getattr(type(self), name, None)
+            if native is None or (isinstance(self, _SEQUENCES) and name in ("__add__", "__mul__")):
+                continue
+            result = native(self, other)
+        if result is not NotImplemented:
+            return result
+    if op.forward in ("__eq__", "__ne__"):
+        return (a is b) == (op.forward == "__eq__")
+    if isinstance(a, _SEQUENCES) and op.forward in ("__add__", "__mul__"):
+        return op.apply(a, b)
+    kind = f"'{op.symbol}' not supported between instances of" if is_comparison else f"unsupported operand type(s) for {op.symbol}:"
+    raise TypeError(f"{kind} '{kinds[0].__name__}' and '{kinds[1].__name__}'")
+
+
+def _in_place(name: str) -> Callable[[Any, Any], Any]:
+    op = _ARITHMETIC[name]
+    assert op.inplace is not None
+
+    def run(a: Any, b: Any) -> Any:
+        method = users_method(type(a), op.inplace_name)
+        if method is not None:
+            result = call(method, a, b)
+            if result is not NotImplemented:
+                return result
+            return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
+        if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
+            note_contents(a)
+            return op.inplace(a, b)
+        return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
+
+    return lambda a, b: lifted(run, a, b)
+
+
+def _inplace_symbol(op: _Binary) -> str:
+    return "**=" if op.forward == "__pow__" else f"{op.symbol}="
+
+
+iadd, isub, imul, itruediv, ifloordiv, imod, ipow, imatmul, iand, ior, ixor, ilshift, irshift = map(_in_place, _ARITHMETIC)
+
+
+# Entries
+
+
+def holder(value: Any, key: Any) -> Any:
+    """What is indexed, as it is where Python does it by itself."""
+    kind = type(value)
+    if isinstance(value, defaultdict) or (state.has_maybes and (is_conditional(value) or has_conditional_keys(value))):
+        return Wrapped(value)
+    if kind in PLAIN and type(key) in PLAIN:
+        return value if type(key) is not TrackedArray or key.type.shape else Wrapped(value)
+    return value if _is_native(kind) and type(key) not in CHOICES else Wrapped(value)
+
+
+def _item(value: Any, key: Any) -> Any:
+    kind = type(value)
+    method = users_method(kind, "__getitem__")
+    if method is not None:
+        return call(method, value, key)
+    missing = users_method(kind, "__missing__")
+    if missing is not None and isinstance(value, dict):
+        return value[key] if key in value else call(missing, value, key)
+    if is_conditional(value):
+        return item(value, key)
+    if isinstance(value, dict) and type(key) is TrackedArray:
+        return by_tracked_key(value, key)
+    if isinstance(value, defaultdict) or has_conditional_keys(value):
+        return item_of_dict(value, key)
+    if type(key) is TrackedArray:
+        return entry_at(value, key)
+    return value[key]

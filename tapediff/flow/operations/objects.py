@@ -1,0 +1,93 @@
+"""Attributes: Python's own look-up, with properties and other descriptors of the user's run translated."""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from ..calls.callables import call, function
+from ..calls.users_code import is_users, users_method
+from ..state.places import note_attribute
+from ..state.values import CHOICES, lifted
+
+_PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
+_DESCRIPTORS = (property, functools.cached_property)
+
+
+def attribute(value: Any, name: str) -> Any:
+    """value.name"""
+    kind = type(value)
+    if kind in _PLAIN:
+        return getattr(value, name)
+    if kind in CHOICES:
+        return lifted(attribute, value, name)
+    if (found := users_method(kind, "__getattribute__")) is not None:
+        return call(found, value, name)
+    member = getattr(kind, name, None)
+    if isinstance(member, _DESCRIPTORS):
+        if type(member) is property:
+            if is_users(member.fget):
+                return call(member.fget, value)
+        elif isinstance(member, functools.cached_property) and is_users(member.func) and name not in getattr(value, "__dict__", ()):
+            made = call(member.func, value)
+            note_attribute(value, name)
+            value.__dict__[name] = made
+            return made
+    elif member is not None and (get := users_method(type(member), "__get__")) is not None and not isinstance(member, type):
+        is_data = hasattr(type(member), "__set__")
+        if is_data or name not in getattr(value, "__dict__", ()):
+            return call(get, member, value, kind)
+    fallback = users_method(kind, "__getattr__")
+    if fallback is None:
+        return getattr(value, name)
+    try:
+        return object.__getattribute__(value, name)
+    except AttributeError:
+        return call(fallback, value, name)
+
+
+def set_attribute(value: Any, name: str, new: Any) -> None:
+    """value.name = new"""
+    kind = type(value)
+    if kind in CHOICES:
+        lifted(lambda v: set_attribute(v, name, new), value)
+        return
+    if (found := users_method(kind, "__setattr__")) is not None:
+        call(found, value, name, new)
+        return
+    member = getattr(kind, name, None) if not isinstance(value, type) else None
+    if type(member) is property:
+        if is_users(member.fset):
+            call(member.fset, value, new)
+            return
+    elif member is not None and (put := users_method(type(member), "__set__")) is not None:
+        call(put, member, value, new)
+        return
+    note_attribute(value, name)
+    setattr(value, name, new)
+
+
+def delete_attribute(value: Any, name: str) -> None:
+    """del value.name"""
+    kind = type(value)
+    if kind in CHOICES:
+        lifted(lambda v: delete_attribute(v, name), value)
+        return
+    if (found := users_method(kind, "__delattr__")) is not None:
+        call(found, value, name)
+        return
+    member = getattr(kind, name, None) if not isinstance(value, type) else None
+    if type(member) is property and is_users(member.fdel):
+        call(member.fdel, value)
+        return
+    note_attribute(value, name)
+    delattr(value, name)
+
+
+def method(value: Any, name: str) -> Any:
+    """What is called in place of an attribute."""
+    return function(attribute(value, name))

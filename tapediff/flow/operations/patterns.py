@@ -1,0 +1,258 @@
+"""Patterns of `match`: objects that say whether a subject fits, and what they capture."""
+
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Callable, Generator
+from typing import Any
+
+from ..calls.truth import concrete, truth
+from ..state.fork import WithCells
+from ..state.values import both
+from .dunder import compared
+from .objects import attribute
+from .tests_of_values import if_value
+
+Captured = dict[str, Any]
+
+
+class Pattern:
+    """Fits a subject, or not."""
+
+    def fits(self, subject: Any, captured: Captured) -> Any:
+        """True, False or a tracked bool; captures by name what the parts stand for."""
+        raise NotImplementedError
+
+
+class Value(Pattern):
+    """An equal value."""
+
+    def __init__(self, value: Callable[[], Any]) -> None:
+        self.value = value
+
+    def fits(self, subject: Any, captured: Captured) -> Any:
+        return truth(compared("eq", subject, self.value()))
+
+
+class Singleton(Pattern):
+    """None, True or False."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def fits(self, subject: Any, captured: Captured) -> Any:
+        from .tests_of_values import is_
+
+        return truth(is_(subject, self.value))
+
+
+class Star(Pattern):
+    """The rest of a sequence."""
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+
+    def fits(self, subject: Any, captured: Captured) -> Any:
+        if self.name is not None:
+            captured[self.name] = list(subject)
+        return True
+
+
+class Sequence(Pattern):
+    """A sequence whose entries fit."""
+
+    def __init__(self, parts: tuple[Pattern, ...]) -> None:
+        self.parts = parts
+        self.star = next((k for k, part in enumerate(parts) if isinstance(part, Star)), None)
+
+    def fits(self, subject: Any, captured: Captured) -> Any:
+        if not isinstance(subject, abc.Sequence) or isinstance(subject, (str, bytes, bytearray)):
+            return False
+        n, m = len(subject), len(self.parts)
+        if n != m if self.star is None else n < m - 1:
+            return False
+        for k, part in enumerate(self.parts):
+            if self.star is None or k < self.star:
+                entry = subject[k]
+            elif k == self.star:
+                entry = [subject[j] for j in range(k, n - (m - 1 - k))] if part.name is not None else ()  # pyright: ignore[reportAttributeAccessIssue]
+            else:
+                entry = subject[n - m + k]
+            fits = part.fits(entry, captured)
+            if fits is False:
+                return False
+            if fits is not True:
+                return self._rest(fits, k, subject, captured)
+        return True
+
+    def _rest(self, fits: Any, k: int, subject: Any, captured: Captured) -> Any:
+        rest = [part.fits(entry, captured) for part, entry in zip(self.parts[k + 1 :], list(subject)[k + 1 :])] if self.star is None else [concrete(fits)]
+        for other in rest:
+            fits = both(fits, other)
+        return fits
+
+
+_MISSING = object()
+
+
+class Mapping(Pattern):
+    """A mapping with these keys, whose values fit."""
+
+    def __init__(self, keys: tuple[Callable[[], Any], ...], parts: tuple[Pattern, ...], rest: str | None) -> None:
+        self.keys, self.parts, self.rest = keys, parts, rest
+
+    def fits(self, subject: Any, captured: Captured) -> Any:
+        if not isinstance(subject, abc.Mapping) or len(subject) < len(self.keys):
+            return False
+        keys = [key() for key in self.keys]
+        if len(set(keys)) != len(keys):
+            raise ValueError(f"mapping pattern checks duplicate key ({keys[-1]!r})")
+        entries = [subject.get(key, _MISSING) for key in keys]
+        if any(entry is _MISSING for entry in entries):
+            return False
+        found: Any = True
+        for part, entry in zip(self.parts, entries):
+            found = both(found, part.fits(entry, captured))
+            if found is False:
+                return False
+        if self.rest is not None:
+            captured[self.rest] = {key: value for key, value in subject.items() if key not in keys}
+        return found
+
+
+_SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+
+
+class Class(Pattern):
+    """An object of a class, whose attributes fit."""
+
+    def __init__(self, kind: Callable[[], Any], parts: tuple[Pattern, ...], names: tuple[str, ...], named: tuple[Pattern, ...]) -> None:
+        self.kind, self.parts, self.names, self.named = kind, parts, names, named
+
+    def fits(self, subject: Any, captured: Captured) -> Any:
+        kind = self.kind()
+        if not isinstance(kind, type):
+            raise TypeError("called match pattern must be a class")
+        if not isinstance(subject, kind):
+            return False
+        found: Any = True
+        names = self._names(kind)
+        for part, name in zip((*self.parts, *self.named), names):
+            if name is None:
+                entry = subject
+            else:
+                try:
+                    entry = attribute(subject, name)
+                except AttributeError:
+                    return False
+            found = both(found, part.fits(entry, captured))
+            if found is False:
+                return False
+        return found
+
+    def _names(self, kind: type) -> list[str | None]:
+        n = len(self.parts)
+        if not n:
+            return list(self.names)
+        if not hasattr(kind, "__match_args__"):
+            if issubclass(kind, _SELF_MATCHING):
+                if n > 1:
+                    raise TypeError(f"{kind.__name__}() accepts 1 positional sub-pattern ({n} given)")
+                return [None, *self.names]
+            raise TypeError(f"{kind.__name__}() accepts 0 positional sub-patterns ({n} given)")
+        given = kind.__match_args__  # pyright: ignore[reportAttributeAccessIssue]
+        if type(given) is not tuple:
+            raise TypeError(f"{kind.__name__}.__match_args__ must be a tuple (got {type(given).__name__})")
+        if len(given) < n:
+            plural = "" if len(given) == 1 else "s"
+            raise TypeError(f"{kind.__name__}() accepts {len(given)} positional sub-pattern{plural} ({n} given)")
+        names = [*given[:n], *self.names]
+        for k, name in enumerate(names):
+            if not isinstance(name, str):
+                raise TypeError(f"__match_args__ elements must be strings (got {type(name).__name__})")
+            if name in names[:k]:
+                raise TypeError(f"{kind.__name__}() got multiple sub-patterns for attribute {name!r}")
+        return names
+
+
+class Capture(Pattern):
+    """A pattern with a name for what fits; anything, where there is no pattern."""
+
+    def __init__(self, inner: Pattern | None, name: str | None) -> None:
+        self.inner, self.name = inner, name
+
+    def fits(self, subject: Any, captured: Captured) -> Any:
+        found = True if self.inner is None else self.inner.fits(subject, captured)
+        if found is not False and self.name is not None:
+            captured[self.name] = subject
+        return found
+
+
+class Alternatives(Pattern):
+    """One of several patterns."""
+
+    def __init__(self, parts: tuple[Pattern, ...]) -> None:
+        self.parts = parts
+
+    def fits(self, subject: Any, captured: Captured) -> Any:
+        found: Any = False
+        for part in self.parts:
+            inner: Captured = {}
+            fits = part.fits(subject, inner)
+            if fits is True and found is False:
+                captured.update(inner)
+                return True
+            if fits is not False:
+                if inner:
+                    fits = concrete(fits)
+                    if fits:
+                        captured.update(inner)
+                        return True
+                    continue
+                found = fits if found is False else if_value(found, lambda: True, lambda f=fits: f)
+        return truth(found)
+
+
+def match_(subject: Any, cases: tuple[tuple[Pattern, Any, Any, Any], ...]) -> Any:
+    """match subject: the first case that fits, and whose guard holds."""
+    from ..blocks.blocks import if_
+
+    for number, (pattern, capture, guard, block) in enumerate(cases):
+        captured: Captured = {}
+        fits = pattern.fits(subject, captured)
+        if fits is False:
+            continue
+        rest = cases[number + 1 :]
+
+        def guarded(capture: Any = capture, captured: Captured = captured, guard: Any = guard, block: Any = block, rest: Any = rest) -> Any:
+            if capture is not None:
+                capture(captured)
+            if guard is None:
+                return None if block is None else block()
+            return if_(guard(), block, WithCells(lambda: match_(subject, rest), *_blocks_of(rest)))
+
+        if fits is True:
+            return guarded()
+        return if_(fits, WithCells(guarded, capture, guard, block, *_blocks_of(rest)), WithCells(lambda: match_(subject, rest), *_blocks_of(rest)))
+    return None
+
+
+def _blocks_of(cases: Any) -> list[Any]:
+    return [part for _, *parts in cases for part in parts]
+
+
+def match_yields(subject: Any, cases: Any) -> Generator[Any, Any, Any]:
+    from types import GeneratorType
+
+    for pattern, capture, guard, block in cases:
+        captured: Captured = {}
+        if not concrete(pattern.fits(subject, captured)):
+            continue
+        if capture is not None:
+            capture(captured)
+        if guard is None or concrete(guard()):
+            completion = None if block is None else block()
+            if type(completion) is GeneratorType:
+                completion = yield from completion
+            return completion
+    return None

@@ -1,0 +1,140 @@
+"""Tests: the truth of a value, `and`, `or`, `not`, conditional expressions, chained comparisons, identity and membership."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..blocks.blocks import for_
+from ..calls.callables import call
+from ..calls.truth import concrete as concrete
+from ..calls.truth import truth
+from ..calls.users_code import users_method
+from ..containers.items import iterated
+from ..containers.keys import contains, has_conditional_keys
+from ..state.completions import BREAK
+from ..state.fork import WithCells, fork_value
+from ..state.values import CHOICES, is_tracked_value, lifted, negated
+from .dunder import compared
+
+Part = Callable[[], Any]
+
+
+def if_value(test: Any, yes: Part, no: Part) -> Any:
+    """yes() if test else no()"""
+    t = test if type(test) is bool else truth(test)
+    if t is True:
+        return yes()
+    return no() if t is False else fork_value(t, yes, no)
+
+
+def and_(first: Any, *parts: Part) -> Any:
+    """first and ..."""
+    for number, part in enumerate(parts):
+        t = truth(first)
+        if t is False:
+            return first
+        if t is not True:
+            return fork_value(t, WithCells(lambda: and_(part(), *parts[number + 1 :]), *parts), lambda: first)
+        first = part()
+    return first
+
+
+def or_(first: Any, *parts: Part) -> Any:
+    """first or ..."""
+    for number, part in enumerate(parts):
+        t = truth(first)
+        if t is True:
+            return first
+        if t is not False:
+            return fork_value(t, lambda: first, WithCells(lambda: or_(part(), *parts[number + 1 :]), *parts))
+        first = part()
+    return first
+
+
+def not_(value: Any) -> Any:
+    """not value"""
+    return negated(truth(value))
+
+
+def chain(name: str, first: Any, second: Any, *links: tuple[str, Part]) -> Any:
+    """first < second < ...; each operand is evaluated once, and only where the comparisons before hold."""
+    result = in_or_compared(name, first, second)
+    for number, (following, part) in enumerate(links):
+        t = truth(result)
+        if t is False:
+            return result
+        if t is not True:
+            before = result
+            rest = WithCells(lambda: chain(following, second, part(), *links[number + 1 :]), *(p for _, p in links))
+            return fork_value(t, rest, lambda: before)
+        first, second = second, part()
+        result = in_or_compared(following, first, second)
+    return result
+
+
+def in_or_compared(name: str, a: Any, b: Any) -> Any:
+    """A comparison by the name of its operator."""
+    other = _OTHERS.get(name)
+    return compared(name, a, b) if other is None else other(a, b)
+
+
+def is_(a: Any, b: Any) -> Any:
+    """a is b"""
+    if type(a) in CHOICES or type(b) in CHOICES:
+        return lifted(is_, a, b)
+    return a is b
+
+
+def is_not(a: Any, b: Any) -> Any:
+    """a is not b"""
+    return negated(is_(a, b))
+
+
+def in_(a: Any, b: Any) -> Any:
+    """a in b"""
+    if type(a) in CHOICES or type(b) in CHOICES:
+        return lifted(in_, a, b)
+    kind = type(b)
+    if (method := users_method(kind, "__contains__")) is not None:
+        return truth(call(method, b, a))
+    if users_method(kind, "__iter__") is not None and not hasattr(kind, "__contains__"):
+        return _among(a, iterated(b))
+    if has_conditional_keys(b):
+        return contains(b, a)
+    if isinstance(b, (list, tuple)) and (is_tracked_value(a) or any(map(is_tracked_value, b)) or users_method(type(a), "__eq__") is not None):
+        return _among(a, b)
+    return a in b
+
+
+def _among(a: Any, items: Any) -> Any:
+    found = [False]
+
+    def compare(value: Any) -> Any:
+        t = True if value is a else truth(compared("eq", value, a))
+        if t is True:
+            found[0] = True
+            return BREAK
+        if t is not False:
+            found[0] = fork_value(t, lambda: True, lambda: found[0])
+        return None
+
+    for_(items, compare, None)
+    return truth(found[0])
+
+
+def not_in(a: Any, b: Any) -> Any:
+    """a not in b"""
+    return negated(in_(a, b))
+
+
+_OTHERS: dict[str, Callable[[Any, Any], Any]] = {"is_": is_, "is_not": is_not, "in_": in_, "not_in": not_in}
+
+
+def shown(value: Any) -> Any:
+    """A value that becomes text."""
+    if type(value) in CHOICES:
+        from ..containers.choices import settled
+
+        return settled(value)
+    return value

@@ -1,0 +1,89 @@
+"""Dead places: variables and containers of functions that have returned. What they hold needs no join."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import Any
+
+from ...base.source_location import is_library_file
+from .places import Place
+
+States = dict[Any, tuple[Place, Any]]
+
+
+def drop_dead(*states: States) -> None:
+    """Leave out places that nothing else refers to. What only these refer to is left out as well."""
+    places = defaultdict[Any, set[int]](set)
+    for state in states:
+        for key, (place, _) in state.items():
+            places[key].add(id(place))
+    while True:
+        dead = [key for key, found in places.items() if _references(key, states) == len(found)]
+        if not dead:
+            return
+        for key in dead:
+            del places[key]
+            for state in states:
+                state.pop(key, None)
+
+
+def _references(key: Any, states: tuple[States, ...]) -> int:
+    """How many references there are to what holds a place."""
+    holder = next(state[key][0] for state in states if key in state).holder
+    return sys.getrefcount(holder) - 2
+
+
+# Tracebacks, which keep the variables of calls alive
+
+
+def without_variables(error: BaseException, body: FrameType | None = None) -> BaseException:
+    """An error whose traceback has the user's lines, but no variables of the calls that it has ended.
+
+    Args:
+        body: the call up to which the calls that are running now are among these.
+    """
+    part: BaseException | None = error
+    while part is not None:
+        entries = [*(_running(body) if part is error else ()), *_entries(part.__traceback__)]
+        trace: TracebackType | None = None
+        for code, line in reversed(entries):
+            trace = TracebackType(trace, _frame(code), -1, line)
+        part.__traceback__ = trace
+        part = part.__context__
+    return error
+
+
+def _running(body: FrameType | None) -> list[tuple[CodeType, int]]:
+    found: list[tuple[CodeType, int]] = []
+    frame = sys._getframe(2) if body is not None else None
+    while frame is not None and frame is not body:
+        if not is_library_file(frame.f_code.co_filename):
+            found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return found[::-1]
+
+
+def _entries(trace: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not is_library_file(code.co_filename):
+            yield code, trace.tb_lineno
+        trace = trace.tb_next
+
+
+def _empty() -> Iterator[None]:
+    yield
+
+
+@functools.lru_cache(maxsize=1024)
+def _frame(code: CodeType) -> FrameType:
+    """A frame that is shown as that of a function: that of a generator which has not begun is linked to no caller."""
+    shown = _empty.__code__.replace(
+        co_filename=code.co_filename, co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno
+    )
+    steps: Any = FunctionType(shown, {})()
+    return steps.gi_frame

@@ -1,0 +1,441 @@
+"""A branch on data: both sides are run from the same state, and the states that they leave are joined.
+
+Where a side cannot be run beside the other one (`Unjoinable`), a guard tells whether the path to it is taken: if it is, the side is run
+alone once nothing around it is tried any more; if not, it is left out. A side that raises an error is left out, too: the error is pending
+where an `Attempt` is around, else a guard tells whether it is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ...errors import TapediffError
+from ...ir.instruction import Operand
+from .completions import Completion, Conditional, Return
+from .dead_places import drop_dead, without_variables
+from .joins import join, join_contents, where
+from .places import Contents, Journal, Place, Plain, Version, note_variables, put, undo, unwritable
+from .values import Unjoinable, both, facts_of, known, negated, state
+
+Side = Callable[[], Any] | None
+Final: TypeAlias = "dict[Any, tuple[Place, Any]]"
+
+
+class WithCells:
+    """A side that runs blocks: it has their variables."""
+
+    __slots__ = ("__closure__", "run")
+
+    def __init__(self, run: Callable[[], Any], *blocks: Any) -> None:
+        self.run = run
+        self.__closure__ = tuple(cell for block in blocks for cell in getattr(block, "__closure__", None) or ())
+
+    def __call__(self) -> Any:
+        return self.run()
+
+
+class Ran(NamedTuple):
+    """What a side gave, the values that it left in places, and the error that ended it."""
+
+    result: Any
+    final: Final
+    error: BaseException | None
+
+
+class Taken(NamedTuple):
+    """One side alone was run; `holds` says which."""
+
+    holds: bool
+    result: Any
+
+
+def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
+    """Run a side, and put everything back as it was."""
+    journal: Journal = {}
+    before, result, error = state.facts, None, None
+    state.journals.append(journal)
+    state.facts = {**before, **facts}
+    try:
+        if run is not None:
+            note_variables(run)
+            with np.errstate(all="ignore"):
+                result = run()
+    except BaseException as raised:
+        if not is_of_program(raised):
+            raise
+        error = raised  # the end of this side
+    finally:
+        final = {key: (place, place.get()) for key, (place, _) in journal.items()}
+        undo(journal)
+        state.journals.pop()
+        state.facts = before
+    return Ran(result, final, error)
+
+
+def is_of_program(error: BaseException) -> bool:
+    """True for errors that plain Python raises, too."""
+    if isinstance(error, (KeyboardInterrupt, TapediffError)) or isinstance(error.__cause__, TapediffError):
+        return False
+    return isinstance(error, Exception) or type(error).__module__.partition(".")[0] != __name__.partition(".")[0]
+
+
+def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
+    """Both sides of a test, joined; or one of them.
+
+    A side that ends by an error is left out behind the branch: the error is pending where a `try` is around (`Attempt`), else it is
+    excluded by a guard.
+    """
+    fact = known(test)
+    if fact is not None:
+        return Taken(fact, _run(yes if fact else no))
+    recorder = current_recorder()
+    if test._recorder is not recorder:
+        # A test of the recording around a loop.
+        test = recorder.capture(test)
+    attempt = attempt_around(test)
+    pending = 0 if attempt is None else len(attempt.pending)
+    ran: list[Ran | None] = []
+    for run, holds in ((yes, True), (no, False)):
+        side = _side(run, test, holds, attempt)
+        if side is _ALONE:
+            if attempt is not None:
+                del attempt.pending[pending:]
+            result = _alone(run, test, holds)
+            if attempt is not None:
+                attempt.leave_out(pending)
+            return Taken(holds, result)
+        ran.append(side)
+    if attempt is not None:
+        attempt.leave_out(pending)
+    return _behind(test, ran, attempt)
+
+
+# What stands for a side that cannot be run beside the other one, and that the program takes.
+_ALONE = Ran(None, {}, None)
+
+
+def _side(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> Ran | None:
+    """What a side gave; None where it cannot be run, and the program does not take it."""
+    start = len(state.path)
+    state.path.append((test, holds))
+    try:
+        ran = speculate(run, facts_of(test, holds))
+        if ran.error is not None and attempt is not None:
+            attempt.add(ran.error, ran.final)
+        return ran
+    except Unjoinable as why:
+        note_whether_taken(why)
+        if why.is_taken and start:
+            raise
+        return _ALONE if why.is_taken else None
+    finally:
+        del state.path[start:]
+
+
+def note_whether_taken(why: Unjoinable) -> None:
+    """A guard on whether the program comes to what cannot be joined, if there is none yet."""
+    if why.is_taken is None:
+        state.why.append(str(why))
+        why.is_taken = path_is_taken()
+
+
+def _behind(test: Operand, ran: list[Ran | None], attempt: Attempt | None) -> tuple[Ran, Ran] | Taken:
+    """Go on behind a branch, where its sides have ended without errors."""
+    for number, holds in enumerate((True, False)):
+        side = ran[number]
+        if side is None or side.error is None:
+            continue
+        if attempt is None and _is_reached(test, holds):
+            _put(side.final)
+            raise side.error
+        other = ran[1 - number]
+        if other is not None and other.error is not None:
+            # It is the other one on this path.
+            if attempt is None:
+                _put(other.final)
+                raise other.error
+            raise _excluded("both sides raise errors")
+        state.facts = {**state.facts, **facts_of(test, not holds)}
+        ran[number] = None
+    first, second = ran
+    if first is None or second is None:
+        kept = first or second
+        if kept is None:
+            raise _excluded("neither side can be run")
+        _put(kept.final)
+        return Taken(first is not None, kept.result)
+    drop_dead(first.final, second.final)
+    try:
+        joined = joined_states(test, first.final, second.final)
+    except Unjoinable as why:
+        state.why.append(str(why))
+        holds = decided(test)
+        kept = first if holds else second
+        _put(kept.final)
+        return Taken(holds, kept.result)
+    _put(joined)
+    return first, second
+
+
+def _put(final: Final) -> None:
+    for place, value in final.values():
+        put(place, value)
+
+
+def _is_reached(test: Operand, holds: bool) -> bool:
+    """A guard on whether the program comes to a side that raises an error. Raises where this is to be found out on that side alone."""
+    state.path.append((test, holds))
+    try:
+        is_taken = path_is_taken()
+    finally:
+        state.path.pop()
+    if is_taken and state.path:
+        found = Unjoinable("it raises an error")
+        found.is_taken = True
+        raise found
+    return is_taken
+
+
+def _run(run: Side) -> Any:
+    return None if run is None else run()
+
+
+def _alone(run: Side, test: Operand, holds: bool) -> Any:
+    """Run a side that guards have shown to be taken."""
+    before = state.facts, state.path
+    state.facts, state.path = {**state.facts, **facts_of(test, holds)}, []
+    try:
+        return _run(run)
+    finally:
+        state.facts, state.path = before
+
+
+def _excluded(why: str) -> Unjoinable:
+    found = Unjoinable(why)
+    found.is_taken = False
+    return found
+
+
+def joined_states(test: Operand, yes: Final, no: Final) -> Final:
+    """The values of places after a branch; what one side leaves alone is as it is now."""
+    joined: Final = {}
+    for key in {**yes, **no}:
+        place = (yes.get(key) or no[key])[0]
+        old = place.get() if key not in yes or key not in no else None
+        joined[key] = place, _joined_value(test, place, yes[key][1] if key in yes else old, no[key][1] if key in no else old)
+    return joined
+
+
+def _joined_value(test: Operand, place: Place, yes: Any, no: Any) -> Any:
+    if yes is no:
+        return yes
+    if isinstance(place, Contents):
+        return join_contents(test, yes, no)
+    if isinstance(place, Version):
+        return where(test, yes, no) if yes._id != no._id else yes
+    if isinstance(place, Plain):
+        if yes.tobytes() != no.tobytes():
+            raise unwritable("a plain array is written to on one side of a branch")
+        return yes
+    return join(test, yes, no)
+
+
+# Errors that are pending
+
+
+class Pending(NamedTuple):
+    """An error that a test on data decides: the program raises it where the condition holds, and leaves these values in places."""
+
+    condition: Any
+    error: BaseException
+    final: Final
+
+
+class Attempt:
+    """The body of a `try` or a `with` that is being run. It goes on behind an error that data decide, which is pending until its end.
+
+    Attributes:
+        journal: the places that the body has changed, with their values before.
+        pending: the errors; at most one of their conditions holds.
+        body: the call that runs it.
+        by_guards: guards decide errors instead, as something was done that cannot be undone.
+    """
+
+    def __init__(self, *, by_guards: bool = False) -> None:
+        self.journal: Journal = {}
+        self.pending: list[Pending] = []
+        self.by_guards = by_guards
+        self.depth, self.start, self.facts = len(state.journals), len(state.path), state.facts
+        self.recorder = current_recorder()
+        self.body: FrameType | None = None
+        self._behind: Any = None
+
+    def add(self, error: BaseException, final: Final) -> None:
+        """Note an error that is raised on this path."""
+        found: Final = {}
+        for journal in state.journals[self.depth :]:
+            for key, (place, _) in journal.items():
+                if key not in final and key not in found:
+                    found[key] = place, place.get()
+        condition = condition_of(state.path[self.start :])
+        self.pending.append(Pending(condition, without_variables(error, self.body), {**found, **final}))
+
+    def leave_out(self, since: int) -> None:
+        """Note that the path goes on where none of the errors since is raised."""
+        if len(self.pending) > since:
+            np.seterr(all="ignore")
+        for raised in self.pending[since:]:
+            test = negated(raised.condition)
+            if state.path and state.path[-1] is self._behind:
+                test = both(state.path.pop()[0], test)
+            self._behind = test, True
+            state.path.append(self._behind)
+
+
+def attempt_around(test: Operand) -> Attempt | None:
+    """The innermost `try` around, if errors can be pending there."""
+    if not state.attempts:
+        return None
+    attempt = state.attempts[-1]
+    return None if attempt.by_guards or test._recorder is not attempt.recorder else attempt
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Errors that data decide are guards in here: for frames that do not go on behind an error, such as those of generators."""
+    state.attempts.append(Attempt(by_guards=True))
+    try:
+        yield
+    finally:
+        state.attempts.pop()
+
+
+# Guards
+
+
+def path_is_taken() -> bool:
+    """A guard on whether the program comes here; its outcome."""
+    condition = condition_of(state.path)
+    return condition if type(condition) is bool else observed(condition)
+
+
+def condition_of(path: list[tuple[Operand, bool]]) -> Any:
+    """When the program comes along a path: True, or a tracked bool."""
+    condition: Any = True
+    for test, holds in path:
+        condition = both(condition, test if holds else negated(test))
+    return condition
+
+
+def observed(test: Operand) -> bool:
+    """A guard on a tracked bool; its outcome."""
+    if state.is_in_loop:
+        raise Unjoinable("a guard within a loop that data end")
+    recorder = test._recorder
+    asked, recorder.asked = recorder.asked, None
+    try:
+        return recorder.observe(test, "bool")
+    finally:
+        recorder.asked = asked
+
+
+def in_side() -> None:
+    """Refuse a guard on a side of a branch: code that is not translated asks for a value there."""
+    refuse("code that Python runs by itself asks for a value")
+
+
+def decided(test: Operand) -> bool:
+    """A guard on a test; its outcome where the program comes here."""
+    if not path_is_taken():
+        return True
+    return observed(test)
+
+
+def refuse(why: str) -> None:
+    """End the side that is being run, as this cannot be undone."""
+    decide(why)
+    for attempt in state.attempts:
+        # It cannot be run again.
+        attempt.by_guards = True
+
+
+def decide(why: str) -> None:
+    """End the side that is being run, as guards have to decide something. Does nothing outside of sides."""
+    if state.path or state.is_in_loop:
+        raise Unjoinable(why)
+
+
+def exclude(test: Any, error: Callable[[], BaseException]) -> None:
+    """Raise an error where a test holds: a branch with one side that raises."""
+
+    def raise_() -> None:
+        raise error()
+
+    if test is True:
+        raise_()
+    elif test is not False:
+        fork(test, raise_, None)
+
+
+# What a branch gives
+
+
+def fork_value(test: Operand, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    """The value of the side that a test chooses."""
+    ran = fork(test, yes, no)
+    if isinstance(ran, Taken):
+        return ran.result
+    first, second = ran
+    return select(test, first.result, second.result)
+
+
+def select(test: Operand, yes: Any, no: Any) -> Any:
+    """The value that a test chooses; by a guard where the two cannot be joined."""
+    try:
+        return join(test, yes, no)
+    except Unjoinable as why:
+        state.why.append(str(why))
+        return yes if decided(test) else no
+
+
+def fork_block(test: Operand, yes: Side, no: Side) -> Completion:
+    """The completion of a branch whose sides are blocks."""
+    ran = fork(test, yes, no)
+    if isinstance(ran, Taken):
+        return ran.result
+    first, second = ran
+    return conditional(test, first.result, second.result)
+
+
+def conditional(test: Operand, yes: Completion, no: Completion) -> Completion:
+    """The completion that a test chooses."""
+    if yes is no:
+        return yes
+    if type(yes) is Return and type(no) is Return:
+        try:
+            return Return(join(test, yes.value, no.value))
+        except Unjoinable:
+            pass
+    return Conditional(test, yes, no)
+
+
+def where_ends(completion: Completion, is_wanted: Callable[[Any], bool]) -> Any:
+    """When a completion is one of some kind: a bool, tracked or not."""
+    if type(completion) is not Conditional:
+        return is_wanted(completion)
+    yes, no = where_ends(completion.yes, is_wanted), where_ends(completion.no, is_wanted)
+    if type(yes) is bool and type(no) is bool:
+        if yes == no:
+            return yes
+        return completion.test if yes else negated(completion.test)
+    if type(yes) is bool and not yes:
+        return both(negated(completion.test), no)
+    if type(no) is bool and not no:
+        return both(completion.test, yes)
+    return where(completion.test, yes, no)

@@ -1,0 +1,183 @@
+"""Joins: the value that a place has after a branch, of those that the two sides leave.
+
+| sides | joined |
+|---|---|
+| the same object, equal constants | that one |
+| numbers of one kind | a tracked number, `where(test, a, b)` |
+| tuples of one length | entry by entry |
+| anything else | a choice: one of the two, by the test |
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from ...ir.instruction import Operand
+from ...recording.arrays.tracked import TrackedArray
+from .python_numbers import note_chosen
+from .values import UNBOUND, Choice, Maybe, Unjoinable, both, negated, state
+
+# So many things one value may be.
+MOST_OPTIONS = 8
+
+_CONSTANTS = (bool, int, float, str, bytes, type(None))
+_NUMBERS = (int, float, np.float64, np.int64)
+
+
+def where(test: Operand, yes: Any, no: Any) -> Any:
+    """The tracked number or array that a test chooses."""
+    return np.where(test, yes, no)
+
+
+def join(test: Operand, yes: Any, no: Any) -> Any:
+    """The value that a test chooses."""
+    if yes is no or _is_equal(yes, no):
+        return yes
+    if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
+        return note_chosen(where(test, yes, no), test, yes, no)
+    if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no):
+        parts = [join_entries(test, a, b) for a, b in zip(yes, no)]
+        return type(yes)(*parts) if hasattr(yes, "_fields") else tuple(parts) if type(yes) is tuple else chosen(test, yes, no)
+    return chosen(test, yes, no)
+
+
+def _is_equal(a: Any, b: Any) -> bool:
+    """True for equal constants, of one type and sign."""
+    if type(a) is not type(b) or type(a) not in _CONSTANTS:
+        return False
+    return a == b and (type(a) is not float or math.copysign(1.0, a) == math.copysign(1.0, b))
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in _NUMBERS or (type(value) is TrackedArray and not value.type.shape and value._view is None)
+
+
+def _are_of_one_kind(a: Any, b: Any) -> bool:
+    """True if a tracked number can stand for both: not for bools, which Python counts with, nor for other dtypes."""
+    kinds = {value.type.dtype.str if type(value) is TrackedArray else type(value) for value in (a, b)}
+    if np.dtype(bool).str in kinds:
+        return len(kinds) == 1
+    return kinds <= {"<f8", "<i8", *_NUMBERS}
+
+
+def chosen(test: Operand, yes: Any, no: Any) -> Choice:
+    """A choice of two values, of which each may be one; options that can be joined are."""
+    ours, theirs = (_options(value) for value in (yes, no))
+    options: list[Any] = []
+    conditions: list[Any] = []
+    left = list(theirs)
+    for option, when in ours:
+        match = next((k for k, (other, _) in enumerate(left) if _is_alike(option, other)), None)
+        if match is None:
+            options.append(option)
+            conditions.append(both(test, when))
+        else:
+            other, other_when = left.pop(match)
+            options.append(option if option is other or _is_equal(option, other) else note_chosen(where(test, option, other), test, option, other))
+            conditions.append(_either(test, when, other_when))
+    for option, when in left:
+        options.append(option)
+        conditions.append(both(negated(test), when))
+    if len(options) > MOST_OPTIONS:
+        raise Unjoinable(f"more than {MOST_OPTIONS} things that one value may be")
+    state.has_choices = True
+    return Choice(tuple(options), tuple(conditions))
+
+
+def _either(test: Operand, a: Any, b: Any) -> Any:
+    if type(a) is bool and type(b) is bool:
+        return a if a == b else test if a else negated(test)
+    return where(test, a, b)
+
+
+def _options(value: Any) -> list[tuple[Any, Any]]:
+    return list(zip(value.options, value.conditions)) if type(value) is Choice else [(value, True)]
+
+
+def _is_alike(a: Any, b: Any) -> bool:
+    """True for options that one can stand for."""
+    if a is b or _is_equal(a, b):
+        return True
+    return (_is_number(a) or type(a) is float) and (_is_number(b) or type(b) is float) and type(a) is not bool and _are_of_one_kind(a, b)
+
+
+def join_contents(test: Operand, yes: Any, no: Any) -> Any:
+    """The entries of a container after a branch."""
+    if isinstance(yes, dict):
+        return _join_dicts(test, yes, no)
+    if isinstance(yes, (set, bytearray)):
+        if yes != no:
+            raise Unjoinable("a set has other entries on one side")
+        return yes
+    if isinstance(yes, deque) and yes.maxlen is not None and (len(yes) != len(no) or Maybe in map(type, (*yes, *no))):
+        raise Unjoinable("a deque of limited length has another one on one side")
+    entries = [join_entries(test, a, b) for a, b in zip_longest(yes, no, fillvalue=UNBOUND)]
+    return deque(entries, yes.maxlen) if isinstance(yes, deque) else entries
+
+
+def _join_dicts(test: Operand, yes: dict[Any, Any], no: dict[Any, Any]) -> dict[Any, Any]:
+    """The values of a dict by key; numbered where the keys are not in one order for both sides."""
+    if yes.keys() == no.keys() and not any(type(v) is Maybe for v in (*yes.values(), *no.values())) and list(yes) == list(no):
+        return {key: join(test, yes[key], no[key]) for key in yes}
+    keys = next((keys for keys in ([*no, *(k for k in yes if k not in no)], [*yes, *(k for k in no if k not in yes)])
+                 if [k for k in keys if k in yes] == list(yes) and [k for k in keys if k in no] == list(no)), None)  # fmt: skip
+    if keys is None or any(type(v) is Maybe and v.order is not None for v in (*yes.values(), *no.values())):
+        yes, no = numbered(yes), numbered(no)
+        keys = [*no, *(k for k in yes if k not in no)]
+    return {key: join_entries(test, yes.get(key, UNBOUND), no.get(key, UNBOUND)) for key in keys}
+
+
+def numbered(entries: dict[Any, Any]) -> dict[Any, Any]:
+    """The values of a dict with the numbers by which a loop finds them."""
+    if any(type(v) is Maybe and v.order is not None for v in entries.values()):
+        return entries
+    return {key: Maybe(*_there(value), place) for place, (key, value) in enumerate(entries.items())}
+
+
+def join_entries(test: Operand, yes: Any, no: Any) -> Any:
+    """The entry at one position; UNBOUND where a side has none."""
+    if yes is no or (type(yes) is not Maybe and type(no) is not Maybe and yes is not UNBOUND and no is not UNBOUND):
+        return join(test, yes, no)
+    (first, a), (second, b) = _there(yes), _there(no)
+    if a is UNBOUND or b is UNBOUND:
+        value = b if a is UNBOUND else a
+    else:
+        value = join(test, a, b)
+    state.has_choices = state.has_maybes = True
+    condition = join_conditions(test, first, second)
+    first_order, second_order = (e.order if type(e) is Maybe else None for e in (yes, no))
+    if first_order is None and second_order is None:
+        return maybe(condition, value)
+    order = second_order if first_order is None else first_order if second_order is None else join(test, first_order, second_order)
+    return Maybe(condition, value, order)
+
+
+def join_conditions(test: Operand, yes: Any, no: Any) -> Any:
+    """The condition that a test chooses: a bool, tracked or not."""
+    if yes is no:
+        return yes
+    if type(yes) is bool and type(no) is bool:
+        return test if yes else negated(test)
+    if no is False:
+        return both(test, yes)
+    return both(negated(test), no) if yes is False else _either(test, yes, no)
+
+
+def _there(entry: Any) -> tuple[Any, Any]:
+    """When an entry is there, and its value."""
+    if type(entry) is Maybe:
+        return entry.condition, entry.value
+    return entry is not UNBOUND, entry
+
+
+def maybe(condition: Any, value: Any) -> Any:
+    """An entry that is there by a condition."""
+    return value if condition is True else Maybe(condition, value)
+
+
+__all__ = ["UNBOUND", "chosen", "join", "join_conditions", "join_contents", "join_entries", "maybe", "where"]

@@ -1,0 +1,209 @@
+"""Places: all that a statement can change; and journals, which note what was there before a side changed it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ...errors import TrackedValueEscaped
+from ...recording.arrays.tracked import TrackedArray
+from .values import UNBOUND, state
+
+
+class Place:
+    """Something that may hold another value: known by what holds it."""
+
+    __slots__ = ("holder", "name")
+
+    def __init__(self, holder: Any, name: Any = None) -> None:
+        self.holder, self.name = holder, name
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for the same place."""
+        return type(self), id(self.holder), self.name
+
+    def get(self) -> Any:
+        """What is there now, as something that later changes leave alone."""
+        raise NotImplementedError
+
+    def set(self, value: Any) -> None:
+        """Put something there."""
+        raise NotImplementedError
+
+
+class Cell(Place):
+    """A variable of a function."""
+
+    def get(self) -> Any:
+        try:
+            return self.holder.cell_contents
+        except ValueError:
+            return UNBOUND
+
+    def set(self, value: Any) -> None:
+        if value is not UNBOUND:
+            self.holder.cell_contents = value
+        elif self.get() is not UNBOUND:
+            del self.holder.cell_contents
+
+
+class Entry(Place):
+    """A name in a namespace, such as a global variable."""
+
+    def get(self) -> Any:
+        return self.holder.get(self.name, UNBOUND)
+
+    def set(self, value: Any) -> None:
+        if value is UNBOUND:
+            self.holder.pop(self.name, None)
+        else:
+            self.holder[self.name] = value
+
+
+class Member(Place):
+    """An attribute in the namespace of an object."""
+
+    def get(self) -> Any:
+        return vars(self.holder).get(self.name, UNBOUND)
+
+    def set(self, value: Any) -> None:
+        if value is UNBOUND:
+            vars(self.holder).pop(self.name, None)
+        else:
+            vars(self.holder)[self.name] = value
+
+
+class Attribute(Place):
+    """An attribute that is in no namespace: a slot, or one of a class."""
+
+    def get(self) -> Any:
+        return vars(self.holder).get(self.name, UNBOUND) if isinstance(self.holder, type) else getattr(self.holder, self.name, UNBOUND)
+
+    def set(self, value: Any) -> None:
+        owner = type if isinstance(self.holder, type) else object
+        if value is not UNBOUND:
+            owner.__setattr__(self.holder, self.name, value)
+        elif self.get() is not UNBOUND:
+            owner.__delattr__(self.holder, self.name)
+
+
+class Contents(Place):
+    """The entries of a list, dict, set or deque."""
+
+    def get(self) -> Any:
+        return _COPIES[self._kind](self.holder)
+
+    def set(self, value: Any) -> None:
+        kind = self._kind
+        kind.clear(self.holder)
+        (kind.update if kind in (dict, set) else kind.extend)(self.holder, value)
+
+    @property
+    def _kind(self) -> Any:
+        return next(kind for kind in _COPIES if isinstance(self.holder, kind))
+
+
+_COPIES: dict[Any, Any] = {list: list, dict: dict, set: set, deque: lambda d: deque(d, d.maxlen), bytearray: bytearray}
+_CONTAINERS = tuple(_COPIES)
+
+
+class Version(Place):
+    """The value of a tracked array that is written to."""
+
+    def get(self) -> Any:
+        array = self.holder
+        value = array._value.copy() if isinstance(array._value, np.ndarray) else array._value
+        return TrackedArray(array._recorder, array._id, value, array.type)
+
+    def set(self, value: Any) -> None:
+        self.holder._id, self.holder._value = value._id, value._value.copy() if isinstance(value._value, np.ndarray) else value._value
+        self.holder._writes += 1
+
+
+class Plain(Place):
+    """The entries of a plain array."""
+
+    def get(self) -> Any:
+        return self.holder.copy()
+
+    def set(self, value: Any) -> None:
+        self.holder[...] = value
+
+
+Journal = dict[Any, tuple[Place, Any]]
+
+
+def note(place: Place) -> None:
+    """Note what is in a place that is about to be changed."""
+    if state.journals:
+        journal = state.journals[-1]
+        key = place.key
+        if key not in journal:
+            journal[key] = place, place.get()
+
+
+def note_variables(block: Any) -> None:
+    """Note the variables that a block may assign to."""
+    if state.journals:
+        for cell in getattr(block, "__closure__", None) or ():
+            note(Cell(cell))
+        for namespace, name in state.global_names.values():
+            note(Entry(namespace, name))
+
+
+def note_attribute(owner: Any, name: str) -> None:
+    """Note an attribute."""
+    if state.journals:
+        namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
+        note(Member(owner, name) if type(namespace) is dict and not _is_slot(owner, name) else Attribute(owner, name))
+
+
+def _is_slot(owner: Any, name: str) -> bool:
+    return type(getattr(type(owner), name, None)).__name__ == "member_descriptor"
+
+
+def note_contents(holder: Any) -> None:
+    """Note the entries of a container or an array."""
+    if state.journals:
+        if isinstance(holder, _CONTAINERS):
+            note(Contents(holder))
+        elif type(holder) is TrackedArray:
+            note(Version(root_of(holder)))
+        elif isinstance(holder, np.ndarray):
+            note(Plain(_plain_root(holder)))
+
+
+def root_of(array: TrackedArray) -> TrackedArray:
+    """The array whose memory this one shows."""
+    return array if array._view is None else array._view.root  # pyright: ignore[reportReturnType]
+
+
+def _plain_root(array: np.ndarray) -> np.ndarray:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def undo(journal: Journal) -> None:
+    """Put back what was there."""
+    for place, old in reversed(list(journal.values())):
+        place.set(old)
+
+
+def put(place: Place, value: Any) -> None:
+    """Change a place."""
+    note(place)
+    place.set(value)
+
+
+def unwritable(what: str) -> TrackedValueEscaped:
+    """The error that has arrays which the function makes recorded as tracked ones."""
+    error = TrackedValueEscaped(what, fix=_FIX)
+    error.is_write = True
+    return error
+
+
+_FIX = "make the array by np.zeros, np.array or td.asarray in the recorded function"

@@ -1,0 +1,222 @@
+"""Values that only the interpreter has: choices, and names without a value. And what it knows at one moment.
+
+A choice is one of a few things, by data: None or a number, one of two functions, strings, lists. Each option has a condition, a tracked
+bool; exactly one holds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...ir.instruction import Operand
+from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
+from ...recording.arrays.numbers import logical
+from ...recording.arrays.tracked import TrackedArray
+
+
+class Unjoinable(BaseException):
+    """A side cannot be run beside the other one, or their states cannot be joined. A guard tells whether it is taken.
+
+    Attributes:
+        is_taken: the outcome of that guard, once there is one.
+    """
+
+    is_taken: bool | None = None
+
+
+class _Unbound:
+    """A name without a value."""
+
+    def __repr__(self) -> str:
+        return "unbound"
+
+
+UNBOUND = _Unbound()
+
+
+class Choice:
+    """One of several values, by data.
+
+    Attributes:
+        options: the values; none of them is a choice.
+        conditions: when it is which one.
+    """
+
+    __slots__ = ("conditions", "options")
+
+    def __init__(self, options: tuple[Any, ...], conditions: tuple[Operand, ...]) -> None:
+        self.options, self.conditions = options, conditions
+
+    def __repr__(self) -> str:
+        return f"choice of {', '.join(map(repr, self.options))}"
+
+
+class Maybe:
+    """An entry of a list, tuple or deque that is there by data.
+
+    Attributes:
+        condition: a tracked bool.
+        value: what the entry is, if it is there.
+        order: of a value of a dict, the number by which a loop finds it; None where that is its position.
+    """
+
+    __slots__ = ("condition", "order", "value")
+
+    def __init__(self, condition: Any, value: Any, order: Any = None) -> None:
+        self.condition, self.value, self.order = condition, value, order
+
+    def __repr__(self) -> str:
+        return f"maybe {self.value!r}"
+
+
+# More than a dict has keys.
+_FIRST_STAMP = 1 << 40
+
+
+class State(threading.local):
+    """What the interpreter knows in one thread.
+
+    Attributes:
+        is_recording: data may be met.
+        journals: of the sides that are being run, the places that they have changed; the innermost last.
+        path: of these sides, the tests and the outcomes that lead there.
+        facts: by the instruction of a tracked bool, its value on this path.
+        global_names: global variables that functions may assign to, with their namespaces.
+        attempts: bodies of `try` and `with` that are being run; the innermost last.
+        kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
+        why: reasons of guards in place of joins.
+        has_choices: there is a value that stands for several.
+        made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
+        lengths: by their instructions, the most that lengths of lists can be.
+        stamp: the last number of a key whose place in its dict is data.
+        has_maybes: there are containers with entries that are there by data.
+    """
+
+    now: State
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.is_recording = False
+        self.journals: list[dict[Any, Any]] = []
+        self.path: list[tuple[Operand, bool]] = []
+        self.facts: dict[tuple[int, int], bool] = {}
+        self.global_names: dict[tuple[int, str], tuple[dict[str, Any], str]] = {}
+        self.attempts: list[Any] = []
+        self.kinds: dict[tuple[int, int], Any] = {}
+        self.why: list[str] = []
+        self.has_choices = self.has_maybes = False
+        self.is_in_loop = False
+        self.made: dict[int, tuple[Any, Any, Any]] = {}
+        self.lengths: dict[tuple[int, int], int] = {}
+        self.stamp = _FIRST_STAMP
+        self.native: Callable[[Any], Any] = lambda f: f
+
+
+State.now = state = State()
+
+# The types that stand for several values.
+CHOICES: dict[type, Any] = {}
+
+
+def is_data(value: Any) -> bool:
+    """True for tracked numbers and arrays."""
+    return type(value) is TrackedArray
+
+
+def is_tracked_value(value: Any) -> bool:
+    """True for what data decides."""
+    return type(value) is TrackedArray or type(value) in CHOICES
+
+
+def negated(test: Any) -> Any:
+    """The opposite of a bool, tracked or not."""
+    if type(test) is bool:
+        return not test
+    recorder = test._recorder
+    op, inputs, *_ = recorder.instructions[test._id]
+    if op is LOGICAL_NOT:
+        inner = inputs[0]
+        return TrackedArray(recorder, inner, not test._value, test.type)
+    return logical(LOGICAL_NOT, test)
+
+
+def both(a: Any, b: Any) -> Any:
+    """a and b, for bools, tracked or not."""
+    if type(a) is bool:
+        return b if a else False
+    if type(b) is bool:
+        return a if b else False
+    return a if a._id == b._id and a._recorder is b._recorder else logical(LOGICAL_AND, a, b)
+
+
+def either(a: Any, b: Any) -> Any:
+    """a or b, for bools, tracked or not."""
+    if type(a) is bool:
+        return True if a else b
+    if type(b) is bool:
+        return True if b else a
+    return a if a._id == b._id and a._recorder is b._recorder else a | b
+
+
+def known(test: Operand) -> bool | None:
+    """What a tracked bool is on this path; None if that is not known."""
+    if not state.facts:
+        return None
+    recorder, sign, number = test._recorder, True, test._id
+    while True:
+        fact = state.facts.get((id(recorder), number))
+        if fact is not None:
+            return fact if sign else not fact
+        op, inputs, *_ = recorder.instructions[number]
+        if op is not LOGICAL_NOT:
+            return None
+        sign, number = not sign, inputs[0]
+
+
+def parts(holder: Any) -> Iterator[tuple[Any, Any]]:
+    """When each entry is there, and its value; those that are not there on this path are left out."""
+    for entry in holder:
+        if type(entry) is Maybe:
+            fact = known(entry.condition) if is_data(entry.condition) else entry.condition
+            if fact is not False:
+                yield (True if fact else entry.condition), entry.value
+        else:
+            yield True, entry
+
+
+def is_nonempty(holder: Any) -> Any:
+    """When there is an entry."""
+    found: Any = False
+    for condition, _ in parts(holder):
+        found = either(found, condition)
+        if found is True:
+            return True
+    return found
+
+
+def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
+    """What follows from the outcome of a test."""
+    recorder = test._recorder
+    found: dict[tuple[int, int], bool] = {}
+    pending = [(test._id, holds)]
+    while pending:
+        number, is_so = pending.pop()
+        found[id(recorder), number] = is_so
+        op, inputs, *_ = recorder.instructions[number]
+        if op is LOGICAL_NOT:
+            pending.append((inputs[0], not is_so))
+        elif op is LOGICAL_AND and is_so:
+            pending += [(k, True) for k in inputs]
+    return found
+
+
+def lifted(op: Callable[..., Any], *args: Any) -> Any:
+    """An operation; on choices, the choice of its results."""
+    for number, argument in enumerate(args):
+        if type(argument) in CHOICES:
+            return CHOICES[type(argument)].each(argument, lambda value, k=number: lifted(op, *args[:k], value, *args[k + 1 :]))
+    return op(*args)
