@@ -207,6 +207,9 @@ from .operations.patterns import (
     match_yields as match_yields,
 )
 from .operations.tests_of_values import (
+    all_hold as all_hold,
+)
+from .operations.tests_of_values import (
     and_ as and_,
 )
 from .operations.tests_of_values import (
@@ -234,6 +237,9 @@ from .operations.tests_of_values import (
     not_in as not_in,
 )
 from .operations.tests_of_values import (
+    one_holds as one_holds,
+)
+from .operations.tests_of_values import (
     or_ as or_,
 )
 from .operations.tests_of_values import (
@@ -249,5 +255,8 @@ from .state.completions import (
     Return as Return,
 )
 from .translate import OPERATORS_CELL
+from .translate import unbound_local as unbound_local
+
+NameError = NameError  # noqa: A001, PLW0127 -- the user's code may have another one
 
 OPERATORS_CELL.cell_contents = sys.modules[__name__]

@@ -118,6 +118,10 @@ def after_loop(found: list[Completion]) -> Completion:
     return replaced(_first_end(found), lambda end: None if end is BREAK else end)
 
 
+# Of a loop that `break` has ended, whose `else` does not run.
+_LEFT = Jump("left")
+
+
 class Ends:
     """How the iterations of a loop have ended so far."""
 
@@ -168,10 +172,12 @@ class Ends:
         return True
 
     def end(self, otherwise: Block) -> Completion:
-        """The end of the loop, with its `else`."""
-        if otherwise is not None and self.alive is not False:
-            self.run(otherwise)
-        return after_loop(self.found)
+        """The end of the loop, with its `else`, whose `break` and `continue` are of the loop around."""
+        if otherwise is None or self.alive is False:
+            return after_loop(self.found)
+        left = [replaced(completion, lambda end: _LEFT if end is BREAK else end) for completion in self.found]
+        ended = sequence(lambda: _first_end(left), otherwise)
+        return replaced(ended, lambda end: None if end is _LEFT else end)
 
 
 def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Completion:

@@ -31,6 +31,7 @@ from ..state.fork import (
 from ..state.joins import join
 from ..state.places import note_variables, put, undo
 from ..state.values import Unjoinable, either, state
+from ..translate import unbound_local
 from .blocks import Block, Driver, driven, if_, sequence
 
 OnError = Callable[[BaseException], Completion]
@@ -146,7 +147,7 @@ def _run(attempt: Attempt, body: Block) -> _End:
             raise
         return _End(is_taken=why.is_taken)
     except BaseException as error:  # noqa: BLE001 -- handled, or raised again, by the caller
-        return _End(error=error)
+        return _End(error=unbound_local(error) if type(error) is NameError else error)
     finally:
         attempt.body = None
         state.attempts.pop()

@@ -37,10 +37,10 @@ def truth(value: Any) -> Any:
     if kind in CHOICES:
         return CHOICES[kind].truth(value)
     if (method := users_method(kind, "__bool__")) is not None:
-        result = truth(call(method, value))
-        if type(result) is not bool and type(result) is not TrackedArray:
+        result = call(method, value)
+        if type(result) is not bool and type(result) is not TrackedArray and type(result) not in CHOICES:
             raise TypeError(f"__bool__ should return bool, returned {type(result).__name__}")
-        return result
+        return truth(result)
     if getattr(kind, "__bool__", None) is None and (method := users_method(kind, "__len__")) is not None:
         return truth(call(method, value))
     return bool(value)

@@ -121,7 +121,11 @@ def emitted(generator: Generator, body: Emit) -> Completion:
             for cell in cells or ():
                 note(Cell(cell))
         if len(state.attempts) == attempts:
-            completion = body(value)
+            try:
+                completion = body(value)
+            except StopIteration as error:
+                # It is an error of the consumer, and not one of the generator.
+                return Left(Raised(error))
         else:
             # The `try` around the `yield` does not catch errors of the consumer.
             try:
@@ -133,7 +137,10 @@ def emitted(generator: Generator, body: Emit) -> Completion:
                 return Left(Raised(error))
         return None if completion is None or completion is CONTINUE else replaced(completion, _left)
 
-    completion = replaced(generator.emitting(emit), _outside)
+    try:
+        completion = replaced(generator.emitting(emit), _outside)
+    except StopIteration as error:
+        raise RuntimeError("generator raised StopIteration") from error
     for error in _errors(completion):
         exclude(where_ends(completion, lambda end, error=error: type(end) is Raised and end.error is error), lambda error=error: error)
     return replaced(completion, lambda end: None if type(end) is Raised else end)
@@ -169,3 +176,5 @@ def emit(consumer: Emit, value: Any) -> Completion:
 
 
 __all__ = ["BREAK", "Generator", "Left", "emit", "emitted", "is_emitting"]
+
+Generator.__name__ = Generator.__qualname__ = "generator"

@@ -128,7 +128,8 @@ def spread(items: Any) -> Any:
     if isinstance(items, dict):
         keys.settle(items)
         return items
-    return iterated(entries.settled_contents(items))
+    settled = entries.settled_contents(items)
+    return settled if type(settled) in _ITERABLE else iterated(settled)
 
 
 def iterator_of(made: Any) -> Iterator[Any]:

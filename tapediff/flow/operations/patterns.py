@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from ..calls.truth import concrete, truth
+from ..containers.items import iterated
 from ..state.fork import WithCells
 from ..state.values import both
 from .dunder import compared
@@ -17,7 +18,13 @@ Captured = dict[str, Any]
 
 
 class Pattern:
-    """Fits a subject, or not."""
+    """Fits a subject, or not.
+
+    Attributes:
+        is_wildcard: it fits everything, and has no name for it.
+    """
+
+    is_wildcard = False
 
     def fits(self, subject: Any, captured: Captured) -> Any:
         """True, False or a tracked bool; captures by name what the parts stand for."""
@@ -50,7 +57,7 @@ class Star(Pattern):
     """The rest of a sequence."""
 
     def __init__(self, name: str | None) -> None:
-        self.name = name
+        self.name, self.is_wildcard = name, name is None
 
     def fits(self, subject: Any, captured: Captured) -> Any:
         if self.name is not None:
@@ -71,24 +78,31 @@ class Sequence(Pattern):
         n, m = len(subject), len(self.parts)
         if n != m if self.star is None else n < m - 1:
             return False
+        entries = self._entries(subject, n, m)
         for k, part in enumerate(self.parts):
-            if self.star is None or k < self.star:
-                entry = subject[k]
-            elif k == self.star:
-                entry = [subject[j] for j in range(k, n - (m - 1 - k))] if part.name is not None else ()  # pyright: ignore[reportAttributeAccessIssue]
-            else:
-                entry = subject[n - m + k]
+            entry = None if entries is None else entries[k]
             fits = part.fits(entry, captured)
             if fits is False:
                 return False
             if fits is not True:
-                return self._rest(fits, k, subject, captured)
+                return self._rest(fits, k, entries, captured)
         return True
 
-    def _rest(self, fits: Any, k: int, subject: Any, captured: Captured) -> Any:
-        rest = [part.fits(entry, captured) for part, entry in zip(self.parts[k + 1 :], list(subject)[k + 1 :])] if self.star is None else [concrete(fits)]
-        for other in rest:
-            fits = both(fits, other)
+    def _entries(self, subject: Any, n: int, m: int) -> Any:
+        """The entry for each part, read as Python reads it: all in turn, or by positions where `*_` stands for some."""
+        if all(part.is_wildcard for part in self.parts):
+            return None
+        k = self.star
+        if k is not None and self.parts[k].is_wildcard:
+            where = [j if j < k else n - m + j for j in range(m)]
+            return [None if self.parts[j].is_wildcard else subject[where[j]] for j in range(m)]
+        # Not by `list`, which asks for the length.
+        entries = [*(entry for entry in iterated(subject))]
+        return entries if k is None else [*entries[:k], entries[k : n - (m - 1 - k)], *entries[n - (m - 1 - k) :]]
+
+    def _rest(self, fits: Any, k: int, entries: Any, captured: Captured) -> Any:
+        for part, entry in zip(self.parts[k + 1 :], entries[k + 1 :]):
+            fits = both(fits, part.fits(entry, captured))
         return fits
 
 
@@ -132,33 +146,34 @@ class Class(Pattern):
     def fits(self, subject: Any, captured: Captured) -> Any:
         kind = self.kind()
         if not isinstance(kind, type):
-            raise TypeError("called match pattern must be a class")
+            match subject:
+                case kind():  # raises Python's own error
+                    pass
         if not isinstance(subject, kind):
             return False
         found: Any = True
-        names = self._names(kind)
-        for part, name in zip((*self.parts, *self.named), names):
-            if name is None:
-                entry = subject
-            else:
-                try:
-                    entry = attribute(subject, name)
-                except AttributeError:
-                    return False
+        try:
+            entries = [subject if name is None else attribute(subject, name) for name in self._names(kind)]
+        except AttributeError:
+            return False
+        for part, entry in zip((*self.parts, *self.named), entries):
             found = both(found, part.fits(entry, captured))
             if found is False:
                 return False
         return found
 
-    def _names(self, kind: type) -> list[str | None]:
+    def _names(self, kind: type) -> Generator[str | None]:
         n = len(self.parts)
         if not n:
-            return list(self.names)
+            yield from self.names
+            return
         if not hasattr(kind, "__match_args__"):
             if issubclass(kind, _SELF_MATCHING):
                 if n > 1:
                     raise TypeError(f"{kind.__name__}() accepts 1 positional sub-pattern ({n} given)")
-                return [None, *self.names]
+                yield None
+                yield from self.names
+                return
             raise TypeError(f"{kind.__name__}() accepts 0 positional sub-patterns ({n} given)")
         given = kind.__match_args__  # pyright: ignore[reportAttributeAccessIssue]
         if type(given) is not tuple:
@@ -172,14 +187,14 @@ class Class(Pattern):
                 raise TypeError(f"__match_args__ elements must be strings (got {type(name).__name__})")
             if name in names[:k]:
                 raise TypeError(f"{kind.__name__}() got multiple sub-patterns for attribute {name!r}")
-        return names
+            yield name
 
 
 class Capture(Pattern):
     """A pattern with a name for what fits; anything, where there is no pattern."""
 
     def __init__(self, inner: Pattern | None, name: str | None) -> None:
-        self.inner, self.name = inner, name
+        self.inner, self.name, self.is_wildcard = inner, name, inner is None and name is None
 
     def fits(self, subject: Any, captured: Captured) -> Any:
         found = True if self.inner is None else self.inner.fits(subject, captured)

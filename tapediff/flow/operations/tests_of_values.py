@@ -52,6 +52,32 @@ def or_(first: Any, *parts: Part) -> Any:
     return first
 
 
+def all_hold(first: Any, *tests: Part) -> Any:
+    """The truth of `first and ...`."""
+    t = truth(first)
+    for number, test in enumerate(tests):
+        if t is False:
+            return False
+        if t is not True:
+            rest = WithCells(lambda number=number: all_hold(tests[number](), *tests[number + 1 :]), *tests)
+            return truth(fork_value(t, rest, lambda: False))
+        t = truth(test())
+    return t
+
+
+def one_holds(first: Any, *tests: Part) -> Any:
+    """The truth of `first or ...`."""
+    t = truth(first)
+    for number, test in enumerate(tests):
+        if t is True:
+            return True
+        if t is not False:
+            rest = WithCells(lambda number=number: one_holds(tests[number](), *tests[number + 1 :]), *tests)
+            return truth(fork_value(t, lambda: True, rest))
+        t = truth(test())
+    return t
+
+
 def not_(value: Any) -> Any:
     """not value"""
     return negated(truth(value))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import re
 from types import CellType, CodeType, FunctionType
 from typing import NamedTuple
 
@@ -34,6 +35,24 @@ OPERATORS_CELL = CellType()
 
 _known: dict[int, tuple[CodeType, Translation]] = {}
 _made: dict[int, CodeType] = {}
+# Of the code of blocks, the variables of the function around.
+_variables: dict[int, frozenset[str]] = {}
+
+_UNBOUND = re.compile(r"cannot access free variable '(\w+)' where it is not associated with a value in enclosing scope")
+
+
+def unbound_local(error: NameError) -> NameError:
+    """The error of a function's own variable without a value, in place of that of a block of it."""
+    found = _UNBOUND.fullmatch(str(error))
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if type(error) is not NameError or found is None or trace is None or found[1] not in _variables.get(id(trace.tb_frame.f_code), ()):
+        return error
+    made = UnboundLocalError(f"cannot access local variable '{found[1]}' where it is not associated with a value")
+    made.__context__, made.__cause__ = error.__context__, error.__cause__
+    made.__suppress_context__ = error.__suppress_context__
+    return made.with_traceback(error.__traceback__)
 
 
 def translation_of(code: CodeType) -> Translation:
@@ -64,13 +83,15 @@ def _translate(code: CodeType) -> Translation:
         translator = Translator()
         translator.names[_DEFINITION] = code.co_name
         function = translator.function(definition, _DEFINITION)
-        found = _compiled(function, code, translator.names)
+        found = _compiled(function, code, translator.names, translator.variables)
     except (NoSource, NotTranslated) as why:
         return Translation(None, str(why))
     return Translation(found, "", ast.unparse(function))
 
 
-def _compiled(function: ast.FunctionDef, code: CodeType, names: dict[str, str]) -> CodeType:
+def _compiled(
+    function: ast.FunctionDef, code: CodeType, names: dict[str, str], variables: dict[str, frozenset[str]]
+) -> CodeType:
     """The code of a translated definition, with the names that tracebacks show."""
     cells = [name for name in code.co_freevars if name != OPERATORS]
     args = ast.arguments([], [ast.arg(name) for name in (OPERATORS, *cells)], None, [], [], None, [])
@@ -80,13 +101,13 @@ def _compiled(function: ast.FunctionDef, code: CodeType, names: dict[str, str]) 
     made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True))
     (outer,) = (c for c in made.co_consts if isinstance(c, CodeType))
     (inner,) = (c for c in outer.co_consts if isinstance(c, CodeType))
-    return _renamed(inner, names, code.co_qualname)
+    return _renamed(inner, names, code.co_qualname, variables)
 
 
-def _renamed(code: CodeType, names: dict[str, str], qualname: str) -> CodeType:
-    constants = tuple([_renamed(c, names, qualname) if isinstance(c, CodeType) else c for c in code.co_consts])
+def _renamed(code: CodeType, names: dict[str, str], qualname: str, variables: dict[str, frozenset[str]]) -> CodeType:
+    constants = tuple([_renamed(c, names, qualname, variables) if isinstance(c, CodeType) else c for c in code.co_consts])
     path = code.co_qualname.removeprefix(_FACTORY + _LOCALS)
-    parts = [part for part in path.split(_LOCALS) if part not in names or names[part].startswith("<")]
+    parts = [part for part in path.split(_LOCALS) if part not in variables and part != _DEFINITION]
     shown = [part if part not in names else names[part] for part in parts]
     name = names.get(code.co_name, code.co_name)
     if path == _DEFINITION:
@@ -94,8 +115,15 @@ def _renamed(code: CodeType, names: dict[str, str], qualname: str) -> CodeType:
     else:
         own = [] if code.co_name in names and not name.startswith("<") else shown
         whole = _LOCALS.join([qualname, *own])
+        for comprehension in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"):
+            whole = whole.replace(comprehension + _LOCALS, comprehension + ".")
+    if not code.co_flags & inspect.CO_OPTIMIZED:
+        # The body of a class, which holds its own name.
+        constants = tuple([whole if isinstance(c, str) and c == code.co_qualname else c for c in constants])
     made = code.replace(co_name=name, co_qualname=whole, co_consts=constants)
     _made[id(made)] = made
+    if code.co_name in variables:
+        _variables[id(made)] = variables[code.co_name]
     return made
 
 

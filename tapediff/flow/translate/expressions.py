@@ -66,6 +66,21 @@ class Expressions(ast.NodeTransformer):
         self.before.append(self._function_of(name, no_arguments(), [ast.Return(node)], node))
         return ast.Name(name, ast.Load())
 
+    def test(self, node: ast.expr) -> ast.expr:
+        """An expression of which only the truth is asked: that of each part, once."""
+        if isinstance(node, ast.BoolOp) and not self._stays(node):
+            name = "all_hold" if isinstance(node.op, ast.And) else "one_holds"
+            return self._at(operator_call(name, self.test(node.values[0]), *map(self.delayed_test, node.values[1:])), node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return self._at(operator_call("not_", self.test(node.operand)), node)
+        return self.visit(node)
+
+    def delayed_test(self, node: ast.expr) -> ast.expr:
+        """A function without arguments that gives a test's value when it is called."""
+        if _has_walrus(node):
+            return self.delayed(node)
+        return ast.copy_location(ast.Lambda(no_arguments(), self.test(node)), node)
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         if self._stays(node):
             return self._concrete(node)
@@ -75,7 +90,7 @@ class Expressions(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         if self._stays(node):
             return self._concrete(node)
-        return self._at(operator_call("if_value", self.visit(node.test), self.delayed(node.body), self.delayed(node.orelse)), node)
+        return self._at(operator_call("if_value", self.test(node.test), self.delayed(node.body), self.delayed(node.orelse)), node)
 
     def _stays(self, node: ast.expr) -> bool:
         """True for expressions with parts that cannot move into a function."""

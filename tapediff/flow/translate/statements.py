@@ -30,6 +30,15 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPOUND = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
 
 
+def _with_errors_of_variables(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A function's body whose errors for variables without a value are those of a function that is not translated."""
+    first = next(k for k, s in enumerate(body) if not isinstance(s, (ast.Global, ast.Nonlocal)))
+    error = "_error_"
+    found = ast.Assign([ast.Name("_unbound_", ast.Store())], operator_call("unbound_local", ast.Name(error, ast.Load())))
+    handler = ast.ExceptHandler(ast.Attribute(ast.Name(OPERATORS, ast.Load()), "NameError", ast.Load()), error, [found])
+    return [*body[:first], ast.Try(body[first:], [handler], [ast.Return(None)], []), ast.Raise(ast.Name("_unbound_", ast.Load()), None)]
+
+
 class NotTranslated(Exception):
     """A function that Python runs itself; says why."""
 
@@ -39,10 +48,12 @@ class Translator:
 
     Attributes:
         names: of the functions that it makes, the names that tracebacks show.
+        variables: of those that are blocks, the variables of the function that they are part of.
     """
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
+        self.variables: dict[str, frozenset[str]] = {}
 
     def function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> ast.FunctionDef:
         """The translated definition, without decorators, defaults and annotations."""
@@ -88,6 +99,8 @@ class _Function:
             globals_ = ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())
             made.append(ast.Expr(operator_call("enter", ast.Lambda(no_arguments(), cells), globals_)))
         made += self.block(rest, is_top=True) if not has_yield(rest) else self._generator(rest, emitted, node)
+        if any(isinstance(statement, ast.FunctionDef) and statement.name in self.translator.variables for statement in made):
+            made = _with_errors_of_variables(made)
         definition = ast.FunctionDef(name, self.args, made or [ast.Pass()], [], None)
         definition.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
         return ast.copy_location(definition, node)
@@ -184,7 +197,9 @@ class _Function:
         return _at(made, node)
 
     def named(self, kind: str, node: ast.AST) -> str:
-        return self.translator.named(self.shown, node, kind)
+        made = self.translator.named(self.shown, node, kind)
+        self.translator.variables[made] = frozenset(self.scope.bound)
+        return made
 
     def expressions(self, *, in_class: bool = False) -> _Values:
         return _Values(self, in_class)
@@ -240,7 +255,7 @@ class _Function:
             return [s for target in statement.targets for s in self._delete(target, values)]
         if isinstance(statement, ast.Assert):
             message = [values.delayed(statement.msg)] if statement.msg is not None else []
-            return [ast.If(ast.Name("__debug__", ast.Load()), [ast.Expr(operator_call("assert_", values.visit(statement.test), *message))], [])]
+            return [ast.If(ast.Name("__debug__", ast.Load()), [ast.Expr(operator_call("assert_", values.test(statement.test), *message))], [])]
         if isinstance(statement, ast.Raise):
             raised = [None if part is None else values.visit(part) for part in (statement.exc, statement.cause)]
             return [ast.Raise(*raised)]
@@ -353,9 +368,9 @@ class _Function:
 
         yields = has_yield([statement])
         if isinstance(statement, ast.If):
-            call = self._driven("if_", [values.visit(statement.test), block("then", statement.body), block("otherwise", statement.orelse)], yields)
+            call = self._driven("if_", [values.test(statement.test), block("then", statement.body), block("otherwise", statement.orelse)], yields)
         elif isinstance(statement, ast.While):
-            call = self._driven("while_", [values.delayed(statement.test), block("iteration", statement.body), block("otherwise", statement.orelse)], yields)
+            call = self._driven("while_", [values.delayed_test(statement.test), block("iteration", statement.body), block("otherwise", statement.orelse)], yields)
         elif isinstance(statement, ast.For):
             items = values.visit(statement.iter)
             body = block("iteration", statement.body, ["_item_"], self._targets(statement.target, "_item_"))
