@@ -225,7 +225,7 @@ class Program(Statements):
         base = self.classes[-1] if self.classes else None
         outer = Scope({}, walrus=False)
         lines = [f"class {name}({base}):" if base else f"class {name}:", f"    made = {self.of('int', outer, 0)}", "    field = Field()", f"    table = [{self.of('int', outer, 0)} for k in range(2)]"]
-        kept = {"__init__", "total"}
+        kept = {"__init__", "total"} if base else {"__init__", "total", "__repr__"}
         for decorator, head, body in METHODS:
             method = head.partition("(")[0]
             if (base and decorator not in ("", "@property", "@classmethod")) or (base and method == "__hash__"):
