@@ -1,0 +1,146 @@
+"""Loops that data end, as one instruction: carries of every kind of place, exits, errors of iterations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from flow.one_tape import recordings
+
+
+def newton(x):
+    y, n = x[0] ** 2 + 1.0, 0
+    while abs(y * y - 2.0) > 1e-9:
+        y = 0.5 * (y + 2.0 / y)
+        n += 1
+    return y + 0.1 * n
+
+
+def bouncing_ball(x):
+    height, speed, t, bounces = 1 + abs(x[0]), x[1], 0.0, 0
+    while t < 2.0:
+        speed = speed - 9.8 * 0.05
+        height = height + speed * 0.05
+        if height < 0:
+            height, speed = -height, -0.8 * speed
+            bounces += 1
+        t += 0.05 * (1 + 0.01 * abs(x[2]))
+    return height + speed + bounces
+
+
+def left_in_three_ways(x):
+    s, k = abs(x[0]) * 10 + 2, 0
+    while True:
+        if s < 1.0:
+            break
+        s = s / 2 if k % 2 == 0 else s - 0.7
+        k += 1
+        if k > 3 and x[1] > 0:
+            return s * 2
+    else:
+        s = 5.0
+    return s + k
+
+
+class Machine:
+    def __init__(self):
+        self.a, self.mode, self.counts = 0.0, "up", [0.0, 0.0]
+
+
+def state_of_an_object(x):
+    machine, last = Machine(), None
+    while machine.a < 3:
+        if machine.mode == "up":
+            machine.a += abs(x[0]) + 0.3
+            if machine.a > 1.5:
+                machine.mode = "slow"
+        else:
+            machine.a += 0.1
+        machine.counts[0] += 1.0
+        last = machine.a
+    return machine.a + machine.counts[0] + last
+
+
+def returned_from_within(x):
+    i, s = 0, 0.0
+    while i < len(x):
+        s += x[i]
+        if s > 1.0:
+            return s * i
+        i += 1
+    return -s
+
+
+def loops_in_a_loop(x):
+    s = 0.0
+    for v in x:
+        w = abs(v)
+        while w > 0.5:
+            w = w * 0.6
+            if w < 0.1:
+                break
+        s += w
+    return s
+
+
+def array_that_is_written_to(x):
+    y, k = np.zeros(3), 0
+    while y[0] < 2:
+        y[0] += abs(x[0]) + 0.2
+        y[1] = y[0] * x[1]
+        k += 1
+    return np.sum(y) + k
+
+
+def dict_and_namedtuple(x):
+    table = {"a": 0.0, "n": 0}
+    while table["a"] < 2:
+        table["a"] += abs(x[2]) + 0.5
+        table["n"] += 1
+    return table["a"] * table["n"]
+
+
+def errors_end_it(x):
+    s, k = 0.0, 0
+    try:
+        while s < 2:
+            s += abs(x[k])
+            k += 1
+    except IndexError:
+        return -1.0 * s
+    return s * k
+
+
+def else_runs_where_it_was_not_left(x):
+    s = abs(x[0])
+    while s > 0.2:
+        s = s * 0.7
+        if s < 0.3 and x[1] > 0:
+            break
+    else:
+        s = s + 10.0
+    return s
+
+
+LOOPS = [
+    newton, bouncing_ball, left_in_three_ways, state_of_an_object, returned_from_within, loops_in_a_loop, array_that_is_written_to,
+    dict_and_namedtuple, errors_end_it, else_runs_where_it_was_not_left,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", LOOPS, ids=lambda f: f.__name__)
+def test_one_tape_holds_every_number_of_iterations(program):
+    """Value and gradient are those of plain Python at 24 points, by one recording."""
+    assert recordings(program) == 1
+
+
+def test_kernels_give_what_replays_give():
+    """The loop as native code."""
+    points = np.random.default_rng(3).normal(size=(8, 6))
+    for program in (bouncing_ball, state_of_an_object):
+        compiled = td.GuardedTape(program, merge="flow")
+        for x in points:
+            np.testing.assert_allclose(compiled(x), program(x.copy()), rtol=1e-12)
+            np.testing.assert_allclose(td.gradient(compiled, x), td.gradient(td.record(program, x), x), rtol=1e-9, atol=1e-12)
+        assert compiled.stats.recordings == 1
