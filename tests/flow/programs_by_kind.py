@@ -1635,6 +1635,58 @@ def main():
     a = average(); next(a)
     return [a.send(k) for k in (1, 2, 6)]
 
+# Generators: StopIteration that a try around a loop with a yield catches
+def main():
+    def rounds(source):
+        while True:
+            try: yield next(source)
+            except StopIteration: return "end"
+    def merged(*sources):
+        heads = [[next(s), s.__next__] for s in map(iter, sources)]
+        while heads:
+            try:
+                while True:
+                    heads.sort(key=lambda h: h[0])
+                    value, step = head = heads[0]
+                    yield value
+                    head[0] = step()
+            except StopIteration: heads.pop(0)
+    def whole():
+        for k in range(2):
+            with contextlib.suppress(StopIteration):
+                for v in (1, 2):
+                    yield k, v
+                    if v == 1: raise StopIteration(k)
+    note(0, (list(rounds(iter([1, 2]))), list(merged([1, 4], [2, 3], [5]))))
+    return list(whole())
+import contextlib
+
+# Exceptions: a context that a finally takes away, with the manager of a generator
+import contextlib
+def main():
+    def replaced(context):
+        new = KeyError("new")
+        try: raise new
+        finally: new.__context__ = context
+    try:
+        try: raise IndexError("old")
+        except IndexError: replaced(None)
+    except KeyError as error: note("function", error)
+    @contextlib.contextmanager
+    def manager(context):
+        try: yield
+        except IndexError: replaced(context)
+    for context in (None, ValueError("other")):
+        try:
+            with manager(context): raise IndexError("body")
+        except KeyError as error: note("manager", error)
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(manager(context))
+                stack.callback(note, "callback")
+                raise IndexError("body")
+        except KeyError as error: note("stack", error)
+
 # Recursion: mutual, through containers, with a cache, Ackermann, permutations, and its limit in a handler
 import functools
 @functools.lru_cache(None)

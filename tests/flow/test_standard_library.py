@@ -66,7 +66,7 @@ CALLS = {
 PUBLISHED = {
     "test_heapq": ("heapq", ["HeapC", "HandlingC", "c_functions", "merge_stability", "largest", "smallest"]),
     "test_bisect": ("bisect", ["BisectC", "InsortC", "HandlingC", "ExampleC"]),
-    "test_statistics": ("statistics", ["DistC", "c_functions", "DocTests", "torture", "GeometricMean.test_basics", "inv_cdf", "overlap", "equal_sized", "SqrtHelpers"]),
+    "test_statistics": ("statistics", ["DistC", "c_functions", "DocTests", "torture", "GeometricMean.test_basics", "inv_cdf", "overlap", "equal_sized", "SqrtHelpers", "ApproxEqual", "MedianLow", "MedianHigh", "TestPVariance", "TestStdev"]),
     "test_fractions": ("fractions", []),
     "test_textwrap": ("textwrap", []),
     "test_colorsys": ("colorsys", []),
@@ -82,7 +82,7 @@ PUBLISHED = {
     "test_graphlib": ("graphlib", ["hash_seed"]),
     "test_calendar": ("calendar", ["CommandLine"]),
     "test_reprlib": ("reprlib", ["LongReprTest"]),
-    "test_functools": ("functools", ["LRUC", "PartialC", "KeyC", "ReduceC", "weakref", "thread"]),
+    "test_functools": ("functools", ["LRUC", "PartialC", "KeyC", "ReduceC", "weakref", "thread", "reentrancy_with_len", "Ordering.test_pickle"]),
     "test_contextlib": ("contextlib", ["nokeepref", "excessive"]),
     "test_urlparse": ("urllib", ["urlsplit_normalization"]),
     "test_ipaddress": ("ipaddress", ["v6"]),
