@@ -11,7 +11,8 @@ import pytest
 
 import tapediff as td
 from tapediff.errors import UnsupportedFunction
-from tapediff.flow import flowed, fork
+from tapediff.flow import flowed
+from tapediff.flow.state import fork
 from tapediff.flow.state.values import Choice
 
 from .exception_programs import (
