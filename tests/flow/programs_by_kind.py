@@ -1687,6 +1687,134 @@ def main():
                 raise IndexError("body")
         except KeyError as error: note("stack", error)
 
+# Truth: an operand of a nested and/or is asked once, also where the whole is a value or an argument
+class T:
+    def __init__(self, k): self.k = k
+    def __bool__(self): note("bool", self.k); return self.k > 0
+def main():
+    a, b, c = T(1), T(0), T(2)
+    note(0, ((a or b) or c).k)
+    note(1, type((b or a) or c).__name__)
+    note(2, ((b and a) and c).k)
+    note(3, ((a and b) or c).k)
+    note(4, ((a or b) and (b or c)).k)
+    note(5, (a if (a or b) else c).k)
+    note(6, [(x or b or c).k for x in (a, b)])
+    x = (a or b) or c
+    y = not (a and (b or c))
+    return x.k, y
+
+# Unbound: the error for a local name without a value, wherever it is read
+def main():
+    def f(k):
+        if k < 0: u = 1
+        if k == 0: return 1 and u
+        if k == 1: return 0 or [u]
+        if k == 2: return u if k else 0
+        if k == 3: return 1 if u else 0
+        if k == 4: return 1 < 2 < u
+        if k == 5: return 0 < u < 1
+        if k == 6: return note("f", 1) and note("g", u)
+        if k == 7:
+            while u: pass
+        if k == 8:
+            for v in u: pass
+        if k == 9: assert u
+        if k == 10: assert 0, u
+        if k == 11: u += 1
+        if k == 12: return f"{u}"
+        if k == 13: return [v for v in u]
+        if k == 14: return (lambda a=u: a)()
+        if k == 15:
+            match u:
+                case 1: pass
+        if k == 16:
+            match 1:
+                case 1 if u: pass
+        if k == 17:
+            with u: pass
+        if k == 18: raise u
+        if k == 19:
+            try: raise ValueError
+            except u: pass
+        if k == 20: return not (1 and u)
+        if k == 21: return 1 if 1 and u else 0
+        if k == 22: del u
+        if k == 23: return any(v for v in (u,))
+        if k == 24: u[0] = 1
+        if k == 25: return {}[0:u] if 0 else {1: u}
+        if k == 26: return (w := u) or w
+        if k == 27: return 0 or (0 or (1 and u))
+        if k == 28: return [u for _ in "a"]
+        if k == 29: return next(u for _ in "a")
+        if k == 30: return (lambda: u)()
+    for k in range(31):
+        try: note(k, f(k))
+        except Exception as error: note(k, error)
+
+# Iteration: what makes a list of an object asks for its length, as a hint
+class L:
+    def __init__(self, k): self.k = k
+    def __len__(self): note("len"); return self.k
+    def __iter__(self): note("iter"); return iter(range(self.k))
+class H:
+    def __length_hint__(self): note("hint"); return 3
+    def __iter__(self): note("iter"); return self
+    def __next__(self): raise StopIteration
+class Bad(L):
+    def __len__(self): raise KeyError("len")
+def main():
+    o = L(3)
+    a, *b = o
+    note(0, (list(o), [*o], (*o,), tuple(o), {*o}, [0, *o, 1], sum(o), sorted(o), max(*o), [v for v in o], dict(zip(o, o)), b))
+    b.extend(o)
+    b += o
+    b[1:2] = o
+    note(1, (b, list(H()), [*H()], list(map(abs, o)), bytes(o)))
+    for call in (lambda: list(Bad(1)), lambda: [*Bad(1)], lambda: tuple(Bad(1)), lambda: sorted(Bad(1)), lambda: [v for v in Bad(1)]):
+        try: note("got", call())
+        except KeyError as error: note("error", error)
+
+# Lookup: a property that fails asks __getattr__, whose error has no context
+class C:
+    @property
+    def broken(self): note("property"); return self.nothing
+    @property
+    def failing(self): raise AttributeError("from property")
+    def __getattr__(self, name):
+        note("getattr", name)
+        if name == "failing": return 5
+        raise AttributeError(name)
+class D(C):
+    def __getattribute__(self, name):
+        note("all", name)
+        return super().__getattribute__(name)
+def main():
+    for o in (C(), D()):
+        note(0, (o.failing, hasattr(o, "lost"), getattr(o, "lost", 4), getattr(o, "failing", 6)))
+        for call in (lambda: o.lost, lambda: o.broken, lambda: o.method(1), lambda: o.lost + 1):
+            try: call()
+            except AttributeError as error: note("error", (error, error.__context__))
+    C().lost
+
+# Stars: errors of what cannot be unpacked name the function, also one behind a callable object
+class Kept:
+    def __init__(self, f): self.f = f
+    def __call__(self, *a, **k): return self.f(*a, **k)
+@Kept
+def f(*a, **k): return a, k
+def g(*a, **k): return a, k
+class C:
+    def m(self, *a): return a
+    @staticmethod
+    def s(*a): return a
+def main():
+    h = lambda *a: a
+    for call in (lambda: f(**7), lambda: f(*7), lambda: f(a=1, **{"a": 2}), lambda: g(**7), lambda: g(*7), lambda: g(1, *None), lambda: g(a=1, **{"a": 2}), lambda: g(**{1: 2}), lambda: C().m(*7), lambda: C.s(**7), lambda: C(*7), lambda: h(*7), lambda: print(*7), lambda: dict(a=1, **{"a": 2}),
+                 lambda: len(**7), lambda: max(*3), lambda: [].append(*4), lambda: [*7], lambda: (*7,), lambda: {*7}, lambda: {**7}, lambda: [1, *None], lambda: (1, *C())):
+        try: note("got", call())
+        except TypeError as error: note("error", error)
+
 # Recursion: mutual, through containers, with a cache, Ackermann, permutations, and its limit in a handler
 import functools
 @functools.lru_cache(None)
