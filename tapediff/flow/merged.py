@@ -13,7 +13,7 @@ from .calls.callables import call
 from .containers import choices as choices
 from .containers.entries import settled_deeply
 from .state.fork import exclude, in_side
-from .state.values import State, Unjoinable, state
+from .state.values import State, Unjoinable, at_this_point, state
 
 # Blocks of nested statements are functions: Python's limit is for programs without them.
 DEPTH = 20_000
@@ -45,6 +45,9 @@ class Flowed:
         except Unjoinable as why:
             raise RuntimeError(f"control flow of {self.f!r}: {why}") from why
         finally:
+            # Those of the caller's objects are as plain Python leaves them.
+            for place in state.unsettled.values():
+                place.set(at_this_point(place.get()))
             state.reset()
             recorder.asked = None
             recorder.raise_where = None

@@ -163,7 +163,6 @@ PROGRAMS = [
     delegation_with_a_result,
     nested_generators,
     recursive_generator,
-    errors_on_both_sides,
     consumed_in_many_ways,
     chains,
     sum_of_an_expression,
@@ -203,7 +202,7 @@ def left_and_gone_on_with(x):
 
 
 @pytest.mark.parametrize(
-    "program", [advanced_by_hand, advanced_on_a_side, left_and_gone_on_with], ids=lambda f: f.__name__
+    "program", [advanced_by_hand, advanced_on_a_side, left_and_gone_on_with, errors_on_both_sides], ids=lambda f: f.__name__
 )
 def test_generators_that_something_else_goes_on_with_are_guards(program):
     """The answers are right; a tape holds one path."""

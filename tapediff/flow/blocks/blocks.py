@@ -191,7 +191,7 @@ def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Com
             return _for_emitted(items, body, otherwise, loop)
         refuse_iterators(items, count)
     found = iterated(items)
-    for item in _stepped(found, loop) if type(found) is GeneratorType else found:
+    for item in _stepped(found, loop) if type(found) in (GeneratorType, Generator) else found:
         iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
         if not loop.run(iteration):
             break

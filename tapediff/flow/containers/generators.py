@@ -47,12 +47,14 @@ class Generator(abc.Generator):
 
     Attributes:
         emitting: its body as a function of what consumes the values; None if there is only Python's form.
+        is_plain: Python runs its own form untranslated, so that no journal notes what it changes.
         is_owned: nothing but the loop that it is given to can go on with it.
     """
 
-    __slots__ = ("_made_in", "_native", "_run", "emitting", "is_owned")
+    __slots__ = ("_is_plain", "_made_in", "_native", "_run", "emitting", "is_owned")
 
-    def __init__(self, native: Callable[[], Any], emitting: Callable[[Emit], Completion] | None) -> None:
+    def __init__(self, native: Callable[[], Any], emitting: Callable[[Emit], Completion] | None, is_plain: bool = False) -> None:
+        self._is_plain = is_plain
         self._native, self.emitting, self._run, self.is_owned = native, emitting, None, False
         self._made_in = state.journals[-1] if state.journals else None
 
@@ -67,29 +69,50 @@ class Generator(abc.Generator):
 
     def native(self) -> Any:
         """Python's own generator. On a side of a branch it can only go on with one that was made there."""
-        if state.journals and self._made_in is not state.journals[-1]:
-            refuse("a generator goes on on one side of a branch")
+        self._use(self._is_plain)
         if self._run is None:
             self._run = self._native()
         return self._run
 
+    def _use(self, is_plain: bool = False) -> None:
+        if state.journals and (is_plain or self._made_in is not state.journals[-1]):
+            refuse("a generator goes on on one side of a branch")
+
+    def use_up(self) -> None:
+        """Note that all values are taken: nothing can go on with it."""
+        self._use()
+        self._run = _exhausted()
+
     def __iter__(self) -> Iterator[Any]:
-        return self.native()
+        self.native()
+        return self
 
     def __next__(self) -> Any:
-        return next(self.native())
+        return self._stepped(next, self.native())
 
     def send(self, value: Any) -> Any:
-        return self.native().send(value)
+        return self._stepped(self.native().send, value)
 
     def throw(self, *args: Any) -> Any:
-        return self.native().throw(*args)
+        return self._stepped(self.native().throw, *args)
+
+    @staticmethod
+    def _stepped(step: Callable[..., Any], *args: Any) -> Any:
+        """The next value. Generators do not go on behind errors that data decide: they may be used after the `try`."""
+        if not state.attempts:
+            return step(*args)
+        with guarded():
+            return step(*args)
 
     def close(self) -> None:
         self.native().close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.native(), name)
+
+
+def _exhausted() -> Iterator[Any]:
+    yield from ()
 
 
 def references(value: Any) -> int:
@@ -114,6 +137,7 @@ def is_emitting(items: Any, count: int) -> bool:
 def emitted(generator: Generator, body: Emit) -> Completion:
     """The completion of a loop over a generator, without the loop's `else`; `break` is one of its ends."""
     assert generator.emitting is not None
+    generator.use_up()
     cells, attempts = getattr(body, "__closure__", None), len(state.attempts)
 
     def emit(value: Any) -> Completion:

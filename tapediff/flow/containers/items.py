@@ -167,7 +167,7 @@ def first_iterable(items: Any) -> Any:
     if type(items) is Generator:
         items.is_owned = items.is_owned or references(items) <= ONLY_ARGUMENT
         return items
-    return items if type(items) in CHOICES else iter(iterated(items))
+    return items if type(items) in CHOICES or type(items) in REPEATABLE else iter(iterated(items))
 
 
 def unpacked(value: Any, count: int | None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +26,18 @@ def attribute(value: Any, name: str) -> Any:
         return getattr(value, name)
     if kind in CHOICES:
         return lifted(attribute, value, name)
+    fallback = users_method(kind, "__getattr__")
+    if fallback is None:
+        return _looked_up(value, kind, name)
+    try:
+        return _looked_up(value, kind, name, object.__getattribute__)
+    except AttributeError:
+        pass
+    # Outside of the handler: an error of the method has no other one as its context.
+    return call(fallback, value, name)
+
+
+def _looked_up(value: Any, kind: type, name: str, native: Callable[[Any, str], Any] = getattr) -> Any:
     if (found := users_method(kind, "__getattribute__")) is not None:
         return call(found, value, name)
     member = getattr(kind, name, None)
@@ -41,13 +54,7 @@ def attribute(value: Any, name: str) -> Any:
         is_data = hasattr(type(member), "__set__")
         if is_data or name not in getattr(value, "__dict__", ()):
             return call(get, member, value, kind)
-    fallback = users_method(kind, "__getattr__")
-    if fallback is None:
-        return getattr(value, name)
-    try:
-        return object.__getattribute__(value, name)
-    except AttributeError:
-        return call(fallback, value, name)
+    return native(value, name)
 
 
 def set_attribute(value: Any, name: str, new: Any) -> None:

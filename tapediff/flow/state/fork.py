@@ -21,7 +21,7 @@ from .completions import Completion, Conditional, Return
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
 from .places import Contents, Journal, Place, Plain, Version, note_variables, put, undo, unwritable
-from .values import Unjoinable, both, facts_of, known, negated, state
+from .values import Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Any] | None
 Final: TypeAlias = "dict[Any, tuple[Place, Any]]"
@@ -184,8 +184,10 @@ def _behind(test: Operand, ran: list[Ran | None], attempt: Attempt | None) -> tu
 
 
 def _put(final: Final) -> None:
-    for place, value in final.values():
+    for key, (place, value) in final.items():
         put(place, value)
+        if holds_several(value):
+            state.unsettled[key] = place
 
 
 def _is_reached(test: Operand, holds: bool) -> bool:

@@ -7,6 +7,7 @@ bool; exactly one holds.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -87,6 +88,7 @@ class State(threading.local):
         attempts: bodies of `try` and `with` that are being run; the innermost last.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
+        unsettled: places that were left with what data choose.
         has_choices: there is a value that stands for several.
         made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
         lengths: by their instructions, the most that lengths of lists can be.
@@ -108,6 +110,7 @@ class State(threading.local):
         self.attempts: list[Any] = []
         self.kinds: dict[tuple[int, int], Any] = {}
         self.why: list[str] = []
+        self.unsettled: dict[Any, Any] = {}
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False
         self.made: dict[int, tuple[Any, Any, Any]] = {}
@@ -220,3 +223,27 @@ def lifted(op: Callable[..., Any], *args: Any) -> Any:
         if type(argument) in CHOICES:
             return CHOICES[type(argument)].each(argument, lambda value, k=number: lifted(op, *args[:k], value, *args[k + 1 :]))
     return op(*args)
+
+
+def holds_several(value: Any) -> bool:
+    """True for what data choose, and containers of such."""
+    if isinstance(value, (list, tuple, dict, deque)):
+        return any(type(part) is Maybe or type(part) in CHOICES for part in (value.values() if isinstance(value, dict) else value))
+    return type(value) is Maybe or type(value) in CHOICES
+
+
+def at_this_point(value: Any) -> Any:
+    """What plain Python would have now in place of what data choose."""
+    while type(value) is Choice:
+        value = next(option for option, when in zip(value.options, value.conditions) if _holds(when))
+    if isinstance(value, dict):
+        there = {key: part for key, part in value.items() if type(part) is not Maybe or _holds(part.condition)}
+        return {key: at_this_point(part.value if type(part) is Maybe else part) for key, part in there.items()}
+    if type(value) in (list, tuple, deque):
+        parts = [at_this_point(p.value if type(p) is Maybe else p) for p in value if type(p) is not Maybe or _holds(p.condition)]
+        return deque(parts, value.maxlen) if type(value) is deque else type(value)(parts)
+    return value
+
+
+def _holds(condition: Any) -> bool:
+    return bool(condition if type(condition) is bool else condition._value)

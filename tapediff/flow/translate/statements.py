@@ -109,6 +109,7 @@ class _Function:
         """The body in both forms, as functions: Python's own generator, and one that is given what consumes its values."""
         names: list[ast.expr] = []
         made: list[ast.stmt] = []
+        are_plain: list[bool] = []
         for statements, arguments in ((body, []), (emitted, [EMIT])):
             if statements is None:
                 names.append(ast.Constant(None))
@@ -118,12 +119,16 @@ class _Function:
             variables = sorted(self.scope.bound | self.scope.nonlocal_names)
             cells = ast.Lambda(no_arguments(), ast.Tuple([ast.Name(n, ast.Load()) for n in variables], ast.Load()))
             entered = ast.Expr(operator_call("enter", cells, ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())))
-            inner = [*self._declared(stored(statements)), entered, *self.block(statements, is_top=statements is body)]
+            # Blocks that yield would be generators, out of which no StopIteration comes: Python runs such a body as it is.
+            is_plain = statements is body and any(isinstance(n, ast.Try) and n.handlers and has_yield([n]) for n in own_nodes(body))
+            run = copy.deepcopy(list(statements)) if is_plain else self.block(statements, is_top=statements is body)
+            inner = [*self._declared(stored(statements)), entered, *run]
             if statements is body and not has_yield(inner):
                 inner.append(ast.If(ast.Constant(0), [ast.Expr(ast.Yield(None))], []))
             made.append(self._definition(name, args, inner, node))
             names.append(ast.Name(name, ast.Load()))
-        return [*made, ast.Return(operator_call("Generator", *names))]
+            are_plain.append(is_plain)
+        return [*made, ast.Return(operator_call("Generator", *names, ast.Constant(are_plain[0])))]
 
     # Blocks
 
