@@ -4,10 +4,10 @@ import random
 import sys
 
 import pytest
+
 from flow.running import ADDRESS, exception, frozen
 from flow.standard_library import fresh_module, published_tests, translated_module
-
-translated = pytest.importorskip("tapediff.flow.translate").translated
+from tapediff.flow.translate import translated
 
 R = random.Random(1)
 NUMBERS = [R.randrange(100) for _ in range(40)]

@@ -128,8 +128,14 @@ def spread(items: Any) -> Any:
     if isinstance(items, dict):
         keys.settle(items)
         return items
-    settled = entries.settled_contents(items)
-    return settled if type(settled) in _ITERABLE else iterated(settled)
+    if type(items) in _ITERABLE:
+        return entries.settled_contents(items)
+    hint = users_method(type(items), "__len__") or users_method(type(items), "__length_hint__")
+    found = iterated(items)
+    if hint is not None:
+        # Python asks what makes a list of an object for its length.
+        call(hint, items)
+    return found
 
 
 def iterator_of(made: Any) -> Iterator[Any]:

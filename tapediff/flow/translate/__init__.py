@@ -101,11 +101,14 @@ def _compiled(
     made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True))
     (outer,) = (c for c in made.co_consts if isinstance(c, CodeType))
     (inner,) = (c for c in outer.co_consts if isinstance(c, CodeType))
-    return _renamed(inner, names, code.co_qualname, variables)
+    return _renamed(inner, names, code.co_qualname, variables, frozenset())
 
 
-def _renamed(code: CodeType, names: dict[str, str], qualname: str, variables: dict[str, frozenset[str]]) -> CodeType:
-    constants = tuple([_renamed(c, names, qualname, variables) if isinstance(c, CodeType) else c for c in code.co_consts])
+def _renamed(
+    code: CodeType, names: dict[str, str], qualname: str, variables: dict[str, frozenset[str]], own: frozenset[str]
+) -> CodeType:
+    own = variables.get(code.co_name, own)
+    constants = tuple([_renamed(c, names, qualname, variables, own) if isinstance(c, CodeType) else c for c in code.co_consts])
     path = code.co_qualname.removeprefix(_FACTORY + _LOCALS)
     parts = [part for part in path.split(_LOCALS) if part not in variables and part != _DEFINITION]
     shown = [part if part not in names else names[part] for part in parts]
@@ -113,8 +116,8 @@ def _renamed(code: CodeType, names: dict[str, str], qualname: str, variables: di
     if path == _DEFINITION:
         whole = qualname
     else:
-        own = [] if code.co_name in names and not name.startswith("<") else shown
-        whole = _LOCALS.join([qualname, *own])
+        ending = [] if code.co_name in names and not name.startswith("<") else shown
+        whole = _LOCALS.join([qualname, *ending])
         for comprehension in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"):
             whole = whole.replace(comprehension + _LOCALS, comprehension + ".")
     if not code.co_flags & inspect.CO_OPTIMIZED:
@@ -122,8 +125,9 @@ def _renamed(code: CodeType, names: dict[str, str], qualname: str, variables: di
         constants = tuple([whole if isinstance(c, str) and c == code.co_qualname else c for c in constants])
     made = code.replace(co_name=name, co_qualname=whole, co_consts=constants)
     _made[id(made)] = made
-    if code.co_name in variables:
-        _variables[id(made)] = variables[code.co_name]
+    if code.co_name in variables or code.co_name == "<lambda>":
+        # A part of an expression is one of the function around.
+        _variables[id(made)] = own
     return made
 
 
