@@ -8,6 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.current_recording import current_recorder
+from ..errors import RefusedByRecording
+from ..recording.python_state.filled_arrays import may_be_filled
+from ..recording.recorder import unnoticed_errors
 from .builtins.natives import native
 from .calls.callables import call
 from .containers import choices as choices
@@ -24,16 +27,31 @@ class Flowed:
 
     Attributes:
         f: the function.
+        reason: why the last recording was one of a single path; empty if it was not.
     """
 
     def __init__(self, f: Callable[..., Any]) -> None:
         functools.update_wrapper(self, f)
-        self.f = f
+        self.f, self.reason = f, ""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         recorder = current_recorder()
         if recorder is None or state.is_recording:
             return self.f(*args, **named)
+        try:
+            with unnoticed_errors():
+                self.reason = ""
+                return self._merged(recorder, args, named)
+        except Unjoinable as why:
+            self.reason = str(why)
+        except RefusedByRecording as error:
+            if may_be_filled(error):
+                raise  # it is recorded again, with arrays that may be written to
+            self.reason = f"{type(error).__name__}: {error}"
+        # The path of this point alone, which raises what the function raises.
+        return self.f(*args, **named)
+
+    def _merged(self, recorder: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
         state.reset()
@@ -42,8 +60,6 @@ class Flowed:
         recorder.raise_where = exclude
         try:
             return settled_deeply(call(self.f, *args, **named))
-        except Unjoinable as why:
-            raise RuntimeError(f"control flow of {self.f!r}: {why}") from why
         finally:
             # Those of the caller's objects are as plain Python leaves them.
             for place in state.unsettled.values():
