@@ -62,7 +62,7 @@ def warn(message: str) -> None:
 
 def site_of(function: Callable[..., object]) -> str:
     """Where a function is defined."""
-    code = getattr(function, "__code__", None)
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     if code is None:
         return short(function)
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno} in {code.co_name}"
