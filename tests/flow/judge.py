@@ -16,9 +16,9 @@ import traceback
 import warnings
 
 import numpy as np
-from flow.programs import PROGRAMS, load, matching
 
 import tapediff as td
+from flow.programs import PROGRAMS, load, matching
 
 try:
     from tapediff.flow import flowed

@@ -1,6 +1,7 @@
 """The translator against Python itself, without data: results, logs, exceptions and global objects are the same."""
 
 import pytest
+
 from flow.programs_by_kind import PROGRAMS
 from flow.random_python import STATE, Program
 from flow.running import difference, outcome

@@ -2,12 +2,12 @@
 
 import time
 
-import flow.judge
 import numpy as np
+
+import flow.judge
+import tapediff as td
 from flow.judge import TooSlow, Verdict, cliffs, judge, summary
 from flow.programs import matching
-
-import tapediff as td
 
 (PROGRAM,) = matching(["huber_loss/for_loop"])
 

@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+
 from flow.programs import PROGRAMS, load
 from flow.programs.paths import path_of
 from flow.programs.spellings import BASES

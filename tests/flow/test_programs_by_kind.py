@@ -3,6 +3,7 @@
 import ast
 
 import pytest
+
 from flow.programs_by_kind import PROGRAMS, REFUSED, kind
 
 ROOTS = (ast.stmt, ast.expr, ast.pattern)

@@ -5,6 +5,7 @@ import inspect
 import sys
 
 import pytest
+
 from flow.programs_by_kind import PROGRAMS
 from flow.random_python import STATE, Program
 from flow.running import compiled, difference, outcome

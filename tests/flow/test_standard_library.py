@@ -4,6 +4,7 @@ import random
 import sys
 
 import pytest
+
 from flow.running import ADDRESS, exception, frozen
 from flow.standard_library import fresh_module, published_tests, translated_module
 
