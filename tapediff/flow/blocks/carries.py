@@ -53,7 +53,8 @@ class Constant(Form):
 
     def wider(self, value: Any) -> Form:
         ours, theirs = number_form(self.value), number_form(value)
-        if ours is not None and theirs is not None and ours.shape == theirs.shape and type(self.value) is not bool and type(value) is not bool:
+        is_bool = type(self.value) is bool or type(value) is bool
+        if ours is not None and theirs is not None and ours.shape == theirs.shape and not is_bool:
             return ours.wider(value)
         if isinstance(self.value, tuple) and type(value) is type(self.value) and len(value) == len(self.value):
             return Tuple(type(value), [form_of(part) for part in self.value]).wider(value)
@@ -75,7 +76,9 @@ class Number(Form):
             return None
         if other.dtype == self.dtype:
             return [value]
-        return [value.astype(self.dtype) if isinstance(value, (TrackedArray, np.ndarray)) else self.dtype.type(value)] if self._holds(other) else None
+        if not self._holds(other):
+            return None
+        return [value.astype(self.dtype) if isinstance(value, (TrackedArray, np.ndarray)) else self.dtype.type(value)]
 
     def _holds(self, other: Number) -> bool:
         return self.dtype == np.float64 and other.dtype == np.int64
@@ -202,7 +205,8 @@ class Options(Form):
 
 def _can_be_number(form: Form, other: Number | None) -> bool:
     ours = number_form(form.value) if isinstance(form, Constant) else form if isinstance(form, Number) else None
-    return other is not None and ours is not None and ours.shape == other.shape and not (isinstance(form, Constant) and type(form.value) is bool)
+    is_bool = isinstance(form, Constant) and type(form.value) is bool
+    return other is not None and ours is not None and ours.shape == other.shape and not is_bool
 
 
 def number_form(value: Any) -> Number | None:

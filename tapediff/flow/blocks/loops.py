@@ -1,7 +1,7 @@
 """Loops that data end: one instruction, whose carries are the places that an iteration changes.
 
-An iteration is recorded on its own, with no carries at first; what it changes becomes a carry, and it is recorded again until nothing new is
-changed and every carry keeps its form. Values of the recording around are captured as constants of the loop.
+An iteration is recorded on its own, with no carries at first; what it changes becomes a carry, and it is recorded again until nothing new
+is changed and every carry keeps its form. Values of the recording around are captured as constants of the loop.
 """
 
 from __future__ import annotations
@@ -213,7 +213,8 @@ class _Attempt:
 
                 note(Cell(cell))
             for key, place in self.places.items():
-                leaves = iter([recorder.input(_value_of(leaf), active=np.asarray(_value_of(leaf)).dtype.kind == "f") for leaf in self.start[key]])
+                values = [_value_of(leaf) for leaf in self.start[key]]
+                leaves = iter([recorder.input(value, active=np.asarray(value).dtype.kind == "f") for value in values])
                 made = self.forms[key].made(leaves)
                 if isinstance(place, Version):
                     if key not in journal:

@@ -86,7 +86,10 @@ class Sequence(Pattern):
         return True
 
     def _rest(self, fits: Any, k: int, subject: Any, captured: Captured) -> Any:
-        rest = [part.fits(entry, captured) for part, entry in zip(self.parts[k + 1 :], list(subject)[k + 1 :])] if self.star is None else [concrete(fits)]
+        if self.star is None:
+            rest = [part.fits(entry, captured) for part, entry in zip(self.parts[k + 1 :], list(subject)[k + 1 :])]
+        else:
+            rest = [concrete(fits)]
         for other in rest:
             fits = both(fits, other)
         return fits
@@ -233,7 +236,9 @@ def match_(subject: Any, cases: tuple[tuple[Pattern, Any, Any, Any], ...]) -> An
 
         if fits is True:
             return guarded()
-        return if_(fits, WithCells(guarded, capture, guard, block, *_blocks_of(rest)), WithCells(lambda: match_(subject, rest), *_blocks_of(rest)))
+        following = _blocks_of(rest)
+        otherwise = WithCells(lambda rest=rest: match_(subject, rest), *following)
+        return if_(fits, WithCells(guarded, capture, guard, block, *following), otherwise)
     return None
 
 

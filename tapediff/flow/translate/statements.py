@@ -282,7 +282,8 @@ class _Function:
             return [ast.Assign([target], operator_call("unpacked", value, count))]
         names = [self.named("value", part) for part in target.elts]
         starred = [isinstance(part, ast.Starred) for part in target.elts]
-        places: list[ast.expr] = [ast.Starred(ast.Name(n, ast.Store()), ast.Store()) if is_starred else ast.Name(n, ast.Store()) for n, is_starred in zip(names, starred)]
+        variables = [ast.Name(n, ast.Store()) for n in names]
+        places: list[ast.expr] = [ast.Starred(v, ast.Store()) if is_starred else v for v, is_starred in zip(variables, starred)]
         count = ast.Constant(None if any(starred) else len(names))
         made: list[ast.stmt] = [ast.Assign([type(target)(places, ast.Store())], operator_call("unpacked", value, count))]
         for name, part in zip(names, target.elts):
@@ -293,7 +294,8 @@ class _Function:
     def _kept(self, target: ast.expr, value: ast.expr, values: _Values) -> list[ast.stmt]:
         """The value is evaluated before the parts of the target."""
         name = self.named("value", target)
-        return [ast.Assign([ast.Name(name, ast.Store())], value), *self.assign(target, ast.Name(name, ast.Load()), values), ast.Delete([ast.Name(name, ast.Del())])]
+        assigned = self.assign(target, ast.Name(name, ast.Load()), values)
+        return [ast.Assign([ast.Name(name, ast.Store())], value), *assigned, ast.Delete([ast.Name(name, ast.Del())])]
 
     def _augmented(self, statement: ast.AugAssign, values: _Values) -> list[ast.stmt]:
         target = statement.target
@@ -336,8 +338,8 @@ class _Function:
         made: ast.FunctionDef | ast.AsyncFunctionDef = statement
         try:
             if isinstance(statement, ast.FunctionDef):
-                parameters_ = without_defaults(statement.args)
-                inner = _Function(self.translator, self, statement.body, parameters_, statement.name, statement)
+                bare = without_defaults(statement.args)
+                inner = _Function(self.translator, self, statement.body, bare, statement.name, statement)
                 made = inner.definition(statement.name, statement)
         except NotTranslated:
             made = statement
@@ -365,8 +367,9 @@ class _Function:
         made: list[ast.stmt] = []
 
         def block(
-            kind: str, statements: Sequence[ast.stmt], arguments: Sequence[str] = (), first: Sequence[ast.stmt] = (), last: Sequence[ast.stmt] = ()
-        ) -> ast.expr:
+            kind: str, statements: Sequence[ast.stmt], arguments: Sequence[str] = (),
+            first: Sequence[ast.stmt] = (), last: Sequence[ast.stmt] = (),
+        ) -> ast.expr:  # fmt: skip
             if not statements and not first:
                 return ast.Constant(None)
             name = self.named(kind, statements[0] if statements else statement)
