@@ -43,7 +43,7 @@ class Constant(Form):
     """The same thing at every iteration."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value: Any = value
 
     def leaves(self, value: Any) -> list[Any] | None:
         return [] if value is self.value or _is_equal(value, self.value) else None
@@ -56,8 +56,9 @@ class Constant(Form):
         is_bool = type(self.value) is bool or type(value) is bool
         if ours is not None and theirs is not None and ours.shape == theirs.shape and not is_bool:
             return ours.wider(value)
-        if isinstance(self.value, tuple) and type(value) is type(self.value) and len(value) == len(self.value):
-            return Tuple(type(value), [form_of(part) for part in self.value]).wider(value)
+        own: Any = self.value
+        if isinstance(own, tuple) and type(value) is type(own) and len(value) == len(own):  # pyright: ignore[reportArgumentType] -- a tuple
+            return Tuple(type(value), [form_of(part) for part in own]).wider(value)
         return Options([self]).wider(value)
 
     def blank(self) -> list[Any]:

@@ -268,9 +268,11 @@ def _differs(a: Any, b: Any) -> bool:
     if isinstance(a, (list, dict, set)) and type(a) is type(b) and len(a) == len(b):
         parts = zip(a.values(), b.values()) if isinstance(a, dict) else zip(a, b)
         return any(x is not y for x, y in parts) or (isinstance(a, dict) and list(a) != list(b))
-    if hasattr(a, "_id") and hasattr(b, "_id"):
-        return a._id != b._id or a._recorder is not b._recorder
-    return True
+    return _is_other_value(a, b)
+
+
+def _is_other_value(a: Any, b: Any) -> bool:
+    return not hasattr(a, "_id") or not hasattr(b, "_id") or a._id != b._id or a._recorder is not b._recorder
 
 
 def _value_of(leaf: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import abc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import GeneratorType
 from typing import Any
 
@@ -42,7 +42,7 @@ class Raised(Jump):
         self.kind, self.error = "raise", error
 
 
-class Generator(abc.Generator):
+class Generator(abc.Generator[Any, Any, Any]):
     """What the call of a generator function gives.
 
     Attributes:
@@ -73,7 +73,7 @@ class Generator(abc.Generator):
             self._run = self._native()
         return self._run
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> abc.Generator[Any, Any, Any]:
         return self.native()
 
     def __next__(self) -> Any:

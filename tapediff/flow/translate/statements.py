@@ -332,7 +332,7 @@ class _Function:
     def _inner_function(
         self, statement: ast.FunctionDef | ast.AsyncFunctionDef, values: _Values, *, in_class: bool = False
     ) -> list[ast.stmt]:
-        decorators = statement.decorator_list
+        decorators: list[ast.expr] = statement.decorator_list
         if not in_class:
             decorators = [operator_call("function", values.visit(d)) for d in decorators]
         made: ast.FunctionDef | ast.AsyncFunctionDef = statement
