@@ -257,6 +257,7 @@ from .state.completions import (
 from .translate import OPERATORS_CELL
 from .translate import unbound_local as unbound_local
 
-NameError = NameError  # noqa: A001, PLW0127 -- the user's code may have another one
+# The user's code may have another one.
+NameError = NameError
 
 OPERATORS_CELL.cell_contents = sys.modules[__name__]

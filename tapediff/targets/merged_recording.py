@@ -35,7 +35,8 @@ def record(
         has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. What in it depends on the
             arguments is recomputed at each call; the rest stays as it is.
         merge: True: record the function with its branches and loops on data merged, where that is proven to change nothing; see
-            docs/guards.md. None: only of long loops one turn is recorded; see docs/control_flow.md. False: every operation is. "flow": by the interpreter of td.GuardedTape(f, merge="flow").
+            docs/guards.md. None: only of long loops one turn is recorded; see docs/control_flow.md. False: every operation is.
+            "flow": by the interpreter of td.GuardedTape(f, merge="flow").
         named: further arguments by name. The tape takes by position those that f does, and all by name.
 
     Returns:

@@ -200,7 +200,7 @@ def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Com
     return after_loop(loop.found)
 
 
-def _stepped(items: Iterator[Any], loop: Ends) -> Iterator[Any]:
+def _stepped(items: Any, loop: Ends) -> Iterator[Any]:
     """The items of a generator, which runs only where the loop does, and does not go on behind errors: it may be used after the loop."""
     while loop.is_decided():
         with guarded():

@@ -43,7 +43,7 @@ class Constant(Form):
     """The same thing at every iteration."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value: Any = value
 
     def leaves(self, value: Any) -> list[Any] | None:
         return [] if value is self.value or _is_equal(value, self.value) else None
@@ -53,10 +53,12 @@ class Constant(Form):
 
     def wider(self, value: Any) -> Form:
         ours, theirs = number_form(self.value), number_form(value)
-        if ours is not None and theirs is not None and ours.shape == theirs.shape and type(self.value) is not bool and type(value) is not bool:
+        is_bool = type(self.value) is bool or type(value) is bool
+        if ours is not None and theirs is not None and ours.shape == theirs.shape and not is_bool:
             return ours.wider(value)
-        if isinstance(self.value, tuple) and type(value) is type(self.value) and len(value) == len(self.value):
-            return Tuple(type(value), [form_of(part) for part in self.value]).wider(value)
+        own: Any = self.value
+        if isinstance(own, tuple) and type(value) is type(own) and len(value) == len(own):  # pyright: ignore[reportArgumentType] -- a tuple
+            return Tuple(type(value), [form_of(part) for part in own]).wider(value)
         return Options([self]).wider(value)
 
     def blank(self) -> list[Any]:
@@ -75,7 +77,9 @@ class Number(Form):
             return None
         if other.dtype == self.dtype:
             return [value]
-        return [value.astype(self.dtype) if isinstance(value, (TrackedArray, np.ndarray)) else self.dtype.type(value)] if self._holds(other) else None
+        if not self._holds(other):
+            return None
+        return [value.astype(self.dtype) if isinstance(value, (TrackedArray, np.ndarray)) else self.dtype.type(value)]
 
     def _holds(self, other: Number) -> bool:
         return self.dtype == np.float64 and other.dtype == np.int64
@@ -202,7 +206,8 @@ class Options(Form):
 
 def _can_be_number(form: Form, other: Number | None) -> bool:
     ours = number_form(form.value) if isinstance(form, Constant) else form if isinstance(form, Number) else None
-    return other is not None and ours is not None and ours.shape == other.shape and not (isinstance(form, Constant) and type(form.value) is bool)
+    is_bool = isinstance(form, Constant) and type(form.value) is bool
+    return other is not None and ours is not None and ours.shape == other.shape and not is_bool
 
 
 def number_form(value: Any) -> Number | None:

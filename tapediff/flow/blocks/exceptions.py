@@ -308,7 +308,8 @@ def _stepped(run: Any, *args: Any) -> Driver:
         steps = run(*args) if run is not None else None
     if type(steps) is not GeneratorType:
         return steps
-    step, given = steps.send, None
+    step: Callable[[Any], Any] = steps.send
+    given: Any = None
     while True:
         try:
             with guarded():

@@ -1,7 +1,7 @@
 """Loops that data end: one instruction, whose carries are the places that an iteration changes.
 
-An iteration is recorded on its own, with no carries at first; what it changes becomes a carry, and it is recorded again until nothing new is
-changed and every carry keeps its form. Values of the recording around are captured as constants of the loop.
+An iteration is recorded on its own, with no carries at first; what it changes becomes a carry, and it is recorded again until nothing new
+is changed and every carry keeps its form. Values of the recording around are captured as constants of the loop.
 """
 
 from __future__ import annotations
@@ -213,7 +213,8 @@ class _Attempt:
 
                 note(Cell(cell))
             for key, place in self.places.items():
-                leaves = iter([recorder.input(_value_of(leaf), active=np.asarray(_value_of(leaf)).dtype.kind == "f") for leaf in self.start[key]])
+                values = [_value_of(leaf) for leaf in self.start[key]]
+                leaves = iter([recorder.input(value, active=np.asarray(value).dtype.kind == "f") for value in values])
                 made = self.forms[key].made(leaves)
                 if isinstance(place, Version):
                     if key not in journal:
@@ -267,9 +268,11 @@ def _differs(a: Any, b: Any) -> bool:
     if isinstance(a, (list, dict, set)) and type(a) is type(b) and len(a) == len(b):
         parts = zip(a.values(), b.values()) if isinstance(a, dict) else zip(a, b)
         return any(x is not y for x, y in parts) or (isinstance(a, dict) and list(a) != list(b))
-    if hasattr(a, "_id") and hasattr(b, "_id"):
-        return a._id != b._id or a._recorder is not b._recorder
-    return True
+    return _is_other_value(a, b)
+
+
+def _is_other_value(a: Any, b: Any) -> bool:
+    return not hasattr(a, "_id") or not hasattr(b, "_id") or a._id != b._id or a._recorder is not b._recorder
 
 
 def _value_of(leaf: Any) -> Any:

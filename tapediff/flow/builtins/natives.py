@@ -31,7 +31,8 @@ from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
 # What these modules have changes nothing but its arguments, with the exceptions below.
 _PURE = frozenset(
     ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
-     "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers", "string")
+     "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers",
+     "string")
 )  # fmt: skip
 _IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__",
                          "shuffle", "anext"))  # fmt: skip
@@ -155,8 +156,9 @@ def _filled(f: Any, made: Any) -> Any:
     if type(made) is not np.ndarray or (least := _FILLING.get(id(f))) is None:
         return made
     recorder = current_recorder()
-    is_filled = recorder is not None and recorder.fills >= least and made.dtype.char in FILLED[recorder.fills]
-    return as_array(recorder.tracked_constant(made)) if is_filled else made
+    if recorder is None or recorder.fills < least or made.dtype.char not in FILLED[recorder.fills]:
+        return made
+    return as_array(recorder.tracked_constant(made))
 
 
 def _check(f: Any, name: str, owner: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:

@@ -90,6 +90,11 @@ def is_lazy(items: Any) -> bool:
     return type(items) is Generator and items.emitting is not None and items.is_fresh
 
 
+def own(items: Any) -> None:
+    """Note that nothing else goes on with a generator."""
+    items.is_owned = True
+
+
 def gathered(items: Any) -> Any:
     """The entries of an iterable as a list or tuple; conditional ones as such."""
     if isinstance(items, _SEQUENCES) and users_method(type(items), "__iter__") is None:
@@ -97,7 +102,7 @@ def gathered(items: Any) -> Any:
     if not is_lazy(items):
         found = iterated(items)
         return found if type(found) is list and keys.has_conditional_keys(items) else list(found)
-    items.is_owned = True
+    own(items)
     made: list[Any] = []
     done(for_(items, lambda value: _collect(made, value), None))
     return made
@@ -481,13 +486,13 @@ def extend_(holder: Any, items: Any) -> Any:
 
 def range_(*limits: Any) -> Any:
     """The numbers up to the length of a list that is data."""
-    *start, stop = limits
-    if not is_data(stop) or len(limits) > 2 or any(map(is_data, start)):
+    stop, start = limits[-1], limits[0] if len(limits) > 1 else 0
+    if not is_data(stop) or len(limits) > 2 or is_data(start):
         return NATIVE
     most = state.lengths.get((id(stop._recorder), stop._id))
     if most is None:
         return NATIVE
-    return tuple(maybe(truth(stop > k), k) for k in range(*start, most))
+    return tuple(maybe(truth(stop > k), k) for k in range(start, most))
 
 
 # Dicts

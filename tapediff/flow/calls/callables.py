@@ -1,4 +1,4 @@
-"""Calls: functions of the user's run translated, Python's builtins that call or compare do so through operators, all others run as they are."""
+"""Calls: the user's functions run translated, Python's builtins call and compare through operators, all others run as they are."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def function(f: Any) -> Any:
         return made if made is not f or is_translated(f) or is_users(f) or not State.now.is_recording else State.now.native(f)
     if kind is MethodType:
         inner = function(f.__func__)
-        return f if inner is f.__func__ else functools.partial(inner, f.__self__) if type(inner) is not FunctionType else MethodType(inner, f.__self__)
+        if inner is f.__func__:
+            return f
+        return MethodType(inner, f.__self__) if type(inner) is FunctionType else functools.partial(inner, f.__self__)
     if kind is BuiltinMethodType:
         return f if not State.now.is_recording else State.now.native(f)
     if isinstance(f, type):

@@ -118,11 +118,12 @@ def unpacked_choice(choice: Choice, count: int | None) -> Any:
 
 def entry_at(holder: Any, key: TrackedArray) -> Any:
     """holder[key] for a tracked int."""
+    array = holder
     if isinstance(holder, (list, tuple)) and not key.type.shape:
         entries = list(holder)
         n = len(entries)
         exclude(outside(key, n), lambda: IndexError(f"{type(holder).__name__} index out of range"))
-        position = np.where(key < 0, key + n, key)
+        position = _from_start(key, n)
 
         def at(k: int) -> Any:
             if k == n - 1:
@@ -133,11 +134,15 @@ def entry_at(holder: Any, key: TrackedArray) -> Any:
             decide("an entry of a long list at a position that is data")
             return holder[int(key)]
         return at(0)
-    if type(holder) in (np.ndarray, TrackedArray) and not key.type.shape and key.type.dtype.kind == "i" and holder.shape:
-        n = holder.shape[0]
+    if type(holder) in (np.ndarray, TrackedArray) and not key.type.shape and key.type.dtype.kind == "i" and array.shape:
+        n = array.shape[0]
         exclude(outside(key, n), lambda: IndexError(f"index is out of bounds for axis 0 with size {n}"))
-        return np.take(as_array(holder), np.where(key < 0, key + n, key), axis=0, mode="clip")
+        return np.take(as_array(array), _from_start(key, n), axis=0, mode="clip")
     return holder[key]
+
+
+def _from_start(position: Any, count: int) -> Any:
+    return np.where(position < 0, position + count, position)
 
 
 _MOST_ENTRIES = 64

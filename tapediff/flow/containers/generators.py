@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import abc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import GeneratorType
 from typing import Any
 
@@ -42,7 +42,7 @@ class Raised(Jump):
         self.kind, self.error = "raise", error
 
 
-class Generator(abc.Generator):
+class Generator(abc.Generator[Any, Any, Any]):
     """What the call of a generator function gives.
 
     Attributes:
@@ -83,7 +83,7 @@ class Generator(abc.Generator):
         self._use()
         self._run = _exhausted()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> abc.Generator[Any, Any, Any]:
         self.native()
         return self
 
@@ -111,7 +111,7 @@ class Generator(abc.Generator):
         return getattr(self.native(), name)
 
 
-def _exhausted() -> Iterator[Any]:
+def _exhausted() -> abc.Generator[Any, Any, Any]:
     yield from ()
 
 

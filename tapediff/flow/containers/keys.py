@@ -93,7 +93,7 @@ class Empty:
 def set_item(holder: dict[Any, Any], key: Any, value: Any) -> None:
     """holder[key] = value"""
     note_contents(holder)
-    old = dict.get(holder, key)
+    old: Any = dict.get(holder, key)
     if not has_conditional_keys(holder) or (type(old) is not Maybe and key in holder and not _has_order(holder)):
         dict.__setitem__(holder, key, value)
         return

@@ -47,8 +47,8 @@ class _Binary(NamedTuple):
 _ARITHMETIC = {
     name: _Binary(symbol, getattr(operator, f"__{name}__"), f"__{name}__", f"__r{name}__", getattr(operator, f"__i{name}__"))
     for name, symbol in (
-        ("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//"), ("mod", "%"), ("pow", "** or pow()"), ("matmul", "@"),
-        ("and", "&"), ("or", "|"), ("xor", "^"), ("lshift", "<<"), ("rshift", ">>"),
+        ("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//"), ("mod", "%"), ("pow", "** or pow()"),
+        ("matmul", "@"), ("and", "&"), ("or", "|"), ("xor", "^"), ("lshift", "<<"), ("rshift", ">>"),
     )
 }  # fmt: skip
 _COMPARISONS = {
@@ -197,7 +197,8 @@ def _dispatched(op: _Binary, a: Any, b: Any) -> Any:
 
 def _in_place(name: str) -> Callable[[Any, Any], Any]:
     op = _ARITHMETIC[name]
-    assert op.inplace is not None
+    inplace = op.inplace
+    assert inplace is not None
 
     def run(a: Any, b: Any) -> Any:
         method = users_method(type(a), op.inplace_name)
@@ -208,7 +209,7 @@ def _in_place(name: str) -> Callable[[Any, Any], Any]:
             return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
         if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
             note_contents(a)
-            return op.inplace(a, b)
+            return inplace(a, b)
         return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
 
     return lambda a, b: lifted(run, a, b)

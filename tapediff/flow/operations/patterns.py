@@ -149,6 +149,8 @@ class Class(Pattern):
             match subject:
                 case kind():  # raises Python's own error
                     pass
+                case _:
+                    pass
         if not isinstance(subject, kind):
             return False
         found: Any = True
@@ -248,7 +250,9 @@ def match_(subject: Any, cases: tuple[tuple[Pattern, Any, Any, Any], ...]) -> An
 
         if fits is True:
             return guarded()
-        return if_(fits, WithCells(guarded, capture, guard, block, *_blocks_of(rest)), WithCells(lambda: match_(subject, rest), *_blocks_of(rest)))
+        following = _blocks_of(rest)
+        otherwise = WithCells(lambda rest=rest: match_(subject, rest), *following)
+        return if_(fits, WithCells(guarded, capture, guard, block, *following), otherwise)
     return None
 
 

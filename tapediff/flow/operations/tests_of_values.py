@@ -35,7 +35,7 @@ def and_(first: Any, *parts: Part) -> Any:
         if t is False:
             return first
         if t is not True:
-            return fork_value(t, WithCells(lambda: and_(part(), *parts[number + 1 :]), *parts), lambda: first)
+            return fork_value(t, WithCells(_following(and_, parts[number:]), *parts), _same(first))
         first = part()
     return first
 
@@ -47,7 +47,7 @@ def or_(first: Any, *parts: Part) -> Any:
         if t is True:
             return first
         if t is not False:
-            return fork_value(t, lambda: first, WithCells(lambda: or_(part(), *parts[number + 1 :]), *parts))
+            return fork_value(t, _same(first), WithCells(_following(or_, parts[number:]), *parts))
         first = part()
     return first
 
@@ -78,6 +78,14 @@ def one_holds(first: Any, *tests: Part) -> Any:
     return t
 
 
+def _following(operator: Callable[..., Any], parts: tuple[Part, ...]) -> Part:
+    return lambda: operator(parts[0](), *parts[1:])
+
+
+def _same(value: Any) -> Part:
+    return lambda: value
+
+
 def not_(value: Any) -> Any:
     """not value"""
     return negated(truth(value))
@@ -91,12 +99,16 @@ def chain(name: str, first: Any, second: Any, *links: tuple[str, Part]) -> Any:
         if t is False:
             return result
         if t is not True:
-            before = result
-            rest = WithCells(lambda: chain(following, second, part(), *links[number + 1 :]), *(p for _, p in links))
-            return fork_value(t, rest, lambda: before)
+            rest = WithCells(_rest_of_chain(second, links[number:]), *(p for _, p in links))
+            return fork_value(t, rest, _same(result))
         first, second = second, part()
         result = in_or_compared(following, first, second)
     return result
+
+
+def _rest_of_chain(second: Any, links: tuple[tuple[str, Part], ...]) -> Part:
+    following, part = links[0]
+    return lambda: chain(following, second, part(), *links[1:])
 
 
 def in_or_compared(name: str, a: Any, b: Any) -> Any:
@@ -128,7 +140,9 @@ def in_(a: Any, b: Any) -> Any:
         return _among(a, iterated(b))
     if has_conditional_keys(b):
         return contains(b, a)
-    if isinstance(b, (list, tuple)) and (is_tracked_value(a) or any(map(is_tracked_value, b)) or users_method(type(a), "__eq__") is not None):
+    if not isinstance(b, (list, tuple)):
+        return a in b
+    if is_tracked_value(a) or any(map(is_tracked_value, b)) or users_method(type(a), "__eq__") is not None:
         return _among(a, b)
     return a in b
 

@@ -1,4 +1,7 @@
-"""Completions: how a block of statements ends. None is its normal end; a branch on data whose sides end differently has a conditional one."""
+"""Completions: how a block of statements ends.
+
+None is its normal end; a branch on data whose sides end differently has a conditional one.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ BREAK, CONTINUE = Jump("break"), Jump("continue")
 
 def replaced(completion: Completion, change: Callable[[Jump | None], Completion]) -> Completion:
     """The completion with each of its ends changed."""
-    if type(completion) is not Conditional:
+    if not isinstance(completion, Conditional):
         return change(completion)
     yes, no = replaced(completion.yes, change), replaced(completion.no, change)
     return None if yes is None and no is None else Conditional(completion.test, yes, no)

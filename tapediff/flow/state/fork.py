@@ -7,7 +7,7 @@ where an `Attempt` is around, else a guard tells whether it is raised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple, TypeAlias
@@ -309,7 +309,7 @@ def attempt_around(test: Operand) -> Attempt | None:
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
+def guarded() -> Generator[None]:
     """Errors that data decide are guards in here: for frames that do not go on behind an error, such as those of generators."""
     state.attempts.append(Attempt(by_guards=True))
     try:

@@ -78,7 +78,8 @@ def chosen(test: Operand, yes: Any, no: Any) -> Choice:
             conditions.append(both(test, when))
         else:
             other, other_when = left.pop(match)
-            options.append(option if option is other or _is_equal(option, other) else note_chosen(where(test, option, other), test, option, other))
+            is_same = option is other or _is_equal(option, other)
+            options.append(option if is_same else note_chosen(where(test, option, other), test, option, other))
             conditions.append(_either(test, when, other_when))
     for option, when in left:
         options.append(option)

@@ -75,7 +75,8 @@ def _translate(code: CodeType) -> Translation:
         definition = copy.deepcopy(definition_of(code))
         if isinstance(definition, ast.FunctionDef):
             definition.decorator_list = []
-        called = {n.func.id for n in ast.walk(definition) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)} & (FRAME_FUNCTIONS - {"globals"})
+        calls = [n.func for n in ast.walk(definition) if isinstance(n, ast.Call)]
+        called = {f.id for f in calls if isinstance(f, ast.Name)} & (FRAME_FUNCTIONS - {"globals"})
         if called:
             raise NotTranslated(f"it calls {sorted(called)[0]}(), which looks at its variables")
         if any(isinstance(n, ast.TryStar) for n in own_nodes([definition] if isinstance(definition, ast.Lambda) else definition.body)):

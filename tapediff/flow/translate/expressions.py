@@ -11,14 +11,16 @@ from .scopes import Comprehension, has_yield, own_nodes
 OPERATORS = "_flow_"
 RIGHT = "_right_"
 
-INPLACE = {
+INPLACE: dict[type[ast.operator], str] = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.Pow: "ipow",
     ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior", ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift",
 }  # fmt: skip
 # Operators that raise errors for some numbers of Python's.
-DIVISIONS = {ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow"}
-_IDENTITY = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
-_COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", **_IDENTITY}
+DIVISIONS: dict[type[ast.operator], str] = {ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow"}
+_IDENTITY: dict[type[ast.cmpop], str] = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", **_IDENTITY,
+}  # fmt: skip
 
 # Called from the user's own frame, as they look at it.
 FRAME_FUNCTIONS = frozenset(("locals", "vars", "dir", "eval", "exec", "globals", "breakpoint", "__import__"))
@@ -159,7 +161,7 @@ class Expressions(ast.NodeTransformer):
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == OPERATORS:
             node.args = [self.visit(argument) for argument in node.args]
             return node
-        args = [self._argument(argument) for argument in node.args]
+        args: list[ast.expr] = [self._argument(argument) for argument in node.args]
         if isinstance(called, ast.Name) and called.id in FRAME_FUNCTIONS:
             func: ast.expr = called
         elif isinstance(called, ast.Name) and called.id == "super" and not node.args and self._first is not None:
@@ -168,7 +170,8 @@ class Expressions(ast.NodeTransformer):
             func = self._at(operator_call("method", self.visit(called.value), text(called.attr)), called)
         else:
             func = self._at(operator_call("function", self.visit(called)), called)
-        keywords = [ast.keyword(k.arg, self.visit(k.value) if k.arg is not None else operator_call("spread", self.visit(k.value))) for k in node.keywords]
+        given = [self.visit(k.value) for k in node.keywords]
+        keywords = [ast.keyword(k.arg, operator_call("spread", v) if k.arg is None else v) for k, v in zip(node.keywords, given)]
         # The function is evaluated before its arguments: translate in the order of the text, so that `before` is, too.
         return self._at(ast.Call(func, args, keywords), node)
 
@@ -180,12 +183,17 @@ class Expressions(ast.NodeTransformer):
             return node
         return self._at(ast.Starred(operator_call("spread", self.visit(node.value)), ast.Load()), node)
 
-    def visit_List(self, node: ast.List) -> ast.expr:
+    def visit_List(self, node: ast.List | ast.Tuple) -> ast.expr:
         """Lists and tuples may have conditional entries."""
-        parts = [self._at(ast.Starred(operator_call("listed", self.visit(p.value)), ast.Load()), p) if isinstance(p, ast.Starred) else self.visit(p) for p in node.elts]
+        parts = [self._entry(part) for part in node.elts]
         return self._at(type(node)(parts, node.ctx), node) if isinstance(node.ctx, ast.Load) else node
 
     visit_Tuple = visit_List
+
+    def _entry(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Starred):
+            return self._at(ast.Starred(operator_call("listed", self.visit(node.value)), ast.Load()), node)
+        return self.visit(node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         self.generic_visit(node)
@@ -235,7 +243,8 @@ class Expressions(ast.NodeTransformer):
             iterable = ast.Name(items, ast.Load()) if number == 0 else generator.iter
             body = [ast.For(generator.target, iterable, body, [])]
         if not isinstance(node, ast.GeneratorExp):
-            kind = {ast.ListComp: ast.List([], ast.Load()), ast.SetComp: operator_call("new_set"), ast.DictComp: ast.Dict([], [])}[type(node)]
+            empty = {ast.ListComp: ast.List([], ast.Load()), ast.SetComp: operator_call("new_set"), ast.DictComp: ast.Dict([], [])}
+            kind = empty[type(node)]
             body = [ast.Assign([ast.Name(result, ast.Store())], kind), *body, ast.Return(ast.Name(result, ast.Load()))]
         first = self.visit(node.generators[0].iter)
         if isinstance(node, ast.GeneratorExp):

@@ -110,5 +110,6 @@ def jumps(roots: Iterable[ast.AST]) -> bool:
         if isinstance(node, _LOOPS):
             pending += [(part, True) for part in node.body] + [(part, is_in_loop) for part in node.orelse]
         elif isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)) and not isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            pending += [(part, is_in_loop) for part in ast.iter_child_nodes(node) if isinstance(part, (ast.stmt, ast.ExceptHandler, ast.match_case))]
+            parts = ast.iter_child_nodes(node)
+            pending += [(part, is_in_loop) for part in parts if isinstance(part, (ast.stmt, ast.ExceptHandler, ast.match_case))]
     return False

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar
 
 from .expressions import (
     DIVISIONS,
@@ -28,6 +29,10 @@ from .scopes import Emit, Scope, has_yield, jumps, own_nodes, parameters, stored
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPOUND = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
+
+# Makes the function of a block: its kind, statements, arguments, and what it does first and last; returns its name.
+_Block: TypeAlias = Callable[..., ast.expr]
+_Node = TypeVar("_Node", bound=ast.AST)
 
 
 def _with_errors_of_variables(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -57,7 +62,7 @@ class Translator:
 
     def function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> ast.FunctionDef:
         """The translated definition, without decorators, defaults and annotations."""
-        body = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
+        body: list[ast.stmt] = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
         if isinstance(node, ast.Lambda) and has_yield([node.body]):
             body = [ast.Expr(node.body)]
         return _Function(self, None, body, without_defaults(node.args), name, node).definition(name, node)
@@ -72,7 +77,9 @@ class Translator:
 class _Function:
     """One function of the program: its scope, and the translation of its blocks."""
 
-    def __init__(self, translator: Translator, outer: _Function | None, body: list[ast.stmt], args: ast.arguments, shown: str, node: ast.AST) -> None:
+    def __init__(
+        self, translator: Translator, outer: _Function | None, body: list[ast.stmt], args: ast.arguments, shown: str, node: ast.AST
+    ) -> None:
         self.translator, self.outer, self.body, self.args, self.shown = translator, outer, body, args, shown
         self.scope = Scope(body, parameters(args))
         found = [*args.posonlyargs, *args.args]
@@ -82,13 +89,15 @@ class _Function:
 
     def definition(self, name: str, node: ast.AST) -> ast.FunctionDef:
         """The function with its translated body."""
-        docstring = self.body[:1] if self.body and isinstance(self.body[0], ast.Expr) and isinstance(self.body[0].value, ast.Constant) else []
+        first = self.body[0] if self.body else None
+        docstring = self.body[:1] if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) else []
         rest = self.body[len(docstring):]
         emitted = emitting(rest) if has_yield(rest) else None
         if emitted is not None:
             self.scope.bound |= {name for name in stored(emitted) if name.startswith("_from_")}
         made: list[ast.stmt] = list(docstring)
-        declared = [(kind, sorted(names)) for kind, names in ((ast.Global, self.scope.global_names), (ast.Nonlocal, self.scope.nonlocal_names)) if names]
+        declarations = ((ast.Global, self.scope.global_names), (ast.Nonlocal, self.scope.nonlocal_names))
+        declared = [(kind, sorted(names)) for kind, names in declarations if names]
         made += [kind(names) for kind, names in declared]
         unbound = sorted(self.scope.bound - set(parameters(self.args)))
         if unbound:
@@ -213,14 +222,16 @@ class _Function:
         """A function for part of an expression; with a scope of its own for comprehensions and lambdas."""
         if not own_scope:
             (returned,) = body
-            assert isinstance(returned, ast.Return) and returned.value is not None
+            assert isinstance(returned, ast.Return)
+            assert returned.value is not None
             values = self.expressions()
             value = values.visit(returned.value)
             return self._definition(name, args, [*self._declared(stored([returned])), *values.before, ast.Return(value)], node)
         inner = _Function(self.translator, self, body, args, self.translator.names[name], node)
         # Assignments in a comprehension bind names of the function around it.
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            targets = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            inside = [n for g in node.generators for n in ast.walk(g.target)]
+            targets = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
             outer = inner.scope.bound - targets - {"_items_", "_result_"}
             inner.scope.bound -= outer
             owner = self
@@ -248,8 +259,8 @@ class _Function:
             if len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
                 return [ast.Assign(statement.targets, value)]
             name = self.named("value", statement)
-            return [ast.Assign([ast.Name(name, ast.Store())], value), *(s for t in statement.targets for s in self.assign(t, ast.Name(name, ast.Load()), values)),
-                    ast.Delete([ast.Name(name, ast.Del())])]  # fmt: skip
+            assigned = [s for t in statement.targets for s in self.assign(t, ast.Name(name, ast.Load()), values)]
+            return [ast.Assign([ast.Name(name, ast.Store())], value), *assigned, ast.Delete([ast.Name(name, ast.Del())])]
         if isinstance(statement, ast.AnnAssign):
             if statement.value is None:
                 return []
@@ -260,7 +271,8 @@ class _Function:
             return [s for target in statement.targets for s in self._delete(target, values)]
         if isinstance(statement, ast.Assert):
             message = [values.delayed(statement.msg)] if statement.msg is not None else []
-            return [ast.If(ast.Name("__debug__", ast.Load()), [ast.Expr(operator_call("assert_", values.test(statement.test), *message))], [])]
+            test = values.test(statement.test)
+            return [ast.If(ast.Name("__debug__", ast.Load()), [ast.Expr(operator_call("assert_", test, *message))], [])]
         if isinstance(statement, ast.Raise):
             raised = [None if part is None else values.visit(part) for part in (statement.exc, statement.cause)]
             return [ast.Raise(*raised)]
@@ -277,7 +289,9 @@ class _Function:
         if isinstance(target, ast.Name):
             return [ast.Assign([target], value)]
         if isinstance(target, ast.Attribute):
-            return [ast.Expr(operator_call("set_attribute", values.visit(target.value), text(target.attr), value))] if _is_simple(value) else self._kept(target, value, values)
+            if not _is_simple(value):
+                return self._kept(target, value, values)
+            return [ast.Expr(operator_call("set_attribute", values.visit(target.value), text(target.attr), value))]
         if isinstance(target, ast.Subscript):
             if not _is_simple(value):
                 return self._kept(target, value, values)
@@ -288,7 +302,8 @@ class _Function:
             return [ast.Assign([target], operator_call("unpacked", value, count))]
         names = [self.named("value", part) for part in target.elts]
         starred = [isinstance(part, ast.Starred) for part in target.elts]
-        places: list[ast.expr] = [ast.Starred(ast.Name(n, ast.Store()), ast.Store()) if is_starred else ast.Name(n, ast.Store()) for n, is_starred in zip(names, starred)]
+        variables = [ast.Name(n, ast.Store()) for n in names]
+        places: list[ast.expr] = [ast.Starred(v, ast.Store()) if is_starred else v for v, is_starred in zip(variables, starred)]
         count = ast.Constant(None if any(starred) else len(names))
         made: list[ast.stmt] = [ast.Assign([type(target)(places, ast.Store())], operator_call("unpacked", value, count))]
         for name, part in zip(names, target.elts):
@@ -299,7 +314,8 @@ class _Function:
     def _kept(self, target: ast.expr, value: ast.expr, values: _Values) -> list[ast.stmt]:
         """The value is evaluated before the parts of the target."""
         name = self.named("value", target)
-        return [ast.Assign([ast.Name(name, ast.Store())], value), *self.assign(target, ast.Name(name, ast.Load()), values), ast.Delete([ast.Name(name, ast.Del())])]
+        assigned = self.assign(target, ast.Name(name, ast.Load()), values)
+        return [ast.Assign([ast.Name(name, ast.Store())], value), *assigned, ast.Delete([ast.Name(name, ast.Del())])]
 
     def _augmented(self, statement: ast.AugAssign, values: _Values) -> list[ast.stmt]:
         target = statement.target
@@ -333,12 +349,18 @@ class _Function:
         assert isinstance(target, (ast.Tuple, ast.List))
         return [s for part in target.elts for s in self._delete(part, values)]
 
-    def _inner_function(self, statement: ast.FunctionDef | ast.AsyncFunctionDef, values: _Values, *, in_class: bool = False) -> list[ast.stmt]:
-        decorators = [operator_call("function", values.visit(d)) for d in statement.decorator_list] if not in_class else statement.decorator_list
+    def _inner_function(
+        self, statement: ast.FunctionDef | ast.AsyncFunctionDef, values: _Values, *, in_class: bool = False
+    ) -> list[ast.stmt]:
+        decorators: list[ast.expr] = statement.decorator_list
+        if not in_class:
+            decorators = [operator_call("function", values.visit(d)) for d in decorators]
         made: ast.FunctionDef | ast.AsyncFunctionDef = statement
         try:
             if isinstance(statement, ast.FunctionDef):
-                made = _Function(self.translator, self, statement.body, without_defaults(statement.args), statement.name, statement).definition(statement.name, statement)
+                bare = without_defaults(statement.args)
+                inner = _Function(self.translator, self, statement.body, bare, statement.name, statement)
+                made = inner.definition(statement.name, statement)
         except NotTranslated:
             made = statement
         args = copy.copy(statement.args)
@@ -364,7 +386,10 @@ class _Function:
         values = self.expressions()
         made: list[ast.stmt] = []
 
-        def block(kind: str, statements: Sequence[ast.stmt], arguments: Sequence[str] = (), first: Sequence[ast.stmt] = (), last: Sequence[ast.stmt] = ()) -> ast.expr:
+        def block(
+            kind: str, statements: Sequence[ast.stmt], arguments: Sequence[str] = (),
+            first: Sequence[ast.stmt] = (), last: Sequence[ast.stmt] = (),
+        ) -> ast.expr:  # fmt: skip
             if not statements and not first:
                 return ast.Constant(None)
             name = self.named(kind, statements[0] if statements else statement)
@@ -373,16 +398,19 @@ class _Function:
 
         yields = has_yield([statement])
         if isinstance(statement, ast.If):
-            call = self._driven("if_", [values.test(statement.test), block("then", statement.body), block("otherwise", statement.orelse)], yields)
+            test = values.test(statement.test)
+            call = self._driven("if_", [test, block("then", statement.body), block("otherwise", statement.orelse)], yields)
         elif isinstance(statement, ast.While):
-            call = self._driven("while_", [values.delayed_test(statement.test), block("iteration", statement.body), block("otherwise", statement.orelse)], yields)
+            test = values.delayed_test(statement.test)
+            call = self._driven("while_", [test, block("iteration", statement.body), block("otherwise", statement.orelse)], yields)
         elif isinstance(statement, ast.For):
             items = values.visit(statement.iter)
             body = block("iteration", statement.body, ["_item_"], self._targets(statement.target, "_item_"))
             call = self._driven("for_", [items, body, block("otherwise", statement.orelse)], yields)
         elif isinstance(statement, ast.Try):
-            call = self._driven("try_", [block("tried", statement.body), self._handlers(statement, values, block), block("otherwise", statement.orelse),
-                                         block("finally", statement.finalbody)], yields)  # fmt: skip
+            tried, handlers = block("tried", statement.body), self._handlers(statement, values, block)
+            otherwise, last = block("otherwise", statement.orelse), block("finally", statement.finalbody)
+            call = self._driven("try_", [tried, handlers, otherwise, last], yields)
         elif isinstance(statement, ast.With):
             item, rest = statement.items[0], statement.items[1:]
             inner: list[ast.stmt] = [_at(ast.With(rest, statement.body), statement)] if rest else statement.body
@@ -401,7 +429,7 @@ class _Function:
         made = self.assign(target, ast.Name(name, ast.Load()), values)
         return [_at(s, target) for s in (*values.before, *made)]
 
-    def _handlers(self, statement: ast.Try, values: _Values, block) -> ast.expr:
+    def _handlers(self, statement: ast.Try, values: _Values, block: _Block) -> ast.expr:
         found: list[ast.expr] = []
         for handler in statement.handlers:
             kind: ast.expr = ast.Constant(None) if handler.type is None else values.delayed(handler.type)
@@ -414,11 +442,12 @@ class _Function:
             found.append(ast.Tuple([kind, block("handler", handler.body, ["_raised_"], first, last)], ast.Load()))
         return ast.Tuple(found, ast.Load())
 
-    def _match(self, statement: ast.Match, values: _Values, block, yields: bool) -> ast.expr:
+    def _match(self, statement: ast.Match, values: _Values, block: _Block, yields: bool) -> ast.expr:
         cases: list[ast.expr] = []
         for case in statement.cases:
             names = sorted(stored([case.pattern]))
-            first = [ast.Assign([ast.Name(n, ast.Store())], ast.Subscript(ast.Name("_captured_", ast.Load()), text(n), ast.Load())) for n in names]
+            captured = [ast.Subscript(ast.Name("_captured_", ast.Load()), text(n), ast.Load()) for n in names]
+            first = [ast.Assign([ast.Name(n, ast.Store())], value) for n, value in zip(names, captured)]
             pattern = self._pattern(case.pattern, values)
             captures = block("captures", [], ["_captured_"], [_at(s, case.pattern) for s in first]) if first else ast.Constant(None)
             guard = ast.Constant(None) if case.guard is None else values.delayed(case.guard)
@@ -427,7 +456,10 @@ class _Function:
 
     def _pattern(self, pattern: ast.pattern, values: _Values) -> ast.expr:
         """The call that makes a pattern; see patterns.py."""
-        inside = lambda parts: ast.Tuple([self._pattern(p, values) for p in parts], ast.Load())  # noqa: E731 -- its name is its use
+
+        def inside(parts: Sequence[ast.pattern]) -> ast.expr:
+            return ast.Tuple([self._pattern(p, values) for p in parts], ast.Load())
+
         match pattern:
             case ast.MatchValue(value):
                 return operator_call("Value", values.delayed(value))
@@ -441,19 +473,25 @@ class _Function:
                 names = ast.Tuple([values.delayed(key) for key in keys], ast.Load())
                 return operator_call("Mapping", names, inside(patterns), ast.Constant(rest))
             case ast.MatchClass(kind, patterns, names, keyword_patterns):
-                return operator_call("Class", values.delayed(kind), inside(patterns), ast.Constant(tuple(names)), inside(keyword_patterns))
+                keywords = ast.Constant(tuple(names))  # pyright: ignore[reportArgumentType] -- the stubs leave out tuples
+                return operator_call("Class", values.delayed(kind), inside(patterns), keywords, inside(keyword_patterns))
             case ast.MatchAs(inner, name):
                 return operator_call("Capture", ast.Constant(None) if inner is None else self._pattern(inner, values), ast.Constant(name))
             case ast.MatchOr(patterns):
                 return operator_call("Alternatives", inside(patterns))
-        raise NotTranslated(f"it has a pattern of kind {type(pattern).__name__}")
+            case _:
+                raise NotTranslated(f"it has a pattern of kind {type(pattern).__name__}")
 
 
 class _Values(Expressions):
     """The expressions of one statement of a function."""
 
     def __init__(self, function: _Function, in_class: bool) -> None:
-        super().__init__(function.part, function.first, lambda shown, node: function.translator.named(shown if shown.startswith("<") else function.shown, node, shown), in_class)
+
+        def name_of(shown: str, node: ast.AST) -> str:
+            return function.translator.named(shown if shown.startswith("<") else function.shown, node, shown)
+
+        super().__init__(function.part, function.first, name_of, in_class)
 
     def value(self, node: ast.expr) -> ast.expr:
         """A value that is stored or returned: a variable as it is must be bound."""
@@ -464,6 +502,6 @@ def _is_simple(value: ast.expr) -> bool:
     return isinstance(value, (ast.Name, ast.Constant))
 
 
-def _at(made, node):
+def _at(made: _Node, node: ast.AST) -> _Node:
     """A node at the place of another one."""
     return ast.copy_location(made, node)
