@@ -196,6 +196,18 @@ def test_loops_that_read_what_they_add_up_are_left_alone(function):
 
 
 @pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
+@pytest.mark.parametrize(("size", "count"), [(independent.LARGEST_VALUE, 0), (independent.LARGEST_VALUE + 1, 1)])
+def test_iterations_over_large_rows_stay_a_loop(size, count):
+    """Also where they begin with what is the same in all of them."""
+    rows = RNG.normal(size=(10, size))
+
+    def function(x):
+        return td.scan(lambda s, row: (s + np.sum(np.exp(0.1 * (x[0] * row))), None), x[1], rows)[0]
+
+    assert len(loops(td.record(function, POINTS[0]))) == count
+
+
+@pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
 def test_a_scan_rounds_as_the_same_loop_in_python():
     """The sums of both have the accumulators of a sum of an array."""
     data = RNG.normal(size=1000)
