@@ -37,6 +37,10 @@ def what_no_iteration_changes(x):
     return total * np.sum(found)
 
 
+def broadcast_numbers(x):
+    return np.sum(td.scan(lambda s, d: (s + np.broadcast_to(d * x[0], (3,)), None), x[:3], TERMS)[0] ** 2)
+
+
 def without_carries(x):
     return np.sum(td.scan(lambda _, d: (None, np.exp(x[0] * d) * x[1]), None, TERMS)[1] * TERMS)
 
@@ -142,7 +146,7 @@ def two_that_are_swapped(x):
     return first * second
 
 
-APART = (a_sum, counted, from_the_end, sums_of_rows, what_no_iteration_changes, without_carries, terms_by_a_condition)
+APART = (a_sum, counted, from_the_end, sums_of_rows, what_no_iteration_changes, broadcast_numbers, without_carries, terms_by_a_condition)
 RECURRENCES = (
     beside_a_recurrence, a_sum_of_a_recurrence, logarithms_of_a_recurrence, logarithms_from_the_end, small_vectors,
     terms_by_a_condition_on_a_recurrence,
