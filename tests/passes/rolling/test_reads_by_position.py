@@ -24,12 +24,13 @@ def read_and_written(read, written):
     x, v = (made.emit(INPUT, (), (k,), ValueType(shape, FLOAT64), None) for k, shape in ((0, (4, 4)), (1, (2,))))
     array = made.make(PUT, (x, v, made.constant(np.array([5, 10]), ValueType((2,), INT64))), (True,))
     boxes = [made.make(INDEX, (array,), (box(*each),)) for each in read]
+    part = boxes[0] if boxes else made.constant(np.full((2, 2), 7.0), ValueType((2, 2), FLOAT64))
     for each in written:
-        array = made.make(REPLACE, (array, boxes[0]), (Regions((box(*each),)),))
+        array = made.make(REPLACE, (array, part), (Regions((box(*each),)),))
     return Tape(tuple(made.instructions), (x, v), (*boxes, array), "boxes")
 
 
-@pytest.mark.parametrize(("read", "written"), [(READ, []), (READ, WRITTEN), (READ[:1], WRITTEN), (READ[:1], WRITTEN[:1])])
+@pytest.mark.parametrize(("read", "written"), [(READ, []), (READ, WRITTEN), (READ[:1], WRITTEN), (READ[:1], WRITTEN[:1]), ([], WRITTEN)])
 def test_several_boxes_are_read_and_written_at_positions(read, written):
     """A box alone stays one; the values are the same."""
     tape, point = read_and_written(read, written), [np.arange(16.0).reshape(4, 4), np.array([-1.0, -2.0])]
