@@ -14,8 +14,8 @@ from tapediff.ops import REGISTRY
 from tapediff.ops.arrays.indexing import GATHER, PUT, SCATTER_ADD
 from tapediff.targets.tapes.operator_tapes import hvp_tape, vjp_tape
 from tapediff.targets.tapes.triplet_tapes import hessian_in_triplets, jacobian_in_triplets
-from tapediff.transforms.triplet_rules import accumulate
 from tapediff.transforms.place_triplets import placed
+from tapediff.transforms.triplet_rules import accumulate
 from tapediff.transforms.triplets import NotInTriplets, Term, Triplets
 from tests.ops.test_ops import EVERY_OP, cases, recorded
 

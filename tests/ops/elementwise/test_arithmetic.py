@@ -34,3 +34,10 @@ def test_a_zero_cotangent_hides_the_infinite_slope_of_a_power_at_zero(order):
     with np.errstate(divide="ignore", invalid="ignore"):
         assert _power_log_base(0.0, None, 0.0, 0.5, None, order) == 0.0
         assert not np.isfinite(_power_log_base(1.0, None, 0.0, 0.5, None, order))
+
+
+def test_an_absolute_value_hides_an_infinite_slope_where_its_own_is_zero():
+    """Compiled and not."""
+    f = lambda x: np.sum(np.abs(np.sqrt(x)))
+    for target in (f, td.compile(f, np.ones(2))):
+        np.testing.assert_array_equal(td.gradient(target, np.array([0.0, 4.0])), [0.0, 0.25])
