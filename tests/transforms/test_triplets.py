@@ -1,18 +1,22 @@
 """Matrices in triplets against sweeps, of programs of many kinds; and that no more is computed than there are entries."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.side_by_side import times_as_long
 
 import tapediff as td
+from tapediff.ir.instruction import FLOAT64, ValueType
 from tapediff.ir.interpreter import run
 from tapediff.ops import REGISTRY
+from tapediff.ops.arrays.indexing import GATHER, PUT, SCATTER_ADD
 from tapediff.targets.tapes.operator_tapes import hvp_tape, vjp_tape
 from tapediff.targets.tapes.triplet_tapes import hessian_in_triplets, jacobian_in_triplets
+from tapediff.transforms.place_triplets import placed
 from tapediff.transforms.triplet_rules import accumulate
-from tapediff.transforms.triplets import NotInTriplets
+from tapediff.transforms.triplets import NotInTriplets, Term, Triplets
 from tests.ops.test_ops import EVERY_OP, cases, recorded
 
 # Both sides add the same few terms, in other orders.
@@ -221,3 +225,28 @@ def test_time_grows_in_proportion_to_the_program():
         return lambda: accumulate(product, (1,), 1e9)
 
     assert times_as_long(accumulating(240), accumulating(20), limit=24) < 24
+
+
+def test_positions_are_kept_as_long_as_they_are_known_by_their_identity():
+    """Other positions at the same address would be taken for them."""
+    tape = td.record(np.sin, np.arange(5.0))
+    made = Triplets(tape, np.inf)
+    made.copy(0)
+    for k in range(20):
+        number = made.picked(0, np.array([k % 4, 4]))
+        found = run(replace(tape, instructions=tuple(made.instructions), outputs=(number,)), [np.arange(5.0)])[0]
+        assert found.tolist() == [k % 4, 4]
+
+
+@pytest.mark.parametrize("positions", [[0, 1, 2, 3], [1, 3, 5, 7], [6, 4, 2, 0]])
+def test_coefficients_at_equal_steps_are_placed_without_positions(positions):
+    """By a strided box, also where they are in the opposite order."""
+    tape = td.record(np.sin, np.arange(1.0, 5.0))
+    made = Triplets(tape, np.inf)
+    made.copy(0)
+    at = np.array(positions)
+    number = placed(made, [Term(0, at, at, 0)], [at], ValueType((8,), FLOAT64))
+    assert not {GATHER, PUT, SCATTER_ADD} & {i.op for i in made.instructions}
+    expected = np.zeros(8)
+    expected[positions] = np.arange(1.0, 5.0)
+    np.testing.assert_array_equal(run(replace(tape, instructions=tuple(made.instructions), outputs=(number,)), [np.arange(1.0, 5.0)])[0], expected)

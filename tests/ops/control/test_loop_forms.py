@@ -111,3 +111,9 @@ def test_the_number_of_steps_is_checked():
     for wrong in (-1, 1.5, "3"):
         with pytest.raises(td.ArgumentMismatch, match="max_steps is a number of iterations"):
             rising(ENDS, wrong)
+
+
+@pytest.mark.parametrize(("memory", "expected"), [(1 << 30, 1 << 28), (1 << 36, loop_forms.MOST_BYTES), (None, loop_forms.MOST_BYTES)])
+def test_loops_may_save_a_quarter_of_the_memory_and_no_more_than_a_fixed_limit(memory, expected, monkeypatch):
+    monkeypatch.setattr(loop_forms, "memory_bytes", lambda: memory)
+    assert loop_forms.saved_bytes_limit.__wrapped__() == expected

@@ -61,6 +61,13 @@ def test_a_change_that_does_not_turn_repeated_vectors_into_each_other_has_its_de
         np.testing.assert_allclose(td.hessian(target, np.zeros(2)), [[0.0, 0.0], [0.0, 2.0]], atol=1e-12)
 
 
+def test_at_the_zero_matrix_a_change_along_the_diagonal_has_its_derivative():
+    """Where all singular values are zero, so is what rounding may have made of them; their squares have the sum of the entries' squares."""
+    f = lambda x: np.sum(np.linalg.svd(np.diag(x), compute_uv=False) ** 2)
+    for target in (f, td.compile(f, np.array([1.0, 2.0]))):
+        np.testing.assert_allclose(td.hessian(target, np.zeros(2)), 2.0 * np.eye(2), atol=1e-12)
+
+
 RNG = np.random.default_rng(5)
 GENERAL = {
     "tall": lambda x: np.linalg.svdvals(x[:12].reshape(4, 3)), "wide": lambda x: np.linalg.svdvals(x[:12].reshape(3, 4)),

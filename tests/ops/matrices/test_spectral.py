@@ -88,6 +88,21 @@ def test_eigenvalues_of_what_is_not_a_number_raise():
         td.gradient(lambda x: np.linalg.eigvalsh(x, UPLO="X").sum(), np.eye(3))
 
 
+def test_a_function_may_catch_that_eigenvalues_do_not_converge():
+    """Recorded at a matrix where they do: the tape notices where they do not."""
+
+    def trace_or_none(x):
+        try:
+            return np.sum(np.linalg.eigh(x)[0])
+        except np.linalg.LinAlgError:
+            return -1.0 * np.sum(np.eye(3))
+
+    safe = td.GuardedTape(trace_or_none)
+    for _ in range(2):
+        np.testing.assert_allclose(td.value_and_gradient(safe, np.diag([1.0, 2.0, 4.0]))[0], 7.0, rtol=1e-14)
+        assert td.value_and_gradient(safe, np.full((3, 3), np.nan))[0] == -3.0
+
+
 def matrices_of_order(n):
     """Symmetric matrices, one that is not, and ones with repeated eigenvalues, where bases of the vectors are arbitrary."""
     a, q = RNG.normal(size=(n, n)), np.linalg.qr(RNG.normal(size=(n, n)))[0]

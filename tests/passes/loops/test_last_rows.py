@@ -1,5 +1,7 @@
 """The last row of what a loop gives at every turn is what its last turn hands on; programs give the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.agreement import agree, hessian_agrees
@@ -98,3 +100,13 @@ def test_rows_that_are_read_besides_stay():
     assert given(made) == given(tape) == 1
     np.testing.assert_allclose(made(OTHER), tape(OTHER), rtol=1e-14)
     agree(another_row_as_well, POINT, OTHER)
+
+
+@pytest.mark.parametrize("special", [{"stops": True}, {"variant_given": True}, {"saves_carries": True}, {"length": None}], ids=lambda special: next(iter(special)))
+def test_rows_of_loops_that_may_stop_earlier_or_give_more_stay(special):
+    """Their last row need not be of the last iteration, or has another number among the results."""
+    tape = td.record(next(iter(CASES)), POINT)
+    instructions = [i._replace(params=(i.params[0], replace(i.params[1], **special))) if i.op is LOOP else i for i in tape.instructions]
+    changed = replace(tape, instructions=tuple(instructions))
+    assert last_rows(tape) is not tape
+    assert last_rows(changed) is changed

@@ -134,6 +134,21 @@ def test_an_instruction_keeps_the_line_of_its_first_occurrence():
     assert all(i.site is not None for i in tape.instructions if i.op.name in ("loop", "sum", "exp"))
 
 
+def test_sums_have_the_lines_on_which_they_are_added_up():
+    """Two that add the same terms, on one line each."""
+
+    def f(x):
+        first, second = x[1], x[2]
+        for k in range(N):
+            term = np.exp(Y[k] * x[0])
+            first = first + term
+            second = second - term
+        return first * second
+
+    lines = {i.op.name: i.site.line - f.__code__.co_firstlineno for i in made(f, X).instructions if i.site is not None}
+    assert (lines["exp"], lines["add"], lines["subtract"]) == (3, 4, 5)
+
+
 def test_the_body_is_in_the_source():
     compiled = with_rolling(True, lambda: td.compile(a_recurrence_between_arrays, X))
     assert "loop" in compiled.source

@@ -6,7 +6,12 @@ import pytest
 import tapediff as td
 from tapediff.base.settings import settings
 from tapediff.functions.callees.rolled_loop import rolled
+from tapediff.ir.instruction import FLOAT64, INPUT, ValueType
+from tapediff.ir.rewriter import Rewriter
+from tapediff.ir.tape import Tape
 from tapediff.ops.control.calls import LOOP
+from tapediff.ops.elementwise.arithmetic import ADD
+from tapediff.passes.rolling.shrinking_arrays import _fits
 
 DATA = np.random.default_rng(0).uniform(0.5, 1.5, size=400)
 POINT, OTHER = np.random.default_rng(6).uniform(0.6, 0.9, size=(2, 3))
@@ -237,3 +242,18 @@ def test_few_turns_stay_as_they_are():
         return v[0] * p[2]
 
     assert not any(i.op is LOOP for i in rolled(td.record(f, POINT)).instructions)
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "expected"), [((3, 3), (5, 5), True), ((3, 1), (5, 1), True), ((1, 1), (5, 5), True), ((3, 1), (5, 5), False), ((1, 5), (5, 5), False)]
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_operation_begins_as_a_longer_one_if_all_its_operands_are_repeated_alike(short, long, expected, order):
+    """A number that goes with all entries is not the beginning of an array that goes with them one by one."""
+    made = Rewriter(Tape((), (), (), "sums"))
+    sums = []
+    for sizes in (short, long):
+        operands = [made.emit(INPUT, (), (k,), ValueType((size,), FLOAT64), None) for k, size in enumerate(sizes[::order])]
+        sums.append(made.make(ADD, tuple(operands)))
+    tape = Tape(tuple(made.instructions), (), tuple(sums), "sums")
+    assert _fits(tape, *[tape.instructions[n] for n in sums]) == expected

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.passes.simplify import smooth_squares
 
 WEIGHTS = np.array([1.0, -2.0, 0.5, 3.0])
 ROWS = np.array([[1.0, 2.0, 0.0, 1.0], [0.5, -1.0, 1.0, 0.0], [2.0, 0.0, 0.0, 1.0]])
@@ -106,3 +107,22 @@ def test_even_powers_of_an_absolute_value_are_powers_at_every_order(power):
     for order in range(1, power + 1):
         derivative = lambda x, f=derivative: td.gradient(f, x)
         assert derivative(np.array(0.0)) == (math.factorial(power) if order == power else 0.0)
+
+
+def test_long_tapes_are_looked_through_as_short_ones_are(monkeypatch):
+    """By columns and one by one: the same values, through the same operands."""
+    x = np.array([0.3, -0.5, 0.8, 0.2])
+
+    def f(x):
+        norm, total = np.linalg.norm(x), x[0]
+        for k in range(300):
+            row = np.abs(x * (k + 1.0))
+            total = total + (-row[0] / 3.0) ** 2 + (x[1] * norm) ** 2 + np.square(norm * x[2]) + row[2] * x[3]
+        return total
+
+    tape = td.record(f, x, merge=False)
+    assert smooth_squares.columns_of(tape.instructions) is not None
+    found = smooth_squares.Squares(tape).leads
+    monkeypatch.setattr(smooth_squares, "columns_of", lambda instructions: None)
+    assert found == smooth_squares.Squares(tape).leads
+    assert {-1, 0, 1} == set(found.values())

@@ -192,6 +192,16 @@ def test_where_two_tapes_disagree_about_a_guard_the_plain_function_decides(monke
     assert len(safe._cache.all()) == 2
 
 
+def test_a_path_that_is_not_kept_counts_as_one_recording(monkeypatch):
+    """And the time that it took is added."""
+    safe = two_that_disagree(monkeypatch)
+    for expected in (3, 4):
+        seconds = safe.stats.seconds_recording
+        td.gradient(safe, A([1.0]))
+        assert safe.stats.recordings == expected
+        assert safe.stats.seconds_recording > seconds
+
+
 def test_two_tapes_that_disagree_end_the_call_where_nothing_may_be_recorded(monkeypatch):
     safe, out = two_that_disagree(monkeypatch), A([7.0])
     safe._policy.on_new_tape = "raise"

@@ -218,3 +218,11 @@ def test_no_merged_form_is_recorded_where_recordings_are_forbidden():
 def test_settings_of_merging_are_part_of_a_token():
     tokens = {td.GuardedTape(three_ways, merge=merge).__dask_tokenize__() for merge in (True, False, None)}
     assert len(tokens) == 3
+
+
+@pytest.mark.parametrize(
+    ("calls", "paths", "share"), [("abc", 6.0, 1.0), ("aab", 2.0, 1 / 3), ("aabb", 2.0, 0.0), ("aabcd", 5.5, 3 / 5), ("aabbcde", 6.0, 3 / 7)]
+)
+def test_paths_that_were_never_met_are_estimated_from_those_met_once_and_twice(calls, paths, share):
+    """By Chao's estimate without bias, f1 (f1 - 1) / (2 (f2 + 1)): none where one path was met once."""
+    assert payoff.Payoff([])._paths(calls) == pytest.approx((paths, paths, share), rel=1e-12)

@@ -194,3 +194,12 @@ def test_warnings_and_explain_name_what_the_calls_differ_in(name):
     assert warning is None or warning in texts[0], texts
     assert ("td.subtape" in "".join(texts)) == (name == "other branches")
     assert miss in safe.explain(), safe.explain()
+
+
+def test_the_warning_names_the_first_argument_where_that_is_no_array():
+    """The tapes are of the values alone, or of derivatives in other arguments."""
+    safe = td.GuardedTape(lambda text, x: either(x, text), max_tapes=2, merge=False)
+    for text in "ab":
+        td.gradient(safe, text, FULL, argnums=1)
+    with pytest.warns(td.GuardWarning, match="such as argument 0 = 'c'"):
+        td.gradient(safe, "c", FULL, argnums=1)

@@ -37,6 +37,10 @@ def what_no_iteration_changes(x):
     return total * np.sum(found)
 
 
+def broadcast_numbers(x):
+    return np.sum(td.scan(lambda s, d: (s + np.broadcast_to(d * x[0], (3,)), None), x[:3], TERMS)[0] ** 2)
+
+
 def without_carries(x):
     return np.sum(td.scan(lambda _, d: (None, np.exp(x[0] * d) * x[1]), None, TERMS)[1] * TERMS)
 
@@ -142,7 +146,7 @@ def two_that_are_swapped(x):
     return first * second
 
 
-APART = (a_sum, counted, from_the_end, sums_of_rows, what_no_iteration_changes, without_carries, terms_by_a_condition)
+APART = (a_sum, counted, from_the_end, sums_of_rows, what_no_iteration_changes, broadcast_numbers, without_carries, terms_by_a_condition)
 RECURRENCES = (
     beside_a_recurrence, a_sum_of_a_recurrence, logarithms_of_a_recurrence, logarithms_from_the_end, small_vectors,
     terms_by_a_condition_on_a_recurrence,
@@ -193,6 +197,18 @@ def test_loops_that_read_what_they_add_up_are_left_alone(function):
         assert str(with_pass) == str(rolled(td.record(function, POINTS[0])))
     finally:
         settings.left_out.remove(independent.independent_iterations.__name__)
+
+
+@pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
+@pytest.mark.parametrize(("size", "count"), [(independent.LARGEST_VALUE, 0), (independent.LARGEST_VALUE + 1, 1)])
+def test_iterations_over_large_rows_stay_a_loop(size, count):
+    """Also where they begin with what is the same in all of them."""
+    rows = RNG.normal(size=(10, size))
+
+    def function(x):
+        return td.scan(lambda s, row: (s + np.sum(np.exp(0.1 * (x[0] * row))), None), x[1], rows)[0]
+
+    assert len(loops(td.record(function, POINTS[0]))) == count
 
 
 @pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
