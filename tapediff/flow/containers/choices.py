@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..calls.truth import truth
 from ..state.fork import decide, decided, exclude, fork_value, observed
 from ..state.joins import where
-from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, is_data, known, negated, state
+from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, either, is_data, known, negated, state
 
 
 def possible(choice: Choice) -> list[int]:
@@ -36,20 +37,26 @@ def each(choice: Choice, op: Callable[[Any], Any]) -> Any:
             return op(value)
         return fork_value(choice.conditions[k], lambda: op(value), lambda: at(position + 1))
 
-    def starting_at(position: int) -> Any:
-        k = left[position]
-        if choice.options[k] is UNBOUND:
-            # Names without a value are errors where they are read.
-            exclude(choice.conditions[k], lambda: UnboundLocalError("a variable is read that has no value on this path"))
-            left.remove(k)
-            return starting_at(0) if left else None
-        return at(position)
-
     unbound = [k for k in left if choice.options[k] is UNBOUND]
     if unbound and len(left) > 1:
         exclude(choice.conditions[unbound[0]], lambda: UnboundLocalError("a variable is read that has no value on this path"))
         left.remove(unbound[0])
     return at(0)
+
+
+def bound(choice: Choice, error: Callable[[], Exception]) -> Any:
+    """A choice where it has a value; elsewhere it is an error to read it."""
+    without = next((k for k, option in enumerate(choice.options) if option is UNBOUND), None)
+    if without is None:
+        return choice
+    exclude(choice.conditions[without], error)
+    kept = [k for k in range(len(choice.options)) if k != without]
+    if len(kept) == 1:
+        return choice.options[kept[0]]
+    conditions = [choice.conditions[k] for k in kept[1:]]
+    # One of them holds behind the error.
+    first = negated(functools.reduce(either, conditions))
+    return Choice(tuple(choice.options[k] for k in kept), (first, *conditions))
 
 
 def truth_of(choice: Choice) -> Any:
@@ -100,6 +107,7 @@ def called(choice: Choice) -> Callable[..., Any]:
 
 
 class _Rules:
+    bound = staticmethod(bound)
     each, truth, called, settled = staticmethod(each), staticmethod(truth_of), staticmethod(called), staticmethod(settled)
 
 

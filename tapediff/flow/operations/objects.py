@@ -28,13 +28,18 @@ def attribute(value: Any, name: str) -> Any:
         return lifted(attribute, value, name)
     fallback = users_method(kind, "__getattr__")
     if fallback is None:
-        return _looked_up(value, kind, name)
+        found = _looked_up(value, kind, name)
+        return found if type(found) not in CHOICES else CHOICES[type(found)].bound(found, lambda: _missing(value, name))
     try:
         return _looked_up(value, kind, name, object.__getattribute__)
     except AttributeError:
         pass
     # Outside of the handler: an error of the method has no other one as its context.
     return call(fallback, value, name)
+
+
+def _missing(value: Any, name: str) -> AttributeError:
+    return AttributeError(f"'{type(value).__name__}' object has no attribute '{name}'", name=name, obj=value)
 
 
 def _looked_up(value: Any, kind: type, name: str, native: Callable[[Any, str], Any] = getattr) -> Any:

@@ -126,7 +126,7 @@ def is_(a: Any, b: Any) -> Any:
 
 def is_not(a: Any, b: Any) -> Any:
     """a is not b"""
-    return negated(is_(a, b))
+    return negated(truth(is_(a, b)))
 
 
 def in_(a: Any, b: Any) -> Any:
@@ -165,7 +165,7 @@ def _among(a: Any, items: Any) -> Any:
 
 def not_in(a: Any, b: Any) -> Any:
     """a not in b"""
-    return negated(in_(a, b))
+    return negated(truth(in_(a, b)))
 
 
 _OTHERS: dict[str, Callable[[Any, Any], Any]] = {"is_": is_, "is_not": is_not, "in_": in_, "not_in": not_in}

@@ -20,8 +20,8 @@ from ...ir.instruction import Operand
 from .completions import Completion, Conditional, Return
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
-from .places import Contents, Journal, Place, Plain, Version, note_variables, put, undo, unwritable
-from .values import Unjoinable, both, facts_of, holds_several, known, negated, state
+from .places import Contents, Journal, Member, Place, Plain, Version, note_variables, put, undo, unwritable
+from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Any] | None
 Final: TypeAlias = "dict[Any, tuple[Place, Any]]"
@@ -245,6 +245,9 @@ def _joined_value(test: Operand, place: Place, yes: Any, no: Any) -> Any:
         if yes.tobytes() != no.tobytes():
             raise unwritable("a plain array is written to on one side of a branch")
         return yes
+    if isinstance(place, Member):
+        # Without one of its own, an object has the attribute of its class.
+        yes, no = (place.inherited() if value is UNBOUND else value for value in (yes, no))
     return join(test, yes, no)
 
 

@@ -75,6 +75,11 @@ class Member(Place):
         else:
             vars(self.holder)[self.name] = value
 
+    def inherited(self) -> Any:
+        """What the class has under this name, if it is a plain value."""
+        found = getattr(type(self.holder), self.name, UNBOUND)
+        return UNBOUND if hasattr(type(found), "__get__") else found
+
 
 class Attribute(Place):
     """An attribute that is in no namespace: a slot, or one of a class."""
