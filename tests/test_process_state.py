@@ -5,7 +5,7 @@ from itertools import chain
 
 from test_layers import PACKAGE
 
-OBJECTS = {"settings", "toolchain", "process"}
+OBJECTS = {"settings", "toolchain", "process", "state"}  # the last: of the interpreter of control flow, in each thread
 
 # What functions change of a module's own names, and why it is not in one of the objects.
 ELSEWHERE = {
@@ -13,6 +13,10 @@ ELSEWHERE = {
     "numpy_api/composed/numpys_own.py": {"_COPIES"},  # of NumPy's modules, which live as long
     "ir/pytree.py": {"REGISTERED"},  # the classes that users register, as in copyreg
     "compiler/numba_backend/kernel.py": {"linecache"},  # Python's own: where debuggers and tracebacks look for sources
+    "flow/builtins/programs.py": {"dict", "keys"},  # methods of builtin classes by name, and functions of the module `keys`
+    "flow/calls/callables.py": {"_functions"},  # the latest functions in translated form
+    "flow/operations/dunder.py": {"_native"},  # which builtin classes have no operators in Python
+    "flow/translate/__init__.py": {"_known", "_made", "_variables"},  # translations of codes, which live as long
     "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes
     "functions/callees/tape_callee.py": {"_callees"},  # the callees of equal bodies, while somebody holds them
     "functions/merging/prepare/containers/records.py": {"_KNOWN"},  # what classes of users' objects do, as long as they live

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from ..base.current_recording import current_recorder
 from ..errors import RefusedByRecording
 from ..recording.python_state.filled_arrays import may_be_filled
 from ..recording.recorder import unnoticed_errors
+from .anything import Object
 from .builtins.natives import native
 from .calls.callables import call
 from .containers import choices as choices
@@ -30,11 +30,11 @@ class Flowed:
         reason: why the last recording was one of a single path; empty if it was not.
     """
 
-    def __init__(self, f: Callable[..., Any]) -> None:
+    def __init__(self, f: Callable[..., Object]) -> None:
         functools.update_wrapper(self, f)
         self.f, self.reason = f, ""
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Object, **named: Object) -> Object:
         recorder = current_recorder()
         if recorder is None or state.is_recording:
             return self.f(*args, **named)
@@ -51,7 +51,7 @@ class Flowed:
         # The path of this point alone, which raises what the function raises.
         return self.f(*args, **named)
 
-    def _merged(self, recorder: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
         state.reset()
@@ -70,7 +70,7 @@ class Flowed:
             sys.setrecursionlimit(limit)
 
 
-def flowed(f: Callable[..., Any]) -> Flowed:
+def flowed(f: Callable[..., Object]) -> Flowed:
     """The merged form of a function."""
     return f if isinstance(f, Flowed) else Flowed(f)
 

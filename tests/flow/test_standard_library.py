@@ -83,7 +83,7 @@ PUBLISHED = {
     "test_calendar": ("calendar", ["CommandLine"]),
     "test_reprlib": ("reprlib", ["LongReprTest"]),
     "test_functools": ("functools", ["LRUC", "PartialC", "KeyC", "ReduceC", "weakref", "thread", "reentrancy_with_len", "Ordering.test_pickle"]),
-    "test_contextlib": ("contextlib", ["nokeepref", "excessive"]),
+    "test_contextlib": ("contextlib", ["nokeepref", "excessive", "exit_exception_explicit_none", "exit_exception_with_existing", "exit_exception_traceback"]),
     "test_urlparse": ("urllib", ["urlsplit_normalization"]),
     "test_ipaddress": ("ipaddress", ["v6"]),
     **{f"test_json.{name}": ("json", ["TestC", "highly_nested", "unicode_decode"]) for name in ("test_decode", "test_default", "test_dump", "test_encode_basestring_ascii", "test_fail", "test_float", "test_indent", "test_pass1", "test_recursion", "test_scanstring", "test_separators", "test_unicode")},

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Callable, Iterator
 from types import CellType, GeneratorType
-from typing import Any
 
+from ..anything import Object
 from ..calls.truth import concrete, truth
 from ..containers.generators import Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
@@ -16,22 +16,22 @@ from ..state.places import note_variables
 from ..state.values import CHOICES, Maybe, both, facts_of, state
 
 Block = Callable[[], Completion] | None
-Driver = abc.Generator[Any, Any, Completion]
+Driver = abc.Generator[Object, Object, Completion]
 
 
-def enter(cells: Callable[[], Any], names: tuple[str, ...]) -> None:
+def enter(cells: Callable[[], Object], names: tuple[str, ...]) -> None:
     """Note the variables of outer functions, and the global ones, that a function may assign to."""
-    namespace: dict[str, Any] = cells.__globals__  # pyright: ignore[reportFunctionMemberAccess]
+    namespace: dict[str, Object] = cells.__globals__  # pyright: ignore[reportFunctionMemberAccess]
     for name in names:
         state.global_names[id(namespace), name] = namespace, name
     note_variables(cells)
 
 
-def is_normal(end: Any) -> bool:
+def is_normal(end: Object) -> bool:
     return end is None
 
 
-def returned(completion: Completion) -> Any:
+def returned(completion: Completion) -> Object:
     """What a function returns."""
     if completion is None:
         return None
@@ -42,7 +42,7 @@ def done(completion: Completion) -> None:
     """The end of a statement that does not jump."""
 
 
-def _value_of(completion: Completion) -> Any:
+def _value_of(completion: Completion) -> Object:
     if type(completion) is not Conditional:
         return completion.value if type(completion) is Return else None
     return select(completion.test, _value_of(completion.yes), _value_of(completion.no))
@@ -50,7 +50,7 @@ def _value_of(completion: Completion) -> Any:
 
 def sequence(*blocks: Callable[[], Completion]) -> Completion:
     """One block after the other, each where those before end normally."""
-    alive: Any = True
+    alive: Object = True
     found: list[Completion] = []
     for block in blocks:
         if alive is True:
@@ -87,7 +87,7 @@ def _first_end(found: list[Completion]) -> Completion:
     return result
 
 
-def if_(test: Any, yes: Block, no: Block) -> Completion:
+def if_(test: Object, yes: Block, no: Block) -> Completion:
     """if test: yes() else: no()"""
     t = test if type(test) is bool else truth(test)
     if t is True:
@@ -97,7 +97,7 @@ def if_(test: Any, yes: Block, no: Block) -> Completion:
     return fork_block(t, yes, no)
 
 
-def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
+def assert_(test: Object, message: Callable[[], Object] | None = None) -> None:
     """assert test, message"""
 
     def raise_() -> None:
@@ -109,7 +109,7 @@ def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
 # Loops
 
 
-def without_continue(end: Any) -> Completion:
+def without_continue(end: Object) -> Completion:
     return None if end is CONTINUE else end
 
 
@@ -128,7 +128,7 @@ class Ends:
     __slots__ = ("alive", "found")
 
     def __init__(self) -> None:
-        self.alive: Any = True
+        self.alive: Object = True
         self.found: list[Completion] = []
 
     def run(self, iteration: Callable[[], Completion]) -> bool:
@@ -180,7 +180,7 @@ class Ends:
         return replaced(ended, lambda end: None if end is _LEFT else end)
 
 
-def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Completion:
+def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
     """for item in items: body(item)"""
     if type(items) in CHOICES:
         return _for_choice(items, body, otherwise)
@@ -200,7 +200,7 @@ def for_(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Com
     return after_loop(loop.found)
 
 
-def _stepped(items: Any, loop: Ends) -> Iterator[Any]:
+def _stepped(items: Object, loop: Ends) -> Iterator[Object]:
     """The items of a generator, which runs only where the loop does, and does not go on behind errors: it may be used after the loop."""
     while loop.is_decided():
         with guarded():
@@ -211,12 +211,12 @@ def _stepped(items: Any, loop: Ends) -> Iterator[Any]:
         yield item
 
 
-def _where_there(entry: Maybe, body: Callable[[Any], Completion]) -> Callable[[], Completion]:
+def _where_there(entry: Maybe, body: Callable[[Object], Completion]) -> Callable[[], Completion]:
     """The iteration for an entry that is there by a condition."""
     return WithCells(lambda: if_(entry.condition, _Iteration(body, entry.value), None), body)
 
 
-def _for_emitted(items: Generator, body: Callable[[Any], Completion], otherwise: Block, loop: Ends) -> Completion:
+def _for_emitted(items: Generator, body: Callable[[Object], Completion], otherwise: Block, loop: Ends) -> Completion:
     loop.run(lambda: emitted(items, body))
     return loop.end(otherwise)
 
@@ -226,7 +226,7 @@ class _Iteration:
 
     __slots__ = ("body", "item")
 
-    def __init__(self, body: Callable[[Any], Completion], item: Any) -> None:
+    def __init__(self, body: Callable[[Object], Completion], item: Object) -> None:
         self.body, self.item = body, item
 
     def __call__(self) -> Completion:
@@ -237,7 +237,7 @@ class _Iteration:
         return self.body.__closure__  # pyright: ignore[reportFunctionMemberAccess]
 
 
-def _for_choice(items: Any, body: Callable[[Any], Completion], otherwise: Block) -> Completion:
+def _for_choice(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
     from ..containers.choices import possible
 
     left = possible(items)
@@ -255,7 +255,7 @@ def _for_choice(items: Any, body: Callable[[Any], Completion], otherwise: Block)
 # The same of statements that yield: data tests are guards there
 
 
-def driven(run: Any, *args: Any) -> Driver:
+def driven(run: Object, *args: Object) -> Driver:
     completion = run(*args) if run is not None else None
     if type(completion) is GeneratorType:
         completion = yield from completion
@@ -264,7 +264,7 @@ def driven(run: Any, *args: Any) -> Driver:
     return completion
 
 
-def sequence_yields(*blocks: Any) -> Driver:
+def sequence_yields(*blocks: Object) -> Driver:
     for block in blocks:
         completion = yield from driven(block)
         if completion is not None:
@@ -272,11 +272,11 @@ def sequence_yields(*blocks: Any) -> Driver:
     return None
 
 
-def if_yields(test: Any, yes: Any, no: Any) -> Driver:
+def if_yields(test: Object, yes: Object, no: Object) -> Driver:
     return (yield from driven(yes if concrete(test) else no))
 
 
-def for_yields(items: Any, body: Any, otherwise: Any) -> Driver:
+def for_yields(items: Object, body: Object, otherwise: Object) -> Driver:
     for item in iterated(items):
         completion = yield from driven(body, item)
         if completion is BREAK:
@@ -286,7 +286,7 @@ def for_yields(items: Any, body: Any, otherwise: Any) -> Driver:
     return (yield from driven(otherwise))
 
 
-def while_yields(test: Any, body: Any, otherwise: Any) -> Driver:
+def while_yields(test: Object, body: Object, otherwise: Object) -> Driver:
     while concrete(test()):
         completion = yield from driven(body)
         if completion is BREAK:

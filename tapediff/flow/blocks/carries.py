@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from ..state.joins import MOST_OPTIONS, _is_equal
 from ..state.places import Contents, Place, Version
 from ..state.values import UNBOUND, Choice, Unjoinable, negated
@@ -22,19 +22,19 @@ from ..state.values import UNBOUND, Choice, Unjoinable, negated
 class Form:
     """What a value is like at the start of every iteration."""
 
-    def leaves(self, value: Any) -> list[Any] | None:
+    def leaves(self, value: Object) -> list[Object] | None:
         """The numbers and arrays of a value; None if it is not like this."""
         raise NotImplementedError
 
-    def made(self, leaves: Iterator[Any]) -> Any:
+    def made(self, leaves: Iterator[Object]) -> Object:
         """The value of these numbers and arrays."""
         raise NotImplementedError
 
-    def wider(self, value: Any) -> Form:
+    def wider(self, value: Object) -> Form:
         """A form that this value has, too."""
         raise NotImplementedError
 
-    def blank(self) -> list[Any]:
+    def blank(self) -> list[Object]:
         """Leaves that no one reads."""
         raise NotImplementedError
 
@@ -42,26 +42,26 @@ class Form:
 class Constant(Form):
     """The same thing at every iteration."""
 
-    def __init__(self, value: Any) -> None:
-        self.value: Any = value
+    def __init__(self, value: Object) -> None:
+        self.value: Object = value
 
-    def leaves(self, value: Any) -> list[Any] | None:
+    def leaves(self, value: Object) -> list[Object] | None:
         return [] if value is self.value or _is_equal(value, self.value) else None
 
-    def made(self, leaves: Iterator[Any]) -> Any:
+    def made(self, leaves: Iterator[Object]) -> Object:
         return self.value
 
-    def wider(self, value: Any) -> Form:
+    def wider(self, value: Object) -> Form:
         ours, theirs = number_form(self.value), number_form(value)
         is_bool = type(self.value) is bool or type(value) is bool
         if ours is not None and theirs is not None and ours.shape == theirs.shape and not is_bool:
             return ours.wider(value)
-        own: Any = self.value
+        own: Object = self.value
         if isinstance(own, tuple) and type(value) is type(own) and len(value) == len(own):  # pyright: ignore[reportArgumentType] -- a tuple
             return Tuple(type(value), [form_of(part) for part in own]).wider(value)
         return Options([self]).wider(value)
 
-    def blank(self) -> list[Any]:
+    def blank(self) -> list[Object]:
         return []
 
 
@@ -71,7 +71,7 @@ class Number(Form):
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, is_int: bool = False) -> None:
         self.shape, self.dtype, self.is_int = shape, dtype, is_int
 
-    def leaves(self, value: Any) -> list[Any] | None:
+    def leaves(self, value: Object) -> list[Object] | None:
         other = number_form(value)
         if other is None or other.shape != self.shape or type(value) is bool:
             return None
@@ -84,10 +84,10 @@ class Number(Form):
     def _holds(self, other: Number) -> bool:
         return self.dtype == np.float64 and other.dtype == np.int64
 
-    def made(self, leaves: Iterator[Any]) -> Any:
+    def made(self, leaves: Iterator[Object]) -> Object:
         return next(leaves)
 
-    def wider(self, value: Any) -> Form:
+    def wider(self, value: Object) -> Form:
         other = number_form(value)
         if other is not None and other.shape == self.shape and type(value) is not bool:
             if other._holds(self):
@@ -96,20 +96,20 @@ class Number(Form):
                 return self
         return Options([self]).wider(value)
 
-    def blank(self) -> list[Any]:
+    def blank(self) -> list[Object]:
         return [np.zeros(self.shape, self.dtype)[()]]
 
 
 class Tuple(Form):
     """A tuple, or a list of fixed length, part by part."""
 
-    def __init__(self, kind: Any, parts: list[Form]) -> None:
+    def __init__(self, kind: Object, parts: list[Form]) -> None:
         self.kind, self.parts = kind, parts
 
-    def leaves(self, value: Any) -> list[Any] | None:
+    def leaves(self, value: Object) -> list[Object] | None:
         if type(value) is not self.kind or len(value) != len(self.parts):
             return None
-        found: list[Any] = []
+        found: list[Object] = []
         for form, part in zip(self.parts, value):
             leaves = form.leaves(part)
             if leaves is None:
@@ -117,41 +117,41 @@ class Tuple(Form):
             found += leaves
         return found
 
-    def made(self, leaves: Iterator[Any]) -> Any:
+    def made(self, leaves: Iterator[Object]) -> Object:
         parts = [form.made(leaves) for form in self.parts]
         return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
 
-    def wider(self, value: Any) -> Form:
+    def wider(self, value: Object) -> Form:
         if type(value) is self.kind and len(value) == len(self.parts):
             return Tuple(self.kind, [f if f.leaves(part) is not None else f.wider(part) for f, part in zip(self.parts, value)])
         if self.kind in (list, deque):
             raise Unjoinable("a list changes its length in a loop that data end")
         return Options([self]).wider(value)
 
-    def blank(self) -> list[Any]:
+    def blank(self) -> list[Object]:
         return [leaf for part in self.parts for leaf in part.blank()]
 
 
 class Table(Form):
     """A dict with fixed keys."""
 
-    def __init__(self, keys: list[Any], parts: list[Form]) -> None:
+    def __init__(self, keys: list[Object], parts: list[Form]) -> None:
         self.keys, self.parts = keys, parts
 
-    def leaves(self, value: Any) -> list[Any] | None:
+    def leaves(self, value: Object) -> list[Object] | None:
         if type(value) is not dict or list(value) != self.keys:
             return None
         return Tuple(tuple, self.parts).leaves(tuple(value.values()))
 
-    def made(self, leaves: Iterator[Any]) -> Any:
+    def made(self, leaves: Iterator[Object]) -> Object:
         return dict(zip(self.keys, [form.made(leaves) for form in self.parts]))
 
-    def wider(self, value: Any) -> Form:
+    def wider(self, value: Object) -> Form:
         if type(value) is not dict or list(value) != self.keys:
             raise Unjoinable("a dict gets other keys in a loop that data end")
         return Table(self.keys, [f if f.leaves(part) is not None else f.wider(part) for f, part in zip(self.parts, value.values())])
 
-    def blank(self) -> list[Any]:
+    def blank(self) -> list[Object]:
         return [leaf for part in self.parts for leaf in part.blank()]
 
 
@@ -161,9 +161,9 @@ class Options(Form):
     def __init__(self, options: list[Form]) -> None:
         self.options = options
 
-    def leaves(self, value: Any) -> list[Any] | None:
+    def leaves(self, value: Object) -> list[Object] | None:
         given = list(zip(value.options, value.conditions)) if type(value) is Choice else [(value, True)]
-        conditions: list[Any] = [False] * len(self.options)
+        conditions: list[Object] = [False] * len(self.options)
         parts = [form.blank() for form in self.options]
         for option, condition in given:
             for k, form in enumerate(self.options):
@@ -175,17 +175,17 @@ class Options(Form):
                 return None
         return [*conditions[1:], *(leaf for part in parts for leaf in part)]
 
-    def made(self, leaves: Iterator[Any]) -> Any:
+    def made(self, leaves: Iterator[Object]) -> Object:
         others = [next(leaves) for _ in self.options[1:]]
         values = tuple(form.made(leaves) for form in self.options)
         if not others:
             return values[0]
-        first: Any = others[0]
+        first: Object = others[0]
         for other in others[1:]:
             first = first | other
         return Choice(values, (negated(first) if isinstance(first, TrackedArray) else not first, *others))
 
-    def wider(self, value: Any) -> Form:
+    def wider(self, value: Object) -> Form:
         options = list(self.options)
         for option in value.options if type(value) is Choice else (value,):
             if any(form.leaves(option) is not None for form in options):
@@ -200,7 +200,7 @@ class Options(Form):
             raise Unjoinable(f"more than {MOST_OPTIONS} things that one value may be in a loop that data end")
         return Options(options)
 
-    def blank(self) -> list[Any]:
+    def blank(self) -> list[Object]:
         return [*[False] * (len(self.options) - 1), *(leaf for form in self.options for leaf in form.blank())]
 
 
@@ -210,7 +210,7 @@ def _can_be_number(form: Form, other: Number | None) -> bool:
     return other is not None and ours is not None and ours.shape == other.shape and not is_bool
 
 
-def number_form(value: Any) -> Number | None:
+def number_form(value: Object) -> Number | None:
     """The form of a number or a tracked array."""
     if type(value) is TrackedArray:
         return Number(value.type.shape, value.type.dtype)
@@ -219,7 +219,7 @@ def number_form(value: Any) -> Number | None:
     return None
 
 
-def form_of(value: Any) -> Form:
+def form_of(value: Object) -> Form:
     """The narrowest form of a value."""
     if type(value) is TrackedArray:
         return Number(value.type.shape, value.type.dtype)
@@ -230,7 +230,7 @@ def form_of(value: Any) -> Form:
     return Constant(value)
 
 
-def form_at(place: Place, value: Any) -> Form:
+def form_at(place: Place, value: Object) -> Form:
     """The narrowest form of what is in a place."""
     if isinstance(place, Contents):
         if isinstance(value, (list, deque)):
@@ -243,7 +243,7 @@ def form_at(place: Place, value: Any) -> Form:
     return form_of(value)
 
 
-def as_leaf(value: Any, dtype: np.dtype | None = None) -> Operand:
+def as_leaf(value: Object, dtype: np.dtype | None = None) -> Operand:
     """A leaf as an operand."""
     return value if isinstance(value, TrackedArray) else np.asarray(value, dtype)[()]
 

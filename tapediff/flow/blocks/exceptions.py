@@ -6,11 +6,12 @@ import contextlib
 import sys
 from collections.abc import Callable, Generator
 from types import GeneratorType
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from ...recording.python_state.exception_handlers import PASSING
+from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import concrete
 from ..calls.users_code import users_method
@@ -35,7 +36,7 @@ from ..translate import unbound_local
 from .blocks import Block, Driver, driven, if_, sequence
 
 OnError = Callable[[BaseException], Completion]
-Handlers = tuple[tuple[Callable[[], Any] | None, OnError | None], ...]
+Handlers = tuple[tuple[Callable[[], Object] | None, OnError | None], ...]
 
 
 def try_(body: Block, handlers: Handlers, otherwise: Block, last: Block) -> Completion:
@@ -73,7 +74,7 @@ def _handled(error: BaseException, handlers: Handlers) -> Completion:
     raise error
 
 
-def _matches(error: BaseException, kinds: Any) -> bool:
+def _matches(error: BaseException, kinds: Object) -> bool:
     """True if an `except` clause catches an error; TypeError as Python's for what is no class of exceptions."""
     found = kinds if isinstance(kinds, tuple) else (kinds,)
     if all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found):
@@ -96,7 +97,7 @@ class _End(NamedTuple):
     is_taken: bool | None = None
 
 
-def attempted(body: Block, on_error: OnError, on_end: Callable[[Completion], Completion], *blocks: Any) -> Completion:
+def attempted(body: Block, on_error: OnError, on_end: Callable[[Completion], Completion], *blocks: Object) -> Completion:
     """Run a body; then `on_error` where it has raised an error, and `on_end` elsewhere.
 
     Args:
@@ -136,9 +137,7 @@ def _run(attempt: Attempt, body: Block) -> _End:
     attempt.body = sys._getframe()
     try:
         note_variables(body)
-        # Restored at the end; where errors are pending, what follows may have no value.
-        with np.errstate():
-            return _End(None if body is None else body())
+        return _End(None if body is None else _with_own_warnings(body))
     except Unjoinable as why:
         if not attempt.pending:
             raise
@@ -157,6 +156,12 @@ def _run(attempt: Attempt, body: Block) -> _End:
         if state.journals:
             for key, (place, before) in attempt.journal.items():
                 state.journals[-1].setdefault(key, (place, before))
+
+
+@np.errstate()
+def _with_own_warnings(body: Callable[[], Completion]) -> Completion:
+    """Restores at the end what is said of numbers without a value; where errors are pending, what follows may have none."""
+    return body()
 
 
 def _while_handled(error: BaseException, on_error: OnError) -> Completion:
@@ -197,7 +202,7 @@ def _state_of(members: list[Pending], attempt: Attempt) -> Final:
 class _Group(NamedTuple):
     """Errors that are alike: one stands for all."""
 
-    condition: Any
+    condition: Object
     error: BaseException
     members: list[Pending]
 
@@ -249,7 +254,7 @@ def _is_simple(error: BaseException) -> bool:
 _STATELESS = (contextlib.suppress, contextlib.nullcontext)
 
 
-def with_(manager: Any, body: Callable[[Any], Completion]) -> Completion:
+def with_(manager: Object, body: Callable[[Object], Completion]) -> Completion:
     """with manager as item: body(item)"""
     kind = type(manager)
     enter_ = _special(manager, kind, "__enter__", "")
@@ -268,7 +273,7 @@ def with_(manager: Any, body: Callable[[Any], Completion]) -> Completion:
     return attempted(WithCells(lambda: body(item), body), on_error, on_end)
 
 
-def _entered_once(manager: Any, enter_: Any, exit_: Any, body: Callable[[Any], Completion]) -> Completion:
+def _entered_once(manager: Object, enter_: Object, exit_: Object, body: Callable[[Object], Completion]) -> Completion:
     """A `with` of a library's manager, which cannot be undone; unless errors just pass it."""
     if type(manager) in PASSING:
         return _within(manager, enter_, exit_, body)
@@ -277,7 +282,7 @@ def _entered_once(manager: Any, enter_: Any, exit_: Any, body: Callable[[Any], C
         return _within(manager, enter_, exit_, body)
 
 
-def _within(manager: Any, enter_: Any, exit_: Any, body: Callable[[Any], Completion]) -> Completion:
+def _within(manager: Object, enter_: Object, exit_: Object, body: Callable[[Object], Completion]) -> Completion:
     item = call(enter_, manager)
     try:
         completion = body(item)
@@ -292,7 +297,7 @@ def _within(manager: Any, enter_: Any, exit_: Any, body: Callable[[Any], Complet
     return completion
 
 
-def _special(manager: Any, kind: type, name: str, missed: str) -> Any:
+def _special(manager: Object, kind: type, name: str, missed: str) -> Object:
     found = users_method(kind, name) or getattr(kind, name, None)
     if found is None:
         raise TypeError(f"'{kind.__name__}' object does not support the context manager protocol{missed}")
@@ -302,14 +307,14 @@ def _special(manager: Any, kind: type, name: str, missed: str) -> Any:
 # The same of statements that yield: guards decide errors there
 
 
-def _stepped(run: Any, *args: Any) -> Driver:
+def _stepped(run: Object, *args: Object) -> Driver:
     """Run a block that may yield. Between two yields nothing goes on behind errors."""
     with guarded():
         steps = run(*args) if run is not None else None
     if type(steps) is not GeneratorType:
         return steps
-    step: Callable[[Any], Any] = steps.send
-    given: Any = None
+    step: Callable[[Object], Object] = steps.send
+    given: Object = None
     while True:
         try:
             with guarded():
@@ -325,7 +330,7 @@ def _stepped(run: Any, *args: Any) -> Driver:
             step, given = steps.throw, error
 
 
-def try_yields(body: Any, handlers: Any, otherwise: Any, last: Any) -> Driver:
+def try_yields(body: Object, handlers: Object, otherwise: Object, last: Object) -> Driver:
     try:
         completion = yield from _tried_yields(body, handlers, otherwise)
     except BaseException:
@@ -337,7 +342,7 @@ def try_yields(body: Any, handlers: Any, otherwise: Any, last: Any) -> Driver:
     return completion if ended is None else ended
 
 
-def _tried_yields(body: Any, handlers: Any, otherwise: Any) -> Driver:
+def _tried_yields(body: Object, handlers: Object, otherwise: Object) -> Driver:
     try:
         completion = yield from _stepped(body)
     except Unjoinable:
@@ -350,7 +355,7 @@ def _tried_yields(body: Any, handlers: Any, otherwise: Any) -> Driver:
     return (yield from driven(otherwise)) if completion is None else completion
 
 
-def with_yields(manager: Any, body: Any) -> Generator[Any, Any, Completion]:
+def with_yields(manager: Object, body: Object) -> Generator[Object, Object, Completion]:
     kind = type(manager)
     enter_, exit_ = _special(manager, kind, "__enter__", ""), _special(manager, kind, "__exit__", " (missed __exit__ method)")
     item = call(enter_, manager)

@@ -10,7 +10,6 @@ import gc
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from ...ir.tape import Tape
 from ...ops.control.calls import GET, LOOP, LoopForm
 from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
+from ..anything import Object
 from ..calls.truth import truth
 from ..state.completions import Completion, Conditional, Return, replaced
 from ..state.fork import WithCells, conditional, exclude, fork, fork_value, in_side, observed, where_ends
@@ -35,7 +35,7 @@ from .exceptions import attempted
 MOST_ATTEMPTS = 12
 
 
-def while_(test: Callable[[], Any], body: Callable[[], Completion] | None, otherwise: Block) -> Completion:
+def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, otherwise: Block) -> Completion:
     """while test(): body()"""
     loop = Ends()
     while True:
@@ -48,7 +48,7 @@ def while_(test: Callable[[], Any], body: Callable[[], Completion] | None, other
             return after_loop(loop.found)
 
 
-def data_loop(loop: Ends, test: Callable[[], Any], first: Any, body: Callable[[], Completion] | None, otherwise: Any) -> Completion:
+def data_loop(loop: Ends, test: Callable[[], Object], first: Object, body: Block, otherwise: Block) -> Completion:
     """The rest of a `while` loop that data end."""
     if first is None:
         first = fork_value(loop.alive, WithCells(lambda: truth(test()), test), lambda: False)
@@ -64,7 +64,7 @@ def data_loop(loop: Ends, test: Callable[[], Any], first: Any, body: Callable[[]
     return _by_guards(loop, test, first, body, otherwise)
 
 
-def _by_guards(loop: Ends, test: Any, first: Any, body: Any, otherwise: Any) -> Completion:
+def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
     """Iteration by iteration, with a guard on each test."""
     t = first
     while True:
@@ -86,18 +86,18 @@ class _Exits:
     """How the loop was left, as places that its iterations change."""
 
     def __init__(self) -> None:
-        self.namespace: dict[str, Any] = {"broken": False, "returned": False, "value": UNBOUND, "goes on": False}
+        self.namespace: dict[str, Object] = {"broken": False, "returned": False, "value": UNBOUND, "goes on": False}
         self.errors: list[BaseException] = []
 
     def place(self, name: str) -> Place:
         return Entry(self.namespace, name)
 
 
-def _recorded(loop: Ends, test: Any, first: Any, body: Any, otherwise: Any) -> Completion:
+def _recorded(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
     exits = _Exits()
     cells = WithCells(lambda: None, test, body)
-    places: dict[Any, Place] = {}
-    forms: dict[Any, Form] = {}
+    places: dict[Object, Place] = {}
+    forms: dict[Object, Form] = {}
     for _ in range(MOST_ATTEMPTS):
         attempt = _Attempt(places, forms, exits)
         tape = attempt.record(lambda: _iteration(test, body, exits), cells)
@@ -111,7 +111,7 @@ def _recorded(loop: Ends, test: Any, first: Any, body: Any, otherwise: Any) -> C
     return _end_of_loop(loop, exits, otherwise)
 
 
-def _iteration(test: Any, body: Any, exits: _Exits) -> Any:
+def _iteration(test: Object, body: Object, exits: _Exits) -> Object:
     """One iteration; whether there is another one."""
 
     def run() -> None:
@@ -133,7 +133,7 @@ def _iteration(test: Any, body: Any, exits: _Exits) -> Any:
     return truth(exits.namespace["goes on"])
 
 
-def _leave(exits: _Exits, end: Any, when: Any) -> None:
+def _leave(exits: _Exits, end: Object, when: Object) -> None:
     def note() -> None:
         if end is BREAK:
             put(exits.place("broken"), True)
@@ -156,9 +156,9 @@ def _number_of(exits: _Exits, error: BaseException) -> int:
     return len(exits.errors) - 1
 
 
-def _ends(completion: Completion) -> list[Any]:
+def _ends(completion: Completion) -> list[Object]:
     """All ends that a completion may have."""
-    found: list[Any] = []
+    found: list[Object] = []
     pending = [completion]
     while pending:
         part = pending.pop()
@@ -176,12 +176,12 @@ class _Attempt:
         outer: for each captured input the value of the recording around.
     """
 
-    def __init__(self, places: dict[Any, Place], forms: dict[Any, Form], exits: _Exits) -> None:
+    def __init__(self, places: dict[Object, Place], forms: dict[Object, Form], exits: _Exits) -> None:
         self.places, self.forms, self.exits = places, forms, exits
-        self.start: dict[Any, list[Any]] = {}
-        self.outer: list[Any] = []
+        self.start: dict[Object, list[Object]] = {}
+        self.outer: list[Object] = []
 
-    def record(self, iteration: Callable[[], Any], cells: Any) -> Tape | None:
+    def record(self, iteration: Callable[[], Object], cells: Object) -> Tape | None:
         """The tape of an iteration; None if it changes more than was thought, which is noted."""
         for key, place in self.places.items():
             leaves = self.forms[key].leaves(place.get())
@@ -203,10 +203,10 @@ class _Attempt:
             state.path, state.facts, state.is_in_loop = saved
             self.outer = recorder.captured
 
-    def _run(self, recorder: Recorder, iteration: Callable[[], Any], cells: Any, journal: Journal) -> Tape | None:
+    def _run(self, recorder: Recorder, iteration: Callable[[], Object], cells: Object, journal: Journal) -> Tape | None:
         recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
         gc.collect(0)
-        arrays: list[tuple[Any, Any]] = []
+        arrays: list[tuple[Object, Object]] = []
         try:
             for cell in cells.__closure__:
                 from ..state.places import Cell, note
@@ -223,7 +223,7 @@ class _Attempt:
                     place.holder._recorder = recorder
                 put(place, made)
             go = iteration()
-            results: list[Any] = []
+            results: list[Object] = []
             is_new = self._note_changes(journal)
             for key, place in self.places.items() if not is_new else ():
                 leaves = self.forms[key].leaves(place.get())
@@ -262,7 +262,7 @@ class _Attempt:
 _OWN_REFERENCES = 3
 
 
-def _differs(a: Any, b: Any) -> bool:
+def _differs(a: Object, b: Object) -> bool:
     if a is b:
         return False
     if isinstance(a, (list, dict, set)) and type(a) is type(b) and len(a) == len(b):
@@ -271,15 +271,15 @@ def _differs(a: Any, b: Any) -> bool:
     return _is_other_value(a, b)
 
 
-def _is_other_value(a: Any, b: Any) -> bool:
+def _is_other_value(a: Object, b: Object) -> bool:
     return not hasattr(a, "_id") or not hasattr(b, "_id") or a._id != b._id or a._recorder is not b._recorder
 
 
-def _value_of(leaf: Any) -> Any:
+def _value_of(leaf: Object) -> Object:
     return leaf._value if hasattr(leaf, "_value") else leaf
 
 
-def _typed(leaf: Any, first: Any) -> Any:
+def _typed(leaf: Object, first: Object) -> Object:
     """A result in the dtype of the carry."""
     wanted = np.asarray(_value_of(first)).dtype
     if hasattr(leaf, "_value"):
@@ -287,7 +287,7 @@ def _typed(leaf: Any, first: Any) -> Any:
     return np.asarray(leaf, wanted)[()]
 
 
-def _enter_loop(tape: Tape, attempt: _Attempt, first: Any) -> None:
+def _enter_loop(tape: Tape, attempt: _Attempt, first: Object) -> None:
     """Record the loop, and put its last carries into their places."""
     carries = [leaf for key in attempt.places for leaf in attempt.start[key]]
     n = len(carries)
@@ -300,7 +300,7 @@ def _enter_loop(tape: Tape, attempt: _Attempt, first: Any) -> None:
         put(place, value)
 
 
-def _end_of_loop(loop: Ends, exits: _Exits, otherwise: Any) -> Completion:
+def _end_of_loop(loop: Ends, exits: _Exits, otherwise: Object) -> Completion:
     """The completion of the whole loop."""
     found = exits.namespace
     for number, error in enumerate(exits.errors):
@@ -321,7 +321,7 @@ def _end_of_loop(loop: Ends, exits: _Exits, otherwise: Any) -> Completion:
     return loop.end(otherwise)
 
 
-def _bound(value: Any) -> Any:
+def _bound(value: Object) -> Object:
     """The value of a `return`, where there was one."""
     from ..state.values import Choice
 
@@ -332,7 +332,7 @@ def _bound(value: Any) -> Any:
     if len(options) == 1:
         return options[0]
     # Where nothing was returned no one reads it.
-    first: Any = value.conditions[kept[1]]
+    first: Object = value.conditions[kept[1]]
     for k in kept[2:]:
         first = first | value.conditions[k]
     return Choice(tuple(options), (negated(first), *(value.conditions[k] for k in kept[1:])))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import abc
 from collections.abc import Iterator
-from typing import Any
 
+from ..anything import Object
 from ..containers.generators import Emit, Generator
 from ..state.completions import Completion, Conditional, Return, replaced
 from ..state.fork import select
@@ -21,7 +21,7 @@ class Delegate:
 
     __slots__ = ("items", "value")
 
-    def __init__(self, items: Any) -> None:
+    def __init__(self, items: Object) -> None:
         self.items, self.value = items, None
 
 
@@ -37,21 +37,21 @@ def delegate(source: Delegate, consumer: Emit) -> Completion:
     return for_(items, consumer, None)
 
 
-def _delegated(source: Delegate, generator: Iterator[Any], consumer: Emit) -> Completion:
+def _delegated(source: Delegate, generator: Iterator[Object], consumer: Emit) -> Completion:
     """Emit the values of a generator that Python runs."""
 
-    def values() -> Iterator[Any]:
+    def values() -> Iterator[Object]:
         source.value = yield from generator
 
     return for_(values(), consumer, None)
 
 
-def delegated(source: Delegate) -> Any:
+def delegated(source: Delegate) -> Object:
     """The value of `yield from`."""
     return source.value
 
 
-def _returned(completion: Completion) -> Any:
+def _returned(completion: Completion) -> Object:
     """The value that a generator returns where it ends normally."""
     if type(completion) is not Conditional:
         return completion.value if type(completion) is Return else None if completion is None else _NO_VALUE

@@ -9,7 +9,6 @@ import collections
 import functools
 from collections import deque
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from ...numpy_api.creating import as_array
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, RARE_MAKERS, REPLACEMENTS, Fills
 from ...recording.python_state.math_functions import MathFunction
+from ..anything import Object
 from ..calls.callables import function
 from ..containers.entries import settled_contents, settled_deeply
 from ..containers.generators import ONLY_ARGUMENT, Generator, references
@@ -63,7 +63,7 @@ _WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "he
 _FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for name, made in REPLACEMENTS.items()}
 
 
-def native(f: Any) -> Any:
+def native(f: Object) -> Object:
     """What is called in place of a function that is not translated."""
     kind = type(f)
     if isinstance(f, MathFunction):
@@ -80,7 +80,7 @@ def native(f: Any) -> Any:
     return functools.partial(_called, f)
 
 
-def _of_python(f: Any, /, *args: Any, **named: Any) -> Any:
+def _of_python(f: Object, /, *args: Object, **named: Object) -> Object:
     """A result of a function of the math module, which is a number of Python's."""
     return note_python(_called(f, *args, **named))
 
@@ -89,15 +89,15 @@ def _of_python(f: Any, /, *args: Any, **named: Any) -> Any:
 _FRAMED = frozenset(("sys", "inspect", "warnings", "collections", "typing", "enum", "types", "dataclasses", "logging", "traceback"))
 
 
-def _module(f: Any) -> str:
+def _module(f: Object) -> str:
     return (getattr(f, "__module__", None) or "").partition(".")[0]
 
 
-def _dispatcher(f: Any, program: Program, owner: Any) -> Any:
+def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
     """The builtin, or its program where it gives an answer."""
     run, least, most, names = program
 
-    def dispatched(*args: Any, **named: Any) -> Any:
+    def dispatched(*args: Object, **named: Object) -> Object:
         if len(args) == 2 and owner is not None and f.__name__ == "setdefault" and type(args[1]) in (list, dict, set) and not args[1]:
             if references(args[1]) <= ONLY_ARGUMENT:
                 args = args[0], Empty(type(args[1]))
@@ -121,7 +121,7 @@ def _dispatcher(f: Any, program: Program, owner: Any) -> Any:
     return dispatched
 
 
-def _called(f: Any, /, *args: Any, **named: Any) -> Any:
+def _called(f: Object, /, *args: Object, **named: Object) -> Object:
     if not state.journals and not state.has_choices:
         return _filled(f, f(*args, **named))
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
@@ -151,7 +151,7 @@ def _called(f: Any, /, *args: Any, **named: Any) -> Any:
     return _filled(f, f(*args, **named))
 
 
-def _filled(f: Any, made: Any) -> Any:
+def _filled(f: Object, made: Object) -> Object:
     """An array that the program makes, as a tracked one where it may be written to."""
     if type(made) is not np.ndarray or (least := _FILLING.get(id(f))) is None:
         return made
@@ -161,7 +161,7 @@ def _filled(f: Any, made: Any) -> Any:
     return as_array(recorder.tracked_constant(made))
 
 
-def _check(f: Any, name: str, owner: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> None:
     """Note what a call changes; refuse it on a side if that cannot be undone."""
     if isinstance(owner, _CONTAINERS):
         if name not in _READING:

@@ -16,12 +16,13 @@ import operator
 import statistics
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.creation import asarray
+from ..anything import Object
 from ..blocks.blocks import done, for_, if_, returned, sequence
 from ..calls.callables import call, function
 from ..calls.truth import truth
@@ -42,7 +43,7 @@ from ..state.joins import join_conditions, maybe
 from ..state.places import note_contents
 from ..state.values import CHOICES, Maybe, both, either, is_data, lifted, negated, state
 
-NATIVE: Any = object()
+NATIVE: Object = object()
 _SEQUENCES = (list, tuple, deque)
 _CONSTANTS = {int, float, bool, str, bytes, type(None), np.float64, np.int64, np.bool_}
 # Entries that are sorted by exchanges; more by positions, where all are numbers.
@@ -57,7 +58,7 @@ class Program(NamedTuple):
         names: keyword arguments that it takes.
     """
 
-    run: Callable[..., Any]
+    run: Callable[..., Object]
     least: int
     most: int
     names: tuple[str, ...] = ()
@@ -66,7 +67,7 @@ class Program(NamedTuple):
 # Facts about arguments
 
 
-def is_of_interest(value: Any, depth: int = 0) -> bool:
+def is_of_interest(value: Object, depth: int = 0) -> bool:
     """True for values whose comparisons data may decide: tracked ones, choices, objects of the user's, and what contains such."""
     kind = type(value)
     if kind in _CONSTANTS:
@@ -81,21 +82,21 @@ def is_of_interest(value: Any, depth: int = 0) -> bool:
     )
 
 
-def _is_callable_of_users(f: Any) -> bool:
+def _is_callable_of_users(f: Object) -> bool:
     return f is not None and type(f) not in (type, type(len))
 
 
-def is_lazy(items: Any) -> bool:
+def is_lazy(items: Object) -> bool:
     """True for a generator that can be run with another block."""
     return type(items) is Generator and items.emitting is not None and items.is_fresh
 
 
-def own(items: Any) -> None:
+def own(items: Object) -> None:
     """Note that nothing else goes on with a generator."""
     items.is_owned = True
 
 
-def gathered(items: Any) -> Any:
+def gathered(items: Object) -> Object:
     """The entries of an iterable as a list or tuple; conditional ones as such."""
     if isinstance(items, _SEQUENCES) and users_method(type(items), "__iter__") is None:
         return items
@@ -103,17 +104,17 @@ def gathered(items: Any) -> Any:
         found = iterated(items)
         return found if type(found) is list and keys.has_conditional_keys(items) else list(found)
     own(items)
-    made: list[Any] = []
+    made: list[Object] = []
     done(for_(items, lambda value: _collect(made, value), None))
     return made
 
 
-def listed(items: Any) -> Any:
+def listed(items: Object) -> Object:
     """What a list display takes over by a star."""
     return gathered(items)
 
 
-def _collect(made: list[Any], value: Any) -> None:
+def _collect(made: list[Object], value: Object) -> None:
     note_contents(made)
     made.append(value)
 
@@ -121,11 +122,11 @@ def _collect(made: list[Any], value: Any) -> None:
 # Reductions
 
 
-def _where_there(condition: Any, run: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+def _where_there(condition: Object, run: Callable[[], Object], otherwise: Callable[[], Object]) -> Object:
     return run() if condition is True else fork_value(condition, run, otherwise)
 
 
-def sum_(items: Any, start: Any = 0) -> Any:
+def sum_(items: Object, start: Object = 0) -> Object:
     if not (is_lazy(items) or isinstance(items, _SEQUENCES)):
         return NATIVE
     entries = gathered(items)
@@ -140,7 +141,7 @@ def sum_(items: Any, start: Any = 0) -> Any:
     return total
 
 
-def prod_(items: Any, *, start: Any = 1) -> Any:
+def prod_(items: Object, *, start: Object = 1) -> Object:
     if not (is_lazy(items) or is_conditional(items)):
         return NATIVE
     total = start
@@ -149,28 +150,28 @@ def prod_(items: Any, *, start: Any = 1) -> Any:
     return total
 
 
-def fsum_(items: Any) -> Any:
+def fsum_(items: Object) -> Object:
     if not (is_lazy(items) or is_conditional(items)):
         return NATIVE
     entries = gathered(items)
     return sum_(entries, 0.0) if is_of_interest(entries) else math.fsum(entries)
 
 
-def any_(items: Any) -> Any:
+def any_(items: Object) -> Object:
     return _quantified(items, True)
 
 
-def all_(items: Any) -> Any:
+def all_(items: Object) -> Object:
     return _quantified(items, False)
 
 
-def _quantified(items: Any, wanted: bool) -> Any:
+def _quantified(items: Object, wanted: bool) -> Object:
     """any and all: whether one of the entries is true, or none is false."""
     if isinstance(items, _SEQUENCES):
         if not is_of_interest(items):
             return NATIVE
         if all(type(v) in (TrackedArray, Maybe, *_CONSTANTS) for v in items):
-            found: Any = False
+            found: Object = False
             for condition, value in parts(items):
                 t = truth(value)
                 found = either(found, both(condition, t if wanted else negated(t)))
@@ -182,7 +183,7 @@ def _quantified(items: Any, wanted: bool) -> Any:
     else:
         items.is_owned = True
 
-    def test(value: Any) -> Any:
+    def test(value: Object) -> Object:
         t = truth(value)
         return if_(t if wanted else negated(t), lambda: Return(wanted), None)
 
@@ -193,15 +194,15 @@ def _quantified(items: Any, wanted: bool) -> Any:
 _MISSING = object()
 
 
-def max_(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
+def max_(*args: Object, key: Object = None, default: Object = _MISSING) -> Object:
     return _extreme("max", "gt", args, key, default)
 
 
-def min_(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
+def min_(*args: Object, key: Object = None, default: Object = _MISSING) -> Object:
     return _extreme("min", "lt", args, key, default)
 
 
-def _extreme(name: str, better: str, args: Any, key: Any, default: Any) -> Any:
+def _extreme(name: str, better: str, args: Object, key: Object, default: Object) -> Object:
     """The first entry that no other one is better than."""
     items = args[0] if len(args) == 1 else args
     if len(args) > 1 and default is not _MISSING:
@@ -234,7 +235,7 @@ def _extreme(name: str, better: str, args: Any, key: Any, default: Any) -> Any:
     return select(is_found, best, default)
 
 
-def _keyed(entries: Any, key: Any) -> list[tuple[Any, Any, Any]]:
+def _keyed(entries: Object, key: Object) -> list[tuple[Object, Object, Object]]:
     """When each entry is there, its key, and itself. A key is computed once for each, in order, where it is there."""
     if key is None:
         return [(condition, value, value) for condition, value in parts(entries)]
@@ -242,9 +243,9 @@ def _keyed(entries: Any, key: Any) -> list[tuple[Any, Any, Any]]:
     return [(condition, compute(condition, value), value) for condition, value in parts(entries)]
 
 
-def _only_there(condition: Any, key: Any, value: Any) -> Any:
+def _only_there(condition: Object, key: Object, value: Object) -> Object:
     """A key where its entry is there; elsewhere anything of its kind."""
-    found: list[Any] = [None]
+    found: list[Object] = [None]
 
     def run() -> None:
         found[0] = call(key, value)
@@ -256,7 +257,7 @@ def _only_there(condition: Any, key: Any, value: Any) -> Any:
 # Sorting
 
 
-def sorted_(items: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+def sorted_(items: Object, /, *, key: Object = None, reverse: Object = False) -> Object:
     if not is_lazy(items) and not isinstance(items, (*_SEQUENCES, TrackedArray)) and key is None:
         return NATIVE
     entries = gathered(items)
@@ -275,7 +276,7 @@ def sorted_(items: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     return made[::-1] if backwards else made
 
 
-def _ordered(keyed: list[tuple[Any, Any, Any]]) -> list[Any]:
+def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
     """The entries in order of their keys; stable."""
     if len(keyed) > 4 and all(condition is True for condition, _, _ in keyed) and all(_is_real(k) for _, k, _ in keyed):
         columns = _columns([value for _, _, value in keyed])
@@ -297,13 +298,13 @@ def _ordered(keyed: list[tuple[Any, Any, Any]]) -> list[Any]:
     return [maybe(condition, value) for condition, _, value in entries if condition is not False]
 
 
-def _order(a: Any, b: Any) -> int:
+def _order(a: Object, b: Object) -> int:
     return -1 if bool(truth(compared("lt", a, b))) else 1 if bool(truth(compared("lt", b, a))) else 0
 
 
 def _exchanged(
-    first: tuple[Any, Any, Any], second: tuple[Any, Any, Any]
-) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
+    first: tuple[Object, Object, Object], second: tuple[Object, Object, Object]
+) -> tuple[tuple[Object, Object, Object], tuple[Object, Object, Object]]:
     """Two neighbours in order; entries that are not there come last."""
     (is_there, a, _), (other_is_there, b, _) = first, second
     swap = both(other_is_there, either(negated(is_there), truth(compared("lt", b, a))))
@@ -312,19 +313,19 @@ def _exchanged(
     return _picked(swap, second, first), _picked(swap, first, second)
 
 
-def _picked(test: Any, yes: tuple[Any, Any, Any], no: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+def _picked(test: Object, yes: tuple[Object, Object, Object], no: tuple[Object, Object, Object]) -> tuple[Object, Object, Object]:
     key = select(test, yes[1], no[1])
     value = key if yes[1] is yes[2] and no[1] is no[2] else select(test, yes[2], no[2])
     return join_conditions(test, yes[0], no[0]), key, value
 
 
-def _is_real(value: Any) -> bool:
+def _is_real(value: Object) -> bool:
     return type(value) in (int, float, np.float64) or (
         type(value) is TrackedArray and not value.type.shape and value.type.dtype.kind in "fi"
     )
 
 
-def _columns(values: list[Any]) -> list[list[Any]] | None:
+def _columns(values: list[Object]) -> list[list[Object]] | None:
     """Numbers as one column, tuples of numbers as one for each place; None for anything else."""
     if all(map(_is_real, values)):
         kinds = [[*values]]
@@ -335,26 +336,26 @@ def _columns(values: list[Any]) -> list[list[Any]] | None:
     return kinds if all(_is_uniform(column) for column in kinds) else None
 
 
-def _is_uniform(column: list[Any]) -> bool:
+def _is_uniform(column: list[Object]) -> bool:
     kinds = {v.type.dtype.kind if type(v) is TrackedArray else "i" if type(v) is int else "f" for v in column}
     return len(kinds) == 1
 
 
-def _gathered_in_order(keys: list[Any], columns: list[list[Any]], keyed: list[tuple[Any, Any, Any]]) -> list[Any]:
+def _gathered_in_order(keys: list[Object], columns: list[list[Object]], keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
     order = np.argsort(_stacked(keys), kind="stable")
-    made: list[list[Any]] = []
+    made: list[list[Object]] = []
     for column in columns:
         ordered = _stacked(column)[order]
         made.append([ordered[k] for k in range(len(column))])
     return made[0] if type(keyed[0][2]) is not tuple else [tuple(row) for row in zip(*made)]
 
 
-def _stacked(column: list[Any]) -> Any:
+def _stacked(column: list[Object]) -> Object:
     """A tracked array of numbers."""
     return np.stack(column) if any(map(is_data, column)) else asarray(np.array(column))
 
 
-def sort_(holder: list[Any], *, key: Any = None, reverse: Any = False) -> Any:
+def sort_(holder: list[Object], *, key: Object = None, reverse: Object = False) -> Object:
     if not is_of_interest(holder) and not _is_callable_of_users(key):
         return NATIVE
     put_entries(holder, sorted_(holder, key=key, reverse=reverse))
@@ -364,7 +365,7 @@ def sort_(holder: list[Any], *, key: Any = None, reverse: Any = False) -> Any:
 # Containers
 
 
-def len_(holder: Any) -> Any:
+def len_(holder: Object) -> Object:
     if is_conditional(holder):
         return length(holder)
     if keys.has_conditional_keys(holder):
@@ -373,25 +374,25 @@ def len_(holder: Any) -> Any:
     return NATIVE if method is None else call(method, holder)
 
 
-def bool_(value: Any = False) -> Any:
+def bool_(value: Object = False) -> Object:
     t = truth(value)
     return t if is_data(t) else NATIVE
 
 
-def list_(items: Any = ()) -> Any:
+def list_(items: Object = ()) -> Object:
     if is_lazy(items):
         return gathered(items)
     return list(gathered(items)) if is_conditional(items) or keys.has_conditional_keys(items) else NATIVE
 
 
-def tuple_(items: Any = ()) -> Any:
+def tuple_(items: Object = ()) -> Object:
     return tuple(gathered(items)) if is_lazy(items) or is_conditional(items) else NATIVE
 
 
-def _settling(kind: Any) -> Callable[..., Any]:
+def _settling(kind: Object) -> Callable[..., Object]:
     """A collection of what is there."""
 
-    def run(items: Any = ()) -> Any:
+    def run(items: Object = ()) -> Object:
         if not is_lazy(items) and not is_conditional(items):
             return NATIVE
         return kind(settled_contents(gathered(items)))
@@ -399,11 +400,11 @@ def _settling(kind: Any) -> Callable[..., Any]:
     return run
 
 
-def reversed_(items: Any) -> Any:
+def reversed_(items: Object) -> Object:
     return iter(list(items)[::-1]) if is_conditional(items) else NATIVE
 
 
-def pop_(holder: Any, position: Any = -1) -> Any:
+def pop_(holder: Object, position: Object = -1) -> Object:
     if is_data(position) and not is_conditional(holder):
         value = entry_item(holder, position)
         n = len(holder)
@@ -418,15 +419,15 @@ def pop_(holder: Any, position: Any = -1) -> Any:
     return entry_pop(holder, position)
 
 
-def popleft_(holder: Any) -> Any:
+def popleft_(holder: Object) -> Object:
     return entry_pop(holder, 0) if is_conditional(holder) else NATIVE
 
 
-def index_(holder: Any, sought: Any) -> Any:
+def index_(holder: Object, sought: Object) -> Object:
     if not is_of_interest(holder) and not is_of_interest(sought):
         return NATIVE
-    positions: list[tuple[Any, Any]] = []
-    before: Any = 0
+    positions: list[tuple[Object, Object]] = []
+    before: Object = 0
     for condition, value in parts(holder):
         hit = both(condition, equal(compared, value, sought))
         if hit is not False:
@@ -437,8 +438,8 @@ def index_(holder: Any, sought: Any) -> Any:
     return _first(positions, lambda: ValueError(f"{type(holder).__name__}.index(x): x not in {type(holder).__name__}"))
 
 
-def _first(hits: list[tuple[Any, Any]], error: Callable[[], Exception]) -> Any:
-    missing: Any = True
+def _first(hits: list[tuple[Object, Object]], error: Callable[[], Exception]) -> Object:
+    missing: Object = True
     for hit, _ in hits:
         missing = both(missing, negated(hit))
     exclude(missing, error)
@@ -448,21 +449,21 @@ def _first(hits: list[tuple[Any, Any]], error: Callable[[], Exception]) -> Any:
     return found
 
 
-def count_(holder: Any, sought: Any) -> Any:
+def count_(holder: Object, sought: Object) -> Object:
     if not is_of_interest(holder) and not is_of_interest(sought):
         return NATIVE
-    total: Any = 0
+    total: Object = 0
     for condition, value in parts(holder):
         hit = both(condition, equal(compared, value, sought))
         total = total + (int(hit) if type(hit) is bool else np.where(hit, 1, 0))
     return total
 
 
-def remove_(holder: list[Any], sought: Any) -> Any:
+def remove_(holder: list[Object], sought: Object) -> Object:
     if not is_of_interest(holder) and not is_of_interest(sought):
         return NATIVE
-    is_over: Any = False
-    made: list[Any] = []
+    is_over: Object = False
+    made: list[Object] = []
     for condition, value in parts(holder):
         hit = True if is_over is True else both(condition, equal(compared, value, sought))
         stays = both(condition, either(is_over, negated(hit)))
@@ -476,7 +477,7 @@ def remove_(holder: list[Any], sought: Any) -> Any:
     return None
 
 
-def extend_(holder: Any, items: Any) -> Any:
+def extend_(holder: Object, items: Object) -> Object:
     if not is_lazy(items):
         return NATIVE
     items.is_owned = True
@@ -484,7 +485,7 @@ def extend_(holder: Any, items: Any) -> Any:
     return None
 
 
-def range_(*limits: Any) -> Any:
+def range_(*limits: Object) -> Object:
     """The numbers up to the length of a list that is data."""
     stop, start = limits[-1], limits[0] if len(limits) > 1 else 0
     if not is_data(stop) or len(limits) > 2 or is_data(start):
@@ -498,18 +499,18 @@ def range_(*limits: Any) -> Any:
 # Dicts
 
 
-def _of_dict(run: Callable[..., Any]) -> Callable[..., Any]:
+def _of_dict(run: Callable[..., Object]) -> Callable[..., Object]:
     """A program of a method of dicts with conditional keys."""
     return lambda holder, *args: run(holder, *args) if keys.has_conditional_keys(holder) else NATIVE
 
 
-def _setdefault(holder: Any, key: Any, default: Any = None) -> Any:
+def _setdefault(holder: Object, key: Object, default: Object = None) -> Object:
     if keys.has_conditional_keys(holder) or state.journals:
         return keys.setdefault(holder, key, default)
     return dict.setdefault(holder, key, default.kind()) if type(default) is keys.Empty else NATIVE
 
 
-def _update(holder: Any, *given: Any, **named: Any) -> Any:
+def _update(holder: Object, *given: Object, **named: Object) -> Object:
     if not keys.has_conditional_keys(holder) and not (
         given and (is_lazy(given[0]) or keys.has_conditional_keys(given[0]) or is_conditional(given[0]))
     ):
@@ -520,26 +521,26 @@ def _update(holder: Any, *given: Any, **named: Any) -> Any:
     return None
 
 
-def counter_(items: Any = ()) -> Any:
+def counter_(items: Object = ()) -> Object:
     if not (isinstance(items, (*_SEQUENCES, TrackedArray)) or is_lazy(items)) or isinstance(items, TrackedArray):
         return NATIVE
     entries = gathered(items)
     if not is_of_interest(entries):
         return collections.Counter(entries)
-    made: Any = collections.Counter()
+    made: Object = collections.Counter()
 
-    def count(value: Any) -> None:
+    def count(value: Object) -> None:
         lifted(lambda key: set_item(made, key, keys.item(made, key) + 1), value)
 
     done(for_(entries, count, None))
     return made
 
 
-def _counted(holder: Any, items: Any) -> Any:
+def _counted(holder: Object, items: Object) -> Object:
     if not (isinstance(items, _SEQUENCES) or is_lazy(items)):
         return NATIVE
 
-    def count(value: Any) -> None:
+    def count(value: Object) -> None:
         lifted(lambda key: set_item(holder, key, keys.item(holder, key) + 1), value)
 
     done(for_(gathered(items), count, None))
@@ -549,7 +550,7 @@ def _counted(holder: Any, items: Any) -> Any:
 # Lazy ones: over what is computed already, or a generator
 
 
-def reduce_(f: Any, items: Any, *start: Any) -> Any:
+def reduce_(f: Object, items: Object, *start: Object) -> Object:
     entries = gathered(items)
     if any(type(v) is Maybe for v in entries):
         conditions = [*parts(entries)]
@@ -570,19 +571,19 @@ def reduce_(f: Any, items: Any, *start: Any) -> Any:
     return functools.reduce(lambda a, b: call(f, a, b), entries, *start)
 
 
-def _ownable(items: Any) -> bool:
+def _ownable(items: Object) -> bool:
     """True if a generator may be taken over; conditional entries always."""
     return is_conditional(items) or keys.has_conditional_keys(items) or (is_lazy(items) and items.is_owned)
 
 
-def _is_source(items: Any) -> bool:
+def _is_source(items: Object) -> bool:
     return isinstance(items, (*_SEQUENCES, TrackedArray, range)) or _ownable(items)
 
 
-def lazily(native: Callable[[], Any], emitting: Callable[[Any], Any]) -> Generator:
+def lazily(native: Callable[[], Object], emitting: Callable[[Object], Object]) -> Generator:
     """What a lazy builtin gives: its iterator, or a function of the block that consumes it."""
 
-    def values() -> Any:
+    def values() -> Object:
         yield from native()
 
     made = Generator(values, emitting)
@@ -590,12 +591,12 @@ def lazily(native: Callable[[], Any], emitting: Callable[[Any], Any]) -> Generat
     return made
 
 
-def entries_lazily(entries: list[Any]) -> Generator:
+def entries_lazily(entries: list[Object]) -> Generator:
     """An iterator of a list, whose entries may be conditional."""
     return lazily(lambda: settled_contents(entries), lambda emit: for_(entries, emit, None))
 
 
-def next_(items: Any, *default: Any) -> Any:
+def next_(items: Object, *default: Object) -> Object:
     if not _ownable(items) or is_conditional(items):
         return NATIVE
     completion = for_(items, Return, None)
@@ -608,14 +609,14 @@ def next_(items: Any, *default: Any) -> Any:
     )
 
 
-def enumerate_(items: Any, start: Any = 0) -> Any:
+def enumerate_(items: Object, start: Object = 0) -> Object:
     if not _ownable(items):
         return NATIVE
 
-    def run(emit: Any) -> Any:
+    def run(emit: Object) -> Object:
         number = start
 
-        def each(value: Any) -> Any:
+        def each(value: Object) -> Object:
             nonlocal number
             pair = number, value
             number = number + 1
@@ -626,7 +627,7 @@ def enumerate_(items: Any, start: Any = 0) -> Any:
     return lazily(lambda: enumerate(iterated(settled_contents(items)), start), run)
 
 
-def map_(f: Any, items: Any) -> Any:
+def map_(f: Object, items: Object) -> Object:
     if f is None or not _ownable(items):
         return NATIVE
     f = function(f)
@@ -635,7 +636,7 @@ def map_(f: Any, items: Any) -> Any:
     )
 
 
-def starmap_(f: Any, items: Any) -> Any:
+def starmap_(f: Object, items: Object) -> Object:
     if not _ownable(items):
         return NATIVE
     f = function(f)
@@ -643,20 +644,20 @@ def starmap_(f: Any, items: Any) -> Any:
     return lazily(native, lambda emit: for_(items, lambda value: emit(f(*unpacked(value, None))), None))
 
 
-def filter_(f: Any, items: Any) -> Any:
+def filter_(f: Object, items: Object) -> Object:
     return _filtered(f, items, True)
 
 
-def filterfalse_(f: Any, items: Any) -> Any:
+def filterfalse_(f: Object, items: Object) -> Object:
     return _filtered(f, items, False)
 
 
-def _filtered(f: Any, items: Any, wanted: bool) -> Any:
+def _filtered(f: Object, items: Object, wanted: bool) -> Object:
     if not _is_source(items):
         return NATIVE
     holds = truth if f is None or f is bool else lambda value: truth(call(f, value))
 
-    def each(value: Any, emit: Any) -> Any:
+    def each(value: Object, emit: Object) -> Object:
         t = holds(value)
         return if_(t if wanted else negated(t), lambda: emit(value), None)
 
@@ -664,7 +665,7 @@ def _filtered(f: Any, items: Any, wanted: bool) -> Any:
     return lazily(native, lambda emit: for_(items, lambda value: each(value, emit), None))
 
 
-def takewhile_(f: Any, items: Any) -> Any:
+def takewhile_(f: Object, items: Object) -> Object:
     if not _is_source(items):
         return NATIVE
     f = function(f)
@@ -674,15 +675,15 @@ def takewhile_(f: Any, items: Any) -> Any:
     )
 
 
-def dropwhile_(f: Any, items: Any) -> Any:
+def dropwhile_(f: Object, items: Object) -> Object:
     if not _is_source(items):
         return NATIVE
     f = function(f)
 
-    def run(emit: Any) -> Any:
-        has_started: Any = False
+    def run(emit: Object) -> Object:
+        has_started: Object = False
 
-        def each(value: Any) -> Any:
+        def each(value: Object) -> Object:
             nonlocal has_started
             has_started = if_value(has_started, lambda: True, lambda: negated(truth(f(value))))
             return if_(has_started, lambda: emit(value), None)
@@ -693,7 +694,7 @@ def dropwhile_(f: Any, items: Any) -> Any:
     return lazily(native, run)
 
 
-def islice_(items: Any, *limits: Any) -> Any:
+def islice_(items: Object, *limits: Object) -> Object:
     if not _ownable(items):
         return NATIVE
     limit = slice(*limits)
@@ -703,10 +704,10 @@ def islice_(items: Any, *limits: Any) -> Any:
     ):
         return NATIVE
 
-    def run(emit: Any) -> Any:
-        number: Any = 0
+    def run(emit: Object) -> Object:
+        number: Object = 0
 
-        def each(value: Any) -> Any:
+        def each(value: Object) -> Object:
             nonlocal number
             position = number
             number = number + 1
@@ -726,32 +727,32 @@ def islice_(items: Any, *limits: Any) -> Any:
     return lazily(lambda: itertools.islice(iterated(settled_contents(items)), *limits), run)
 
 
-def chain_(*items: Any) -> Any:
+def chain_(*items: Object) -> Object:
     if not any(map(_ownable, items)):
         return NATIVE
     run = lambda emit: sequence(*[lambda i=i: for_(i, emit, None) for i in items])  # noqa: E731 -- its name is its use
     return lazily(lambda: itertools.chain(*[iterated(settled_contents(i)) for i in items]), run)
 
 
-def chain_of_(items: Any) -> Any:
+def chain_of_(items: Object) -> Object:
     if not _ownable(items) and not (isinstance(items, _SEQUENCES) and any(map(_ownable, items))):
         return NATIVE
     native = lambda: itertools.chain.from_iterable(iterated(settled_contents(items)))  # noqa: E731 -- its name is its use
     return lazily(native, lambda emit: for_(items, lambda inner: for_(inner, emit, None), None))
 
 
-def accumulate_(items: Any, func: Any = None, *, initial: Any = None) -> Any:
+def accumulate_(items: Object, func: Object = None, *, initial: Object = None) -> Object:
     if not _ownable(items) and not (
         isinstance(items, (*_SEQUENCES, TrackedArray)) and (func is not None or is_of_interest(items))
     ):
         return NATIVE
     add = added if func is None else function(func)
 
-    def run(emit: Any) -> Any:
-        is_found: Any = initial is not None
+    def run(emit: Object) -> Object:
+        is_found: Object = initial is not None
         total = initial
 
-        def each(value: Any) -> Any:
+        def each(value: Object) -> Object:
             nonlocal is_found, total
             if is_found is False:
                 total = value
@@ -766,15 +767,15 @@ def accumulate_(items: Any, func: Any = None, *, initial: Any = None) -> Any:
     return lazily(lambda: itertools.accumulate(iterated(settled_contents(items)), add, initial=initial), run)
 
 
-def pairwise_(items: Any) -> Any:
+def pairwise_(items: Object) -> Object:
     if not _ownable(items):
         return NATIVE
 
-    def run(emit: Any) -> Any:
-        is_found: Any = False
-        before: Any = None
+    def run(emit: Object) -> Object:
+        is_found: Object = False
+        before: Object = None
 
-        def each(value: Any) -> Any:
+        def each(value: Object) -> Object:
             nonlocal is_found, before
             pair, had_one = (before, value), is_found
             is_found, before = True, value
@@ -785,7 +786,7 @@ def pairwise_(items: Any) -> Any:
     return lazily(lambda: itertools.pairwise(iterated(settled_contents(items))), run)
 
 
-def combinations_(items: Any, count: Any) -> Any:
+def combinations_(items: Object, count: Object) -> Object:
     return _combined(
         items,
         lambda positions: itertools.combinations(positions, count),
@@ -793,7 +794,7 @@ def combinations_(items: Any, count: Any) -> Any:
     )
 
 
-def permutations_(items: Any, count: Any = None) -> Any:
+def permutations_(items: Object, count: Object = None) -> Object:
     return _combined(
         items,
         lambda positions: itertools.permutations(positions, count),
@@ -801,7 +802,7 @@ def permutations_(items: Any, count: Any = None) -> Any:
     )
 
 
-def _combined(items: Any, choose: Callable[[Any], Any], native: Callable[[Any], Any]) -> Any:
+def _combined(items: Object, choose: Callable[[Object], Object], native: Callable[[Object], Object]) -> Object:
     if not (is_conditional(items) or is_lazy(items)):
         return NATIVE
     entries = gathered(items)
@@ -810,9 +811,9 @@ def _combined(items: Any, choose: Callable[[Any], Any], native: Callable[[Any], 
     there = list(parts(entries))
     if choose is None or len(there) > _MOST_COMBINED:
         return native(settled_contents(entries))
-    made: list[Any] = []
+    made: list[Object] = []
     for chosen in choose(range(len(there))):
-        condition: Any = True
+        condition: Object = True
         for k in chosen:
             condition = both(condition, there[k][0])
         made.append(maybe(condition, tuple(there[k][1] for k in chosen)))
@@ -822,7 +823,7 @@ def _combined(items: Any, choose: Callable[[Any], Any], native: Callable[[Any], 
 _MOST_COMBINED = 12
 
 
-def groupby_(items: Any, key: Any = None) -> Any:
+def groupby_(items: Object, key: Object = None) -> Object:
     if not (isinstance(items, (*_SEQUENCES, TrackedArray)) or is_lazy(items)):
         return NATIVE
     entries = gathered(items)
@@ -830,16 +831,16 @@ def groupby_(items: Any, key: Any = None) -> Any:
         native = settled_contents(entries)
         return itertools.groupby(native, key if key is None else function(key))
 
-    def run(emit: Any) -> Any:
-        group: list[Any] = []
-        current: Any = None
+    def run(emit: Object) -> Object:
+        group: list[Object] = []
+        current: Object = None
 
-        def flush(k: Any) -> Any:
+        def flush(k: Object) -> Object:
             made = list(group)
             put_entries(group, [])
             return emit((k, entries_lazily(made)))
 
-        def each(value: Any) -> Any:
+        def each(value: Object) -> Object:
             nonlocal current
             k = value if key is None else call(key, value)
             before, current = current, k
@@ -852,7 +853,7 @@ def groupby_(items: Any, key: Any = None) -> Any:
     return lazily(lambda: itertools.groupby(entries, key if key is None else function(key)), run)
 
 
-def zip_(*items: Any, strict: Any = False) -> Any:
+def zip_(*items: Object, strict: Object = False) -> Object:
     if (
         strict
         or not any(map(is_conditional, items))
@@ -865,10 +866,10 @@ def zip_(*items: Any, strict: Any = False) -> Any:
 # Heaps and sorted lists
 
 
-def _on_heap(run: Callable[..., Any]) -> Callable[..., Any]:
+def _on_heap(run: Callable[..., Object]) -> Callable[..., Object]:
     """A program for lists whose length is known, as one for all lists of tracked entries."""
 
-    def program(heap: Any, *values: Any) -> Any:
+    def program(heap: Object, *values: Object) -> Object:
         if (
             type(heap) is not list
             or not (is_of_interest(heap) or any(map(is_of_interest, values)))
@@ -880,7 +881,7 @@ def _on_heap(run: Callable[..., Any]) -> Callable[..., Any]:
     return program
 
 
-def _rise(heap: list[Any], position: int, top: int) -> None:
+def _rise(heap: list[Object], position: int, top: int) -> None:
     """Move an entry towards the top as long as it is less than the one above it."""
     if position <= top:
         return
@@ -893,7 +894,7 @@ def _rise(heap: list[Any], position: int, top: int) -> None:
     done(if_(truth(compared("lt", heap[position], heap[(position - 1) >> 1])), exchange, None))
 
 
-def _sink(heap: list[Any], position: int, top: int) -> None:
+def _sink(heap: list[Object], position: int, top: int) -> None:
     """Move an entry down along the lesser ones to the end, and up again to its place."""
     child = 2 * position + 1
     if child >= len(heap):
@@ -910,17 +911,17 @@ def _sink(heap: list[Any], position: int, top: int) -> None:
         done(if_(truth(compared("lt", heap[child], heap[child + 1])), lambda: to(child), lambda: to(child + 1)))
 
 
-def _swap(heap: list[Any], a: int, b: int) -> None:
+def _swap(heap: list[Object], a: int, b: int) -> None:
     note_contents(heap)
     heap[a], heap[b] = heap[b], heap[a]
 
 
-def _heappush(heap: list[Any], value: Any) -> None:
+def _heappush(heap: list[Object], value: Object) -> None:
     _collect(heap, value)
     _rise(heap, len(heap) - 1, 0)
 
 
-def _heappop(heap: list[Any]) -> Any:
+def _heappop(heap: list[Object]) -> Object:
     if not heap:
         raise IndexError("index out of range")
     note_contents(heap)
@@ -928,7 +929,7 @@ def _heappop(heap: list[Any]) -> Any:
     return _heapreplace(heap, last) if heap else last
 
 
-def _heapreplace(heap: list[Any], value: Any) -> Any:
+def _heapreplace(heap: list[Object], value: Object) -> Object:
     if not heap:
         raise IndexError("index out of range")
     note_contents(heap)
@@ -937,26 +938,26 @@ def _heapreplace(heap: list[Any], value: Any) -> Any:
     return least
 
 
-def _heappushpop(heap: list[Any], value: Any) -> Any:
+def _heappushpop(heap: list[Object], value: Object) -> Object:
     if not heap:
         return value
     return if_value(truth(compared("lt", heap[0], value)), lambda: _heapreplace(heap, value), lambda: value)
 
 
-def _heapify(heap: list[Any]) -> None:
+def _heapify(heap: list[Object]) -> None:
     for position in range(len(heap) // 2 - 1, -1, -1):
         _sink(heap, position, position)
 
 
-def nlargest_(count: Any, items: Any, key: Any = None) -> Any:
+def nlargest_(count: Object, items: Object, key: Object = None) -> Object:
     return _extremes(count, items, key, True)
 
 
-def nsmallest_(count: Any, items: Any, key: Any = None) -> Any:
+def nsmallest_(count: Object, items: Object, key: Object = None) -> Object:
     return _extremes(count, items, key, False)
 
 
-def _extremes(count: Any, items: Any, key: Any, reverse: bool) -> Any:
+def _extremes(count: Object, items: Object, key: Object, reverse: bool) -> Object:
     if type(count) is not int or not (isinstance(items, (*_SEQUENCES, TrackedArray)) or is_lazy(items)):
         return NATIVE
     entries = gathered(items)
@@ -968,21 +969,21 @@ def _extremes(count: Any, items: Any, key: Any, reverse: bool) -> Any:
 _MOST_SEARCHED = 128
 
 
-def bisect_right_(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+def bisect_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
     return _bisected(a, x, lo, hi, key, lambda value: negated(truth(compared("lt", x, value))))
 
 
-def bisect_left_(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+def bisect_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
     return _bisected(a, x, lo, hi, key, lambda value: truth(compared("lt", value, x)))
 
 
-def _bisected(a: Any, x: Any, lo: Any, hi: Any, key: Any, is_before: Callable[[Any], Any]) -> Any:
+def _bisected(a: Object, x: Object, lo: Object, hi: Object, key: Object, is_before: Callable[[Object], Object]) -> Object:
     if not isinstance(a, (*_SEQUENCES, TrackedArray, np.ndarray)) or not (is_of_interest(x) or is_of_interest(a)):
         return NATIVE
     if type(lo) is not int or lo < 0 or not (hi is None or type(hi) is int) or len(a) > _MOST_SEARCHED:
         return NATIVE
 
-    def between(low: int, high: int) -> Any:
+    def between(low: int, high: int) -> Object:
         if low >= high:
             return low
         middle = (low + high) // 2
@@ -993,19 +994,19 @@ def _bisected(a: Any, x: Any, lo: Any, hi: Any, key: Any, is_before: Callable[[A
     return by_length(a, run) if is_conditional(a) else run()
 
 
-def insort_right_(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+def insort_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
     return _insorted(bisect_right_, a, x, lo, hi, key)
 
 
-def insort_left_(a: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Any = None) -> Any:
+def insort_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
     return _insorted(bisect_left_, a, x, lo, hi, key)
 
 
-def _insorted(search: Callable[..., Any], a: Any, x: Any, lo: Any, hi: Any, key: Any) -> Any:
+def _insorted(search: Callable[..., Object], a: Object, x: Object, lo: Object, hi: Object, key: Object) -> Object:
     if type(a) is not list:
         return NATIVE
 
-    def run() -> Any:
+    def run() -> Object:
         position = search(a, x if key is None else call(key, x), lo, hi, key=key)
         if position is NATIVE:
             return NATIVE
@@ -1015,7 +1016,7 @@ def _insorted(search: Callable[..., Any], a: Any, x: Any, lo: Any, hi: Any, key:
     return by_length(a, run) if is_conditional(a) else run()
 
 
-def insert_(holder: list[Any], position: Any, value: Any) -> Any:
+def insert_(holder: list[Object], position: Object, value: Object) -> Object:
     if is_conditional(holder) and not (type(position) is int and position == 0):
         return by_length(holder, lambda: _insert(holder, position, value))
     if not is_data(position):
@@ -1024,7 +1025,7 @@ def insert_(holder: list[Any], position: Any, value: Any) -> Any:
     return None
 
 
-def _insert(holder: list[Any], position: Any, value: Any) -> None:
+def _insert(holder: list[Object], position: Object, value: Object) -> None:
     note_contents(holder)
     if type(position) is int:
         holder.insert(position, value)
@@ -1043,27 +1044,27 @@ def _insert(holder: list[Any], position: Any, value: Any) -> None:
 # Numbers
 
 
-def divmod_(a: Any, b: Any) -> Any:
+def divmod_(a: Object, b: Object) -> Object:
     return (a // b, a % b) if is_data(a) or is_data(b) else NATIVE
 
 
-def pow_(a: Any, b: Any) -> Any:
+def pow_(a: Object, b: Object) -> Object:
     return a**b if is_data(a) or is_data(b) else NATIVE
 
 
-def int_(value: Any = 0) -> Any:
+def int_(value: Object = 0) -> Object:
     return _rounded(value, np.trunc)
 
 
-def floor_(value: Any) -> Any:
+def floor_(value: Object) -> Object:
     return _rounded(value, np.floor)
 
 
-def ceil_(value: Any) -> Any:
+def ceil_(value: Object) -> Object:
     return _rounded(value, np.ceil)
 
 
-def round_(value: Any, digits: Any = None) -> Any:
+def round_(value: Object, digits: Object = None) -> Object:
     return NATIVE if digits is not None else _rounded(value, np.rint)
 
 
@@ -1071,7 +1072,7 @@ def round_(value: Any, digits: Any = None) -> Any:
 _MOST_INT = 2.0**62
 
 
-def _rounded(value: Any, to_whole: Callable[[Any], Any]) -> Any:
+def _rounded(value: Object, to_whole: Callable[[Object], Object]) -> Object:
     """A number as a tracked int."""
     if not is_data(value) or value.type.size != 1:
         return NATIVE
@@ -1084,7 +1085,7 @@ def _rounded(value: Any, to_whole: Callable[[Any], Any]) -> Any:
     return to_whole(number).astype(np.int64)
 
 
-def _no_int(value: Any) -> Exception:
+def _no_int(value: Object) -> Exception:
     if np.isnan(value):
         return ValueError("cannot convert float NaN to integer")
     return OverflowError(
@@ -1092,7 +1093,7 @@ def _no_int(value: Any) -> Exception:
     )
 
 
-def float_(value: Any = 0.0) -> Any:
+def float_(value: Object = 0.0) -> Object:
     if not is_data(value) or value.type.size != 1:
         return NATIVE
     number = value.reshape(()) if value.type.shape else value
@@ -1104,10 +1105,10 @@ def float_(value: Any = 0.0) -> Any:
 # Statistics
 
 
-def _statistic(run: Callable[[list[Any]], Any]) -> Callable[..., Any]:
+def _statistic(run: Callable[[list[Object]], Object]) -> Callable[..., Object]:
     """A function of the entries, where some are tracked."""
 
-    def program(items: Any) -> Any:
+    def program(items: Object) -> Object:
         if not (isinstance(items, (*_SEQUENCES, TrackedArray)) or is_lazy(items)):
             return NATIVE
         entries = list(gathered(items))
@@ -1121,16 +1122,16 @@ def _statistic(run: Callable[[list[Any]], Any]) -> Callable[..., Any]:
 class Unchanged(NamedTuple):
     """Entries for the builtin, which the program has taken out of a generator."""
 
-    entries: list[Any]
+    entries: list[Object]
 
 
-def _mean(entries: list[Any]) -> Any:
+def _mean(entries: list[Object]) -> Object:
     if not entries:
         raise statistics.StatisticsError("mean requires at least one data point")
     return sum_(entries) / len(entries)
 
 
-def _median(entries: list[Any]) -> Any:
+def _median(entries: list[Object]) -> Object:
     if not entries:
         raise statistics.StatisticsError("no median for empty data")
     ordered = sorted_(entries)
@@ -1138,19 +1139,19 @@ def _median(entries: list[Any]) -> Any:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def _median_low(entries: list[Any]) -> Any:
+def _median_low(entries: list[Object]) -> Object:
     if not entries:
         raise statistics.StatisticsError("no median for empty data")
     return sorted_(entries)[(len(entries) - 1) // 2]
 
 
-def _median_high(entries: list[Any]) -> Any:
+def _median_high(entries: list[Object]) -> Object:
     if not entries:
         raise statistics.StatisticsError("no median for empty data")
     return sorted_(entries)[len(entries) // 2]
 
 
-def _variance(entries: list[Any], name: str, least: int) -> Any:
+def _variance(entries: list[Object], name: str, least: int) -> Object:
     if len(entries) < least:
         raise statistics.StatisticsError(
             f"{name} requires at least {'two data points' if least == 2 else 'one data point'}"
@@ -1163,7 +1164,7 @@ def _variance(entries: list[Any], name: str, least: int) -> Any:
 
 _ANY = 1 << 20
 
-PROGRAMS: dict[Any, Program] = {
+PROGRAMS: dict[Object, Program] = {
     builtins.sum: Program(sum_, 1, 2, ("start",)),
     math.prod: Program(prod_, 1, 1, ("start",)),
     math.fsum: Program(fsum_, 1, 1),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from types import BuiltinMethodType, FunctionType, MethodType
-from typing import Any
 
+from ..anything import Object
 from ..state.values import CHOICES, State
 from ..translate import is_translated, translated
 from .users_code import is_users, users_method
@@ -30,7 +30,7 @@ def of_function(f: FunctionType) -> FunctionType:
 _MOST_FUNCTIONS = 4096
 
 
-def function(f: Any) -> Any:
+def function(f: Object) -> Object:
     """What is called in place of a value."""
     kind = type(f)
     if kind is FunctionType:
@@ -55,12 +55,12 @@ def function(f: Any) -> Any:
     return f if not State.now.is_recording else State.now.native(f)
 
 
-def call(f: Any, *args: Any, **named: Any) -> Any:
+def call(f: Object, *args: Object, **named: Object) -> Object:
     """Call a function in translated form."""
     return function(f)(*args, **named)
 
 
-def _of_class(kind: type) -> Any:
+def _of_class(kind: type) -> Object:
     """A class of the user's; its constructor runs translated."""
     if type(kind) is not type:
         made = users_method(type(kind), "__call__")
@@ -81,7 +81,7 @@ def _is_made_by_python(kind: type) -> bool:
     return all(base is object or (issubclass(base, BaseException) and base.__module__ == "builtins") for base in makers)
 
 
-def _constructed(kind: type, /, *args: Any, **named: Any) -> Any:
+def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
     new, init = users_method(kind, "__new__"), users_method(kind, "__init__")
     if new is not None:
         made = call(new, kind, *args, **named)
@@ -102,7 +102,7 @@ def _constructed(kind: type, /, *args: Any, **named: Any) -> Any:
     return made
 
 
-def lambda_(f: FunctionType, defaults: tuple[Any, ...], keyword_defaults: dict[str, Any]) -> FunctionType:
+def lambda_(f: FunctionType, defaults: tuple[Object, ...], keyword_defaults: dict[str, Object]) -> FunctionType:
     """A lambda with its defaults."""
     f.__defaults__, f.__kwdefaults__ = defaults or None, keyword_defaults or None
     return f

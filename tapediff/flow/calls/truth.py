@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
 
 from ...ir.instruction import BOOL
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from ..state.values import CHOICES, Maybe, is_nonempty, state
 from .callables import call
 from .users_code import users_method
@@ -16,7 +16,7 @@ from .users_code import users_method
 _PLAIN = {int, float, str, bytes, list, tuple, dict, set, frozenset, range, type(None), np.bool_, np.float64, np.int64}
 
 
-def truth(value: Any) -> Any:
+def truth(value: Object) -> Object:
     """bool(value)"""
     kind = type(value)
     if kind is bool:
@@ -46,7 +46,7 @@ def truth(value: Any) -> Any:
     return bool(value)
 
 
-def concrete(value: Any) -> bool:
+def concrete(value: Object) -> bool:
     """The truth of a value that Python needs at once."""
     t = truth(value)
     return t if type(t) is bool else bool(t)

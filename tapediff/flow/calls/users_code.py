@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from types import FunctionType, MethodType
-from typing import Any
 
 from ...base.source_location import is_installed, is_library_file
+from ..anything import Object
 
 
 def is_users(function: object) -> bool:
@@ -24,7 +24,7 @@ _is_users_file = _Files().__getitem__
 
 def users_method(kind: type, name: str) -> FunctionType | None:
     """The method of this name that a class has in the user's code; None if it has another one, or none."""
-    found: Any = getattr(kind, name, None)
+    found: Object = getattr(kind, name, None)
     while type(found) is MethodType:
         found = found.__func__
     return found if type(found) is FunctionType and _is_users_file(found.__code__.co_filename) else None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decide, decided, exclude, fork_value, observed
 from ..state.joins import where
@@ -24,11 +24,11 @@ def possible(choice: Choice) -> list[int]:
     return [k for k, fact in enumerate(facts) if fact is not False]
 
 
-def each(choice: Choice, op: Callable[[Any], Any]) -> Any:
+def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
     """The results of an operation on each option, joined."""
     left = possible(choice)
 
-    def at(position: int) -> Any:
+    def at(position: int) -> Object:
         k = left[position]
         value = choice.options[k]
         if value is UNBOUND:
@@ -44,7 +44,7 @@ def each(choice: Choice, op: Callable[[Any], Any]) -> Any:
     return at(0)
 
 
-def bound(choice: Choice, error: Callable[[], Exception]) -> Any:
+def bound(choice: Choice, error: Callable[[], Exception]) -> Object:
     """A choice where it has a value; elsewhere it is an error to read it."""
     without = next((k for k, option in enumerate(choice.options) if option is UNBOUND), None)
     if without is None:
@@ -59,9 +59,9 @@ def bound(choice: Choice, error: Callable[[], Exception]) -> Any:
     return Choice(tuple(choice.options[k] for k in kept), (first, *conditions))
 
 
-def truth_of(choice: Choice) -> Any:
+def truth_of(choice: Choice) -> Object:
     """When the option is true."""
-    found: Any = False
+    found: Object = False
     for k in possible(choice):
         if choice.options[k] is UNBOUND:
             return truth(each(choice, lambda value: value))
@@ -77,13 +77,13 @@ def truth_of(choice: Choice) -> Any:
     return found
 
 
-def _or(a: Any, b: Any) -> Any:
+def _or(a: Object, b: Object) -> Object:
     if type(a) is bool:
         return True if a else b
     return a | b
 
 
-def settled(value: Any) -> Any:
+def settled(value: Object) -> Object:
     """The option that it is now, by guards."""
     while type(value) is Choice:
         decide("it must be known which of several things a value is")
@@ -99,7 +99,7 @@ def settled(value: Any) -> Any:
     return value
 
 
-def called(choice: Choice) -> Callable[..., Any]:
+def called(choice: Choice) -> Callable[..., Object]:
     """A choice of functions as one."""
     from ..calls.callables import call
 
@@ -114,7 +114,7 @@ class _Rules:
 CHOICES[Choice] = _Rules
 
 
-def unpacked_choice(choice: Choice, count: int | None) -> Any:
+def unpacked_choice(choice: Choice, count: int | None) -> Object:
     """The entries of a choice of sequences."""
     if count is None:
         return list(settled(choice))
@@ -124,7 +124,7 @@ def unpacked_choice(choice: Choice, count: int | None) -> Any:
 # Entries at positions that are data
 
 
-def entry_at(holder: Any, key: TrackedArray) -> Any:
+def entry_at(holder: Object, key: TrackedArray) -> Object:
     """holder[key] for a tracked int."""
     array = holder
     if isinstance(holder, (list, tuple)) and not key.type.shape:
@@ -133,7 +133,7 @@ def entry_at(holder: Any, key: TrackedArray) -> Any:
         exclude(outside(key, n), lambda: IndexError(f"{type(holder).__name__} index out of range"))
         position = _from_start(key, n)
 
-        def at(k: int) -> Any:
+        def at(k: int) -> Object:
             if k == n - 1:
                 return entries[k]
             return fork_value(position == k, lambda: entries[k], lambda: at(k + 1))
@@ -149,19 +149,19 @@ def entry_at(holder: Any, key: TrackedArray) -> Any:
     return holder[key]
 
 
-def _from_start(position: Any, count: int) -> Any:
+def _from_start(position: Object, count: int) -> Object:
     return np.where(position < 0, position + count, position)
 
 
 _MOST_ENTRIES = 64
 
 
-def as_array(holder: Any) -> Any:
+def as_array(holder: Object) -> Object:
     """A plain array as a tracked one."""
     return holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
 
 
-def outside(key: TrackedArray, n: int) -> Any:
+def outside(key: TrackedArray, n: int) -> Object:
     """When a position is in no sequence of a length."""
     return (key < -n) | (key >= n)
 

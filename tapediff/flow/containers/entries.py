@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, fork_value, refuse, select
 from ..state.joins import maybe
@@ -21,14 +21,14 @@ from . import keys
 _HOLDERS = (list, tuple, deque)
 
 
-def is_conditional(holder: Any) -> bool:
+def is_conditional(holder: Object) -> bool:
     """True for a list, tuple or deque whose length is data."""
     return state.has_maybes and isinstance(holder, _HOLDERS) and Maybe in map(type, holder)
 
 
-def length(holder: Any) -> Any:
+def length(holder: Object) -> Object:
     """len(holder)"""
-    total: Any = 0
+    total: Object = 0
     for condition, _ in parts(holder):
         total = total + (1 if condition is True else np.where(condition, 1, 0))
     if is_data(total):
@@ -36,34 +36,34 @@ def length(holder: Any) -> Any:
     return total
 
 
-def _ranked(holder: Any) -> list[tuple[Any, Any, Any]]:
+def _ranked(holder: Object) -> list[tuple[Object, Object, Object]]:
     """When each entry is there, how many are there before it, and its value."""
-    found: list[tuple[Any, Any, Any]] = []
-    before: Any = 0
+    found: list[tuple[Object, Object, Object]] = []
+    before: Object = 0
     for condition, value in parts(holder):
         found.append((condition, before, value))
         before = before + (1 if condition is True else np.where(condition, 1, 0))
     return found
 
 
-def _found(hits: list[tuple[Any, Any]], error: Callable[[], Exception]) -> Any:
+def _found(hits: list[tuple[Object, Object]], error: Callable[[], Exception]) -> Object:
     """The value of the first hit; an error where there is none."""
     if not any(hit is True for hit, _ in hits):
-        missing: Any = True
+        missing: Object = True
         for hit, _ in hits:
             missing = both(missing, negated(hit))
         exclude(missing, error)
         if not hits:
             return None
 
-    def at(k: int) -> Any:
+    def at(k: int) -> Object:
         hit, value = hits[k]
         return value if hit is True or k == len(hits) - 1 else fork_value(hit, lambda: value, lambda: at(k + 1))
 
     return at(0)
 
 
-def item(holder: Any, key: Any) -> Any:
+def item(holder: Object, key: Object) -> Object:
     """holder[key]"""
     name = type(holder).__name__
     if isinstance(key, slice):
@@ -77,11 +77,11 @@ def item(holder: Any, key: Any) -> Any:
     return _found(_hits(holder, key), lambda: IndexError(f"{name} index out of range"))
 
 
-def _slice(holder: Any, key: slice) -> Any:
+def _slice(holder: Object, key: slice) -> Object:
     """The entries between two positions; each as it was, there in addition only between these."""
     total = length(holder)
     start, stop = ((end if end is None or end >= 0 else end + total) for end in (key.start, key.stop))
-    made: list[Any] = []
+    made: list[Object] = []
     for condition, before, value in _ranked(holder):
         for inside in (
             True if start is None else truth(before >= start),
@@ -93,7 +93,7 @@ def _slice(holder: Any, key: slice) -> Any:
     return type(holder)(made)
 
 
-def _hits(holder: Any, key: Any) -> list[tuple[Any, Any]]:
+def _hits(holder: Object, key: Object) -> list[tuple[Object, Object]]:
     """When each entry is the one at a position."""
     if type(key) is int and key in (0, -1):
         entries = list(parts(holder))
@@ -110,7 +110,7 @@ def _hits(holder: Any, key: Any) -> list[tuple[Any, Any]]:
     ]
 
 
-def set_item(holder: Any, key: Any, value: Any) -> None:
+def set_item(holder: Object, key: Object, value: Object) -> None:
     """holder[key] = value"""
     if isinstance(key, slice):
         settled_contents(holder)[key] = value
@@ -119,8 +119,8 @@ def set_item(holder: Any, key: Any, value: Any) -> None:
         key = key + length(holder)
     elif is_data(key):
         key = np.where(key < 0, key + length(holder), key)
-    missing: Any = True
-    made: list[Any] = []
+    missing: Object = True
+    made: list[Object] = []
     for condition, before, old in _ranked(holder):
         hit = both(condition, truth(before == key))
         missing = both(missing, negated(hit))
@@ -129,19 +129,19 @@ def set_item(holder: Any, key: Any, value: Any) -> None:
     put(holder, made)
 
 
-def put(holder: Any, entries: list[Any]) -> None:
+def put(holder: Object, entries: list[Object]) -> None:
     """Replace the entries of a list or deque."""
     note_contents(holder)
     holder.clear()
     holder.extend(entries)
 
 
-def pop(holder: Any, position: int = -1) -> Any:
+def pop(holder: Object, position: int = -1) -> Object:
     """holder.pop(position) for the first and the last one."""
     entries = list(parts(holder))
     order = range(len(entries)) if position == 0 else range(len(entries) - 1, -1, -1)
-    left: list[Any] = [None] * len(entries)
-    is_over: Any = False  # the one that is popped was met
+    left: list[Object] = [None] * len(entries)
+    is_over: Object = False  # the one that is popped was met
     for k in order:
         condition, value = entries[k]
         left[k] = both(condition, is_over), value
@@ -154,7 +154,7 @@ def pop(holder: Any, position: int = -1) -> Any:
     return value
 
 
-def unpacked(holder: Any, count: int | None) -> Any:
+def unpacked(holder: Object, count: int | None) -> Object:
     """The entries for so many targets."""
     if count is None:
         return settled_contents(holder)
@@ -169,7 +169,7 @@ def unpacked(holder: Any, count: int | None) -> Any:
 MOST_LENGTHS = 16
 
 
-def by_length(holder: Any, run: Callable[[], Any]) -> Any:
+def by_length(holder: Object, run: Callable[[], Object]) -> Object:
     """The result of an operation on a list whose length is data: it is run for each length that it may have."""
     entries = list(parts(holder))
     if len(entries) > MOST_LENGTHS:
@@ -178,8 +178,8 @@ def by_length(holder: Any, run: Callable[[], Any]) -> Any:
     values = [nth(holder, k) for k in range(len(entries))]
     total = length(holder)
 
-    def at(k: int) -> Any:
-        def here() -> Any:
+    def at(k: int) -> Object:
+        def here() -> Object:
             put(holder, values[:k])
             return run()
 
@@ -188,7 +188,7 @@ def by_length(holder: Any, run: Callable[[], Any]) -> Any:
     return at(sum(condition is True for condition, _ in entries))
 
 
-def nth(holder: Any, k: int) -> Any:
+def nth(holder: Object, k: int) -> Object:
     """The entry at a position, if there is one; else any other."""
     found = [
         (hit, value)
@@ -201,7 +201,7 @@ def nth(holder: Any, k: int) -> Any:
     return result
 
 
-def settled_contents(holder: Any) -> Any:
+def settled_contents(holder: Object) -> Object:
     """A list, tuple or deque with the entries that are there now, by guards."""
     if not is_conditional(holder):
         return holder
@@ -213,7 +213,7 @@ def settled_contents(holder: Any) -> Any:
     return holder
 
 
-def settled_deeply(value: Any, seen: set[int] | None = None) -> Any:
+def settled_deeply(value: Object, seen: set[int] | None = None) -> Object:
     """A value for code that does not know conditional entries."""
     if not state.has_choices:
         return value

@@ -10,14 +10,14 @@ import sys
 from collections import abc
 from collections.abc import Callable
 from types import GeneratorType
-from typing import Any
 
+from ..anything import Object
 from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, replaced
 from ..state.fork import exclude, guarded, is_of_program, refuse, where_ends
 from ..state.places import Cell, note
 from ..state.values import state
 
-Emit = Callable[[Any], Completion]
+Emit = Callable[[Object], Completion]
 
 
 class Left(Jump):
@@ -42,7 +42,7 @@ class Raised(Jump):
         self.kind, self.error = "raise", error
 
 
-class Generator(abc.Generator[Any, Any, Any]):
+class Generator(abc.Generator[Object, Object, Object]):
     """What the call of a generator function gives.
 
     Attributes:
@@ -53,7 +53,7 @@ class Generator(abc.Generator[Any, Any, Any]):
 
     __slots__ = ("_is_plain", "_made_in", "_native", "_run", "emitting", "is_owned")
 
-    def __init__(self, native: Callable[[], Any], emitting: Callable[[Emit], Completion] | None, is_plain: bool = False) -> None:
+    def __init__(self, native: Callable[[], Object], emitting: Callable[[Emit], Completion] | None, is_plain: bool = False) -> None:
         self._is_plain = is_plain
         self._native, self.emitting, self._run, self.is_owned = native, emitting, None, False
         self._made_in = state.journals[-1] if state.journals else None
@@ -67,7 +67,7 @@ class Generator(abc.Generator[Any, Any, Any]):
         """True if it was not asked for a value yet."""
         return self._run is None
 
-    def native(self) -> Any:
+    def native(self) -> Object:
         """Python's own generator. On a side of a branch it can only go on with one that was made there."""
         self._use(self._is_plain)
         if self._run is None:
@@ -83,21 +83,21 @@ class Generator(abc.Generator[Any, Any, Any]):
         self._use()
         self._run = _exhausted()
 
-    def __iter__(self) -> abc.Generator[Any, Any, Any]:
+    def __iter__(self) -> abc.Generator[Object, Object, Object]:
         self.native()
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Object:
         return self._stepped(next, self.native())
 
-    def send(self, value: Any) -> Any:
+    def send(self, value: Object) -> Object:
         return self._stepped(self.native().send, value)
 
-    def throw(self, *args: Any) -> Any:
+    def throw(self, *args: Object) -> Object:
         return self._stepped(self.native().throw, *args)
 
     @staticmethod
-    def _stepped(step: Callable[..., Any], *args: Any) -> Any:
+    def _stepped(step: Callable[..., Object], *args: Object) -> Object:
         """The next value. Generators do not go on behind errors that data decide: they may be used after the `try`."""
         if not state.attempts:
             return step(*args)
@@ -107,15 +107,15 @@ class Generator(abc.Generator[Any, Any, Any]):
     def close(self) -> None:
         self.native().close()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Object:
         return getattr(self.native(), name)
 
 
-def _exhausted() -> abc.Generator[Any, Any, Any]:
+def _exhausted() -> abc.Generator[Object, Object, Object]:
     yield from ()
 
 
-def references(value: Any) -> int:
+def references(value: Object) -> int:
     """How often a value is referred to; the frame of the caller and this one are among these."""
     return sys.getrefcount(value)
 
@@ -124,7 +124,7 @@ def references(value: Any) -> int:
 ONLY_ARGUMENT = (lambda value: references(value))(object())
 
 
-def is_emitting(items: Any, count: int) -> bool:
+def is_emitting(items: Object, count: int) -> bool:
     """True for a generator that a loop can run with its own block."""
     return (
         type(items) is Generator
@@ -140,7 +140,7 @@ def emitted(generator: Generator, body: Emit) -> Completion:
     generator.use_up()
     cells, attempts = getattr(body, "__closure__", None), len(state.attempts)
 
-    def emit(value: Any) -> Completion:
+    def emit(value: Object) -> Completion:
         if state.journals:
             for cell in cells or ():
                 note(Cell(cell))
@@ -194,7 +194,7 @@ def _outside(end: Jump | None) -> Completion:
     return None
 
 
-def emit(consumer: Emit, value: Any) -> Completion:
+def emit(consumer: Emit, value: Object) -> Completion:
     """yield value"""
     return consumer(value)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from ..calls.callables import call
 from ..calls.users_code import users_method
 from ..state.fork import exclude, refuse, select
@@ -26,7 +26,7 @@ _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarra
 REPEATABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, deque}
 
 
-def set_item(holder: Any, key: Any, value: Any) -> None:
+def set_item(holder: Object, key: Object, value: Object) -> None:
     """holder[key] = value"""
     kind = type(holder)
     if kind in CHOICES or type(key) in CHOICES or type(key) is TrackedArray:
@@ -48,7 +48,7 @@ def set_item(holder: Any, key: Any, value: Any) -> None:
     holder[key] = value
 
 
-def _write_entry(holder: Any, key: Any, value: Any) -> None:
+def _write_entry(holder: Object, key: Object, value: Object) -> None:
     """holder[key] = value where data decides which holder, or which entry."""
     for choice in (holder, key):
         if type(choice) is Choice:
@@ -69,7 +69,7 @@ def _write_entry(holder: Any, key: Any, value: Any) -> None:
     holder[key] = value
 
 
-def delete_item(holder: Any, key: Any) -> None:
+def delete_item(holder: Object, key: Object) -> None:
     """del holder[key]"""
     kind = type(holder)
     if kind in CHOICES or type(key) in CHOICES:
@@ -86,14 +86,14 @@ def delete_item(holder: Any, key: Any) -> None:
     del holder[key]
 
 
-def slice_(start: Any, stop: Any, step: Any) -> Any:
+def slice_(start: Object, stop: Object, step: Object) -> Object:
     """start:stop:step"""
     if type(start) in CHOICES or type(stop) in CHOICES or type(step) in CHOICES:
         return lifted(slice, start, stop, step)
     return slice(start, stop, step)
 
 
-def refuse_iterators(items: Any, count: int) -> None:
+def refuse_iterators(items: Object, count: int) -> None:
     """End a side that goes on with an iterator which something else refers to: where it was cannot be put back."""
     kind = type(items)
     is_native = hasattr(kind, "__next__") and kind is not Generator and users_method(kind, "__next__") is None
@@ -101,7 +101,7 @@ def refuse_iterators(items: Any, count: int) -> None:
         refuse("an iterator goes on on one side of a branch")
 
 
-def iterated(items: Any) -> Iterable[Any]:
+def iterated(items: Object) -> Iterable[Object]:
     """An iterable that Python goes over by itself."""
     kind = type(items)
     if keys.has_conditional_keys(items):
@@ -121,7 +121,7 @@ def iterated(items: Any) -> Iterable[Any]:
     return items
 
 
-def spread(items: Any) -> Any:
+def spread(items: Object) -> Object:
     """The arguments that a call or a set display is given by a star."""
     if type(items) in CHOICES:
         return spread(CHOICES[type(items)].settled(items))
@@ -138,7 +138,7 @@ def spread(items: Any) -> Any:
     return found
 
 
-def iterator_of(made: Any) -> Iterator[Any]:
+def iterator_of(made: Object) -> Iterator[Object]:
     """What an `__iter__` has returned."""
     step = users_method(type(made), "__next__")
     if step is None:
@@ -148,7 +148,7 @@ def iterator_of(made: Any) -> Iterator[Any]:
     return _steps(made, step)
 
 
-def _steps(iterator: Any, step: Any) -> Iterator[Any]:
+def _steps(iterator: Object, step: Object) -> Iterator[Object]:
     while True:
         try:
             value = call(step, iterator)
@@ -157,7 +157,7 @@ def _steps(iterator: Any, step: Any) -> Iterator[Any]:
         yield value
 
 
-def _by_position(items: Any, method: Any) -> Iterator[Any]:
+def _by_position(items: Object, method: Object) -> Iterator[Object]:
     position = 0
     while True:
         try:
@@ -168,7 +168,7 @@ def _by_position(items: Any, method: Any) -> Iterator[Any]:
         position += 1
 
 
-def first_iterable(items: Any) -> Any:
+def first_iterable(items: Object) -> Object:
     """What a generator expression goes over; asked for its iterator at once."""
     if type(items) is Generator:
         items.is_owned = items.is_owned or references(items) <= ONLY_ARGUMENT
@@ -176,7 +176,7 @@ def first_iterable(items: Any) -> Any:
     return items if type(items) in CHOICES or type(items) in REPEATABLE else iter(iterated(items))
 
 
-def unpacked(value: Any, count: int | None) -> Any:
+def unpacked(value: Object, count: int | None) -> Object:
     """What is assigned to several targets."""
     kind = type(value)
     if is_conditional(value):
@@ -195,18 +195,18 @@ def unpacked(value: Any, count: int | None) -> Any:
     return list(found) if count is None else _limited(found, count)
 
 
-def _limited(found: Iterable[Any], count: int) -> list[Any]:
+def _limited(found: Iterable[Object], count: int) -> list[Object]:
     """Python asks for one more than it needs."""
     return list(islice(found, count + 1))
 
 
-def append(result: list[Any], value: Any) -> None:
+def append(result: list[Object], value: Object) -> None:
     """What a list comprehension collects."""
     note_contents(result)
     result.append(value)
 
 
-def include(result: set[Any], value: Any) -> None:
+def include(result: set[Object], value: Object) -> None:
     """What a set comprehension collects."""
     if type(value) in CHOICES:
         lifted(lambda v: include(result, v), value)
@@ -215,12 +215,12 @@ def include(result: set[Any], value: Any) -> None:
     result.add(value)
 
 
-def new_set() -> set[Any]:
+def new_set() -> set[Object]:
     """An empty set."""
     return set()
 
 
-def set_entry(result: dict[Any, Any], key: Any, value: Any) -> None:
+def set_entry(result: dict[Object, Object], key: Object, value: Object) -> None:
     """What a dict comprehension collects."""
     if type(key) in CHOICES:
         lifted(lambda k: set_entry(result, k, value), key)

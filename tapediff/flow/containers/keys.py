@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
 from ..state.joins import join_conditions, numbered
@@ -18,12 +18,12 @@ from ..state.places import note_contents
 from ..state.values import Maybe, both, either, is_data, known, negated, state
 
 
-def has_conditional_keys(holder: Any) -> bool:
+def has_conditional_keys(holder: Object) -> bool:
     """True for a dict whose keys are data."""
     return state.has_maybes and isinstance(holder, dict) and Maybe in map(type, holder.values())
 
 
-def there(holder: dict[Any, Any], key: Any) -> tuple[Any, Any]:
+def there(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:
     """When a key is there, and its value."""
     if key not in holder:
         return False, None
@@ -34,7 +34,7 @@ def there(holder: dict[Any, Any], key: Any) -> tuple[Any, Any]:
     return entry.condition if fact is None else fact, entry.value
 
 
-def item(holder: dict[Any, Any], key: Any) -> Any:
+def item(holder: dict[Object, Object], key: Object) -> Object:
     """holder[key], with what a defaultdict or a Counter makes of a missing one."""
     condition, value = there(holder, key)
     if condition is True:
@@ -47,7 +47,7 @@ def item(holder: dict[Any, Any], key: Any) -> Any:
     return value
 
 
-def _made(holder: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+def _made(holder: dict[Object, Object], key: Object, make: Callable[[], Object]) -> Object:
     """The value of a key, which is made where it is missing."""
     condition, value = there(holder, key)
     if condition is True:
@@ -71,7 +71,7 @@ def _made(holder: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
     return new
 
 
-def _is_of_key(holder: dict[Any, Any], key: Any, value: Any) -> bool:
+def _is_of_key(holder: dict[Object, Object], key: Object, value: Object) -> bool:
     """True for a value that was made for a key on the side that put it there."""
     _, owner, of_key = state.made.get(id(value), (None, None, None))
     return owner is holder and of_key == key
@@ -90,10 +90,10 @@ class Empty:
         self.kind = kind
 
 
-def set_item(holder: dict[Any, Any], key: Any, value: Any) -> None:
+def set_item(holder: dict[Object, Object], key: Object, value: Object) -> None:
     """holder[key] = value"""
     note_contents(holder)
-    old: Any = dict.get(holder, key)
+    old: Object = dict.get(holder, key)
     if not has_conditional_keys(holder) or (type(old) is not Maybe and key in holder and not _has_order(holder)):
         dict.__setitem__(holder, key, value)
         return
@@ -116,16 +116,16 @@ def set_item(holder: dict[Any, Any], key: Any, value: Any) -> None:
     dict.__setitem__(holder, key, Maybe(True, value, order))
 
 
-def _has_order(holder: dict[Any, Any]) -> bool:
+def _has_order(holder: dict[Object, Object]) -> bool:
     return any(type(entry) is Maybe and entry.order is not None for entry in holder.values())
 
 
-def _number(holder: dict[Any, Any]) -> None:
+def _number(holder: dict[Object, Object]) -> None:
     for key, entry in numbered(holder).items():
         dict.__setitem__(holder, key, entry)
 
 
-def delete_item(holder: dict[Any, Any], key: Any) -> None:
+def delete_item(holder: dict[Object, Object], key: Object) -> None:
     """del holder[key]"""
     condition, value = there(holder, key)
     exclude(negated(condition), lambda: KeyError(key))
@@ -134,7 +134,7 @@ def delete_item(holder: dict[Any, Any], key: Any) -> None:
     dict.__delitem__(holder, key)
 
 
-def pop(holder: dict[Any, Any], key: Any, *default: Any) -> Any:
+def pop(holder: dict[Object, Object], key: Object, *default: Object) -> Object:
     """holder.pop(key, default)"""
     condition, value = there(holder, key)
     if not default:
@@ -148,18 +148,18 @@ def pop(holder: dict[Any, Any], key: Any, *default: Any) -> Any:
     return default[0] if condition is False else select(condition, value, default[0])
 
 
-def get(holder: dict[Any, Any], key: Any, default: Any = None) -> Any:
+def get(holder: dict[Object, Object], key: Object, default: Object = None) -> Object:
     """holder.get(key, default)"""
     condition, value = there(holder, key)
     return value if condition is True else default if condition is False else select(condition, value, default)
 
 
-def setdefault(holder: dict[Any, Any], key: Any, default: Any = None) -> Any:
+def setdefault(holder: dict[Object, Object], key: Object, default: Object = None) -> Object:
     """holder.setdefault(key, default)"""
     return _made(holder, key, default.kind if type(default) is Empty else lambda: default)
 
 
-def items(holder: dict[Any, Any]) -> list[Any]:
+def items(holder: dict[Object, Object]) -> list[Object]:
     """The keys and values as a list with conditional entries, in order; the order of many is found by guards where it is data."""
     found = [(entry.order if type(entry := holder[key]) is Maybe else None, *there(holder, key), key) for key in holder]
     if _has_order(holder):
@@ -178,7 +178,7 @@ def items(holder: dict[Any, Any]) -> list[Any]:
 _MOST_ORDERED = 6
 
 
-def _in_order(found: list[Any]) -> list[Any]:
+def _in_order(found: list[Object]) -> list[Object]:
     """The values by their numbers."""
     for end in range(len(found) - 1, 0, -1):
         for k in range(end):
@@ -191,24 +191,24 @@ def _in_order(found: list[Any]) -> list[Any]:
     return found
 
 
-def _chosen(test: Any, yes: Any, no: Any) -> Any:
+def _chosen(test: Object, yes: Object, no: Object) -> Object:
     """One of two values with their numbers, conditions and keys."""
     (order, condition, *entry), (other_order, other_condition, *other) = yes, no
     rest = (select(test, a, b) for a, b in zip(entry, other))
     return select(test, order, other_order), join_conditions(test, condition, other_condition), *rest
 
 
-def parts_of(entries: list[Any], which: int) -> list[Any]:
+def parts_of(entries: list[Object], which: int) -> list[Object]:
     """The keys or the values of items."""
     return [Maybe(e.condition, e.value[which]) if type(e) is Maybe else e[which] for e in entries]
 
 
-def settle(holder: Any) -> None:
+def settle(holder: Object) -> None:
     """Leave the keys that are there now, by guards."""
     if not has_conditional_keys(holder):
         return
     refuse("it must be known which keys a dict has")
-    found: list[tuple[Any, Any, Any]] = []
+    found: list[tuple[Object, Object, Object]] = []
     for place, key in enumerate(list(holder)):
         entry = holder[key]
         condition, value = there(holder, key)
@@ -224,36 +224,36 @@ def settle(holder: Any) -> None:
         dict.__setitem__(holder, key, value)
 
 
-def length(holder: dict[Any, Any]) -> Any:
+def length(holder: dict[Object, Object]) -> Object:
     """len(holder)"""
-    total: Any = 0
+    total: Object = 0
     for key in holder:
         condition, _ = there(holder, key)
         total = total + (int(condition) if type(condition) is bool else np.where(condition, 1, 0))
     return total
 
 
-def by_tracked_key(holder: dict[Any, Any], key: Any) -> Any:
+def by_tracked_key(holder: dict[Object, Object], key: Object) -> Object:
     """holder[key] for a tracked number: the value of the key that it is equal to."""
-    hits: list[tuple[Any, Any]] = []
+    hits: list[tuple[Object, Object]] = []
     for k in holder:
         if type(k) in (int, float, bool, np.int64, np.float64):
             condition, value = there(holder, k)
             if condition is not False:
                 hits.append((both(condition, truth(key == k)), value))
-    missing: Any = True
+    missing: Object = True
     for hit, _ in hits:
         missing = both(missing, negated(hit))
     exclude(missing, lambda: KeyError(key._value.item()))
 
-    def at(k: int) -> Any:
+    def at(k: int) -> Object:
         hit, value = hits[k]
         return value if k == len(hits) - 1 else fork_value(hit, lambda: value, lambda: at(k + 1))
 
     return at(0)
 
 
-def contains(holder: dict[Any, Any], key: Any) -> Any:
+def contains(holder: dict[Object, Object], key: Object) -> Object:
     """key in holder"""
     return there(holder, key)[0]
 

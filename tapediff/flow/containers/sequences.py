@@ -5,25 +5,25 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import fork_value
 from ..state.joins import maybe
 from ..state.values import CHOICES, Maybe, both, either, negated, parts
 from .entries import is_conditional, length, nth, settled_contents
 
-Compare = Callable[[str, Any, Any], Any]
+Compare = Callable[[str, Object, Object], Object]
 SEQUENCES = (list, tuple, deque)
 
 
-def holds_data(value: Any, depth: int = 0) -> bool:
+def holds_data(value: Object, depth: int = 0) -> bool:
     """True for sequences with entries whose comparisons data may decide."""
     return any(_is_data_within(entry, depth) for entry in value)
 
 
-def _is_data_within(entry: Any, depth: int) -> bool:
+def _is_data_within(entry: Object, depth: int) -> bool:
     kind = type(entry)
     if kind is TrackedArray or kind is Maybe or kind in CHOICES:
         return True
@@ -33,19 +33,19 @@ def _is_data_within(entry: Any, depth: int) -> bool:
 _MOST_NESTED = 6
 
 
-def equal(compare: Compare, value: Any, other: Any) -> Any:
+def equal(compare: Compare, value: Object, other: Object) -> Object:
     """When two entries are equal; the same object always is, as for Python."""
     return True if value is other else truth(compare("eq", value, other))
 
 
-def sequences_compared(compare: Compare, name: str, a: Any, b: Any) -> Any:
+def sequences_compared(compare: Compare, name: str, a: Object, b: Object) -> Object:
     """A comparison of two lists or tuples: by the first entries that differ."""
     if is_conditional(a) or is_conditional(b):
         return _conditional_compared(compare, name, a, b)
     if name in ("eq", "ne"):
         if len(a) != len(b):
             return name == "ne"
-        found: Any = True
+        found: Object = True
         for p, q in zip(a, b):
             found = both(found, equal(compare, p, q))
             if found is False:
@@ -53,7 +53,7 @@ def sequences_compared(compare: Compare, name: str, a: Any, b: Any) -> Any:
         return found if name == "eq" else negated(found)
     n = min(len(a), len(b))
 
-    def at(k: int) -> Any:
+    def at(k: int) -> Object:
         if k == n:
             return getattr(operator, name)(len(a), len(b))
         is_equal = equal(compare, a[k], b[k])
@@ -64,7 +64,7 @@ def sequences_compared(compare: Compare, name: str, a: Any, b: Any) -> Any:
     return at(0)
 
 
-def _conditional_compared(compare: Compare, name: str, a: Any, b: Any) -> Any:
+def _conditional_compared(compare: Compare, name: str, a: Object, b: Object) -> Object:
     if name in ("eq", "ne"):
         same = truth((length(a) if is_conditional(a) else len(a)) == (length(b) if is_conditional(b) else len(b)))
         for row in zipped([list(a), list(b)]):
@@ -74,7 +74,7 @@ def _conditional_compared(compare: Compare, name: str, a: Any, b: Any) -> Any:
     return sequences_compared(compare, name, settled_contents(a), settled_contents(b))
 
 
-def zipped(columns: list[Any]) -> list[Any]:
+def zipped(columns: list[Object]) -> list[Object]:
     """Tuples of the entries at the same positions."""
     conditional = [is_conditional(c) for c in columns]
     if not any(conditional):
@@ -82,10 +82,10 @@ def zipped(columns: list[Any]) -> list[Any]:
     if len(columns) == 1:
         return [maybe(condition, (value,)) for condition, value in parts(columns[0])]
     shortest = min(len(c) for c in columns)
-    made: list[Any] = []
+    made: list[Object] = []
     for k in range(shortest):
-        there: Any = True
-        row: list[Any] = []
+        there: Object = True
+        row: list[Object] = []
         for column, is_so in zip(columns, conditional):
             if not is_so:
                 row.append(column[k])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from ..state.fork import exclude
 from ..state.python_numbers import is_python
 from ..state.values import both
 
 
-def check_division(name: str, a: Any, b: Any) -> None:
+def check_division(name: str, a: Object, b: Object) -> None:
     """Raise the error of a division, or power, of two numbers where Python raises one."""
     if name == "pow":
         zero, other = a, b
@@ -39,5 +39,5 @@ def check_division(name: str, a: Any, b: Any) -> None:
     exclude(fails, error)
 
 
-def _is_float(value: Any) -> bool:
+def _is_float(value: Object) -> bool:
     return value.type.dtype.kind == "f" if type(value) is TrackedArray else type(value) is float or isinstance(value, np.floating)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import operator
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from ..calls.callables import call
 from ..calls.users_code import users_method
 from ..containers.choices import entry_at
@@ -34,10 +35,10 @@ _SEQUENCES = (list, tuple, str, bytes, bytearray, deque)
 
 class _Binary(NamedTuple):
     symbol: str
-    apply: Callable[[Any, Any], Any]
+    apply: Callable[[Object, Object], Object]
     forward: str
     reflected: str
-    inplace: Callable[[Any, Any], Any] | None = None
+    inplace: Callable[[Object, Object], Object] | None = None
 
     @property
     def inplace_name(self) -> str:
@@ -61,7 +62,7 @@ _COMPARISONS = {
 _DIVISIONS = {op.symbol: name for name, op in _ARITHMETIC.items() if name in ("truediv", "floordiv", "mod", "pow")}
 
 
-def left(a: Any, b: Any, division: str | None = None) -> Any:
+def left(a: Object, b: Object, division: str | None = None) -> Object:
     """The left operand as it is where Python does the operation by itself; else one that dispatches to translated methods.
 
     Args:
@@ -76,12 +77,12 @@ def left(a: Any, b: Any, division: str | None = None) -> Any:
     return a if _is_native(type(a)) and _is_native(type(b)) else Wrapped(a)
 
 
-def operand(a: Any) -> Any:
+def operand(a: Object) -> Object:
     """The same for the operand of `-`, `+` and `~`."""
     return a if type(a) in PLAIN or _is_native(type(a)) else Wrapped(a)
 
 
-def numbers(a: Any, b: Any, division: str | None = None) -> bool:
+def numbers(a: Object, b: Object, division: str | None = None) -> bool:
     """True if an operation in place is one that makes a new value."""
     if division is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
         check_division(division, a, b)
@@ -114,16 +115,16 @@ class Wrapped:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Object) -> None:
         self.value = value
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Object) -> Object:
         return lifted(_item, self.value, key)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
 
-def _method(op: _Binary) -> Callable[[Wrapped, Any], Any]:
+def _method(op: _Binary) -> Callable[[Wrapped, Object], Object]:
     return lambda self, other: lifted(lambda a, b: _dispatched(op, a, b), self.value, other)
 
 
@@ -131,8 +132,8 @@ for _op in (*_ARITHMETIC.values(), *_COMPARISONS.values()):
     setattr(Wrapped, _op.forward, _method(_op))
 
 
-def _unary(name: str, apply: Callable[[Any], Any]) -> Callable[[Wrapped], Any]:
-    def run(value: Any) -> Any:
+def _unary(name: str, apply: Callable[[Object], Object]) -> Callable[[Wrapped], Object]:
+    def run(value: Object) -> Object:
         method = users_method(type(value), name)
         return apply(value) if method is None else call(method, value)
 
@@ -143,7 +144,7 @@ for _name, _apply in (("__neg__", operator.neg), ("__pos__", operator.pos), ("__
     setattr(Wrapped, _name, _unary(_name, _apply))
 
 
-def compared(name: str, a: Any, b: Any) -> Any:
+def compared(name: str, a: Object, b: Object) -> Object:
     """The result of a comparison by its name."""
     op = _COMPARISONS[name]
     if type(a) in _ATOMS and type(b) in PLAIN:
@@ -151,12 +152,12 @@ def compared(name: str, a: Any, b: Any) -> Any:
     return lifted(lambda p, q: _dispatched(op, p, q), a, b)
 
 
-def added(a: Any, b: Any) -> Any:
+def added(a: Object, b: Object) -> Object:
     """a + b."""
     return lifted(lambda p, q: _dispatched(_ARITHMETIC["add"], p, q), a, b)
 
 
-def _dispatched(op: _Binary, a: Any, b: Any) -> Any:
+def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
     """As Python: the reflected method first if the right operand is of a subclass that has another one; TypeError if neither answers."""
     if op.inplace is None and type(a) in _COMPARED and type(b) is type(a) and (holds_data(a) or holds_data(b)):
         return sequences_compared(compared, op.forward[2:-2], a, b)
@@ -195,12 +196,12 @@ def _dispatched(op: _Binary, a: Any, b: Any) -> Any:
     raise TypeError(f"{kind} '{kinds[0].__name__}' and '{kinds[1].__name__}'")
 
 
-def _in_place(name: str) -> Callable[[Any, Any], Any]:
+def _in_place(name: str) -> Callable[[Object, Object], Object]:
     op = _ARITHMETIC[name]
     inplace = op.inplace
     assert inplace is not None
 
-    def run(a: Any, b: Any) -> Any:
+    def run(a: Object, b: Object) -> Object:
         method = users_method(type(a), op.inplace_name)
         if method is not None:
             result = call(method, a, b)
@@ -225,7 +226,7 @@ iadd, isub, imul, itruediv, ifloordiv, imod, ipow, imatmul, iand, ior, ixor, ils
 # Entries
 
 
-def holder(value: Any, key: Any) -> Any:
+def holder(value: Object, key: Object) -> Object:
     """What is indexed, as it is where Python does it by itself."""
     kind = type(value)
     if isinstance(value, defaultdict) or (state.has_maybes and (is_conditional(value) or has_conditional_keys(value))):
@@ -235,7 +236,7 @@ def holder(value: Any, key: Any) -> Any:
     return value if _is_native(kind) and type(key) not in CHOICES else Wrapped(value)
 
 
-def _item(value: Any, key: Any) -> Any:
+def _item(value: Object, key: Object) -> Object:
     kind = type(value)
     method = users_method(kind, "__getitem__")
     if method is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from ..calls.callables import call, function
 from ..calls.users_code import is_users, users_method
 from ..state.places import note_attribute
@@ -19,7 +19,7 @@ _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray,
 _DESCRIPTORS = (property, functools.cached_property)
 
 
-def attribute(value: Any, name: str) -> Any:
+def attribute(value: Object, name: str) -> Object:
     """value.name"""
     kind = type(value)
     if kind in _PLAIN:
@@ -38,11 +38,11 @@ def attribute(value: Any, name: str) -> Any:
     return call(fallback, value, name)
 
 
-def _missing(value: Any, name: str) -> AttributeError:
+def _missing(value: Object, name: str) -> AttributeError:
     return AttributeError(f"'{type(value).__name__}' object has no attribute '{name}'", name=name, obj=value)
 
 
-def _looked_up(value: Any, kind: type, name: str, native: Callable[[Any, str], Any] = getattr) -> Any:
+def _looked_up(value: Object, kind: type, name: str, native: Callable[[Object, str], Object] = getattr) -> Object:
     if (found := users_method(kind, "__getattribute__")) is not None:
         return call(found, value, name)
     member = getattr(kind, name, None)
@@ -62,7 +62,7 @@ def _looked_up(value: Any, kind: type, name: str, native: Callable[[Any, str], A
     return native(value, name)
 
 
-def set_attribute(value: Any, name: str, new: Any) -> None:
+def set_attribute(value: Object, name: str, new: Object) -> None:
     """value.name = new"""
     kind = type(value)
     if kind in CHOICES:
@@ -83,7 +83,7 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
     setattr(value, name, new)
 
 
-def delete_attribute(value: Any, name: str) -> None:
+def delete_attribute(value: Object, name: str) -> None:
     """del value.name"""
     kind = type(value)
     if kind in CHOICES:
@@ -100,6 +100,6 @@ def delete_attribute(value: Any, name: str) -> None:
     delattr(value, name)
 
 
-def method(value: Any, name: str) -> Any:
+def method(value: Object, name: str) -> Object:
     """What is called in place of an attribute."""
     return function(attribute(value, name))

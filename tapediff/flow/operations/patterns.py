@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import abc
 from collections.abc import Callable, Generator
-from typing import Any
 
+from ..anything import Object
 from ..calls.truth import concrete, truth
 from ..containers.items import iterated
 from ..state.fork import WithCells
@@ -14,7 +14,7 @@ from .dunder import compared
 from .objects import attribute
 from .tests_of_values import if_value
 
-Captured = dict[str, Any]
+Captured = dict[str, Object]
 
 
 class Pattern:
@@ -26,7 +26,7 @@ class Pattern:
 
     is_wildcard = False
 
-    def fits(self, subject: Any, captured: Captured) -> Any:
+    def fits(self, subject: Object, captured: Captured) -> Object:
         """True, False or a tracked bool; captures by name what the parts stand for."""
         raise NotImplementedError
 
@@ -34,20 +34,20 @@ class Pattern:
 class Value(Pattern):
     """An equal value."""
 
-    def __init__(self, value: Callable[[], Any]) -> None:
+    def __init__(self, value: Callable[[], Object]) -> None:
         self.value = value
 
-    def fits(self, subject: Any, captured: Captured) -> Any:
+    def fits(self, subject: Object, captured: Captured) -> Object:
         return truth(compared("eq", subject, self.value()))
 
 
 class Singleton(Pattern):
     """None, True or False."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Object) -> None:
         self.value = value
 
-    def fits(self, subject: Any, captured: Captured) -> Any:
+    def fits(self, subject: Object, captured: Captured) -> Object:
         from .tests_of_values import is_
 
         return truth(is_(subject, self.value))
@@ -59,7 +59,7 @@ class Star(Pattern):
     def __init__(self, name: str | None) -> None:
         self.name, self.is_wildcard = name, name is None
 
-    def fits(self, subject: Any, captured: Captured) -> Any:
+    def fits(self, subject: Object, captured: Captured) -> Object:
         if self.name is not None:
             captured[self.name] = list(subject)
         return True
@@ -72,7 +72,7 @@ class Sequence(Pattern):
         self.parts = parts
         self.star = next((k for k, part in enumerate(parts) if isinstance(part, Star)), None)
 
-    def fits(self, subject: Any, captured: Captured) -> Any:
+    def fits(self, subject: Object, captured: Captured) -> Object:
         if not isinstance(subject, abc.Sequence) or isinstance(subject, (str, bytes, bytearray)):
             return False
         n, m = len(subject), len(self.parts)
@@ -88,7 +88,7 @@ class Sequence(Pattern):
                 return self._rest(fits, k, entries, captured)
         return True
 
-    def _entries(self, subject: Any, n: int, m: int) -> Any:
+    def _entries(self, subject: Object, n: int, m: int) -> Object:
         """The entry for each part, read as Python reads it: all in turn, or by positions where `*_` stands for some."""
         if all(part.is_wildcard for part in self.parts):
             return None
@@ -100,7 +100,7 @@ class Sequence(Pattern):
         entries = [*(entry for entry in iterated(subject))]
         return entries if k is None else [*entries[:k], entries[k : n - (m - 1 - k)], *entries[n - (m - 1 - k) :]]
 
-    def _rest(self, fits: Any, k: int, entries: Any, captured: Captured) -> Any:
+    def _rest(self, fits: Object, k: int, entries: Object, captured: Captured) -> Object:
         for part, entry in zip(self.parts[k + 1 :], entries[k + 1 :]):
             fits = both(fits, part.fits(entry, captured))
         return fits
@@ -112,10 +112,10 @@ _MISSING = object()
 class Mapping(Pattern):
     """A mapping with these keys, whose values fit."""
 
-    def __init__(self, keys: tuple[Callable[[], Any], ...], parts: tuple[Pattern, ...], rest: str | None) -> None:
+    def __init__(self, keys: tuple[Callable[[], Object], ...], parts: tuple[Pattern, ...], rest: str | None) -> None:
         self.keys, self.parts, self.rest = keys, parts, rest
 
-    def fits(self, subject: Any, captured: Captured) -> Any:
+    def fits(self, subject: Object, captured: Captured) -> Object:
         if not isinstance(subject, abc.Mapping) or len(subject) < len(self.keys):
             return False
         keys = [key() for key in self.keys]
@@ -124,7 +124,7 @@ class Mapping(Pattern):
         entries = [subject.get(key, _MISSING) for key in keys]
         if any(entry is _MISSING for entry in entries):
             return False
-        found: Any = True
+        found: Object = True
         for part, entry in zip(self.parts, entries):
             found = both(found, part.fits(entry, captured))
             if found is False:
@@ -140,10 +140,10 @@ _SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set
 class Class(Pattern):
     """An object of a class, whose attributes fit."""
 
-    def __init__(self, kind: Callable[[], Any], parts: tuple[Pattern, ...], names: tuple[str, ...], named: tuple[Pattern, ...]) -> None:
+    def __init__(self, kind: Callable[[], Object], parts: tuple[Pattern, ...], names: tuple[str, ...], named: tuple[Pattern, ...]) -> None:
         self.kind, self.parts, self.names, self.named = kind, parts, names, named
 
-    def fits(self, subject: Any, captured: Captured) -> Any:
+    def fits(self, subject: Object, captured: Captured) -> Object:
         kind = self.kind()
         if not isinstance(kind, type):
             match subject:
@@ -153,7 +153,7 @@ class Class(Pattern):
                     pass
         if not isinstance(subject, kind):
             return False
-        found: Any = True
+        found: Object = True
         try:
             entries = [subject if name is None else attribute(subject, name) for name in self._names(kind)]
         except AttributeError:
@@ -198,7 +198,7 @@ class Capture(Pattern):
     def __init__(self, inner: Pattern | None, name: str | None) -> None:
         self.inner, self.name, self.is_wildcard = inner, name, inner is None and name is None
 
-    def fits(self, subject: Any, captured: Captured) -> Any:
+    def fits(self, subject: Object, captured: Captured) -> Object:
         found = True if self.inner is None else self.inner.fits(subject, captured)
         if found is not False and self.name is not None:
             captured[self.name] = subject
@@ -211,8 +211,8 @@ class Alternatives(Pattern):
     def __init__(self, parts: tuple[Pattern, ...]) -> None:
         self.parts = parts
 
-    def fits(self, subject: Any, captured: Captured) -> Any:
-        found: Any = False
+    def fits(self, subject: Object, captured: Captured) -> Object:
+        found: Object = False
         for part in self.parts:
             inner: Captured = {}
             fits = part.fits(subject, inner)
@@ -230,7 +230,7 @@ class Alternatives(Pattern):
         return truth(found)
 
 
-def match_(subject: Any, cases: tuple[tuple[Pattern, Any, Any, Any], ...]) -> Any:
+def match_(subject: Object, cases: tuple[tuple[Pattern, Object, Object, Object], ...]) -> Object:
     """match subject: the first case that fits, and whose guard holds."""
     from ..blocks.blocks import if_
 
@@ -241,7 +241,9 @@ def match_(subject: Any, cases: tuple[tuple[Pattern, Any, Any, Any], ...]) -> An
             continue
         rest = cases[number + 1 :]
 
-        def guarded(capture: Any = capture, captured: Captured = captured, guard: Any = guard, block: Any = block, rest: Any = rest) -> Any:
+        def guarded(
+            capture: Object = capture, captured: Captured = captured, guard: Object = guard, block: Object = block, rest: Object = rest
+        ) -> Object:
             if capture is not None:
                 capture(captured)
             if guard is None:
@@ -256,11 +258,11 @@ def match_(subject: Any, cases: tuple[tuple[Pattern, Any, Any, Any], ...]) -> An
     return None
 
 
-def _blocks_of(cases: Any) -> list[Any]:
+def _blocks_of(cases: Object) -> list[Object]:
     return [part for _, *parts in cases for part in parts]
 
 
-def match_yields(subject: Any, cases: Any) -> Generator[Any, Any, Any]:
+def match_yields(subject: Object, cases: Object) -> Generator[Object, Object, Object]:
     from types import GeneratorType
 
     for pattern, capture, guard, block in cases:

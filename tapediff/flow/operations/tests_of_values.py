@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from ..anything import Object
 from ..blocks.blocks import for_
 from ..calls.callables import call
 from ..calls.truth import concrete as concrete
@@ -17,10 +17,10 @@ from ..state.fork import WithCells, fork_value
 from ..state.values import CHOICES, is_tracked_value, lifted, negated
 from .dunder import compared
 
-Part = Callable[[], Any]
+Part = Callable[[], Object]
 
 
-def if_value(test: Any, yes: Part, no: Part) -> Any:
+def if_value(test: Object, yes: Part, no: Part) -> Object:
     """yes() if test else no()"""
     t = test if type(test) is bool else truth(test)
     if t is True:
@@ -28,7 +28,7 @@ def if_value(test: Any, yes: Part, no: Part) -> Any:
     return no() if t is False else fork_value(t, yes, no)
 
 
-def and_(first: Any, *parts: Part) -> Any:
+def and_(first: Object, *parts: Part) -> Object:
     """first and ..."""
     for number, part in enumerate(parts):
         t = truth(first)
@@ -40,7 +40,7 @@ def and_(first: Any, *parts: Part) -> Any:
     return first
 
 
-def or_(first: Any, *parts: Part) -> Any:
+def or_(first: Object, *parts: Part) -> Object:
     """first or ..."""
     for number, part in enumerate(parts):
         t = truth(first)
@@ -52,7 +52,7 @@ def or_(first: Any, *parts: Part) -> Any:
     return first
 
 
-def all_hold(first: Any, *tests: Part) -> Any:
+def all_hold(first: Object, *tests: Part) -> Object:
     """The truth of `first and ...`."""
     t = truth(first)
     for number, test in enumerate(tests):
@@ -65,7 +65,7 @@ def all_hold(first: Any, *tests: Part) -> Any:
     return t
 
 
-def one_holds(first: Any, *tests: Part) -> Any:
+def one_holds(first: Object, *tests: Part) -> Object:
     """The truth of `first or ...`."""
     t = truth(first)
     for number, test in enumerate(tests):
@@ -78,20 +78,20 @@ def one_holds(first: Any, *tests: Part) -> Any:
     return t
 
 
-def _following(operator: Callable[..., Any], parts: tuple[Part, ...]) -> Part:
+def _following(operator: Callable[..., Object], parts: tuple[Part, ...]) -> Part:
     return lambda: operator(parts[0](), *parts[1:])
 
 
-def _same(value: Any) -> Part:
+def _same(value: Object) -> Part:
     return lambda: value
 
 
-def not_(value: Any) -> Any:
+def not_(value: Object) -> Object:
     """not value"""
     return negated(truth(value))
 
 
-def chain(name: str, first: Any, second: Any, *links: tuple[str, Part]) -> Any:
+def chain(name: str, first: Object, second: Object, *links: tuple[str, Part]) -> Object:
     """first < second < ...; each operand is evaluated once, and only where the comparisons before hold."""
     result = in_or_compared(name, first, second)
     for number, (following, part) in enumerate(links):
@@ -106,30 +106,30 @@ def chain(name: str, first: Any, second: Any, *links: tuple[str, Part]) -> Any:
     return result
 
 
-def _rest_of_chain(second: Any, links: tuple[tuple[str, Part], ...]) -> Part:
+def _rest_of_chain(second: Object, links: tuple[tuple[str, Part], ...]) -> Part:
     following, part = links[0]
     return lambda: chain(following, second, part(), *links[1:])
 
 
-def in_or_compared(name: str, a: Any, b: Any) -> Any:
+def in_or_compared(name: str, a: Object, b: Object) -> Object:
     """A comparison by the name of its operator."""
     other = _OTHERS.get(name)
     return compared(name, a, b) if other is None else other(a, b)
 
 
-def is_(a: Any, b: Any) -> Any:
+def is_(a: Object, b: Object) -> Object:
     """a is b"""
     if type(a) in CHOICES or type(b) in CHOICES:
         return lifted(is_, a, b)
     return a is b
 
 
-def is_not(a: Any, b: Any) -> Any:
+def is_not(a: Object, b: Object) -> Object:
     """a is not b"""
     return negated(truth(is_(a, b)))
 
 
-def in_(a: Any, b: Any) -> Any:
+def in_(a: Object, b: Object) -> Object:
     """a in b"""
     if type(a) in CHOICES or type(b) in CHOICES:
         return lifted(in_, a, b)
@@ -147,10 +147,10 @@ def in_(a: Any, b: Any) -> Any:
     return a in b
 
 
-def _among(a: Any, items: Any) -> Any:
+def _among(a: Object, items: Object) -> Object:
     found = [False]
 
-    def compare(value: Any) -> Any:
+    def compare(value: Object) -> Object:
         t = True if value is a else truth(compared("eq", value, a))
         if t is True:
             found[0] = True
@@ -163,15 +163,15 @@ def _among(a: Any, items: Any) -> Any:
     return truth(found[0])
 
 
-def not_in(a: Any, b: Any) -> Any:
+def not_in(a: Object, b: Object) -> Object:
     """a not in b"""
     return negated(truth(in_(a, b)))
 
 
-_OTHERS: dict[str, Callable[[Any, Any], Any]] = {"is_": is_, "is_not": is_not, "in_": in_, "not_in": not_in}
+_OTHERS: dict[str, Callable[[Object, Object], Object]] = {"is_": is_, "is_not": is_not, "in_": in_, "not_in": not_in}
 
 
-def shown(value: Any) -> Any:
+def shown(value: Object) -> Object:
     """A value that becomes text."""
     if type(value) in CHOICES:
         from ..containers.choices import settled

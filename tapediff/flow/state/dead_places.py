@@ -7,17 +7,17 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType, TracebackType
-from typing import Any
 
 from ...base.source_location import is_library_file
+from ..anything import Object
 from .places import Place
 
-States = dict[Any, tuple[Place, Any]]
+States = dict[Object, tuple[Place, Object]]
 
 
 def drop_dead(*states: States) -> None:
     """Leave out places that nothing else refers to. What only these refer to is left out as well."""
-    places = defaultdict[Any, set[int]](set)
+    places = defaultdict[Object, set[int]](set)
     for state in states:
         for key, (place, _) in state.items():
             places[key].add(id(place))
@@ -31,7 +31,7 @@ def drop_dead(*states: States) -> None:
                 state.pop(key, None)
 
 
-def _references(key: Any, states: tuple[States, ...]) -> int:
+def _references(key: Object, states: tuple[States, ...]) -> int:
     """How many references there are to what holds a place."""
     holder = next(state[key][0] for state in states if key in state).holder
     return sys.getrefcount(holder) - 2
@@ -85,5 +85,5 @@ def _frame(code: CodeType) -> FrameType:
     shown = _empty.__code__.replace(
         co_filename=code.co_filename, co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno
     )
-    steps: Any = FunctionType(shown, {})()
+    steps: Object = FunctionType(shown, {})()
     return steps.gi_frame

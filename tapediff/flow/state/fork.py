@@ -10,21 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...errors import TapediffError
 from ...ir.instruction import Operand
+from ..anything import Object
 from .completions import Completion, Conditional, Return
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
 from .places import Contents, Journal, Member, Place, Plain, Version, note_variables, put, undo, unwritable
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
-Side = Callable[[], Any] | None
-Final: TypeAlias = "dict[Any, tuple[Place, Any]]"
+Side = Callable[[], Object] | None
+Final: TypeAlias = "dict[Object, tuple[Place, Object]]"
 
 
 class WithCells:
@@ -32,18 +33,18 @@ class WithCells:
 
     __slots__ = ("__closure__", "run")
 
-    def __init__(self, run: Callable[[], Any], *blocks: Any) -> None:
+    def __init__(self, run: Callable[[], Object], *blocks: Object) -> None:
         self.run = run
         self.__closure__ = tuple(cell for block in blocks for cell in getattr(block, "__closure__", None) or ())
 
-    def __call__(self) -> Any:
+    def __call__(self) -> Object:
         return self.run()
 
 
 class Ran(NamedTuple):
     """What a side gave, the values that it left in places, and the error that ended it."""
 
-    result: Any
+    result: Object
     final: Final
     error: BaseException | None
 
@@ -52,7 +53,7 @@ class Taken(NamedTuple):
     """One side alone was run; `holds` says which."""
 
     holds: bool
-    result: Any
+    result: Object
 
 
 def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
@@ -64,8 +65,7 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     try:
         if run is not None:
             note_variables(run)
-            with np.errstate(all="ignore"):
-                result = run()
+            result = _without_warnings(run)
     except BaseException as raised:
         if not is_of_program(raised):
             raise
@@ -76,6 +76,11 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
         state.journals.pop()
         state.facts = before
     return Ran(result, final, error)
+
+
+@np.errstate(all="ignore")
+def _without_warnings(run: Callable[[], Object]) -> Object:
+    return run()
 
 
 def is_of_program(error: BaseException) -> bool:
@@ -204,11 +209,11 @@ def _is_reached(test: Operand, holds: bool) -> bool:
     return is_taken
 
 
-def _run(run: Side) -> Any:
+def _run(run: Side) -> Object:
     return None if run is None else run()
 
 
-def _alone(run: Side, test: Operand, holds: bool) -> Any:
+def _alone(run: Side, test: Operand, holds: bool) -> Object:
     """Run a side that guards have shown to be taken."""
     before = state.facts, state.path
     state.facts, state.path = {**state.facts, **facts_of(test, holds)}, []
@@ -234,7 +239,7 @@ def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     return joined
 
 
-def _joined_value(test: Operand, place: Place, yes: Any, no: Any) -> Any:
+def _joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object:
     if yes is no:
         return yes
     if isinstance(place, Contents):
@@ -257,7 +262,7 @@ def _joined_value(test: Operand, place: Place, yes: Any, no: Any) -> Any:
 class Pending(NamedTuple):
     """An error that a test on data decides: the program raises it where the condition holds, and leaves these values in places."""
 
-    condition: Any
+    condition: Object
     error: BaseException
     final: Final
 
@@ -279,7 +284,7 @@ class Attempt:
         self.depth, self.start, self.facts = len(state.journals), len(state.path), state.facts
         self.recorder = current_recorder()
         self.body: FrameType | None = None
-        self._behind: Any = None
+        self._behind: Object = None
 
     def add(self, error: BaseException, final: Final) -> None:
         """Note an error that is raised on this path."""
@@ -294,7 +299,8 @@ class Attempt:
     def leave_out(self, since: int) -> None:
         """Note that the path goes on where none of the errors since is raised."""
         if len(self.pending) > since:
-            np.seterr(all="ignore")
+            # Restored by whoever runs the attempt.
+            np.errstate(all="ignore").__enter__()
         for raised in self.pending[since:]:
             test = negated(raised.condition)
             if state.path and state.path[-1] is self._behind:
@@ -330,9 +336,9 @@ def path_is_taken() -> bool:
     return condition if type(condition) is bool else observed(condition)
 
 
-def condition_of(path: list[tuple[Operand, bool]]) -> Any:
+def condition_of(path: list[tuple[Operand, bool]]) -> Object:
     """When the program comes along a path: True, or a tracked bool."""
-    condition: Any = True
+    condition: Object = True
     for test, holds in path:
         condition = both(condition, test if holds else negated(test))
     return condition
@@ -376,7 +382,7 @@ def decide(why: str) -> None:
         raise Unjoinable(why)
 
 
-def exclude(test: Any, error: Callable[[], BaseException]) -> None:
+def exclude(test: Object, error: Callable[[], BaseException]) -> None:
     """Raise an error where a test holds: a branch with one side that raises."""
 
     def raise_() -> None:
@@ -391,7 +397,7 @@ def exclude(test: Any, error: Callable[[], BaseException]) -> None:
 # What a branch gives
 
 
-def fork_value(test: Operand, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object]) -> Object:
     """The value of the side that a test chooses."""
     ran = fork(test, yes, no)
     if isinstance(ran, Taken):
@@ -400,7 +406,7 @@ def fork_value(test: Operand, yes: Callable[[], Any], no: Callable[[], Any]) -> 
     return select(test, first.result, second.result)
 
 
-def select(test: Operand, yes: Any, no: Any) -> Any:
+def select(test: Operand, yes: Object, no: Object) -> Object:
     """The value that a test chooses; by a guard where the two cannot be joined."""
     try:
         return join(test, yes, no)
@@ -430,7 +436,7 @@ def conditional(test: Operand, yes: Completion, no: Completion) -> Completion:
     return Conditional(test, yes, no)
 
 
-def where_ends(completion: Completion, is_wanted: Callable[[Any], bool]) -> Any:
+def where_ends(completion: Completion, is_wanted: Callable[[Object], bool]) -> Object:
     """When a completion is one of some kind: a bool, tracked or not."""
     if type(completion) is not Conditional:
         return is_wanted(completion)

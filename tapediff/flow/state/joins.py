@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from .python_numbers import note_chosen
 from .values import UNBOUND, Choice, Maybe, Unjoinable, both, negated, state
 
@@ -29,12 +29,12 @@ _CONSTANTS = (bool, int, float, str, bytes, type(None))
 _NUMBERS = (int, float, np.float64, np.int64)
 
 
-def where(test: Operand, yes: Any, no: Any) -> Any:
+def where(test: Operand, yes: Object, no: Object) -> Object:
     """The tracked number or array that a test chooses."""
     return np.where(test, yes, no)
 
 
-def join(test: Operand, yes: Any, no: Any) -> Any:
+def join(test: Operand, yes: Object, no: Object) -> Object:
     """The value that a test chooses."""
     if yes is no or _is_equal(yes, no):
         return yes
@@ -46,18 +46,18 @@ def join(test: Operand, yes: Any, no: Any) -> Any:
     return chosen(test, yes, no)
 
 
-def _is_equal(a: Any, b: Any) -> bool:
+def _is_equal(a: Object, b: Object) -> bool:
     """True for equal constants, of one type and sign."""
     if type(a) is not type(b) or type(a) not in _CONSTANTS:
         return False
     return a == b and (type(a) is not float or math.copysign(1.0, a) == math.copysign(1.0, b))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Object) -> bool:
     return type(value) in _NUMBERS or (type(value) is TrackedArray and not value.type.shape and value._view is None)
 
 
-def _are_of_one_kind(a: Any, b: Any) -> bool:
+def _are_of_one_kind(a: Object, b: Object) -> bool:
     """True if a tracked number can stand for both: not for bools, which Python counts with, nor for other dtypes."""
     kinds = {value.type.dtype.str if type(value) is TrackedArray else type(value) for value in (a, b)}
     if np.dtype(bool).str in kinds:
@@ -65,11 +65,11 @@ def _are_of_one_kind(a: Any, b: Any) -> bool:
     return kinds <= {"<f8", "<i8", *_NUMBERS}
 
 
-def chosen(test: Operand, yes: Any, no: Any) -> Choice:
+def chosen(test: Operand, yes: Object, no: Object) -> Choice:
     """A choice of two values, of which each may be one; options that can be joined are."""
     ours, theirs = (_options(value) for value in (yes, no))
-    options: list[Any] = []
-    conditions: list[Any] = []
+    options: list[Object] = []
+    conditions: list[Object] = []
     left = list(theirs)
     for option, when in ours:
         match = next((k for k, (other, _) in enumerate(left) if _is_alike(option, other)), None)
@@ -90,24 +90,24 @@ def chosen(test: Operand, yes: Any, no: Any) -> Choice:
     return Choice(tuple(options), tuple(conditions))
 
 
-def _either(test: Operand, a: Any, b: Any) -> Any:
+def _either(test: Operand, a: Object, b: Object) -> Object:
     if type(a) is bool and type(b) is bool:
         return a if a == b else test if a else negated(test)
     return where(test, a, b)
 
 
-def _options(value: Any) -> list[tuple[Any, Any]]:
+def _options(value: Object) -> list[tuple[Object, Object]]:
     return list(zip(value.options, value.conditions)) if type(value) is Choice else [(value, True)]
 
 
-def _is_alike(a: Any, b: Any) -> bool:
+def _is_alike(a: Object, b: Object) -> bool:
     """True for options that one can stand for."""
     if a is b or _is_equal(a, b):
         return True
     return (_is_number(a) or type(a) is float) and (_is_number(b) or type(b) is float) and type(a) is not bool and _are_of_one_kind(a, b)
 
 
-def join_contents(test: Operand, yes: Any, no: Any) -> Any:
+def join_contents(test: Operand, yes: Object, no: Object) -> Object:
     """The entries of a container after a branch."""
     if isinstance(yes, dict):
         return _join_dicts(test, yes, no)
@@ -121,7 +121,7 @@ def join_contents(test: Operand, yes: Any, no: Any) -> Any:
     return deque(entries, yes.maxlen) if isinstance(yes, deque) else entries
 
 
-def _join_dicts(test: Operand, yes: dict[Any, Any], no: dict[Any, Any]) -> dict[Any, Any]:
+def _join_dicts(test: Operand, yes: dict[Object, Object], no: dict[Object, Object]) -> dict[Object, Object]:
     """The values of a dict by key; numbered where the keys are not in one order for both sides."""
     if yes.keys() == no.keys() and not any(type(v) is Maybe for v in (*yes.values(), *no.values())) and list(yes) == list(no):
         return {key: join(test, yes[key], no[key]) for key in yes}
@@ -133,14 +133,14 @@ def _join_dicts(test: Operand, yes: dict[Any, Any], no: dict[Any, Any]) -> dict[
     return {key: join_entries(test, yes.get(key, UNBOUND), no.get(key, UNBOUND)) for key in keys}
 
 
-def numbered(entries: dict[Any, Any]) -> dict[Any, Any]:
+def numbered(entries: dict[Object, Object]) -> dict[Object, Object]:
     """The values of a dict with the numbers by which a loop finds them."""
     if any(type(v) is Maybe and v.order is not None for v in entries.values()):
         return entries
     return {key: Maybe(*_there(value), place) for place, (key, value) in enumerate(entries.items())}
 
 
-def join_entries(test: Operand, yes: Any, no: Any) -> Any:
+def join_entries(test: Operand, yes: Object, no: Object) -> Object:
     """The entry at one position; UNBOUND where a side has none."""
     if yes is no or (type(yes) is not Maybe and type(no) is not Maybe and yes is not UNBOUND and no is not UNBOUND):
         return join(test, yes, no)
@@ -158,7 +158,7 @@ def join_entries(test: Operand, yes: Any, no: Any) -> Any:
     return Maybe(condition, value, order)
 
 
-def join_conditions(test: Operand, yes: Any, no: Any) -> Any:
+def join_conditions(test: Operand, yes: Object, no: Object) -> Object:
     """The condition that a test chooses: a bool, tracked or not."""
     if yes is no:
         return yes
@@ -169,14 +169,14 @@ def join_conditions(test: Operand, yes: Any, no: Any) -> Any:
     return both(negated(test), no) if yes is False else _either(test, yes, no)
 
 
-def _there(entry: Any) -> tuple[Any, Any]:
+def _there(entry: Object) -> tuple[Object, Object]:
     """When an entry is there, and its value."""
     if type(entry) is Maybe:
         return entry.condition, entry.value
     return entry is not UNBOUND, entry
 
 
-def maybe(condition: Any, value: Any) -> Any:
+def maybe(condition: Object, value: Object) -> Object:
     """An entry that is there by a condition."""
     return value if condition is True else Maybe(condition, value)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import numpy as np
 
 from ...errors import TrackedValueEscaped
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from .values import UNBOUND, state
 
 
@@ -17,19 +17,19 @@ class Place:
 
     __slots__ = ("holder", "name")
 
-    def __init__(self, holder: Any, name: Any = None) -> None:
+    def __init__(self, holder: Object, name: Object = None) -> None:
         self.holder, self.name = holder, name
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[Object, ...]:
         """Equal for the same place."""
         return type(self), id(self.holder), self.name
 
-    def get(self) -> Any:
+    def get(self) -> Object:
         """What is there now, as something that later changes leave alone."""
         raise NotImplementedError
 
-    def set(self, value: Any) -> None:
+    def set(self, value: Object) -> None:
         """Put something there."""
         raise NotImplementedError
 
@@ -37,13 +37,13 @@ class Place:
 class Cell(Place):
     """A variable of a function."""
 
-    def get(self) -> Any:
+    def get(self) -> Object:
         try:
             return self.holder.cell_contents
         except ValueError:
             return UNBOUND
 
-    def set(self, value: Any) -> None:
+    def set(self, value: Object) -> None:
         if value is not UNBOUND:
             self.holder.cell_contents = value
         elif self.get() is not UNBOUND:
@@ -53,10 +53,10 @@ class Cell(Place):
 class Entry(Place):
     """A name in a namespace, such as a global variable."""
 
-    def get(self) -> Any:
+    def get(self) -> Object:
         return self.holder.get(self.name, UNBOUND)
 
-    def set(self, value: Any) -> None:
+    def set(self, value: Object) -> None:
         if value is UNBOUND:
             self.holder.pop(self.name, None)
         else:
@@ -66,16 +66,16 @@ class Entry(Place):
 class Member(Place):
     """An attribute in the namespace of an object."""
 
-    def get(self) -> Any:
+    def get(self) -> Object:
         return vars(self.holder).get(self.name, UNBOUND)
 
-    def set(self, value: Any) -> None:
+    def set(self, value: Object) -> None:
         if value is UNBOUND:
             vars(self.holder).pop(self.name, None)
         else:
             vars(self.holder)[self.name] = value
 
-    def inherited(self) -> Any:
+    def inherited(self) -> Object:
         """What the class has under this name, if it is a plain value."""
         found = getattr(type(self.holder), self.name, UNBOUND)
         return UNBOUND if hasattr(type(found), "__get__") else found
@@ -84,10 +84,10 @@ class Member(Place):
 class Attribute(Place):
     """An attribute that is in no namespace: a slot, or one of a class."""
 
-    def get(self) -> Any:
+    def get(self) -> Object:
         return vars(self.holder).get(self.name, UNBOUND) if isinstance(self.holder, type) else getattr(self.holder, self.name, UNBOUND)
 
-    def set(self, value: Any) -> None:
+    def set(self, value: Object) -> None:
         owner = type if isinstance(self.holder, type) else object
         if value is not UNBOUND:
             owner.__setattr__(self.holder, self.name, value)
@@ -98,32 +98,32 @@ class Attribute(Place):
 class Contents(Place):
     """The entries of a list, dict, set or deque."""
 
-    def get(self) -> Any:
+    def get(self) -> Object:
         return _COPIES[self._kind](self.holder)
 
-    def set(self, value: Any) -> None:
+    def set(self, value: Object) -> None:
         kind = self._kind
         kind.clear(self.holder)
         (kind.update if kind in (dict, set) else kind.extend)(self.holder, value)
 
     @property
-    def _kind(self) -> Any:
+    def _kind(self) -> Object:
         return next(kind for kind in _COPIES if isinstance(self.holder, kind))
 
 
-_COPIES: dict[Any, Any] = {list: list, dict: dict, set: set, deque: lambda d: deque(d, d.maxlen), bytearray: bytearray}
+_COPIES: dict[Object, Object] = {list: list, dict: dict, set: set, deque: lambda d: deque(d, d.maxlen), bytearray: bytearray}
 _CONTAINERS = tuple(_COPIES)
 
 
 class Version(Place):
     """The value of a tracked array that is written to."""
 
-    def get(self) -> Any:
+    def get(self) -> Object:
         array = self.holder
         value = array._value.copy() if isinstance(array._value, np.ndarray) else array._value
         return TrackedArray(array._recorder, array._id, value, array.type)
 
-    def set(self, value: Any) -> None:
+    def set(self, value: Object) -> None:
         self.holder._id, self.holder._value = value._id, value._value.copy() if isinstance(value._value, np.ndarray) else value._value
         self.holder._writes += 1
 
@@ -131,14 +131,14 @@ class Version(Place):
 class Plain(Place):
     """The entries of a plain array."""
 
-    def get(self) -> Any:
+    def get(self) -> Object:
         return self.holder.copy()
 
-    def set(self, value: Any) -> None:
+    def set(self, value: Object) -> None:
         self.holder[...] = value
 
 
-Journal = dict[Any, tuple[Place, Any]]
+Journal = dict[Object, tuple[Place, Object]]
 
 
 def note(place: Place) -> None:
@@ -150,7 +150,7 @@ def note(place: Place) -> None:
             journal[key] = place, place.get()
 
 
-def note_variables(block: Any) -> None:
+def note_variables(block: Object) -> None:
     """Note the variables that a block may assign to."""
     if state.journals:
         for cell in getattr(block, "__closure__", None) or ():
@@ -159,18 +159,18 @@ def note_variables(block: Any) -> None:
             note(Entry(namespace, name))
 
 
-def note_attribute(owner: Any, name: str) -> None:
+def note_attribute(owner: Object, name: str) -> None:
     """Note an attribute."""
     if state.journals:
         namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
         note(Member(owner, name) if type(namespace) is dict and not _is_slot(owner, name) else Attribute(owner, name))
 
 
-def _is_slot(owner: Any, name: str) -> bool:
+def _is_slot(owner: Object, name: str) -> bool:
     return type(getattr(type(owner), name, None)).__name__ == "member_descriptor"
 
 
-def note_contents(holder: Any) -> None:
+def note_contents(holder: Object) -> None:
     """Note the entries of a container or an array."""
     if state.journals:
         if isinstance(holder, _CONTAINERS):
@@ -198,7 +198,7 @@ def undo(journal: Journal) -> None:
         place.set(old)
 
 
-def put(place: Place, value: Any) -> None:
+def put(place: Place, value: Object) -> None:
     """Change a place."""
     note(place)
     place.set(value)

@@ -5,10 +5,9 @@ Joins of such numbers are Python's, and results of the math module; arithmetic i
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...ir.instruction import CONSTANT
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 from .values import both, either, negated, state
 
 _ARITHMETIC = frozenset(
@@ -16,21 +15,21 @@ _ARITHMETIC = frozenset(
 )
 
 
-def note_chosen(value: Any, test: Any, yes: Any, no: Any) -> Any:
+def note_chosen(value: Object, test: Object, yes: Object, no: Object) -> Object:
     """Note that a number is one of two by a test; the number."""
     if type(value) is TrackedArray:
         state.kinds[id(value._recorder), value._id] = test, yes, no
     return value
 
 
-def note_python(value: Any) -> Any:
+def note_python(value: Object) -> Object:
     """Note that a number is one of Python's; the number."""
     if type(value) is TrackedArray and not value.type.shape:
         state.kinds[id(value._recorder), value._id] = True
     return value
 
 
-def is_python(value: Any) -> Any:
+def is_python(value: Object) -> Object:
     """When a value is a number of Python's: a bool, tracked or not."""
     if type(value) is not TrackedArray:
         return type(value) in (int, float, bool)
@@ -39,7 +38,7 @@ def is_python(value: Any) -> Any:
     return _kind_of(value._recorder, value._id)
 
 
-def _kind_of(recorder: Any, wanted: int) -> Any:
+def _kind_of(recorder: Object, wanted: int) -> Object:
     """The same of an instruction; iteratively, as sums may be long."""
     pending = [wanted]
     while pending:
@@ -55,7 +54,7 @@ def _kind_of(recorder: Any, wanted: int) -> Any:
     return state.kinds[id(recorder), wanted]
 
 
-def _operands(recorder: Any, number: int, chosen: tuple[Any, Any, Any] | None) -> list[int]:
+def _operands(recorder: Object, number: int, chosen: tuple[Object, Object, Object] | None) -> list[int]:
     """The instructions on which it depends."""
     if chosen is not None:
         return [value._id for value in chosen[1:] if type(value) is TrackedArray and value._recorder is recorder]
@@ -63,21 +62,21 @@ def _operands(recorder: Any, number: int, chosen: tuple[Any, Any, Any] | None) -
     return list(inputs) if op.name in _ARITHMETIC else []
 
 
-def _kind_by_operands(recorder: Any, number: int) -> Any:
+def _kind_by_operands(recorder: Object, number: int) -> Object:
     op, inputs, params, *_ = recorder.instructions[number]
     if op is CONSTANT:
         return params[0].shape == () and recorder.plain_numbers.get(number) is not False
-    kind: Any = op.name in _ARITHMETIC
+    kind: Object = op.name in _ARITHMETIC
     for k in inputs if kind else ():
         kind = both(kind, state.kinds[id(recorder), k])
     return kind
 
 
-def _is_settled(found: Any) -> bool:
+def _is_settled(found: Object) -> bool:
     return found is not None and type(found) is not tuple
 
 
-def _chosen(test: Any, yes: Any, no: Any) -> Any:
+def _chosen(test: Object, yes: Object, no: Object) -> Object:
     """When a number is Python's that a test chooses."""
     first, second = is_python(yes), is_python(no)
     if type(first) is bool and type(second) is bool:

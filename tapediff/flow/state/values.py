@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from ...ir.instruction import Operand
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
 from ...recording.arrays.numbers import logical
 from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
 
 
 class Unjoinable(BaseException):
@@ -47,7 +47,7 @@ class Choice:
 
     __slots__ = ("conditions", "options")
 
-    def __init__(self, options: tuple[Any, ...], conditions: tuple[Operand, ...]) -> None:
+    def __init__(self, options: tuple[Object, ...], conditions: tuple[Operand, ...]) -> None:
         self.options, self.conditions = options, conditions
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class Maybe:
 
     __slots__ = ("condition", "order", "value")
 
-    def __init__(self, condition: Any, value: Any, order: Any = None) -> None:
+    def __init__(self, condition: Object, value: Object, order: Object = None) -> None:
         self.condition, self.value, self.order = condition, value, order
 
     def __repr__(self) -> str:
@@ -103,39 +103,39 @@ class State(threading.local):
 
     def reset(self) -> None:
         self.is_recording = False
-        self.journals: list[dict[Any, Any]] = []
+        self.journals: list[dict[Object, Object]] = []
         self.path: list[tuple[Operand, bool]] = []
         self.facts: dict[tuple[int, int], bool] = {}
-        self.global_names: dict[tuple[int, str], tuple[dict[str, Any], str]] = {}
-        self.attempts: list[Any] = []
-        self.kinds: dict[tuple[int, int], Any] = {}
+        self.global_names: dict[tuple[int, str], tuple[dict[str, Object], str]] = {}
+        self.attempts: list[Object] = []
+        self.kinds: dict[tuple[int, int], Object] = {}
         self.why: list[str] = []
-        self.unsettled: dict[Any, Any] = {}
+        self.unsettled: dict[Object, Object] = {}
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False
-        self.made: dict[int, tuple[Any, Any, Any]] = {}
+        self.made: dict[int, tuple[Object, Object, Object]] = {}
         self.lengths: dict[tuple[int, int], int] = {}
         self.stamp = _FIRST_STAMP
-        self.native: Callable[[Any], Any] = lambda f: f
+        self.native: Callable[[Object], Object] = lambda f: f
 
 
 State.now = state = State()
 
 # The types that stand for several values.
-CHOICES: dict[type, Any] = {}
+CHOICES: dict[type, Object] = {}
 
 
-def is_data(value: Any) -> bool:
+def is_data(value: Object) -> bool:
     """True for tracked numbers and arrays."""
     return type(value) is TrackedArray
 
 
-def is_tracked_value(value: Any) -> bool:
+def is_tracked_value(value: Object) -> bool:
     """True for what data decides."""
     return type(value) is TrackedArray or type(value) in CHOICES
 
 
-def negated(test: Any) -> Any:
+def negated(test: Object) -> Object:
     """The opposite of a bool, tracked or not."""
     if type(test) is bool:
         return not test
@@ -147,7 +147,7 @@ def negated(test: Any) -> Any:
     return logical(LOGICAL_NOT, test)
 
 
-def both(a: Any, b: Any) -> Any:
+def both(a: Object, b: Object) -> Object:
     """a and b, for bools, tracked or not."""
     if type(a) is bool:
         return b if a else False
@@ -156,7 +156,7 @@ def both(a: Any, b: Any) -> Any:
     return a if a._id == b._id and a._recorder is b._recorder else logical(LOGICAL_AND, a, b)
 
 
-def either(a: Any, b: Any) -> Any:
+def either(a: Object, b: Object) -> Object:
     """a or b, for bools, tracked or not."""
     if type(a) is bool:
         return True if a else b
@@ -180,7 +180,7 @@ def known(test: Operand) -> bool | None:
         sign, number = not sign, inputs[0]
 
 
-def parts(holder: Any) -> Iterator[tuple[Any, Any]]:
+def parts(holder: Object) -> Iterator[tuple[Object, Object]]:
     """When each entry is there, and its value; those that are not there on this path are left out."""
     for entry in holder:
         if type(entry) is Maybe:
@@ -191,9 +191,9 @@ def parts(holder: Any) -> Iterator[tuple[Any, Any]]:
             yield True, entry
 
 
-def is_nonempty(holder: Any) -> Any:
+def is_nonempty(holder: Object) -> Object:
     """When there is an entry."""
-    found: Any = False
+    found: Object = False
     for condition, _ in parts(holder):
         found = either(found, condition)
         if found is True:
@@ -217,7 +217,7 @@ def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
     return found
 
 
-def lifted(op: Callable[..., Any], *args: Any) -> Any:
+def lifted(op: Callable[..., Object], *args: Object) -> Object:
     """An operation; on choices, the choice of its results."""
     for number, argument in enumerate(args):
         if type(argument) in CHOICES:
@@ -225,14 +225,14 @@ def lifted(op: Callable[..., Any], *args: Any) -> Any:
     return op(*args)
 
 
-def holds_several(value: Any) -> bool:
+def holds_several(value: Object) -> bool:
     """True for what data choose, and containers of such."""
     if isinstance(value, (list, tuple, dict, deque)):
         return any(type(part) is Maybe or type(part) in CHOICES for part in (value.values() if isinstance(value, dict) else value))
     return type(value) is Maybe or type(value) in CHOICES
 
 
-def at_this_point(value: Any) -> Any:
+def at_this_point(value: Object) -> Object:
     """What plain Python would have now in place of what data choose."""
     while type(value) is Choice:
         value = next(option for option, when in zip(value.options, value.conditions) if _holds(when))
@@ -245,5 +245,5 @@ def at_this_point(value: Any) -> Any:
     return value
 
 
-def _holds(condition: Any) -> bool:
+def _holds(condition: Object) -> bool:
     return bool(condition if type(condition) is bool else condition._value)

@@ -7,7 +7,6 @@ back. Tapes that differ in constants alone share one program, so from the second
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
@@ -104,7 +103,8 @@ class AllRecordings:
         self._function, self._policy = function, policy
         self._programs: Programs[CompiledProgram] = Programs(policy.program)
         # The one used last comes last; some are known by several keys.
-        self._by_key: OrderedDict[Hashable, Recordings] = OrderedDict()
+        # (OrderedDict looks up its keys to go over its values, and an interrupt within their comparison is a KeyError then.)
+        self._by_key: dict[Hashable, Recordings] = {}
         self.lock = new_lock()
         self.current = self._new()
 
@@ -152,7 +152,7 @@ class AllRecordings:
             self._by_key[key] = found
         elif found.check is not None:
             found.check.adopt(change.environment)
-        self._by_key.move_to_end(key)
+        self._by_key[key] = self._by_key.pop(key)
         found.carry(before)
         self.current = found
         self._drop_beyond()
@@ -190,7 +190,7 @@ class AllRecordings:
             known.carry(self.current)
             known.cache.drop_beyond(0)
             self.current.carry(known)
-            self._by_key = OrderedDict((key, kept) for key, kept in self._by_key.items() if kept is not known)
+            self._by_key = {key: kept for key, kept in self._by_key.items() if kept is not known}
 
 
 def contents_text(name: str, change: Change) -> str:
