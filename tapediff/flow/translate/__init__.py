@@ -85,7 +85,7 @@ def _translate(code: CodeType) -> Translation:
         translator.names[_DEFINITION] = code.co_name
         function = translator.function(definition, _DEFINITION)
         found = _compiled(function, code, translator.names, translator.variables)
-    except (NoSource, NotTranslated) as why:
+    except (NoSource, NotTranslated, SyntaxError) as why:
         return Translation(None, str(why))
     return Translation(found, "", ast.unparse(function))
 

@@ -44,6 +44,25 @@ def _with_errors_of_variables(body: list[ast.stmt]) -> list[ast.stmt]:
     return [*body[:first], ast.Try(body[first:], [handler], [ast.Return(None)], []), ast.Raise(ast.Name("_unbound_", ast.Load()), None)]
 
 
+def _without_annotations(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """A copy of a body in which no variable is annotated: those of another function cannot be."""
+    module = _Unannotated().visit(ast.Module(copy.deepcopy(list(statements)), []))
+    return module.body
+
+
+class _Unannotated(ast.NodeTransformer):
+    """Makes plain assignments of annotated ones, but for those of inner functions and classes."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        return _at(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
+
+
 class NotTranslated(Exception):
     """A function that Python runs itself; says why."""
 
@@ -130,7 +149,7 @@ class _Function:
             entered = ast.Expr(operator_call("enter", cells, ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())))
             # Blocks that yield would be generators, out of which no StopIteration comes: Python runs such a body as it is.
             is_plain = statements is body and any(isinstance(n, ast.Try) and n.handlers and has_yield([n]) for n in own_nodes(body))
-            run = copy.deepcopy(list(statements)) if is_plain else self.block(statements, is_top=statements is body)
+            run = _without_annotations(statements) if is_plain else self.block(statements, is_top=statements is body)
             inner = [*self._declared(stored(statements)), entered, *run]
             if statements is body and not has_yield(inner):
                 inner.append(ast.If(ast.Constant(0), [ast.Expr(ast.Yield(None))], []))
