@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import pickle
 
 import numpy as np
 import pytest
 
 import tapediff as td
-from flow.one_tape import recordings
+from flow.one_tape import POINTS, recordings
 
 
 def huber(x):
@@ -201,3 +203,106 @@ def test_effects_on_the_callers_objects_are_those_of_plain_python():
 
     td.GuardedTape(f, merge="flow")(np.array([1.0]))
     assert seen == ["called"]
+
+
+WITHOUT_SOURCE = {}
+exec(  # so that there is no source
+    """
+def bump(box, v):
+    box["n"] += v
+    return box["n"]
+
+class Counted:
+    def __init__(self, box, v):
+        self.v = v
+        box["made"] += 1.0
+
+    def __call__(self, box):
+        box["called"] += 1.0
+        return self.v
+""",
+    WITHOUT_SOURCE,
+)
+
+
+def function_without_source(x):
+    box = {"n": 0.0}
+    for v in x:
+        if v > 0:
+            WITHOUT_SOURCE["bump"](box, v)
+    return box["n"] * 2
+
+
+def class_without_source(x):
+    box, s = {"made": 0.0, "called": 0.0}, 0.0
+    for v in x:
+        if v > 0:
+            s += WITHOUT_SOURCE["Counted"](box, v)(box)
+    return s + box["made"] + 2 * box["called"]
+
+
+def looks_at_its_variables(x):
+    log = []
+
+    def double(v):
+        locals()
+        log.append(1.0)
+        return v * 2
+
+    s = 0.0
+    for v in x:
+        if v < 1:
+            s += double(v)
+    return s + sum(log)
+
+
+@pytest.mark.parametrize("program", [function_without_source, class_without_source, looks_at_its_variables], ids=lambda f: f.__name__)
+def test_what_is_not_translated_is_a_guard_on_a_side(program):
+    """No journal notes what it changes."""
+    assert recordings(program, POINTS[:12]) > 1
+
+
+@dataclasses.dataclass
+class Event:
+    time: float
+    size: float = 1.0
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+def dataclasses_and_named_tuples(x):
+    best, pair = Event(0.0), Pair(0.0, 0.0)
+    for v in x:
+        if v > best.time:
+            best = Event(v, size=v * 2)
+        if v < pair.a:
+            pair = Pair(v, pair.b + 1)
+    return best.time * best.size + pair.a * pair.b
+
+
+class Hero:
+    potions = 2
+
+    def __init__(self, health):
+        self.health = health
+
+    def step(self, v):
+        if self.health < 2.0 and self.potions > 0:
+            self.potions -= 1
+            self.health += 1.5
+        else:
+            self.health -= abs(v)
+
+
+def attribute_of_the_class(x):
+    hero = Hero(2.5)
+    for v in x:
+        hero.step(v)
+    return hero.health + 0.1 * hero.potions
+
+
+@pytest.mark.parametrize("program", [dataclasses_and_named_tuples, attribute_of_the_class], ids=lambda f: f.__name__)
+def test_objects_are_joined_by_their_attributes(program):
+    """Also where only one side has given the object an attribute of its own."""
+    assert recordings(program) == 1

@@ -19,6 +19,7 @@ from ...recording.python_state.filled_arrays import FILLED, RARE_MAKERS, REPLACE
 from ...recording.python_state.math_functions import MathFunction
 from ..anything import Object
 from ..calls.callables import function
+from ..calls.users_code import is_users
 from ..containers.entries import settled_contents, settled_deeply
 from ..containers.generators import ONLY_ARGUMENT, Generator, references
 from ..containers.keys import Empty, settle
@@ -26,6 +27,7 @@ from ..state.fork import guarded, refuse
 from ..state.places import note_contents
 from ..state.python_numbers import note_python
 from ..state.values import CHOICES, state
+from ..translate import translation_of
 from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
 
 # What these modules have changes nothing but its arguments, with the exceptions below.
@@ -163,6 +165,9 @@ def _filled(f: Object, made: Object) -> Object:
 
 def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> None:
     """Note what a call changes; refuse it on a side if that cannot be undone."""
+    if is_users(f):
+        refuse(f"{name} is not translated: {translation_of(f.__code__).reason or 'it has no source'}")
+        return
     if isinstance(owner, _CONTAINERS):
         if name not in _READING:
             note_contents(owner)

@@ -35,7 +35,7 @@ def function(f: Object) -> Object:
     kind = type(f)
     if kind is FunctionType:
         made = of_function(f)
-        return made if made is not f or is_translated(f) or is_users(f) or not State.now.is_recording else State.now.native(f)
+        return made if made is not f or is_translated(f) or not State.now.is_recording else State.now.native(f)
     if kind is MethodType:
         inner = function(f.__func__)
         if inner is f.__func__:
@@ -51,7 +51,7 @@ def function(f: Object) -> Object:
         return CHOICES[kind].called(f)
     method = users_method(kind, "__call__")
     if method is not None:
-        return MethodType(of_function(method), f)
+        return functools.partial(function(method), f)
     return f if not State.now.is_recording else State.now.native(f)
 
 
@@ -65,7 +65,7 @@ def _of_class(kind: type) -> Object:
     if type(kind) is not type:
         made = users_method(type(kind), "__call__")
         if made is not None:
-            return MethodType(of_function(made), kind)
+            return functools.partial(function(made), kind)
         if type(kind).__call__ is not type.__call__:
             return kind
     if users_method(kind, "__init__") is None and users_method(kind, "__new__") is None:
@@ -84,7 +84,8 @@ def _is_made_by_python(kind: type) -> bool:
 def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
     new, init = users_method(kind, "__new__"), users_method(kind, "__init__")
     if new is not None:
-        made = call(new, kind, *args, **named)
+        # That of named tuples only stores, and has no source.
+        made = new(kind, *args, **named) if _is_named_tuple(kind) else call(new, kind, *args, **named)
     elif kind.__new__ is object.__new__:
         # object's takes no further arguments where __init__ does.
         if getattr(kind, "__abstractmethods__", None) or init is None:
@@ -94,12 +95,26 @@ def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
         made = kind.__new__(kind, *args, **named)
     if isinstance(made, kind):
         if (init := users_method(type(made), "__init__")) is not None:
-            result = call(init, made, *args, **named)
+            result = init(made, *args, **named) if _only_stores(type(made), init) else call(init, made, *args, **named)
             if result is not None:
                 raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
         else:
             type(made).__init__(made, *args, **named)
     return made
+
+
+def _is_named_tuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields") and kind.__new__.__code__.co_filename == _GENERATED
+
+
+def _only_stores(kind: type, init: FunctionType) -> bool:
+    """True for what dataclasses make objects by, which has no source."""
+    parameters = getattr(kind, "__dataclass_params__", None)
+    is_generated = parameters is not None and parameters.init and init.__code__.co_filename == _GENERATED
+    return is_generated and not hasattr(kind, "__post_init__")
+
+
+_GENERATED = "<string>"
 
 
 def lambda_(f: FunctionType, defaults: tuple[Object, ...], keyword_defaults: dict[str, Object]) -> FunctionType:
