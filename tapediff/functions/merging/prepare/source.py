@@ -281,9 +281,14 @@ def _is_same(made: CodeType | None, code: CodeType) -> bool:
         for x, y in zip(a.co_consts, b.co_consts):
             if isinstance(x, CodeType) and isinstance(y, CodeType):
                 pending.append((x, y))
-            elif type(x) is not type(y) or repr(x) != repr(y):
+            elif type(x) is not type(y) or _text_of(x) != _text_of(y):
                 return False
     return True
+
+
+def _text_of(constant: object) -> str:
+    """Equal for equal constants of one type and sign; the order of a set depends on how it was made."""
+    return repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
 
 
 _COMPARED = (
