@@ -13,9 +13,9 @@ from types import CellType, CodeType, FunctionType
 from typing import NamedTuple
 
 from ...functions.merging.prepare.source import _FUTURES, NoSource, definition_of, without_warnings
-from .expressions import FRAME_FUNCTIONS, OPERATORS
+from .expressions import FRAME_FUNCTIONS, OPERATORS, NotTranslated
 from .scopes import own_nodes
-from .statements import NotTranslated, Translator
+from .statements import Translator
 
 _LOCALS = ".<locals>."
 _FACTORY = "_factory_"

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
+from typing import TypeVar
 
 from .scopes import Comprehension, has_yield, own_nodes
+
+_Node = TypeVar("_Node", bound=ast.AST)
 
 OPERATORS = "_flow_"
 RIGHT = "_right_"
@@ -44,6 +47,15 @@ def again(value: ast.expr, name: str) -> ast.expr:
 def text(value: str) -> ast.Constant:
     """A constant string."""
     return ast.Constant(value)
+
+
+def at(made: _Node, node: ast.AST) -> _Node:
+    """A node at the place of another one."""
+    return ast.copy_location(made, node)
+
+
+class NotTranslated(Exception):
+    """A function that Python runs itself; says why."""
 
 
 class Expressions(ast.NodeTransformer):

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Sequence
 
+from .compound import compound
 from .expressions import (
     DIVISIONS,
     INPLACE,
     OPERATORS,
     RIGHT,
     Expressions,
+    NotTranslated,
     again,
+    at,
     kept,
     no_arguments,
     operator_call,
@@ -29,10 +31,6 @@ from .scopes import Emit, Scope, has_yield, jumps, own_nodes, parameters, stored
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPOUND = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
-
-# Makes the function of a block: its kind, statements, arguments, and what it does first and last; returns its name.
-_Block: TypeAlias = Callable[..., ast.expr]
-_Node = TypeVar("_Node", bound=ast.AST)
 
 
 def _with_errors_of_variables(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -60,11 +58,7 @@ class _Unannotated(ast.NodeTransformer):
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        return _at(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
-
-
-class NotTranslated(Exception):
-    """A function that Python runs itself; says why."""
+        return at(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
 
 
 class Translator:
@@ -177,30 +171,30 @@ class _Function:
             name = self.named("block", part[0])
             made.append(self.closure(name, [], part, part[0]))
             names.append(ast.Name(name, ast.Load()))
-        call = self._driven("sequence", names, has_yield(statements))
+        call = self.driven("sequence", names, has_yield(statements))
         return [*made, ast.Return(operator_call("returned", call) if is_top else call)]
 
     def _straight(self, statements: Sequence[ast.stmt], is_top: bool) -> list[ast.stmt]:
         made: list[ast.stmt] = []
         for statement in statements:
             if isinstance(statement, _COMPOUND):
-                before, call = self.compound(statement)
+                before, call = compound(self, statement)
                 made += before
                 if jumps([statement]):
-                    made.append(_at(ast.Return(operator_call("returned", call) if is_top else call), statement))
+                    made.append(at(ast.Return(operator_call("returned", call) if is_top else call), statement))
                 else:
-                    made.append(_at(ast.Expr(operator_call("done", call)), statement))
+                    made.append(at(ast.Expr(operator_call("done", call)), statement))
             elif isinstance(statement, ast.Return):
                 expressions = self.expressions()
                 value = ast.Constant(None) if statement.value is None else expressions.value(statement.value)
-                made += [*expressions.before, _at(ast.Return(value if is_top else operator_call("Return", value)), statement)]
+                made += [*expressions.before, at(ast.Return(value if is_top else operator_call("Return", value)), statement)]
             elif isinstance(statement, Emit):
                 expressions = self.expressions()
                 value = expressions.visit(statement.value)
-                made += [*expressions.before, _at(ast.Return(value), statement)]
+                made += [*expressions.before, at(ast.Return(value), statement)]
             elif isinstance(statement, (ast.Break, ast.Continue)):
                 kind = "BREAK" if isinstance(statement, ast.Break) else "CONTINUE"
-                made.append(_at(ast.Return(ast.Attribute(ast.Name(OPERATORS, ast.Load()), kind, ast.Load())), statement))
+                made.append(at(ast.Return(ast.Attribute(ast.Name(OPERATORS, ast.Load()), kind, ast.Load())), statement))
             else:
                 made += self.simple(statement)
         return made
@@ -227,7 +221,7 @@ class _Function:
     def _definition(self, name: str, args: ast.arguments, body: list[ast.stmt], node: ast.AST) -> ast.FunctionDef:
         made = ast.FunctionDef(name, args, body or [ast.Pass()], [], None)
         made.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
-        return _at(made, node)
+        return at(made, node)
 
     def named(self, kind: str, node: ast.AST) -> str:
         made = self.translator.named(self.shown, node, kind)
@@ -258,7 +252,7 @@ class _Function:
             inner.scope.global_names |= outer & owner.scope.global_names
         return inner.definition(name, node)
 
-    def _driven(self, name: str, args: list[ast.expr], yields: bool) -> ast.expr:
+    def driven(self, name: str, args: list[ast.expr], yields: bool) -> ast.expr:
         """A call of the operator that runs blocks; of its form for generators where they yield."""
         return ast.YieldFrom(operator_call(f"{name.rstrip(chr(95))}_yields", *args)) if yields else operator_call(name, *args)
 
@@ -268,7 +262,7 @@ class _Function:
         """A statement without blocks."""
         expressions = self.expressions()
         made = self._simple(statement, expressions)
-        return [*expressions.before, *(_at(s, statement) for s in made)]
+        return [*expressions.before, *(at(s, statement) for s in made)]
 
     def _simple(self, statement: ast.stmt, values: _Values) -> list[ast.stmt]:
         if isinstance(statement, ast.Expr):
@@ -303,7 +297,7 @@ class _Function:
             return []
         return [statement]  # pass, import
 
-    def assign(self, target: ast.expr, value: ast.expr, values: _Values) -> list[ast.stmt]:
+    def assign(self, target: ast.expr, value: ast.expr, values: Expressions) -> list[ast.stmt]:
         """Statements that assign a translated value to a target."""
         if isinstance(target, ast.Name):
             return [ast.Assign([target], value)]
@@ -330,7 +324,7 @@ class _Function:
             made += [*self.assign(inner, ast.Name(name, ast.Load()), values), ast.Delete([ast.Name(name, ast.Del())])]
         return made
 
-    def _kept(self, target: ast.expr, value: ast.expr, values: _Values) -> list[ast.stmt]:
+    def _kept(self, target: ast.expr, value: ast.expr, values: Expressions) -> list[ast.stmt]:
         """The value is evaluated before the parts of the target."""
         name = self.named("value", target)
         assigned = self.assign(target, ast.Name(name, ast.Load()), values)
@@ -398,109 +392,6 @@ class _Function:
         statement.body = body
         return [statement]
 
-    # Compound statements
-
-    def compound(self, statement: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
-        """The functions of a statement's blocks, and the call that runs them and gives the completion."""
-        values = self.expressions()
-        made: list[ast.stmt] = []
-
-        def block(
-            kind: str, statements: Sequence[ast.stmt], arguments: Sequence[str] = (),
-            first: Sequence[ast.stmt] = (), last: Sequence[ast.stmt] = (),
-        ) -> ast.expr:  # fmt: skip
-            if not statements and not first:
-                return ast.Constant(None)
-            name = self.named(kind, statements[0] if statements else statement)
-            made.append(self.closure(name, arguments, statements, statements[0] if statements else statement, first, last))
-            return ast.Name(name, ast.Load())
-
-        yields = has_yield([statement])
-        if isinstance(statement, ast.If):
-            test = values.test(statement.test)
-            call = self._driven("if_", [test, block("then", statement.body), block("otherwise", statement.orelse)], yields)
-        elif isinstance(statement, ast.While):
-            test = values.delayed_test(statement.test)
-            call = self._driven("while_", [test, block("iteration", statement.body), block("otherwise", statement.orelse)], yields)
-        elif isinstance(statement, ast.For):
-            items = values.visit(statement.iter)
-            body = block("iteration", statement.body, ["_item_"], self._targets(statement.target, "_item_"))
-            call = self._driven("for_", [items, body, block("otherwise", statement.orelse)], yields)
-        elif isinstance(statement, ast.Try):
-            tried, handlers = block("tried", statement.body), self._handlers(statement, values, block)
-            otherwise, last = block("otherwise", statement.orelse), block("finally", statement.finalbody)
-            call = self._driven("try_", [tried, handlers, otherwise, last], yields)
-        elif isinstance(statement, ast.With):
-            item, rest = statement.items[0], statement.items[1:]
-            inner: list[ast.stmt] = [_at(ast.With(rest, statement.body), statement)] if rest else statement.body
-            target = [] if item.optional_vars is None else self._targets(item.optional_vars, "_item_")
-            call = self._driven("with_", [values.visit(item.context_expr), block("within", inner, ["_item_"], target)], yields)
-        else:
-            assert isinstance(statement, ast.Match)
-            call = self._match(statement, values, block, yields)
-        for part in ast.walk(call):
-            if not hasattr(part, "lineno") and isinstance(part, ast.expr):
-                ast.copy_location(part, statement)
-        return [*values.before, *made], call
-
-    def _targets(self, target: ast.expr, name: str) -> list[ast.stmt]:
-        values = self.expressions()
-        made = self.assign(target, ast.Name(name, ast.Load()), values)
-        return [_at(s, target) for s in (*values.before, *made)]
-
-    def _handlers(self, statement: ast.Try, values: _Values, block: _Block) -> ast.expr:
-        found: list[ast.expr] = []
-        for handler in statement.handlers:
-            kind: ast.expr = ast.Constant(None) if handler.type is None else values.delayed(handler.type)
-            first: list[ast.stmt] = []
-            last: list[ast.stmt] = []
-            if handler.name is not None:
-                first = [_at(ast.Assign([ast.Name(handler.name, ast.Store())], ast.Name("_raised_", ast.Load())), handler)]
-                last = [_at(ast.Assign([ast.Name(handler.name, ast.Store())], ast.Constant(None)), handler),
-                        _at(ast.Delete([ast.Name(handler.name, ast.Del())]), handler)]  # fmt: skip
-            found.append(ast.Tuple([kind, block("handler", handler.body, ["_raised_"], first, last)], ast.Load()))
-        return ast.Tuple(found, ast.Load())
-
-    def _match(self, statement: ast.Match, values: _Values, block: _Block, yields: bool) -> ast.expr:
-        cases: list[ast.expr] = []
-        for case in statement.cases:
-            names = sorted(stored([case.pattern]))
-            captured = [ast.Subscript(ast.Name("_captured_", ast.Load()), text(n), ast.Load()) for n in names]
-            first = [ast.Assign([ast.Name(n, ast.Store())], value) for n, value in zip(names, captured)]
-            pattern = self._pattern(case.pattern, values)
-            captures = block("captures", [], ["_captured_"], [_at(s, case.pattern) for s in first]) if first else ast.Constant(None)
-            guard = ast.Constant(None) if case.guard is None else values.delayed(case.guard)
-            cases.append(ast.Tuple([pattern, captures, guard, block("case", case.body)], ast.Load()))
-        return self._driven("match_", [values.visit(statement.subject), ast.Tuple(cases, ast.Load())], yields)
-
-    def _pattern(self, pattern: ast.pattern, values: _Values) -> ast.expr:
-        """The call that makes a pattern; see patterns.py."""
-
-        def inside(parts: Sequence[ast.pattern]) -> ast.expr:
-            return ast.Tuple([self._pattern(p, values) for p in parts], ast.Load())
-
-        match pattern:
-            case ast.MatchValue(value):
-                return operator_call("Value", values.delayed(value))
-            case ast.MatchSingleton(value):
-                return operator_call("Singleton", ast.Constant(value))
-            case ast.MatchSequence(patterns):
-                return operator_call("Sequence", inside(patterns))
-            case ast.MatchStar(name):
-                return operator_call("Star", ast.Constant(name))
-            case ast.MatchMapping(keys, patterns, rest):
-                names = ast.Tuple([values.delayed(key) for key in keys], ast.Load())
-                return operator_call("Mapping", names, inside(patterns), ast.Constant(rest))
-            case ast.MatchClass(kind, patterns, names, keyword_patterns):
-                keywords = ast.Constant(tuple(names))  # pyright: ignore[reportArgumentType] -- the stubs leave out tuples
-                return operator_call("Class", values.delayed(kind), inside(patterns), keywords, inside(keyword_patterns))
-            case ast.MatchAs(inner, name):
-                return operator_call("Capture", ast.Constant(None) if inner is None else self._pattern(inner, values), ast.Constant(name))
-            case ast.MatchOr(patterns):
-                return operator_call("Alternatives", inside(patterns))
-            case _:
-                raise NotTranslated(f"it has a pattern of kind {type(pattern).__name__}")
-
 
 class _Values(Expressions):
     """The expressions of one statement of a function."""
@@ -519,8 +410,3 @@ class _Values(Expressions):
 
 def _is_simple(value: ast.expr) -> bool:
     return isinstance(value, (ast.Name, ast.Constant))
-
-
-def _at(made: _Node, node: ast.AST) -> _Node:
-    """A node at the place of another one."""
-    return ast.copy_location(made, node)
