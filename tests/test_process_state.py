@@ -13,7 +13,7 @@ ELSEWHERE = {
     "numpy_api/composed/numpys_own.py": {"_COPIES"},  # of NumPy's modules, which live as long
     "ir/pytree.py": {"REGISTERED"},  # the classes that users register, as in copyreg
     "compiler/numba_backend/kernel.py": {"linecache"},  # Python's own: where debuggers and tracebacks look for sources
-    "flow/builtins/programs.py": {"dict", "keys"},  # methods of builtin classes by name, and functions of the module `keys`
+    "flow/builtins/lists_and_dicts.py": {"dict", "keys"},  # methods of builtin classes by name, and functions of the module `keys`
     "flow/calls/callables.py": {"_functions"},  # the latest functions in translated form
     "flow/operations/dunder.py": {"_native"},  # which builtin classes have no operators in Python
     "flow/translate/__init__.py": {"_known", "_made", "_variables"},  # translations of codes, which live as long

@@ -65,7 +65,7 @@ from .blocks.yields import (
 from .blocks.yields import (
     delegated as delegated,
 )
-from .builtins.programs import (
+from .builtins.arguments import (
     listed as listed,
 )
 from .calls.callables import (

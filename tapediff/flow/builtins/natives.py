@@ -28,7 +28,9 @@ from ..state.places import note_contents
 from ..state.python_numbers import note_python
 from ..state.values import CHOICES, state
 from ..translate import translation_of
-from .programs import INDIFFERENT, METHODS, NATIVE, PROGRAMS, Program, Unchanged
+from .arguments import NATIVE
+from .numbers import Unchanged
+from .programs import INDIFFERENT, METHODS, PROGRAMS, Program
 
 # What these modules have changes nothing but its arguments, with the exceptions below.
 _PURE = frozenset(

@@ -1,0 +1,73 @@
+"""Facts about the arguments of builtins: what data may decide, what is lazy, and the entries of an iterable."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..blocks.blocks import done, for_
+from ..calls.users_code import users_method
+from ..containers import keys
+from ..containers.generators import Generator
+from ..containers.items import iterated
+from ..state.places import note_contents
+from ..state.values import CHOICES, Maybe
+
+NATIVE: Object = object()
+SEQUENCES = (list, tuple, deque)
+CONSTANTS = {int, float, bool, str, bytes, type(None), np.float64, np.int64, np.bool_}
+
+
+def is_of_interest(value: Object, depth: int = 0) -> bool:
+    """True for values whose comparisons data may decide: tracked ones, choices, objects of the user's, and what contains such."""
+    kind = type(value)
+    if kind in CONSTANTS:
+        return False
+    if kind is TrackedArray or kind in CHOICES or kind is Maybe:
+        return True
+    if isinstance(value, SEQUENCES):
+        return depth < 4 and any(is_of_interest(v, depth + 1) for v in value)
+    return any(
+        users_method(kind, name) is not None
+        for name in ("__lt__", "__gt__", "__eq__", "__bool__", "__add__", "__radd__", "__len__")
+    )
+
+
+def is_callable_of_users(f: Object) -> bool:
+    return f is not None and type(f) not in (type, type(len))
+
+
+def is_lazy(items: Object) -> bool:
+    """True for a generator that can be run with another block."""
+    return type(items) is Generator and items.emitting is not None and items.is_fresh
+
+
+def own(items: Object) -> None:
+    """Note that nothing else goes on with a generator."""
+    items.is_owned = True
+
+
+def gathered(items: Object) -> Object:
+    """The entries of an iterable as a list or tuple; conditional ones as such."""
+    if isinstance(items, SEQUENCES) and users_method(type(items), "__iter__") is None:
+        return items
+    if not is_lazy(items):
+        found = iterated(items)
+        return found if type(found) is list and keys.has_conditional_keys(items) else list(found)
+    own(items)
+    made: list[Object] = []
+    done(for_(items, lambda value: collect(made, value), None))
+    return made
+
+
+def listed(items: Object) -> Object:
+    """What a list display takes over by a star."""
+    return gathered(items)
+
+
+def collect(made: list[Object], value: Object) -> None:
+    note_contents(made)
+    made.append(value)

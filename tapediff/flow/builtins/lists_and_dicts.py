@@ -1,0 +1,216 @@
+"""Lists, deques, tuples and dicts: their makers and methods."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..blocks.blocks import done, for_
+from ..calls.callables import call
+from ..calls.truth import truth
+from ..calls.users_code import users_method
+from ..containers import keys
+from ..containers.entries import is_conditional, length, parts, settled_contents
+from ..containers.entries import item as entry_item
+from ..containers.entries import pop as entry_pop
+from ..containers.entries import put as put_entries
+from ..containers.items import set_item, unpacked
+from ..containers.sequences import equal
+from ..operations.dunder import compared
+from ..state.fork import exclude, select
+from ..state.joins import maybe
+from ..state.values import Maybe, both, either, is_data, lifted, negated, state
+from .arguments import (
+    NATIVE,
+    SEQUENCES,
+    collect,
+    gathered,
+    is_lazy,
+    is_of_interest,
+)
+
+
+def len_(holder: Object) -> Object:
+    if is_conditional(holder):
+        return length(holder)
+    if keys.has_conditional_keys(holder):
+        return keys.length(holder)
+    method = users_method(type(holder), "__len__")
+    return NATIVE if method is None else call(method, holder)
+
+
+def bool_(value: Object = False) -> Object:
+    t = truth(value)
+    return t if is_data(t) else NATIVE
+
+
+def list_(items: Object = ()) -> Object:
+    if is_lazy(items):
+        return gathered(items)
+    return list(gathered(items)) if is_conditional(items) or keys.has_conditional_keys(items) else NATIVE
+
+
+def tuple_(items: Object = ()) -> Object:
+    return tuple(gathered(items)) if is_lazy(items) or is_conditional(items) else NATIVE
+
+
+def settling(kind: Object) -> Callable[..., Object]:
+    """A collection of what is there."""
+
+    def run(items: Object = ()) -> Object:
+        if not is_lazy(items) and not is_conditional(items):
+            return NATIVE
+        return kind(settled_contents(gathered(items)))
+
+    return run
+
+
+def reversed_(items: Object) -> Object:
+    return iter(list(items)[::-1]) if is_conditional(items) else NATIVE
+
+
+def pop_(holder: Object, position: Object = -1) -> Object:
+    if is_data(position) and not is_conditional(holder):
+        value = entry_item(holder, position)
+        n = len(holder)
+        place = np.where(position < 0, position + n, position)
+        entries = list(holder)
+        put_entries(holder, [select(place > k, entries[k], entries[k + 1]) for k in range(n - 1)])
+        return value
+    if not is_conditional(holder):
+        return NATIVE
+    if type(position) is not int or position not in (0, -1):
+        return settled_contents(holder).pop(position)
+    return entry_pop(holder, position)
+
+
+def popleft_(holder: Object) -> Object:
+    return entry_pop(holder, 0) if is_conditional(holder) else NATIVE
+
+
+def index_(holder: Object, sought: Object) -> Object:
+    if not is_of_interest(holder) and not is_of_interest(sought):
+        return NATIVE
+    positions: list[tuple[Object, Object]] = []
+    before: Object = 0
+    for condition, value in parts(holder):
+        hit = both(condition, equal(compared, value, sought))
+        if hit is not False:
+            positions.append((hit, before))
+        if hit is True:
+            break
+        before = before + (1 if condition is True else np.where(condition, 1, 0))
+    return _first(positions, lambda: ValueError(f"{type(holder).__name__}.index(x): x not in {type(holder).__name__}"))
+
+
+def _first(hits: list[tuple[Object, Object]], error: Callable[[], Exception]) -> Object:
+    missing: Object = True
+    for hit, _ in hits:
+        missing = both(missing, negated(hit))
+    exclude(missing, error)
+    found = hits[-1][1]
+    for hit, value in reversed(hits[:-1]):
+        found = select(hit, value, found)
+    return found
+
+
+def count_(holder: Object, sought: Object) -> Object:
+    if not is_of_interest(holder) and not is_of_interest(sought):
+        return NATIVE
+    total: Object = 0
+    for condition, value in parts(holder):
+        hit = both(condition, equal(compared, value, sought))
+        total = total + (int(hit) if type(hit) is bool else np.where(hit, 1, 0))
+    return total
+
+
+def remove_(holder: list[Object], sought: Object) -> Object:
+    if not is_of_interest(holder) and not is_of_interest(sought):
+        return NATIVE
+    is_over: Object = False
+    made: list[Object] = []
+    for condition, value in parts(holder):
+        hit = True if is_over is True else both(condition, equal(compared, value, sought))
+        stays = both(condition, either(is_over, negated(hit)))
+        if stays is not False:
+            made.append(maybe(stays, value))
+        is_over = either(is_over, hit) if is_over is not True else True
+    exclude(negated(is_over), lambda: ValueError("list.remove(x): x not in list"))
+    if any(type(entry) is Maybe for entry in made):
+        state.has_choices = state.has_maybes = True
+    put_entries(holder, made)
+    return None
+
+
+def extend_(holder: Object, items: Object) -> Object:
+    if not is_lazy(items):
+        return NATIVE
+    items.is_owned = True
+    done(for_(items, lambda value: collect(holder, value), None))
+    return None
+
+
+def range_(*limits: Object) -> Object:
+    """The numbers up to the length of a list that is data."""
+    stop, start = limits[-1], limits[0] if len(limits) > 1 else 0
+    if not is_data(stop) or len(limits) > 2 or is_data(start):
+        return NATIVE
+    most = state.lengths.get((id(stop._recorder), stop._id))
+    if most is None:
+        return NATIVE
+    return tuple(maybe(truth(stop > k), k) for k in range(start, most))
+
+
+# Dicts
+
+
+def of_dict(run: Callable[..., Object]) -> Callable[..., Object]:
+    """A program of a method of dicts with conditional keys."""
+    return lambda holder, *args: run(holder, *args) if keys.has_conditional_keys(holder) else NATIVE
+
+
+def setdefault_(holder: Object, key: Object, default: Object = None) -> Object:
+    if keys.has_conditional_keys(holder) or state.journals:
+        return keys.setdefault(holder, key, default)
+    return dict.setdefault(holder, key, default.kind()) if type(default) is keys.Empty else NATIVE
+
+
+def update_(holder: Object, *given: Object, **named: Object) -> Object:
+    if not keys.has_conditional_keys(holder) and not (
+        given and (is_lazy(given[0]) or keys.has_conditional_keys(given[0]) or is_conditional(given[0]))
+    ):
+        return NATIVE
+    for source in (*given, named):
+        pairs = keys.items(source) if isinstance(source, dict) else gathered(source)
+        done(for_(pairs, lambda pair: set_item(holder, *unpacked(pair, 2)), None))
+    return None
+
+
+def counter_(items: Object = ()) -> Object:
+    if not (isinstance(items, (*SEQUENCES, TrackedArray)) or is_lazy(items)) or isinstance(items, TrackedArray):
+        return NATIVE
+    entries = gathered(items)
+    if not is_of_interest(entries):
+        return collections.Counter(entries)
+    made: Object = collections.Counter()
+
+    def count(value: Object) -> None:
+        lifted(lambda key: set_item(made, key, keys.item(made, key) + 1), value)
+
+    done(for_(entries, count, None))
+    return made
+
+
+def counted_(holder: Object, items: Object) -> Object:
+    if not (isinstance(items, SEQUENCES) or is_lazy(items)):
+        return NATIVE
+
+    def count(value: Object) -> None:
+        lifted(lambda key: set_item(holder, key, keys.item(holder, key) + 1), value)
+
+    done(for_(gathered(items), count, None))
+    return None

@@ -1,0 +1,142 @@
+"""Numbers and statistics: roundings, conversions, means, medians and variances."""
+
+from __future__ import annotations
+
+import builtins
+import statistics
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..calls.truth import truth
+from ..containers.entries import by_length, is_conditional
+from ..state.fork import exclude
+from ..state.values import is_data, negated
+from .arguments import (
+    NATIVE,
+    SEQUENCES,
+    gathered,
+    is_lazy,
+    is_of_interest,
+)
+from .reductions import sum_
+from .sorting import sorted_
+
+
+def divmod_(a: Object, b: Object) -> Object:
+    return (a // b, a % b) if is_data(a) or is_data(b) else NATIVE
+
+
+def pow_(a: Object, b: Object) -> Object:
+    return a**b if is_data(a) or is_data(b) else NATIVE
+
+
+def int_(value: Object = 0) -> Object:
+    return _rounded(value, np.trunc)
+
+
+def floor_(value: Object) -> Object:
+    return _rounded(value, np.floor)
+
+
+def ceil_(value: Object) -> Object:
+    return _rounded(value, np.ceil)
+
+
+def round_(value: Object, digits: Object = None) -> Object:
+    return NATIVE if digits is not None else _rounded(value, np.rint)
+
+
+# Greater numbers have no place in an int64.
+_MOST_INT = 2.0**62
+
+
+def _rounded(value: Object, to_whole: Callable[[Object], Object]) -> Object:
+    """A number as a tracked int."""
+    if not is_data(value) or value.type.size != 1:
+        return NATIVE
+    number = value.reshape(()) if value.type.shape else value
+    if number.type.dtype.kind == "b":
+        return np.where(number, 1, 0)
+    if number.type.dtype.kind == "i":
+        return number
+    exclude(negated(truth(np.abs(number) < _MOST_INT)), lambda: _no_int(number._value))
+    return to_whole(number).astype(np.int64)
+
+
+def _no_int(value: Object) -> Exception:
+    if np.isnan(value):
+        return ValueError("cannot convert float NaN to integer")
+    return OverflowError(
+        "cannot convert float infinity to integer" if np.isinf(value) else "a tracked int would be greater than 2**62"
+    )
+
+
+def float_(value: Object = 0.0) -> Object:
+    if not is_data(value) or value.type.size != 1:
+        return NATIVE
+    number = value.reshape(()) if value.type.shape else value
+    if number.type.dtype.kind == "b":
+        return np.where(number, 1.0, 0.0)
+    return number if number.type.dtype == np.float64 else number.astype(np.float64)
+
+
+# Statistics
+
+
+def statistic(run: Callable[[list[Object]], Object]) -> Callable[..., Object]:
+    """A function of the entries, where some are tracked."""
+
+    def program(items: Object) -> Object:
+        if not (isinstance(items, (*SEQUENCES, TrackedArray)) or is_lazy(items)):
+            return NATIVE
+        entries = list(gathered(items))
+        if not is_of_interest(entries):
+            return NATIVE if entries is items else Unchanged(entries)
+        return by_length(entries, lambda: run(entries)) if is_conditional(entries) else run(entries)
+
+    return program
+
+
+class Unchanged(NamedTuple):
+    """Entries for the builtin, which the program has taken out of a generator."""
+
+    entries: list[Object]
+
+
+def mean_(entries: list[Object]) -> Object:
+    if not entries:
+        raise statistics.StatisticsError("mean requires at least one data point")
+    return sum_(entries) / len(entries)
+
+
+def median_(entries: list[Object]) -> Object:
+    if not entries:
+        raise statistics.StatisticsError("no median for empty data")
+    ordered = sorted_(entries)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def median_low_(entries: list[Object]) -> Object:
+    if not entries:
+        raise statistics.StatisticsError("no median for empty data")
+    return sorted_(entries)[(len(entries) - 1) // 2]
+
+
+def median_high_(entries: list[Object]) -> Object:
+    if not entries:
+        raise statistics.StatisticsError("no median for empty data")
+    return sorted_(entries)[len(entries) // 2]
+
+
+def variance_(entries: list[Object], name: str, least: int) -> Object:
+    if len(entries) < least:
+        raise statistics.StatisticsError(
+            f"{name} requires at least {'two data points' if least == 2 else 'one data point'}"
+        )
+    middle = mean_(entries)
+    return builtins.sum((v - middle) * (v - middle) for v in entries) / (len(entries) - least + 1)

@@ -1,0 +1,161 @@
+"""Reductions: sums, products, any and all, the least and the greatest entry."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable
+
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..blocks.blocks import done, for_, if_, returned
+from ..calls.callables import call
+from ..calls.truth import truth
+from ..calls.users_code import users_method
+from ..containers.entries import is_conditional, parts
+from ..operations.dunder import added, compared
+from ..state.completions import Return, replaced
+from ..state.fork import exclude, fork_value, select
+from ..state.values import CHOICES, Maybe, both, either, negated
+from .arguments import (
+    CONSTANTS,
+    NATIVE,
+    SEQUENCES,
+    gathered,
+    is_callable_of_users,
+    is_lazy,
+    is_of_interest,
+)
+
+
+def where_there(condition: Object, run: Callable[[], Object], otherwise: Callable[[], Object]) -> Object:
+    return run() if condition is True else fork_value(condition, run, otherwise)
+
+
+def sum_(items: Object, start: Object = 0) -> Object:
+    if not (is_lazy(items) or isinstance(items, SEQUENCES)):
+        return NATIVE
+    entries = gathered(items)
+    if not any(
+        type(v) is Maybe or type(v) in CHOICES or users_method(type(v), "__add__") or users_method(type(v), "__radd__")
+        for v in entries
+    ):
+        return builtins.sum(entries, start)
+    total = start
+    for condition, value in parts(entries):
+        total = where_there(condition, lambda t=total, v=value: added(t, v), lambda t=total: t)
+    return total
+
+
+def prod_(items: Object, *, start: Object = 1) -> Object:
+    if not (is_lazy(items) or is_conditional(items)):
+        return NATIVE
+    total = start
+    for condition, value in parts(gathered(items)):
+        total = where_there(condition, lambda t=total, v=value: operator.mul(t, v), lambda t=total: t)
+    return total
+
+
+def fsum_(items: Object) -> Object:
+    if not (is_lazy(items) or is_conditional(items)):
+        return NATIVE
+    entries = gathered(items)
+    return sum_(entries, 0.0) if is_of_interest(entries) else math.fsum(entries)
+
+
+def any_(items: Object) -> Object:
+    return _quantified(items, True)
+
+
+def all_(items: Object) -> Object:
+    return _quantified(items, False)
+
+
+def _quantified(items: Object, wanted: bool) -> Object:
+    """any and all: whether one of the entries is true, or none is false."""
+    if isinstance(items, SEQUENCES):
+        if not is_of_interest(items):
+            return NATIVE
+        if all(type(v) in (TrackedArray, Maybe, *CONSTANTS) for v in items):
+            found: Object = False
+            for condition, value in parts(items):
+                t = truth(value)
+                found = either(found, both(condition, t if wanted else negated(t)))
+                if found is True:
+                    break
+            return found if wanted else negated(found)
+    elif not is_lazy(items) or not items.is_owned:
+        return NATIVE
+    else:
+        items.is_owned = True
+
+    def test(value: Object) -> Object:
+        t = truth(value)
+        return if_(t if wanted else negated(t), lambda: Return(wanted), None)
+
+    completion = for_(items, test, None)
+    return returned(replaced(completion, lambda end: Return(not wanted) if end is None else end))
+
+
+_MISSING = object()
+
+
+def max_(*args: Object, key: Object = None, default: Object = _MISSING) -> Object:
+    return _extreme("max", "gt", args, key, default)
+
+
+def min_(*args: Object, key: Object = None, default: Object = _MISSING) -> Object:
+    return _extreme("min", "lt", args, key, default)
+
+
+def _extreme(name: str, better: str, args: Object, key: Object, default: Object) -> Object:
+    """The first entry that no other one is better than."""
+    items = args[0] if len(args) == 1 else args
+    if len(args) > 1 and default is not _MISSING:
+        return NATIVE
+    if not is_lazy(items) and not (isinstance(items, (*SEQUENCES, TrackedArray))) and key is None:
+        return NATIVE
+    entries = gathered(items)
+    if not is_of_interest(entries) and not is_callable_of_users(key):
+        named = {} if default is _MISSING else {"default": default}
+        return getattr(builtins, name)(entries, key=key, **named)
+    keyed = with_keys(entries, key)
+    if not keyed:
+        if default is _MISSING:
+            raise ValueError(f"{name}() iterable argument is empty")
+        return default
+    is_found, best_key, best = keyed[0]
+    for condition, k, value in keyed[1:]:
+        is_better = truth(compared(better, k, best_key))
+        takes = both(condition, either(negated(is_found), is_better))
+        best, best_key = (
+            old if takes is False else new if takes is True else select(takes, new, old)
+            for new, old in ((value, best), (k, best_key))
+        )
+        is_found = either(is_found, condition)
+    if is_found is True:
+        return best
+    if default is _MISSING:
+        exclude(negated(is_found), lambda: ValueError(f"{name}() iterable argument is empty"))
+        return best
+    return select(is_found, best, default)
+
+
+def with_keys(entries: Object, key: Object) -> list[tuple[Object, Object, Object]]:
+    """When each entry is there, its key, and itself. A key is computed once for each, in order, where it is there."""
+    if key is None:
+        return [(condition, value, value) for condition, value in parts(entries)]
+    compute = lambda condition, value: call(key, value) if condition is True else _only_there(condition, key, value)  # noqa: E731 -- its name is its use
+    return [(condition, compute(condition, value), value) for condition, value in parts(entries)]
+
+
+def _only_there(condition: Object, key: Object, value: Object) -> Object:
+    """A key where its entry is there; elsewhere anything of its kind."""
+    found: list[Object] = [None]
+
+    def run() -> None:
+        found[0] = call(key, value)
+
+    done(if_(condition, run, None))
+    return found[0]
