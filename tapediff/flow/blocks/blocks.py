@@ -10,7 +10,7 @@ from ..anything import Object
 from ..calls.truth import concrete, truth
 from ..containers.generators import Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
-from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, replaced
+from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, folded, replaced
 from ..state.fork import Taken, WithCells, conditional, decide, fork, fork_block, guarded, observed, select, where_ends
 from ..state.places import note_variables
 from ..state.values import CHOICES, Maybe, both, facts_of, state
@@ -43,9 +43,9 @@ def done(completion: Completion) -> None:
 
 
 def _value_of(completion: Completion) -> Object:
-    if type(completion) is not Conditional:
-        return completion.value if type(completion) is Return else None
-    return select(completion.test, _value_of(completion.yes), _value_of(completion.no))
+    return folded(
+        completion, lambda end: end.value if type(end) is Return else None, lambda part, yes, no: select(part.test, yes, no)
+    )
 
 
 def sequence(*blocks: Callable[[], Completion]) -> Completion:

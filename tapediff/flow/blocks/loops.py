@@ -22,7 +22,7 @@ from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.completions import Completion, Conditional, Return, replaced
+from ..state.completions import Completion, Conditional, Return, ends, replaced
 from ..state.fork import WithCells, conditional, exclude, fork, fork_value, in_side, observed, where_ends
 from ..state.joins import join
 from ..state.places import Contents, Entry, Journal, Place, Version, put, undo
@@ -116,7 +116,7 @@ def _iteration(test: Object, body: Object, exits: _Exits) -> Object:
 
     def run() -> None:
         completion = replaced(None if body is None else body(), without_continue)
-        for end in _ends(completion):
+        for end in filter(None, ends(completion)):
             _leave(exits, end, where_ends(completion, lambda e, end=end: e is end))
         normal = where_ends(completion, is_normal)
         part = WithCells(lambda: truth(test()), test)
@@ -154,19 +154,6 @@ def _number_of(exits: _Exits, error: BaseException) -> int:
             return k
     exits.errors.append(error)
     return len(exits.errors) - 1
-
-
-def _ends(completion: Completion) -> list[Object]:
-    """All ends that a completion may have."""
-    found: list[Object] = []
-    pending = [completion]
-    while pending:
-        part = pending.pop()
-        if type(part) is Conditional:
-            pending += [part.no, part.yes]
-        elif part is not None:
-            found.append(part)
-    return found
 
 
 class _Attempt:

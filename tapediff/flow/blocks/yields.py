@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..anything import Object
 from ..containers.generators import Emit, Generator
-from ..state.completions import Completion, Conditional, Return, replaced
+from ..state.completions import Completion, Return, folded, replaced
 from ..state.fork import select
 from .blocks import for_
 
@@ -53,12 +53,11 @@ def delegated(source: Delegate) -> Object:
 
 def _returned(completion: Completion) -> Object:
     """The value that a generator returns where it ends normally."""
-    if type(completion) is not Conditional:
-        return completion.value if type(completion) is Return else None if completion is None else _NO_VALUE
-    yes, no = _returned(completion.yes), _returned(completion.no)
-    if yes is _NO_VALUE or no is _NO_VALUE:
-        return no if yes is _NO_VALUE else yes
-    return select(completion.test, yes, no)
+    return folded(
+        completion,
+        lambda end: end.value if type(end) is Return else None if end is None else _NO_VALUE,
+        lambda part, yes, no: no if yes is _NO_VALUE else yes if no is _NO_VALUE else select(part.test, yes, no),
+    )
 
 
 _NO_VALUE = object()

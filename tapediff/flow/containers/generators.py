@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import GeneratorType
 
 from ..anything import Object
-from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, replaced
+from ..state.completions import BREAK, CONTINUE, Completion, Jump, ends, replaced
 from ..state.fork import exclude, guarded, is_of_program, refuse, where_ends
 from ..state.places import Cell, note
 from ..state.values import state
@@ -165,22 +165,9 @@ def emitted(generator: Generator, body: Emit) -> Completion:
         completion = replaced(generator.emitting(emit), _outside)
     except StopIteration as error:
         raise RuntimeError("generator raised StopIteration") from error
-    for error in _errors(completion):
+    for error in [end.error for end in ends(completion) if type(end) is Raised]:
         exclude(where_ends(completion, lambda end, error=error: type(end) is Raised and end.error is error), lambda error=error: error)
     return replaced(completion, lambda end: None if type(end) is Raised else end)
-
-
-def _errors(completion: Completion) -> list[BaseException]:
-    """The errors of a consumer's block."""
-    found: list[BaseException] = []
-    pending = [completion]
-    while pending:
-        part = pending.pop()
-        if type(part) is Conditional:
-            pending += [part.no, part.yes]
-        elif type(part) is Raised:
-            found.append(part.error)
-    return found
 
 
 def _left(end: Jump | None) -> Completion:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ...ir.instruction import Operand
+from ..anything import Object
 
 
 class Jump:
@@ -46,9 +47,32 @@ Completion: TypeAlias = Jump | Conditional | None
 BREAK, CONTINUE = Jump("break"), Jump("continue")
 
 
+def folded(
+    completion: Completion, at_end: Callable[[Jump | None], Object], at_test: Callable[[Conditional, Object, Object], Object]
+) -> Object:
+    """A value computed from the ends up, once for each part: what follows a branch is shared by all its ends that go on there."""
+    found: dict[int, Object] = {}
+    pending: list[Completion] = [completion]
+    while pending:
+        part = pending[-1]
+        if id(part) in found:
+            pending.pop()
+        elif not isinstance(part, Conditional):
+            found[id(part)] = at_end(part)
+        elif left := [inner for inner in (part.no, part.yes) if id(inner) not in found]:
+            pending += left
+        else:
+            found[id(part)] = at_test(part, found[id(part.yes)], found[id(part.no)])
+    return found[id(completion)]
+
+
 def replaced(completion: Completion, change: Callable[[Jump | None], Completion]) -> Completion:
     """The completion with each of its ends changed."""
-    if not isinstance(completion, Conditional):
-        return change(completion)
-    yes, no = replaced(completion.yes, change), replaced(completion.no, change)
-    return None if yes is None and no is None else Conditional(completion.test, yes, no)
+    return folded(completion, change, lambda part, yes, no: yes if yes is no else Conditional(part.test, yes, no))
+
+
+def ends(completion: Completion) -> list[Jump | None]:
+    """All ends that it may have, each once."""
+    found: list[Jump | None] = []
+    folded(completion, found.append, lambda *_: None)
+    return found

@@ -18,7 +18,7 @@ from ...base.current_recording import current_recorder
 from ...errors import TapediffError
 from ...ir.instruction import Operand
 from ..anything import Object
-from .completions import Completion, Conditional, Return
+from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
 from .places import Contents, Journal, Member, Place, Plain, Version, note_variables, put, undo, unwritable
@@ -438,15 +438,18 @@ def conditional(test: Operand, yes: Completion, no: Completion) -> Completion:
 
 def where_ends(completion: Completion, is_wanted: Callable[[Object], bool]) -> Object:
     """When a completion is one of some kind: a bool, tracked or not."""
-    if type(completion) is not Conditional:
-        return is_wanted(completion)
-    yes, no = where_ends(completion.yes, is_wanted), where_ends(completion.no, is_wanted)
+    return folded(completion, is_wanted, _where_either)
+
+
+def _where_either(part: Conditional, yes: Object, no: Object) -> Object:
     if type(yes) is bool and type(no) is bool:
         if yes == no:
             return yes
-        return completion.test if yes else negated(completion.test)
+        return part.test if yes else negated(part.test)
     if type(yes) is bool and not yes:
-        return both(negated(completion.test), no)
+        return both(negated(part.test), no)
     if type(no) is bool and not no:
-        return both(completion.test, yes)
-    return where(completion.test, yes, no)
+        return both(part.test, yes)
+    return yes if yes is no else where(part.test, yes, no)
+
+

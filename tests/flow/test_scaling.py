@@ -1,0 +1,29 @@
+"""Recording takes time in proportion to the program, also where many statements may end a block early."""
+
+import linecache
+
+import numpy as np
+
+import tapediff as td
+
+
+def with_exits(n):
+    """A function with so many early returns and breaks, one after the other, in a loop."""
+    lines = ["def f(x):", "    s = 0.0", "    for v in x:"]
+    for k in range(n):
+        lines += [f"        if v > {k + 1}.5:", f"            {'break' if k % 2 else f'return s * {k}.0'}", "        s = s + v"]
+    text = "\n".join([*lines, "    return s"])
+    file = f"<{n} exits>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    names = {}
+    exec(compile(text, file, "exec"), names)
+    return names["f"]
+
+
+def test_exits_one_after_the_other_take_time_in_proportion():
+    """What follows an exit is shared by all ends that go on there: it was gone over once for each, which is exponential."""
+    x = np.linspace(-1.0, 1.0, 4)
+    counts = [len(td.record(with_exits(n), x, merge="flow")) for n in (8, 16, 32)]
+    assert counts[2] / counts[1] < 2.3
+    assert counts[1] / counts[0] < 2.3
+    assert td.record(with_exits(8), x, merge="flow").guard_count == 0
