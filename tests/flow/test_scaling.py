@@ -8,10 +8,13 @@ import tapediff as td
 
 
 def with_exits(n):
-    """A function with so many early returns and breaks, one after the other, in a loop."""
+    """A function with so many statements in a loop, one after the other, that may leave it on either side of a test."""
     lines = ["def f(x):", "    s = 0.0", "    for v in x:"]
     for k in range(n):
-        lines += [f"        if v > {k + 1}.5:", f"            {'break' if k % 2 else f'return s * {k}.0'}", "        s = s + v"]
+        lines += [
+            f"        if v > {k / 100}:", f"            if v > {k + 1}.5: return s * {k}.0",
+            "        else:", f"            if v < -{k + 1}.5: break", "        s = s + v",
+        ]  # fmt: skip
     text = "\n".join([*lines, "    return s"])
     file = f"<{n} exits>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
