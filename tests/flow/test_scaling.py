@@ -5,6 +5,7 @@ import linecache
 import numpy as np
 
 import tapediff as td
+from tapediff.flow.state import fork
 
 
 def with_exits(n):
@@ -30,3 +31,15 @@ def test_exits_one_after_the_other_take_time_in_proportion():
     assert counts[2] / counts[1] < 2.3
     assert counts[1] / counts[0] < 2.3
     assert td.record(with_exits(8), x, merge="flow").guard_count == 0
+
+
+def test_behind_many_sides_tests_are_guards(monkeypatch):
+    """The answers stay right, and a recording ends."""
+    monkeypatch.setattr(fork, "MOST_SIDES", 20)
+    f, rng = with_exits(8), np.random.default_rng(0)
+    safe = td.GuardedTape(f, merge="flow", on_new_tape="interpret", compile_after=1000)
+    for _ in range(20):
+        x = rng.normal(size=4)
+        np.testing.assert_allclose(safe(x), f(x), rtol=1e-12)
+        np.testing.assert_allclose(td.gradient(safe, x), td.gradient(td.record(f, x), x), rtol=1e-12)
+    assert 1 < safe.stats.recordings

@@ -177,6 +177,8 @@ class _Attempt:
                 return None
             self.start[key] = [as_leaf(leaf) for leaf in leaves]
         recorder = Recorder("an iteration")
+        # What is known of its values is found by its address, which no other recording may get.
+        state.recorders.append(recorder)
         outer = current_recorder()
         recorder.fills = outer.fills
         saved = state.path, state.facts, state.is_in_loop

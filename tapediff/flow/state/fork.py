@@ -28,6 +28,10 @@ Side = Callable[[], Object] | None
 Final: TypeAlias = "dict[Object, tuple[Place, Object]]"
 
 
+# Behind so many sides, 5 s of recording, tests are guards: branches within branches can be ever more.
+MOST_SIDES = 20_000
+
+
 class WithCells:
     """A side that runs blocks: it has their variables."""
 
@@ -59,6 +63,7 @@ class Taken(NamedTuple):
 def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     """Run a side, and put everything back as it was."""
     journal: Journal = {}
+    state.sides += 1
     before, result, error = state.facts, None, None
     state.journals.append(journal)
     state.facts = {**before, **facts}
@@ -103,6 +108,10 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
     if test._recorder is not recorder:
         # A test of the recording around a loop.
         test = recorder.capture(test)
+    if state.sides > MOST_SIDES:
+        decide(f"more than {MOST_SIDES:,} sides of branches")
+        holds = observed(test)
+        return Taken(holds, _alone(yes if holds else no, test, holds))
     attempt = attempt_around(test)
     pending = 0 if attempt is None else len(attempt.pending)
     ran: list[Ran | None] = []

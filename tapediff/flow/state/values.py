@@ -84,10 +84,13 @@ class State(threading.local):
         journals: of the sides that are being run, the places that they have changed; the innermost last.
         path: of these sides, the tests and the outcomes that lead there.
         facts: by the instruction of a tracked bool, its value on this path.
+        implied: what the latest outcomes of tests imply.
         global_names: global variables that functions may assign to, with their namespaces.
         attempts: bodies of `try` and `with` that are being run; the innermost last.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
+        recorders: those of iterations of loops.
+        sides: how many were run.
         unsettled: places that were left with what data choose.
         has_choices: there is a value that stands for several.
         made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
@@ -106,10 +109,13 @@ class State(threading.local):
         self.journals: list[dict[Object, Object]] = []
         self.path: list[tuple[Operand, bool]] = []
         self.facts: dict[tuple[int, int], bool] = {}
+        self.implied: dict[tuple[int, int, bool], dict[tuple[int, int], bool]] = {}
         self.global_names: dict[tuple[int, str], tuple[dict[str, Object], str]] = {}
         self.attempts: list[Object] = []
         self.kinds: dict[tuple[int, int], Object] = {}
         self.why: list[str] = []
+        self.recorders: list[Object] = []
+        self.sides = 0
         self.unsettled: dict[Object, Object] = {}
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False
@@ -201,6 +207,10 @@ def is_nonempty(holder: Object) -> Object:
     return found
 
 
+# Of so many outcomes it is kept what they imply.
+_MOST_IMPLIED = 64
+
+
 def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
     """What follows from the outcome of a test."""
     recorder = test._recorder
@@ -208,12 +218,20 @@ def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
     pending = [(test._id, holds)]
     while pending:
         number, is_so = pending.pop()
+        earlier = state.implied.get((id(recorder), number, is_so))
+        if earlier is not None:
+            # Whether a loop goes on is such a test and one more, at each iteration.
+            found.update(earlier)
+            continue
         found[id(recorder), number] = is_so
         op, inputs, *_ = recorder.instructions[number]
         if op is LOGICAL_NOT:
             pending.append((inputs[0], not is_so))
         elif op is LOGICAL_AND and is_so:
             pending += [(k, True) for k in inputs]
+    while len(state.implied) >= _MOST_IMPLIED:
+        del state.implied[next(iter(state.implied))]
+    state.implied[id(recorder), test._id, holds] = found
     return found
 
 
