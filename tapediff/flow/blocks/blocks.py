@@ -32,7 +32,7 @@ def is_normal(end: Object) -> bool:
 
 
 def returned(completion: Completion) -> Object:
-    """What a function returns."""
+    """The return value of a completion."""
     if completion is None:
         return None
     return _value_of(completion)
@@ -123,7 +123,7 @@ _LEFT = Jump("left")
 
 
 class Ends:
-    """How the iterations of a loop have ended so far."""
+    """The completions of a loop's iterations so far."""
 
     __slots__ = ("alive", "found")
 

@@ -20,7 +20,7 @@ from ..state.values import UNBOUND, Choice, Unjoinable, negated
 
 
 class Form:
-    """What a value is like at the start of every iteration."""
+    """The structure of a value at the start of every iteration."""
 
     def leaves(self, value: Object) -> list[Object] | None:
         """The numbers and arrays of a value; None if it is not like this."""

@@ -86,7 +86,7 @@ def _matches(error: BaseException, kinds: Object) -> bool:
 
 
 class _End(NamedTuple):
-    """How a body has ended behind all errors that are pending.
+    """The end of a body after all pending errors.
 
     Attributes:
         is_taken: whether the program comes to what could not be joined, if that has ended it.

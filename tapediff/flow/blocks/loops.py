@@ -83,7 +83,7 @@ def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise:
 
 
 class _Exits:
-    """How the loop was left, as places that its iterations change."""
+    """The exits of a loop, as places that its iterations change."""
 
     def __init__(self) -> None:
         self.namespace: dict[str, Object] = {"broken": False, "returned": False, "value": UNBOUND, "goes on": False}
@@ -177,7 +177,7 @@ class _Attempt:
                 return None
             self.start[key] = [as_leaf(leaf) for leaf in leaves]
         recorder = Recorder("an iteration")
-        # What is known of its values is found by its address, which no other recording may get.
+        # Facts about its values are keyed by its address, which no other recording may get.
         state.recorders.append(recorder)
         outer = current_recorder()
         recorder.fills = outer.fills

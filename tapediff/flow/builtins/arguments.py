@@ -64,7 +64,7 @@ def gathered(items: Object) -> Object:
 
 
 def listed(items: Object) -> Object:
-    """What a list display takes over by a star."""
+    """The entries that a list display takes by a star."""
     return gathered(items)
 
 

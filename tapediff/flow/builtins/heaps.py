@@ -201,5 +201,5 @@ def _insert(holder: list[Object], position: Object, value: Object) -> None:
         made.append(select(place < k, entries[k - 1], select(place == k, value, entries[k])))
     if entries:
         made.append(select(place < n, entries[-1], value))
-    # What is at a position below the place stays; above, it moves on by one.
+    # Entries below the place stay; those above move on by one.
     put_entries(holder, made)

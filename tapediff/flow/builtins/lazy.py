@@ -66,7 +66,7 @@ def _is_source(items: Object) -> bool:
 
 
 def lazily(native: Callable[[], Object], emitting: Callable[[Object], Object]) -> Generator:
-    """What a lazy builtin gives: its iterator, or a function of the block that consumes it."""
+    """The result of a lazy builtin: its iterator, or a function of the block that consumes it."""
 
     def values() -> Object:
         yield from native()

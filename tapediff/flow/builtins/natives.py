@@ -32,7 +32,7 @@ from .arguments import NATIVE
 from .numbers import Unchanged
 from .programs import INDIFFERENT, METHODS, PROGRAMS, Program
 
-# What these modules have changes nothing but its arguments, with the exceptions below.
+# Functions of these modules change nothing but their arguments, with the exceptions below.
 _PURE = frozenset(
     ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
      "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers",
@@ -68,7 +68,7 @@ _FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for nam
 
 
 def native(f: Object) -> Object:
-    """What is called in place of a function that is not translated."""
+    """The form of a function that is not translated: checked on sides, a program for some builtins."""
     kind = type(f)
     if isinstance(f, MathFunction):
         return functools.partial(_of_python, f)

@@ -97,7 +97,7 @@ from .sorting import sort_, sorted_
 
 
 class Program(NamedTuple):
-    """What runs in place of a builtin.
+    """The program that runs in place of a builtin.
 
     Attributes:
         least, most: how many arguments it takes; the builtin tells of others.

@@ -31,7 +31,7 @@ _MOST_FUNCTIONS = 4096
 
 
 def function(f: Object) -> Object:
-    """What is called in place of a value."""
+    """The translated form of a callable."""
     kind = type(f)
     if kind is FunctionType:
         made = of_function(f)

@@ -43,7 +43,7 @@ class Raised(Jump):
 
 
 class Generator(abc.Generator[Object, Object, Object]):
-    """What the call of a generator function gives.
+    """The result of calling a generator function.
 
     Attributes:
         emitting: its body as a function of what consumes the values; None if there is only Python's form.
@@ -116,7 +116,7 @@ def _exhausted() -> abc.Generator[Object, Object, Object]:
 
 
 def references(value: Object) -> int:
-    """How often a value is referred to; the frame of the caller and this one are among these."""
+    """The reference count of a value, with those of the caller's frame and of this one."""
     return sys.getrefcount(value)
 
 

@@ -139,7 +139,7 @@ def spread(items: Object) -> Object:
 
 
 def iterator_of(made: Object) -> Iterator[Object]:
-    """What an `__iter__` has returned."""
+    """The iterator that an `__iter__` has returned."""
     step = users_method(type(made), "__next__")
     if step is None:
         if not hasattr(type(made), "__next__"):
@@ -169,7 +169,7 @@ def _by_position(items: Object, method: Object) -> Iterator[Object]:
 
 
 def first_iterable(items: Object) -> Object:
-    """What a generator expression goes over; asked for its iterator at once."""
+    """The first iterable of a generator expression; Python asks it for its iterator at once."""
     if type(items) is Generator:
         items.is_owned = items.is_owned or references(items) <= ONLY_ARGUMENT
         return items
@@ -177,7 +177,7 @@ def first_iterable(items: Object) -> Object:
 
 
 def unpacked(value: Object, count: int | None) -> Object:
-    """What is assigned to several targets."""
+    """The values that are assigned to several targets."""
     kind = type(value)
     if is_conditional(value):
         return entries.unpacked(value, count)
@@ -201,13 +201,13 @@ def _limited(found: Iterable[Object], count: int) -> list[Object]:
 
 
 def append(result: list[Object], value: Object) -> None:
-    """What a list comprehension collects."""
+    """Collect an entry of a list comprehension."""
     note_contents(result)
     result.append(value)
 
 
 def include(result: set[Object], value: Object) -> None:
-    """What a set comprehension collects."""
+    """Collect an entry of a set comprehension."""
     if type(value) in CHOICES:
         lifted(lambda v: include(result, v), value)
         return
@@ -221,7 +221,7 @@ def new_set() -> set[Object]:
 
 
 def set_entry(result: dict[Object, Object], key: Object, value: Object) -> None:
-    """What a dict comprehension collects."""
+    """Collect an entry of a dict comprehension."""
     if type(key) in CHOICES:
         lifted(lambda k: set_entry(result, k, value), key)
         return

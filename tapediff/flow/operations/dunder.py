@@ -227,7 +227,7 @@ iadd, isub, imul, itruediv, ifloordiv, imod, ipow, imatmul, iand, ior, ixor, ils
 
 
 def holder(value: Object, key: Object) -> Object:
-    """What is indexed, as it is where Python does it by itself."""
+    """The indexed value, as it is where Python does the operation by itself."""
     kind = type(value)
     if isinstance(value, defaultdict) or (state.has_maybes and (is_conditional(value) or has_conditional_keys(value))):
         return Wrapped(value)

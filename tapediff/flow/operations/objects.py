@@ -101,5 +101,5 @@ def delete_attribute(value: Object, name: str) -> None:
 
 
 def method(value: Object, name: str) -> Object:
-    """What is called in place of an attribute."""
+    """The translated form of a method."""
     return function(attribute(value, name))

@@ -1,4 +1,4 @@
-"""What the interpreter knows: values, places, joins of these, and the fork of a branch.
+"""The interpreter's state: values, places, joins of these, and the fork of a branch.
 
 Open first: `fork.py`.
 """

@@ -32,7 +32,7 @@ def drop_dead(*states: States) -> None:
 
 
 def _references(key: Object, states: tuple[States, ...]) -> int:
-    """How many references there are to what holds a place."""
+    """The reference count of a place's holder."""
     holder = next(state[key][0] for state in states if key in state).holder
     return sys.getrefcount(holder) - 2
 

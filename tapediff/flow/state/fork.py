@@ -46,7 +46,7 @@ class WithCells:
 
 
 class Ran(NamedTuple):
-    """What a side gave, the values that it left in places, and the error that ended it."""
+    """The result of a side, the values that it left in places, and the error that ended it."""
 
     result: Object
     final: Final
@@ -130,12 +130,12 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
     return _behind(test, ran, attempt)
 
 
-# What stands for a side that cannot be run beside the other one, and that the program takes.
+# Stands for a side that cannot be run beside the other one, and that the program takes.
 _ALONE = Ran(None, {}, None)
 
 
 def _side(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> Ran | None:
-    """What a side gave; None where it cannot be run, and the program does not take it."""
+    """Run a side; None where it cannot be run, and the program does not take it."""
     start = len(state.path)
     state.path.append((test, holds))
     try:
@@ -403,7 +403,7 @@ def exclude(test: Object, error: Callable[[], BaseException]) -> None:
         fork(test, raise_, None)
 
 
-# What a branch gives
+# Results of a branch
 
 
 def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object]) -> Object:

@@ -26,7 +26,7 @@ class Place:
         return type(self), id(self.holder), self.name
 
     def get(self) -> Object:
-        """What is there now, as something that later changes leave alone."""
+        """A snapshot of the present value."""
         raise NotImplementedError
 
     def set(self, value: Object) -> None:
@@ -76,7 +76,7 @@ class Member(Place):
             vars(self.holder)[self.name] = value
 
     def inherited(self) -> Object:
-        """What the class has under this name, if it is a plain value."""
+        """The attribute of the class, if it is a plain value."""
         found = getattr(type(self.holder), self.name, UNBOUND)
         return UNBOUND if hasattr(type(found), "__get__") else found
 

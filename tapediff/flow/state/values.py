@@ -77,7 +77,7 @@ _FIRST_STAMP = 1 << 40
 
 
 class State(threading.local):
-    """What the interpreter knows in one thread.
+    """The interpreter's state in one thread.
 
     Attributes:
         is_recording: data may be met.
@@ -172,7 +172,7 @@ def either(a: Object, b: Object) -> Object:
 
 
 def known(test: Operand) -> bool | None:
-    """What a tracked bool is on this path; None if that is not known."""
+    """The value of a tracked bool on this path; None if it is not known."""
     if not state.facts:
         return None
     recorder, sign, number = test._recorder, True, test._id
@@ -212,7 +212,7 @@ _MOST_IMPLIED = 64
 
 
 def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
-    """What follows from the outcome of a test."""
+    """The facts that the outcome of a test implies."""
     recorder = test._recorder
     found: dict[tuple[int, int], bool] = {}
     pending = [(test._id, holds)]
@@ -220,7 +220,7 @@ def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
         number, is_so = pending.pop()
         earlier = state.implied.get((id(recorder), number, is_so))
         if earlier is not None:
-            # Whether a loop goes on is such a test and one more, at each iteration.
+            # The test of a loop's next iteration is that of this one and one more.
             found.update(earlier)
             continue
         found[id(recorder), number] = is_so
@@ -251,7 +251,7 @@ def holds_several(value: Object) -> bool:
 
 
 def at_this_point(value: Object) -> Object:
-    """What plain Python would have now in place of what data choose."""
+    """The value that plain Python has at this point, in place of a choice."""
     while type(value) is Choice:
         value = next(option for option, when in zip(value.options, value.conditions) if _holds(when))
     if isinstance(value, dict):
