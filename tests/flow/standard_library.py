@@ -8,6 +8,7 @@ import inspect
 import sys
 import types
 import unittest
+import warnings
 
 import pytest
 
@@ -93,7 +94,10 @@ def _result(test):
     state = random.getstate()
     random.seed(1)  # some tests draw numbers
     try:
-        test.run(result)
+        with warnings.catch_warnings():
+            # assertWarns looks into every module that is loaded, of which some warn when they are looked into.
+            warnings.simplefilter("ignore")
+            test.run(result)
     finally:
         random.setstate(state)
     problems = [text.strip().splitlines()[-1] for _, text in result.errors + result.failures]
