@@ -18,9 +18,6 @@ from .blocks.blocks import (
     enter as enter,
 )
 from .blocks.blocks import (
-    for_ as for_,
-)
-from .blocks.blocks import (
     for_yields as for_yields,
 )
 from .blocks.blocks import (
@@ -52,6 +49,9 @@ from .blocks.exceptions import (
 )
 from .blocks.exceptions import (
     with_yields as with_yields,
+)
+from .blocks.loops import (
+    for_ as for_,
 )
 from .blocks.loops import (
     while_ as while_,

@@ -60,6 +60,8 @@ def assign(array: Operand, index: Operand, value: Operand) -> None:
             return
         positions = flat_positions(index, array.shape)
         new = PUT(array, broadcast(_squeezed(value, positions.shape), positions.shape), positions, distinct=are_distinct(positions))
+        if is_tracked(positions):
+            array._recorder.written_at[new._id] = positions
     array._store(new)
 
 

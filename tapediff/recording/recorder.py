@@ -152,6 +152,7 @@ class Recorder(TapeBuilder):
         mask: when the program reaches what is being recorded; None where it always does; see masks.py.
         raise_where: raises an error where a condition holds, for recordings of several paths; None where guards decide it.
         masked_guards: how many guards ask that, too.
+        written_at: by the number of an array after a write, the tracked positions at which it was written.
         entry_runs: vectors of which all entries were recorded one after the other, with the number of the first one; in their order.
         has_ints: selections between numbers, of which one was an int of Python's.
         large_ints: constants that were ints of Python's beyond 2**31.
@@ -201,6 +202,7 @@ class Recorder(TapeBuilder):
         self.mask: Mask | None = None
         self.raise_where: Callable[[Operand, Callable[[], BaseException]], None] | None = None
         self.masked_guards = 0
+        self.written_at: dict[int, Operand] = {}
         self.entry_runs: list[tuple[int, TrackedArray]] = []
         self.has_ints: set[int] = set()
         self.large_ints: set[int] = set()

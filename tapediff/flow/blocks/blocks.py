@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import abc
 from collections.abc import Callable, Iterator
-from types import CellType, GeneratorType
+from types import GeneratorType
 
 from ..anything import Object
 from ..calls.truth import concrete, truth
-from ..containers.generators import Generator, emitted, is_emitting, references
-from ..containers.items import REPEATABLE, iterated, refuse_iterators
+from ..containers.items import iterated
 from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, folded, replaced
-from ..state.fork import Taken, WithCells, conditional, decide, fork, fork_block, guarded, observed, select, where_ends
+from ..state.fork import Taken, WithCells, conditional, decide, fork, fork_block, observed, select, where_ends
 from ..state.places import note_variables
-from ..state.values import CHOICES, Maybe, both, facts_of, state
+from ..state.values import both, facts_of, state
 
 Block = Callable[[], Completion] | None
 Driver = abc.Generator[Object, Object, Completion]
@@ -24,6 +23,7 @@ def enter(cells: Callable[[], Object], names: tuple[str, ...]) -> None:
     namespace: dict[str, Object] = cells.__globals__  # pyright: ignore[reportFunctionMemberAccess]
     for name in names:
         state.global_names[id(namespace), name] = namespace, name
+    state.outer_cells.update(map(id, getattr(cells, "__closure__", None) or ()))
     note_variables(cells)
 
 
@@ -178,78 +178,6 @@ class Ends:
         left = [replaced(completion, lambda end: _LEFT if end is BREAK else end) for completion in self.found]
         ended = sequence(lambda: _first_end(left), otherwise)
         return replaced(ended, lambda end: None if end is _LEFT else end)
-
-
-def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
-    """for item in items: body(item)"""
-    if type(items) in CHOICES:
-        return _for_choice(items, body, otherwise)
-    loop = Ends()
-    if type(items) not in REPEATABLE:
-        count = references(items)
-        if is_emitting(items, count):
-            return _for_emitted(items, body, otherwise, loop)
-        refuse_iterators(items, count)
-    found = iterated(items)
-    for item in _stepped(found, loop) if type(found) in (GeneratorType, Generator) else found:
-        iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
-        if not loop.run(iteration):
-            break
-    else:
-        return loop.end(otherwise)
-    return after_loop(loop.found)
-
-
-def _stepped(items: Object, loop: Ends) -> Iterator[Object]:
-    """The items of a generator, which runs only where the loop does, and does not go on behind errors: it may be used after the loop."""
-    while loop.is_decided():
-        with guarded():
-            try:
-                item = next(items)
-            except StopIteration:
-                return
-        yield item
-
-
-def _where_there(entry: Maybe, body: Callable[[Object], Completion]) -> Callable[[], Completion]:
-    """The iteration for an entry that is there by a condition."""
-    return WithCells(lambda: if_(entry.condition, _Iteration(body, entry.value), None), body)
-
-
-def _for_emitted(items: Generator, body: Callable[[Object], Completion], otherwise: Block, loop: Ends) -> Completion:
-    loop.run(lambda: emitted(items, body))
-    return loop.end(otherwise)
-
-
-class _Iteration:
-    """One iteration: the body on an item. It has the variables of the body."""
-
-    __slots__ = ("body", "item")
-
-    def __init__(self, body: Callable[[Object], Completion], item: Object) -> None:
-        self.body, self.item = body, item
-
-    def __call__(self) -> Completion:
-        return self.body(self.item)
-
-    @property
-    def __closure__(self) -> tuple[CellType, ...] | None:
-        return self.body.__closure__  # pyright: ignore[reportFunctionMemberAccess]
-
-
-def _for_choice(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
-    from ..containers.choices import possible
-
-    left = possible(items)
-
-    def at(position: int) -> Completion:
-        k = left[position]
-        run = lambda: for_(items.options[k], body, otherwise)  # noqa: E731 -- its name is its use
-        if position == len(left) - 1:
-            return run()
-        return fork_block(items.conditions[k], WithCells(run, body, otherwise), WithCells(lambda: at(position + 1), body, otherwise))
-
-    return at(0)
 
 
 # The same of statements that yield: data tests are guards there

@@ -14,7 +14,7 @@ import numpy as np
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..state.joins import MOST_OPTIONS, _is_equal
+from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal
 from ..state.places import Contents, Place, Version
 from ..state.values import UNBOUND, Choice, Unjoinable, negated
 
@@ -46,7 +46,7 @@ class Constant(Form):
         self.value: Object = value
 
     def leaves(self, value: Object) -> list[Object] | None:
-        return [] if value is self.value or _is_equal(value, self.value) else None
+        return [] if value is self.value or is_equal(value, self.value) else None
 
     def made(self, leaves: Iterator[Object]) -> Object:
         return self.value
@@ -57,9 +57,17 @@ class Constant(Form):
         if ours is not None and theirs is not None and ours.shape == theirs.shape and not is_bool:
             return ours.wider(value)
         own: Object = self.value
-        if isinstance(own, tuple) and type(value) is type(own) and len(value) == len(own):  # pyright: ignore[reportArgumentType] -- a tuple
+        if isinstance(own, (tuple, list)) and type(value) is type(own) and len(value) == len(own):  # pyright: ignore[reportArgumentType] -- of these kinds
             return Tuple(type(value), [form_of(part) for part in own]).wider(value)
+        if type(own) is type(value) and _is_plain_instance(own) and list(vars(own)) == list(vars(value)):
+            return Record(type(own), list(vars(own)), [form_of(part) for part in vars(own).values()]).wider(value)
         return Options([self]).wider(value)
+
+    @property
+    def is_plain(self) -> bool:
+        """True for a number, a string and the like, and tuples of these."""
+        parts = self.value if type(self.value) is tuple else (self.value,)
+        return all(type(part) in CONSTANTS for part in parts)  # pyright: ignore[reportGeneralTypeIssues] -- a tuple
 
     def blank(self) -> list[Object]:
         return []
@@ -130,6 +138,60 @@ class Tuple(Form):
 
     def blank(self) -> list[Object]:
         return [leaf for part in self.parts for leaf in part.blank()]
+
+
+class Record(Form):
+    """An instance that each iteration makes anew, attribute by attribute."""
+
+    def __init__(self, kind: Object, names: list[str], parts: list[Form]) -> None:
+        self.kind, self.names, self.parts = kind, names, parts
+
+    def leaves(self, value: Object) -> list[Object] | None:
+        if type(value) is not self.kind or list(vars(value)) != self.names:
+            return None
+        return Tuple(tuple, self.parts).leaves(tuple(vars(value).values()))
+
+    def made(self, leaves: Iterator[Object]) -> Object:
+        made = object.__new__(self.kind)
+        vars(made).update(zip(self.names, [form.made(leaves) for form in self.parts]))
+        return made
+
+    def wider(self, value: Object) -> Form:
+        if type(value) is not self.kind or list(vars(value)) != self.names:
+            return Options([self]).wider(value)
+        parts = zip(self.parts, vars(value).values())
+        return Record(self.kind, self.names, [f if f.leaves(part) is not None else f.wider(part) for f, part in parts])
+
+    def blank(self) -> list[Object]:
+        return [leaf for part in self.parts for leaf in part.blank()]
+
+
+def _is_plain_instance(value: Object) -> bool:
+    """True for an instance of a class of the user's that has all its state in its namespace."""
+    kind = type(value)
+    return type(getattr(value, "__dict__", None)) is dict and kind.__new__ is object.__new__ and not isinstance(value, BaseException)
+
+
+def made_anew(form: Form, value: Object) -> Iterator[Object]:
+    """The objects of a value that an iteration makes anew."""
+    if isinstance(form, Number):
+        if form.shape:
+            yield value
+    elif isinstance(form, Record):
+        yield value
+        for part, inner in zip(form.parts, vars(value).values()):
+            yield from made_anew(part, inner)
+    elif isinstance(form, Tuple):
+        if form.kind is list:
+            yield value
+        for part, inner in zip(form.parts, value):
+            yield from made_anew(part, inner)
+    elif isinstance(form, Options):
+        for option in value.options if type(value) is Choice else (value,):
+            for part in form.options:
+                if not isinstance(part, Constant) and part.leaves(option) is not None:
+                    yield from made_anew(part, option)
+                    break
 
 
 class Table(Form):
@@ -216,6 +278,8 @@ def number_form(value: Object) -> Number | None:
         return Number(value.type.shape, value.type.dtype)
     if type(value) in (int, float, bool, np.float64, np.int64, np.bool_):
         return Number((), np.asarray(value).dtype, type(value) is int)
+    if type(value) is np.ndarray and value.dtype.kind in "fib":
+        return Number(value.shape, value.dtype)
     return None
 
 

@@ -31,7 +31,7 @@ from ..state.fork import (
 )
 from ..state.joins import join
 from ..state.places import note_variables, put, undo
-from ..state.values import Unjoinable, either, state
+from ..state.values import Restart, Unjoinable, either, state
 from ..translate import unbound_local
 from .blocks import Block, Driver, driven, if_, sequence
 
@@ -145,6 +145,8 @@ def _run(attempt: Attempt, body: Block) -> _End:
         if why.is_taken and attempt.start:
             raise
         return _End(is_taken=why.is_taken)
+    except Restart:
+        raise
     except BaseException as error:  # noqa: BLE001 -- handled, or raised again, by the caller
         return _End(error=unbound_local(error) if type(error) is NameError else error)
     finally:
@@ -286,7 +288,7 @@ def _within(manager: Object, enter_: Object, exit_: Object, body: Callable[[Obje
     item = call(enter_, manager)
     try:
         completion = body(item)
-    except Unjoinable:
+    except (Unjoinable, Restart):
         call(exit_, manager, None, None, None)
         raise
     except BaseException as error:

@@ -1,43 +1,200 @@
-"""Loops that data end: one instruction, whose carries are the places that an iteration changes.
+"""Loops that data end, and long ones: one instruction, whose carries are the places that an iteration changes (iterations.py).
 
-An iteration is recorded on its own, with no carries at first; what it changes becomes a carry, and it is recorded again until nothing new
-is changed and every carry keeps its form. Values of the recording around are captured as constants of the loop.
+A loop over what is known runs its first iterations one by one. Where those that are left would be more than LONG instructions, they are
+one instruction: over streams where every iteration runs, else by a number that is carried, until it ends. What cannot be one instruction
+goes on one by one.
 """
 
 from __future__ import annotations
 
-import gc
-import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from types import CellType, GeneratorType
 
 import numpy as np
 
-from ...base.source_location import user_site
-from ...functions.callees.tape_callee import callee_of
-from ...ir.instruction import BOOL
-from ...ir.tape import Tape
-from ...ops.control.calls import GET, LOOP, LoopForm
-from ...recording.finish import finished_tape
-from ...recording.recorder import Recorder, current_recorder
+from ...base.current_recording import current_recorder
+from ...ir.instruction import Operand
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.completions import Completion, Conditional, Return, ends, replaced
-from ..state.fork import WithCells, conditional, exclude, fork, fork_value, in_side, observed, where_ends
-from ..state.joins import join
-from ..state.places import Contents, Entry, Journal, Place, Version, put, undo
-from ..state.values import UNBOUND, Unjoinable, both, negated, state
-from .blocks import BREAK, Block, Ends, after_loop, is_normal, without_continue
-from .carries import Form, as_leaf, form_at
-from .exceptions import attempted
+from ..containers.choices import as_array, possible
+from ..containers.generators import Generator, emitted, is_emitting, references
+from ..containers.items import REPEATABLE, iterated, refuse_iterators
+from ..state.completions import Completion
+from ..state.fork import WithCells, fork_block, fork_value, guarded, observed
+from ..state.places import Entry, put
+from ..state.values import CHOICES, Maybe, Restart, Unjoinable, state
+from .blocks import Block, Ends, after_loop, if_
+from .exits import Exits
+from .iterations import Loop
+from .sources import Source, left_in, source_of
 
-# So often the carries' forms may become wider.
-MOST_ATTEMPTS = 12
+# So many instructions are recorded one iteration after the other.
+LONG = 10_000
 
+# Fewer iterations are recorded one after the other.
+_FEWEST = 8
+
+def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
+    """for item in items: body(item)"""
+    if type(items) in CHOICES:
+        return _for_choice(items, body, otherwise)
+    loop = Ends()
+    if type(items) not in REPEATABLE:
+        count = references(items)
+        if is_emitting(items, count):
+            return _for_emitted(items, body, otherwise, loop)
+        refuse_iterators(items, count)
+    found = iterated(items)
+    steps = iter(_stepped(found, loop) if type(found) in (GeneratorType, Generator) else found)
+    length = _Length()
+    for item in steps:
+        iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
+        if not loop.run(iteration):
+            return after_loop(loop.found)
+        if length.is_to_be_looked_at() and length.is_long(left_in(steps), body) and _over(steps, loop, body):
+            break
+    return loop.end(otherwise)
+
+
+class _Length:
+    """How many instructions the iterations of a loop record, looked at after two of them, four, eight and so on."""
+
+    __slots__ = ("before", "count", "next", "start")
+
+    def __init__(self) -> None:
+        self.count, self.next = 0, 2
+        self.before = self.start = _recorded()
+
+    def is_to_be_looked_at(self) -> bool:
+        self.count += 1
+        if self.count != self.next:
+            if self.count == self.next - self.next // 4:
+                self.before = _recorded()
+            return False
+        return True
+
+    def is_long(self, left: int | None, body: Object) -> bool:
+        """True if so many iterations more would be too many instructions."""
+        number = self.next // 4 or 1
+        self.next *= 2
+        if left is None or left < _FEWEST or body.__code__ in state.lengthy:
+            return False
+        return (_recorded() - self.before) * left > LONG * number
+
+
+def _stepped(items: Object, loop: Ends) -> Iterator[Object]:
+    """The items of a generator, which runs only where the loop does, and does not go on behind errors: it may be used after the loop."""
+    while loop.is_decided():
+        with guarded():
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+        yield item
+
+
+def _where_there(entry: Maybe, body: Callable[[Object], Completion]) -> Callable[[], Completion]:
+    """The iteration for an entry that is there by a condition."""
+    return WithCells(lambda: if_(entry.condition, _Iteration(body, entry.value), None), body)
+
+
+def _for_emitted(items: Generator, body: Callable[[Object], Completion], otherwise: Block, loop: Ends) -> Completion:
+    loop.run(lambda: emitted(items, body))
+    return loop.end(otherwise)
+
+
+class _Iteration:
+    """One iteration: the body on an item. It has the variables of the body."""
+
+    __slots__ = ("body", "item")
+
+    def __init__(self, body: Callable[[Object], Completion], item: Object) -> None:
+        self.body, self.item = body, item
+
+    def __call__(self) -> Completion:
+        return self.body(self.item)
+
+    @property
+    def __closure__(self) -> tuple[CellType, ...] | None:
+        return self.body.__closure__  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def _for_choice(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
+    left = possible(items)
+
+    def at(position: int) -> Completion:
+        k = left[position]
+        run = lambda: for_(items.options[k], body, otherwise)  # noqa: E731 -- its name is its use
+        if position == len(left) - 1:
+            return run()
+        return fork_block(items.conditions[k], WithCells(run, body, otherwise), WithCells(lambda: at(position + 1), body, otherwise))
+
+    return at(0)
+
+
+def _recorded() -> int:
+    recorder = current_recorder()
+    return 0 if recorder is None else len(recorder.instructions)
+
+
+def _over(steps: Iterator[Object], loop: Ends, body: Callable[[Object], Completion]) -> bool:
+    """Record the iterations that are left as one instruction; False if they cannot be."""
+    try:
+        source = source_of(steps)
+        if source is None:
+            raise Unjoinable("the items of a long loop are too unlike")
+        exits = None
+        if loop.alive is True:
+            exits = _by_streams(source, body)
+        if exits is None:
+            exits = _until_an_exit(source, loop.alive, body)
+    except Unjoinable as why:
+        state.why.append(str(why))
+        state.lengthy.add(body.__code__)
+        return False
+    exits.leave_by(loop)
+    return True
+
+
+class _HasExits(Restart):
+    """An iteration may leave a loop of which all were to run."""
+
+
+def _by_streams(source: Source, body: Callable[[Object], Completion]) -> Exits | None:
+    """Record as many iterations as there are items; None if one may leave the loop."""
+    exits = Exits(goes_on=True)
+
+    def iteration(leaves: list[Operand]) -> None:
+        run = WithCells(lambda: body(source.item(leaves)), body)
+        if exits.iteration(run, lambda: True) is not True:
+            raise _HasExits
+
+    try:
+        Loop(iteration, body, source).record(True)
+    except _HasExits:
+        return None
+    return exits
+
+
+def _until_an_exit(source: Source, first: Object, body: Callable[[Object], Completion]) -> Exits:
+    """Record iterations until one leaves the loop: the number of the next item is carried."""
+    exits = Exits()
+    number = Entry(exits.namespace, "number")
+    number.set(0)
+
+    def iteration(_: Object) -> Object:
+        at = number.get()
+        entries = [np.take(as_array(stream), at, axis=0, mode="clip") for stream in source.streams]
+        put(number, at + 1)
+        return exits.iteration(WithCells(lambda: body(source.item(entries)), body), lambda: truth(number.get() < source.count))
+
+    Loop(iteration, body, None).record(first)
+    return exits
 
 def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, otherwise: Block) -> Completion:
     """while test(): body()"""
     loop = Ends()
+    before = _recorded()
     while True:
         t = truth(test()) if loop.alive is True else None
         if t is False:
@@ -46,6 +203,12 @@ def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, ot
             return data_loop(loop, test, t, body, otherwise)
         if body is not None and not loop.run(body):
             return after_loop(loop.found)
+        if loop.alive is True and _recorded() > before + LONG and body.__code__ not in state.lengthy:
+            try:
+                return _until_data_end(loop, test, True, WithCells(body, body), otherwise)
+            except Unjoinable as why:
+                state.why.append(str(why))
+                state.lengthy.add(body.__code__)
 
 
 def data_loop(loop: Ends, test: Callable[[], Object], first: Object, body: Block, otherwise: Block) -> Completion:
@@ -56,12 +219,22 @@ def data_loop(loop: Ends, test: Callable[[], Object], first: Object, body: Block
     if first is False:
         return loop.end(otherwise)
     try:
-        return _recorded(loop, test, first, body, otherwise)
+        return _until_data_end(loop, test, first, body, otherwise)
     except Unjoinable as why:
         if state.journals:
             raise
         state.why.append(str(why))
     return _by_guards(loop, test, first, body, otherwise)
+
+
+def _until_data_end(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
+    """Record the iterations of a `while` loop as one instruction."""
+    exits = Exits()
+    run = WithCells(lambda: None if body is None else body(), body)
+    goes_on = WithCells(lambda: truth(test()), test)
+    Loop(lambda _: exits.iteration(run, goes_on), WithCells(run, run, goes_on), None).record(first)
+    exits.leave_by(loop)
+    return loop.end(otherwise)
 
 
 def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
@@ -80,251 +253,3 @@ def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise:
         if body is not None and not loop.run(body):
             return after_loop(loop.found)
         t = truth(test()) if loop.alive is True else None
-
-
-class _Exits:
-    """The exits of a loop, as places that its iterations change."""
-
-    def __init__(self) -> None:
-        self.namespace: dict[str, Object] = {"broken": False, "returned": False, "value": UNBOUND, "goes on": False}
-        self.errors: list[BaseException] = []
-
-    def place(self, name: str) -> Place:
-        return Entry(self.namespace, name)
-
-
-def _recorded(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
-    exits = _Exits()
-    cells = WithCells(lambda: None, test, body)
-    places: dict[Object, Place] = {}
-    forms: dict[Object, Form] = {}
-    for _ in range(MOST_ATTEMPTS):
-        attempt = _Attempt(places, forms, exits)
-        tape = attempt.record(lambda: _iteration(test, body, exits), cells)
-        if tape is not None:
-            break
-    else:
-        raise Unjoinable("what a loop changes has no end")
-    if tape.guard_count:
-        raise Unjoinable("a guard within a loop that data end")
-    _enter_loop(tape, attempt, first)
-    return _end_of_loop(loop, exits, otherwise)
-
-
-def _iteration(test: Object, body: Object, exits: _Exits) -> Object:
-    """One iteration; whether there is another one."""
-
-    def run() -> None:
-        completion = replaced(None if body is None else body(), without_continue)
-        for end in filter(None, ends(completion)):
-            _leave(exits, end, where_ends(completion, lambda e, end=end: e is end))
-        normal = where_ends(completion, is_normal)
-        part = WithCells(lambda: truth(test()), test)
-        put(exits.place("goes on"), False if normal is False else part() if normal is True else fork_value(normal, part, lambda: False))
-
-    def fail(error: BaseException) -> None:
-        # It ends the loop, and is raised behind it.
-        name = f"error {_number_of(exits, error)}"
-        exits.namespace.setdefault(name, False)
-        put(exits.place(name), True)
-        put(exits.place("goes on"), False)
-
-    attempted(WithCells(run, test, body), fail, lambda end: end)
-    return truth(exits.namespace["goes on"])
-
-
-def _leave(exits: _Exits, end: Object, when: Object) -> None:
-    def note() -> None:
-        if end is BREAK:
-            put(exits.place("broken"), True)
-        else:
-            put(exits.place("returned"), True)
-            put(exits.place("value"), end.value)
-
-    if when is True:
-        note()
-    else:
-        fork(when, note, None)
-
-
-def _number_of(exits: _Exits, error: BaseException) -> int:
-    """Errors of one kind and text are one."""
-    for k, known in enumerate(exits.errors):
-        if type(known) is type(error) and known.args == error.args:
-            return k
-    exits.errors.append(error)
-    return len(exits.errors) - 1
-
-
-class _Attempt:
-    """One recording of an iteration.
-
-    Attributes:
-        outer: for each captured input the value of the recording around.
-    """
-
-    def __init__(self, places: dict[Object, Place], forms: dict[Object, Form], exits: _Exits) -> None:
-        self.places, self.forms, self.exits = places, forms, exits
-        self.start: dict[Object, list[Object]] = {}
-        self.outer: list[Object] = []
-
-    def record(self, iteration: Callable[[], Object], cells: Object) -> Tape | None:
-        """The tape of an iteration; None if it changes more than was thought, which is noted."""
-        for key, place in self.places.items():
-            leaves = self.forms[key].leaves(place.get())
-            if leaves is None:
-                self.forms[key] = self.forms[key].wider(place.get())
-                return None
-            self.start[key] = [as_leaf(leaf) for leaf in leaves]
-        recorder = Recorder("an iteration")
-        # Facts about its values are keyed by its address, which no other recording may get.
-        state.recorders.append(recorder)
-        outer = current_recorder()
-        recorder.fills = outer.fills
-        saved = state.path, state.facts, state.is_in_loop
-        state.path, journal = [], {}
-        state.is_in_loop = True
-        state.journals.append(journal)
-        try:
-            return recorder.run(self._run, iteration, cells, journal)
-        finally:
-            state.journals.pop()
-            state.path, state.facts, state.is_in_loop = saved
-            self.outer = recorder.captured
-
-    def _run(self, recorder: Recorder, iteration: Callable[[], Object], cells: Object, journal: Journal) -> Tape | None:
-        recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
-        gc.collect(0)
-        arrays: list[tuple[Object, Object]] = []
-        try:
-            for cell in cells.__closure__:
-                from ..state.places import Cell, note
-
-                note(Cell(cell))
-            for key, place in self.places.items():
-                values = [_value_of(leaf) for leaf in self.start[key]]
-                leaves = iter([recorder.input(value, active=np.asarray(value).dtype.kind == "f") for value in values])
-                made = self.forms[key].made(leaves)
-                if isinstance(place, Version):
-                    if key not in journal:
-                        journal[key] = place, place.get()
-                    arrays.append((place.holder, place.holder._recorder))
-                    place.holder._recorder = recorder
-                put(place, made)
-            go = iteration()
-            results: list[Object] = []
-            is_new = self._note_changes(journal)
-            for key, place in self.places.items() if not is_new else ():
-                leaves = self.forms[key].leaves(place.get())
-                if leaves is None:
-                    self.forms[key] = self.forms[key].wider(place.get())
-                    is_new = True
-                else:
-                    results += [_typed(leaf, first) for leaf, first in zip(leaves, self.start[key])]
-            if is_new:
-                return None
-            return finished_tape(recorder, (*results, as_leaf(go, BOOL)))
-        finally:
-            for array, before in arrays:
-                array._recorder = before
-            undo(journal)
-
-    def _note_changes(self, journal: Journal) -> bool:
-        """Make carries of places that were changed and are no carries yet; those of objects that the iteration has made are left out."""
-        new = {key: place for key, (place, old) in journal.items() if key not in self.places and _differs(place.get(), old)}
-        if not new:
-            return False
-        young = {id(made) for made in gc.get_objects(generation=0)}
-        found = False
-        for key, place in new.items():
-            holder = place.holder
-            if id(holder) in young or (not gc.is_tracked(holder) and sys.getrefcount(holder) <= _OWN_REFERENCES):
-                continue
-            old = journal[key][1]
-            form = form_at(place, old)
-            value = place.get()
-            self.places[key], self.forms[key] = place, form if form.leaves(value) is not None else form.wider(value)
-            found = True
-        return found
-
-
-_OWN_REFERENCES = 3
-
-
-def _differs(a: Object, b: Object) -> bool:
-    if a is b:
-        return False
-    if isinstance(a, (list, dict, set)) and type(a) is type(b) and len(a) == len(b):
-        parts = zip(a.values(), b.values()) if isinstance(a, dict) else zip(a, b)
-        return any(x is not y for x, y in parts) or (isinstance(a, dict) and list(a) != list(b))
-    return _is_other_value(a, b)
-
-
-def _is_other_value(a: Object, b: Object) -> bool:
-    return not hasattr(a, "_id") or not hasattr(b, "_id") or a._id != b._id or a._recorder is not b._recorder
-
-
-def _value_of(leaf: Object) -> Object:
-    return leaf._value if hasattr(leaf, "_value") else leaf
-
-
-def _typed(leaf: Object, first: Object) -> Object:
-    """A result in the dtype of the carry."""
-    wanted = np.asarray(_value_of(first)).dtype
-    if hasattr(leaf, "_value"):
-        return leaf if leaf.dtype == wanted else leaf.astype(wanted)
-    return np.asarray(leaf, wanted)[()]
-
-
-def _enter_loop(tape: Tape, attempt: _Attempt, first: Object) -> None:
-    """Record the loop, and put its last carries into their places."""
-    carries = [leaf for key in attempt.places for leaf in attempt.start[key]]
-    n = len(carries)
-    form = LoopForm(n, 0, len(attempt.outer), None, stops=True, most=None, site=str(user_site()))
-    operands = [as_leaf(first, BOOL), *carries, *attempt.outer]
-    returned = LOOP(*operands, callee=callee_of(tape), form=form)
-    leaves = iter([GET(returned, k=k) for k in range(n)])
-    for key, place in attempt.places.items():
-        value = attempt.forms[key].made(leaves)
-        put(place, value)
-
-
-def _end_of_loop(loop: Ends, exits: _Exits, otherwise: Object) -> Completion:
-    """The completion of the whole loop."""
-    found = exits.namespace
-    for number, error in enumerate(exits.errors):
-        flag = truth(found.get(f"error {number}", False))
-        if flag is not False:
-            exclude(flag, lambda error=error: error)
-    completion: Completion = None
-    broken, returned = truth(found["broken"]), truth(found["returned"])
-    if broken is not False:
-        completion = BREAK if broken is True else Conditional(broken, BREAK, None)
-    if returned is not False:
-        value = _bound(found["value"])
-        completion = Return(value) if returned is True else Conditional(returned, Return(value), completion)
-    if completion is not None:
-        loop.found.append(completion)
-        normal = where_ends(completion, is_normal)
-        loop.alive = False if normal is False else both(loop.alive, normal)
-    return loop.end(otherwise)
-
-
-def _bound(value: Object) -> Object:
-    """The value of a `return`, where there was one."""
-    from ..state.values import Choice
-
-    if type(value) is not Choice:
-        return value
-    kept = [k for k, option in enumerate(value.options) if option is not UNBOUND]
-    options = [value.options[k] for k in kept]
-    if len(options) == 1:
-        return options[0]
-    # Where nothing was returned no one reads it.
-    first: Object = value.conditions[kept[1]]
-    for k in kept[2:]:
-        first = first | value.conditions[k]
-    return Choice(tuple(options), (negated(first), *(value.conditions[k] for k in kept[1:])))
-
-
-__all__ = ["Contents", "Tape", "conditional", "data_loop", "join", "replace"]

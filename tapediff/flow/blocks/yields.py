@@ -9,7 +9,7 @@ from ..anything import Object
 from ..containers.generators import Emit, Generator
 from ..state.completions import Completion, Return, folded, replaced
 from ..state.fork import select
-from .blocks import for_
+from .loops import for_
 
 
 class Delegate:

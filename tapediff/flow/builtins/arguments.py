@@ -8,7 +8,8 @@ import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..blocks.blocks import done, for_
+from ..blocks.blocks import done
+from ..blocks.loops import for_
 from ..calls.users_code import users_method
 from ..containers import keys
 from ..containers.generators import Generator

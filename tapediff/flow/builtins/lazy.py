@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..blocks.blocks import for_, if_, returned, sequence
+from ..blocks.blocks import if_, returned, sequence
+from ..blocks.loops import for_
 from ..calls.callables import call, function
 from ..calls.truth import truth
 from ..containers import keys

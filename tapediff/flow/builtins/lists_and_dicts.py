@@ -9,7 +9,8 @@ import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..blocks.blocks import done, for_
+from ..blocks.blocks import done
+from ..blocks.loops import for_
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..calls.users_code import users_method

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..blocks.blocks import done, for_, if_, returned
+from ..blocks.blocks import done, if_, returned
+from ..blocks.loops import for_
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..calls.users_code import users_method

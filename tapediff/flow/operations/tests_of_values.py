@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..anything import Object
-from ..blocks.blocks import for_
+from ..blocks.loops import for_
 from ..calls.callables import call
 from ..calls.truth import concrete as concrete
 from ..calls.truth import truth

@@ -20,7 +20,7 @@ from ...ir.instruction import Operand
 from ..anything import Object
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
-from .joins import join, join_contents, where
+from .joins import join, join_contents, join_versions, where
 from .places import Contents, Journal, Member, Place, Plain, Version, note_variables, put, undo, unwritable
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
@@ -254,7 +254,7 @@ def _joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Objec
     if isinstance(place, Contents):
         return join_contents(test, yes, no)
     if isinstance(place, Version):
-        return where(test, yes, no) if yes._id != no._id else yes
+        return join_versions(test, place.get(), yes, no) if yes._id != no._id else yes
     if isinstance(place, Plain):
         if yes.tobytes() != no.tobytes():
             raise unwritable("a plain array is written to on one side of a branch")

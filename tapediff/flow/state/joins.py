@@ -16,7 +16,8 @@ from itertools import zip_longest
 
 import numpy as np
 
-from ...ir.instruction import Operand
+from ...ir.instruction import CONSTANT, Operand
+from ...ops.arrays.indexing import GATHER, INDEX, PUT, REPLACE
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .python_numbers import note_chosen
@@ -25,7 +26,7 @@ from .values import UNBOUND, Choice, Maybe, Unjoinable, both, negated, state
 # So many things one value may be.
 MOST_OPTIONS = 8
 
-_CONSTANTS = (bool, int, float, str, bytes, type(None))
+CONSTANTS = (bool, int, float, str, bytes, type(None))
 _NUMBERS = (int, float, np.float64, np.int64)
 
 
@@ -36,7 +37,7 @@ def where(test: Operand, yes: Object, no: Object) -> Object:
 
 def join(test: Operand, yes: Object, no: Object) -> Object:
     """The value that a test chooses."""
-    if yes is no or _is_equal(yes, no):
+    if yes is no or is_equal(yes, no):
         return yes
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
         return note_chosen(where(test, yes, no), test, yes, no)
@@ -46,9 +47,9 @@ def join(test: Operand, yes: Object, no: Object) -> Object:
     return chosen(test, yes, no)
 
 
-def _is_equal(a: Object, b: Object) -> bool:
+def is_equal(a: Object, b: Object) -> bool:
     """True for equal constants, of one type and sign."""
-    if type(a) is not type(b) or type(a) not in _CONSTANTS:
+    if type(a) is not type(b) or type(a) not in CONSTANTS:
         return False
     return a == b and (type(a) is not float or math.copysign(1.0, a) == math.copysign(1.0, b))
 
@@ -78,7 +79,7 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
             conditions.append(both(test, when))
         else:
             other, other_when = left.pop(match)
-            is_same = option is other or _is_equal(option, other)
+            is_same = option is other or is_equal(option, other)
             options.append(option if is_same else note_chosen(where(test, option, other), test, option, other))
             conditions.append(_either(test, when, other_when))
     for option, when in left:
@@ -102,9 +103,60 @@ def _options(value: Object) -> list[tuple[Object, Object]]:
 
 def _is_alike(a: Object, b: Object) -> bool:
     """True for options that one can stand for."""
-    if a is b or _is_equal(a, b):
+    if a is b or is_equal(a, b):
         return True
     return (_is_number(a) or type(a) is float) and (_is_number(b) or type(b) is float) and type(a) is not bool and _are_of_one_kind(a, b)
+
+
+# So many writes of a side are made again where it is taken; behind more, all entries are chosen.
+_MOST_WRITES = 16
+
+
+def join_versions(test: Operand, base: Operand, yes: Operand, no: Operand) -> Operand:
+    """An array after a branch: that before it, with the writes of each side where that one is taken."""
+    writes = [_writes(base, version) for version in (yes, no)]
+    if None in writes or 2 * sum(size for side in writes for _, size in side) > base.type.size:
+        return where(test, yes, no)
+    joined = base
+    for side, version, taken in zip(writes, (yes, no), (test, negated(test))):
+        for number, _ in side:
+            joined = _written(joined, version, number, taken)
+    return joined
+
+
+def _writes(base: Operand, version: Operand) -> list[tuple[int, int]] | None:
+    """The instructions that have written to an array since, in order, and how many entries; None if others made the version."""
+    instructions, found, number = base._recorder.instructions, [], version._id
+    while number != base._id:
+        op, inputs, params, *_ = instructions[number]
+        is_put = op is PUT
+        if len(found) == _MOST_WRITES or not (is_put or op is REPLACE) or len(inputs) < 2 + is_put or (is_put and not params[0]):
+            return None
+        if is_put and instructions[inputs[2]][0] is not CONSTANT and number not in base._recorder.written_at:
+            return None
+        found.append((number, sum(instructions[k].type.size for k in (inputs[1:2] if is_put else inputs[1:]))))
+        number = inputs[0]
+    return found[::-1]
+
+
+def _written(array: Operand, version: Operand, number: int, taken: Operand) -> Operand:
+    """An array with the entries that an instruction has written to another version of it, where this is taken."""
+    recorder = array._recorder
+    op, inputs, params, *_ = recorder.instructions[number]
+
+    def part(k: int, value: Operand) -> Operand:
+        return TrackedArray(recorder, inputs[k], value, recorder.instructions[inputs[k]].type)
+
+    if op is REPLACE:
+        regions = params[0]
+        parts = [part(k + 1, INDEX(version._value, region=region)) for k, region in enumerate(regions)]
+        parts = [where(taken, new, INDEX(array, region=region)) for region, new in zip(regions, parts)]
+        return REPLACE(array, *parts, regions=regions)
+    positions = recorder.written_at.get(number)
+    if positions is None:
+        positions = part(2, recorder.instructions[inputs[2]].params[0])
+    value = part(1, np.ravel(version._value)[positions._value])
+    return PUT(array, where(taken, value, GATHER(array, positions)), positions, distinct=True)
 
 
 def join_contents(test: Operand, yes: Object, no: Object) -> Object:

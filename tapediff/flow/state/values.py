@@ -27,6 +27,10 @@ class Unjoinable(BaseException):
     is_taken: bool | None = None
 
 
+class Restart(BaseException):
+    """An iteration that is being recorded is to be recorded again, with more known of it."""
+
+
 class _Unbound:
     """A name without a value."""
 
@@ -97,6 +101,8 @@ class State(threading.local):
         lengths: by their instructions, the most that lengths of lists can be.
         stamp: the last number of a key whose place in its dict is data.
         has_maybes: there are containers with entries that are there by data.
+        outer_cells: the ids of cells of variables that outlive a call.
+        lengthy: code of blocks of loops that cannot be recorded as one instruction.
     """
 
     now: State
@@ -119,6 +125,8 @@ class State(threading.local):
         self.unsettled: dict[Object, Object] = {}
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False
+        self.outer_cells: set[int] = set()
+        self.lengthy: set[Object] = set()
         self.made: dict[int, tuple[Object, Object, Object]] = {}
         self.lengths: dict[tuple[int, int], int] = {}
         self.stamp = _FIRST_STAMP

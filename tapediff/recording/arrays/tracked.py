@@ -105,7 +105,7 @@ class TrackedArray(Versioned):
     def __iter__(self) -> Iterator[Operand]:
         if not self.type.shape:
             raise TypeError("iteration over a 0-d array")
-        return (self[k] for k in range(self.type.shape[0]))
+        return iter(Entries(self))
 
     def __repr__(self) -> str:
         """Type, value and origin, for whoever prints it; messages have `kind_of`."""
@@ -331,6 +331,23 @@ class Flat:
 
     def copy(self) -> Operand:
         return functions.copy(functions.reshape(self.base, (-1,)), "C")
+
+
+class Entries:
+    """The entries of an array one by one, for Python's own iterator of sequences, which says what it goes over."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: TrackedArray) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return self.array.type.shape[0]
+
+    def __getitem__(self, position: int) -> Operand:
+        if position >= self.array.type.shape[0]:
+            raise IndexError(position)
+        return self.array[position]
 
 
 class _Bound(NamedTuple):

@@ -1,0 +1,100 @@
+"""Exits of loops that are one instruction: whether and how their iterations have left them, as places that iterations change."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from ..anything import Object
+from ..calls.truth import truth
+from ..state.completions import BREAK, Completion, Conditional, Return, ends, replaced
+from ..state.fork import WithCells, exclude, fork, fork_value, where_ends
+from ..state.places import Entry, Place, put
+from ..state.values import UNBOUND, Choice, both, either, negated
+from .blocks import Ends, is_normal, without_continue
+from .exceptions import attempted
+
+
+class Exits:
+    """The exits of a loop."""
+
+    def __init__(self, *, goes_on: bool = False) -> None:
+        self.namespace: dict[str, Object] = {"broken": False, "returned": False, "value": UNBOUND, "goes on": goes_on}
+        self.errors: list[BaseException] = []
+
+    def place(self, name: str) -> Place:
+        return Entry(self.namespace, name)
+
+    def iteration(self, body: Callable[[], Completion], goes_on: Callable[[], Object]) -> Object:
+        """Run one iteration; whether there is another one."""
+
+        def run() -> None:
+            completion = replaced(body(), without_continue)
+            for end in filter(None, ends(completion)):
+                self._leave(end, where_ends(completion, lambda e, end=end: e is end))
+            normal = where_ends(completion, is_normal)
+            goes = goes_on() if normal is True else False if normal is False else fork_value(normal, goes_on, lambda: False)
+            put(self.place("goes on"), goes)
+
+        def fail(error: BaseException) -> None:
+            # It ends the loop, and is raised behind it.
+            name = f"error {self._number_of(error)}"
+            self.namespace.setdefault(name, False)
+            put(self.place(name), True)
+            put(self.place("goes on"), False)
+
+        attempted(WithCells(run, body, goes_on), fail, lambda end: end)
+        return truth(self.namespace["goes on"])
+
+    def _leave(self, end: Object, when: Object) -> None:
+        def note() -> None:
+            if end is BREAK:
+                put(self.place("broken"), True)
+            else:
+                put(self.place("returned"), True)
+                put(self.place("value"), end.value)
+
+        if when is True:
+            note()
+        else:
+            fork(when, note, None)
+
+    def _number_of(self, error: BaseException) -> int:
+        """Errors of one kind and text are one."""
+        for k, known in enumerate(self.errors):
+            if type(known) is type(error) and known.args == error.args:
+                return k
+        self.errors.append(error)
+        return len(self.errors) - 1
+
+    def leave_by(self, loop: Ends) -> None:
+        """Raise the errors, and add the exits to the completions of the loop."""
+        found = self.namespace
+        for number, error in enumerate(self.errors):
+            flag = truth(found.get(f"error {number}", False))
+            if flag is not False:
+                exclude(flag, lambda error=error: error)
+        completion: Completion = None
+        broken, returned = truth(found["broken"]), truth(found["returned"])
+        if broken is not False:
+            completion = BREAK if broken is True else Conditional(broken, BREAK, None)
+        if returned is not False:
+            value = _bound(found["value"])
+            completion = Return(value) if returned is True else Conditional(returned, Return(value), completion)
+        if completion is not None:
+            loop.found.append(completion)
+            normal = where_ends(completion, is_normal)
+            loop.alive = False if normal is False else both(loop.alive, normal)
+
+
+def _bound(value: Object) -> Object:
+    """The value of a `return`, where there was one."""
+    if type(value) is not Choice:
+        return value
+    kept = [k for k, option in enumerate(value.options) if option is not UNBOUND]
+    options = [value.options[k] for k in kept]
+    if len(options) == 1:
+        return options[0]
+    # Where nothing was returned no one reads it.
+    others = [value.conditions[k] for k in kept[1:]]
+    return Choice(tuple(options), (negated(functools.reduce(either, others)), *others))

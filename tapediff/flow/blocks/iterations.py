@@ -1,0 +1,323 @@
+"""Iterations of a loop that is one instruction: recorded on their own, with what an iteration changes as carries.
+
+An iteration is recorded with no carries at first; what it changes becomes one, and it is recorded again until nothing new is changed and
+every carry keeps its form. What a place holds is, by what the iteration does with it,
+
+| a variable that is written before it is read | not carried; its last value, if that is a number, is a result |
+| a list that gets as many entries more at each iteration, and is not read | these entries are results, one for each iteration |
+| anything else that changes | a carry, of the narrowest form that keeps (carries.py) |
+
+Values of the recording around are captured as constants of the loop.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ...base.source_location import user_site
+from ...functions.callees.tape_callee import callee_of
+from ...ir.instruction import BOOL, Operand
+from ...ir.tape import Tape
+from ...ops.control.calls import GET, LOOP, LoopForm
+from ...recording.finish import finished_tape
+from ...recording.recorder import Recorder, current_recorder
+from ..anything import Object
+from ..state.fork import exclude, in_side
+from ..state.joins import chosen
+from ..state.places import Cell, Contents, Entry, Journal, Place, Version, note, put, undo
+from ..state.values import UNBOUND, Maybe, Unjoinable, state
+from .carries import Constant, Form, as_leaf, form_at, form_of, made_anew
+from .sources import Source
+from .unread import ReadBeforeWritten, Unread, is_unread
+
+# So often the carries' forms may become wider.
+MOST_ATTEMPTS = 16
+
+Iteration = Callable[[list[Operand]], Object]
+
+
+class Loop:
+    """A loop that is being recorded as one instruction: what is known of what its iterations change.
+
+    Attributes:
+        iteration: runs one, on the entries of its streams; whether another one follows: a bool, tracked or not.
+        cells: has the variables of its blocks.
+        source: what it goes over by streams; None where data end it.
+        forms: of the carries.
+        unread: variables that an iteration writes to before it reads them, with the forms of their last values.
+        added: lists to which each iteration adds entries, with the forms of these.
+        read: variables of which an iteration reads what was before.
+        last: the last value of each carry where it is that of a stream's last entry.
+        may_not_run: data decide whether there is an iteration at all.
+    """
+
+    def __init__(self, iteration: Iteration, cells: Object, source: Source | None) -> None:
+        self.iteration, self.cells, self.source = iteration, cells, source
+        self.places: dict[Object, Place] = {}
+        self.forms: dict[Object, Form] = {}
+        self.unread: dict[Object, tuple[Place, Form | None]] = {}
+        self.added: dict[Object, tuple[Place, list[Form]]] = {}
+        self.read: set[Object] = set()
+        self.start: dict[Object, list[Object]] = {}
+        self.outer: list[Object] = []
+        self.last: dict[int, int] = {}
+        self.may_not_run = False
+
+    def record(self, first: Object) -> None:
+        """Record the loop, and leave what it leaves in places."""
+        self.may_not_run = first is not True
+        for _ in range(MOST_ATTEMPTS):
+            tape = self._attempt()
+            if tape is not None:
+                break
+        else:
+            raise Unjoinable("what a loop changes has no end")
+        if tape.guard_count:
+            raise Unjoinable("a guard within a loop that data end")
+        self._enter(tape, first)
+
+    @property
+    def streams(self) -> list[Operand]:
+        return [] if self.source is None else self.source.streams
+
+    def _attempt(self) -> Tape | None:
+        """The tape of an iteration; None if it changes more than was thought, which is noted."""
+        for key, place in self.places.items():
+            leaves = self.forms[key].leaves(place.get())
+            if leaves is None:
+                self.forms[key] = self.forms[key].wider(place.get())
+                return None
+            self.start[key] = [as_leaf(leaf) for leaf in leaves]
+        for key, (place, form) in self.unread.items():
+            if form is None:
+                continue
+            leaves = form.leaves(place.get()) if self.may_not_run else form.blank()
+            if leaves is None:
+                self.unread[key] = place, form.wider(place.get())
+                return None
+            self.start[key] = [as_leaf(leaf) for leaf in leaves]
+        recorder = Recorder("an iteration")
+        # Facts about its values are keyed by its address, which no other recording may get.
+        state.recorders.append(recorder)
+        recorder.fills = current_recorder().fills
+        saved = state.path, state.facts, state.is_in_loop
+        state.path, journal = [], {}
+        state.is_in_loop = True
+        state.journals.append(journal)
+        try:
+            return recorder.run(self._run, journal)
+        except ReadBeforeWritten as found:
+            self._note_read(found.key)
+            return None
+        finally:
+            state.journals.pop()
+            state.path, state.facts, state.is_in_loop = saved
+            self.outer = recorder.captured
+
+    def _note_read(self, key: Object) -> None:
+        if key not in self.unread:
+            raise Unjoinable("a list is read that a loop makes longer")
+        place, _ = self.unread.pop(key)
+        self.read.add(key)
+        self.places[key], self.forms[key] = place, form_of(place.get())
+
+    def _run(self, recorder: Recorder, journal: Journal) -> Tape | None:
+        recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
+        gc.collect(0)
+        arrays: list[tuple[Object, Object]] = []
+        try:
+            for cell in self.cells.__closure__:
+                note(Cell(cell))
+            made = list(self._begin(recorder, journal, arrays))
+            entries = [recorder.input(_first(stream), active=stream.dtype.kind == "f") for stream in self.streams]
+            numbers = [entry._id for entry in entries]
+            go = self.iteration(entries)
+            if numbers != [entry._id for entry in entries]:
+                raise Unjoinable("a loop writes to the entries of what it goes over")
+            if any(place.holder is thing for thing in made for place, _ in journal.values()):
+                raise Unjoinable("a loop writes to an object that its iterations make anew")
+            results = None if self._note_changes(journal) else self._results(numbers)
+            if results is None:
+                return None
+            goes_on = [as_leaf(go, BOOL)] if self.source is None else []
+            return finished_tape(recorder, (*results, *goes_on))
+        finally:
+            for array, before in arrays:
+                array._recorder = before
+            undo(journal)
+
+    def _begin(self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]) -> Iterator[Object]:
+        """Put into every place what it holds when an iteration begins. Yields the objects that are made for this."""
+        for key, place in self.places.items():
+            values = [_value_of(leaf) for leaf in self.start[key]]
+            leaves = iter([recorder.input(value, active=np.asarray(value).dtype.kind == "f") for value in values])
+            value = self.forms[key].made(leaves)
+            if isinstance(place, Version):
+                if key not in journal:
+                    journal[key] = place, place.get()
+                arrays.append((place.holder, place.holder._recorder))
+                place.holder._recorder = recorder
+            put(place, value)
+            if not isinstance(place, (Contents, Version)):
+                yield from made_anew(self.forms[key], value)
+        for key, (place, form) in self.unread.items():
+            for leaf in [] if form is None else map(_value_of, self.start[key]):
+                recorder.input(leaf, active=np.asarray(leaf).dtype.kind == "f")
+            state.has_choices = True
+            put(place, Unread(key))
+        for key, (place, _) in self.added.items():
+            state.has_choices = state.has_maybes = True
+            put(place, [Maybe(Unread(key), None)])
+
+    def _results(self, streams: list[int]) -> list[Object] | None:
+        """What an iteration leaves: the carries, and the entries that are added to lists. None if a form has become wider."""
+        self.last.clear()
+        results: list[Object] = []
+        met: set[int] = set()
+        carried = [(key, place, self.forms[key], self.start[key]) for key, place in self.places.items()]
+        carried += [(key, place, form, self.start[key]) for key, (place, form) in self.unread.items() if form is not None]
+        for key, place, form, start in carried:
+            value = place.get()
+            leaves = form.leaves(value)
+            if leaves is None:
+                self._widen(key, value)
+                return None
+            for thing in made_anew(form, value) if not isinstance(place, (Contents, Version)) else ():
+                if id(thing) in met:
+                    raise Unjoinable("an object that an iteration makes is in two places")
+                met.add(id(thing))
+            for leaf, first in zip(leaves, start):
+                if type(leaf) is not bool and getattr(leaf, "_id", None) in streams:
+                    self.last[len(results)] = streams.index(leaf._id)
+                results.append(_typed(leaf, first))
+        for place, forms in self.added.values():
+            for number, (form, value) in enumerate(zip(forms, place.get()[1:], strict=True)):
+                leaves = form.leaves(value)
+                if leaves is None:
+                    forms[number] = form.wider(value)
+                    return None
+                results += [as_leaf(leaf) for leaf in leaves]
+        return results
+
+    def _widen(self, key: Object, value: Object) -> None:
+        if key in self.forms:
+            self.forms[key] = self.forms[key].wider(value)
+        else:
+            place, form = self.unread[key]
+            self.unread[key] = place, form.wider(value)
+
+    def _note_changes(self, journal: Journal) -> bool:
+        """Note places that were changed and of which this was not known; those of objects that the iteration has made are left out."""
+        for place, forms in self.added.values():
+            entries = place.get()
+            if type(entries[0]) is not Maybe or len(entries) != len(forms) + 1 or any(map(is_unread, entries[1:])):
+                raise Unjoinable("a list changes its length in a loop by data")
+        known = {**self.places, **self.unread, **self.added}
+        new = {key: place for key, (place, old) in journal.items() if key not in known and _differs(place.get(), old)}
+        young = {id(made) for made in gc.get_objects(generation=0)} if new else set()
+        found = False
+        for key, place in new.items():
+            holder = place.holder
+            if id(holder) in young or (not gc.is_tracked(holder) and sys.getrefcount(holder) <= _OWN_REFERENCES):
+                continue
+            self._note_new(key, place, journal[key][1])
+            found = True
+        for key, (place, form) in list(self.unread.items()):
+            value = place.get()
+            if is_unread(value):
+                # Some iterations leave it as it was.
+                self._note_read(key)
+                found = True
+            elif form is None and (wanted := _form_of_last(value)) is not None:
+                self.unread[key] = place, wanted
+                found = True
+        return found
+
+    def _note_new(self, key: Object, place: Place, old: Object) -> None:
+        value = place.get()
+        if isinstance(place, Cell) and key not in self.read and id(place.holder) not in state.outer_cells:
+            self.unread[key] = place, None
+        elif self.source is not None and isinstance(place, Contents) and _is_longer(value, old):
+            self.added[key] = place, [form_of(entry) for entry in value[len(old) :]]
+        else:
+            form = form_at(place, old)
+            self.places[key], self.forms[key] = place, form if form.leaves(value) is not None else form.wider(value)
+
+    def _enter(self, tape: Tape, first: Object) -> None:
+        """Record the loop, and put its results into their places."""
+        carries = [leaf for key in self.places for leaf in self.start[key]]
+        carries += [leaf for key, (_, form) in self.unread.items() if form is not None for leaf in self.start[key]]
+        n = len(carries)
+        count = None if self.source is None else self.source.count
+        form = LoopForm(n, len(self.streams), len(self.outer), count, stops=count is None, most=None, site=str(user_site()))
+        begins = [as_leaf(first, BOOL)] if count is None else []
+        returned = LOOP(*begins, *carries, *self.streams, *self.outer, callee=callee_of(tape), form=form)
+        leaves = iter([self.source.last[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(n)])
+        for key, place in self.places.items():
+            put(place, self.forms[key].made(leaves))
+        for key, (place, form) in self.unread.items():
+            put(place, self._behind(first, key, place.get()) if form is None else form.made(leaves))
+        number = n
+        for place, forms in self.added.values():
+            width = sum(len(form.blank()) for form in forms)
+            columns = [GET(returned, k=k) for k in range(number, number + width)]
+            number += width
+            rows = zip(*map(list, columns)) if columns else ((),) * count
+            put(place, [*place.get(), *(form.made(row) for row in map(iter, rows) for form in forms)])
+
+
+    def _behind(self, first: Object, key: Object, before: Object) -> Object:
+        """What stands for an object that the last iteration has made."""
+        made = Unread(key, is_behind=True)
+        return chosen(first, made, before) if self.may_not_run else made
+
+
+def _form_of_last(value: Object) -> Form | None:
+    """The form of the last value of a variable; None for objects that each iteration makes anew."""
+    form = form_of(value)
+    return form if form.blank() or (type(form) is Constant and form.is_plain) else None
+
+
+def _is_longer(value: Object, old: Object) -> bool:
+    return type(value) is list and len(value) > len(old) and all(a is b for a, b in zip(value, old))
+
+
+_OWN_REFERENCES = 3
+
+
+def _differs(a: Object, b: Object) -> bool:
+    if a is b:
+        return False
+    if isinstance(a, (list, dict, set)) and type(a) is type(b) and len(a) == len(b):
+        parts = zip(a.values(), b.values()) if isinstance(a, dict) else zip(a, b)
+        return any(x is not y for x, y in parts) or (isinstance(a, dict) and list(a) != list(b))
+    return _is_other_value(a, b)
+
+
+def _is_other_value(a: Object, b: Object) -> bool:
+    if type(a) is Unread or type(b) is Unread:
+        return True
+    return not hasattr(a, "_id") or not hasattr(b, "_id") or a._id != b._id or a._recorder is not b._recorder
+
+
+def _value_of(leaf: Object) -> Object:
+    return leaf._value if hasattr(leaf, "_value") else leaf
+
+
+def _first(stream: Operand) -> Object:
+    return _value_of(stream)[0]
+
+
+def _typed(leaf: Object, first: Object) -> Object:
+    """A result in the dtype of the carry."""
+    wanted = np.asarray(_value_of(first)).dtype
+    if hasattr(leaf, "_value"):
+        return leaf if leaf.dtype == wanted else leaf.astype(wanted)
+    return np.asarray(leaf, wanted)[()]
+
+
+__all__ = ["UNBOUND", "Entry", "Loop"]

@@ -1,0 +1,139 @@
+"""What a long loop still goes over, as streams: arrays with one entry for each iteration."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...ir.instruction import Operand
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..state.python_numbers import note_python
+from .carries import Form, Number, Tuple, form_of, number_form
+
+
+@dataclass(frozen=True)
+class Source:
+    """The items that are left of an iterable.
+
+    Attributes:
+        count: how many.
+        form: of an item.
+        streams: an array for each of its leaves.
+        last: the leaves of the last item.
+        is_python: which of the leaves are numbers of Python's.
+    """
+
+    count: int
+    form: Form
+    streams: list[Operand]
+    last: list[Object]
+    is_python: list[bool]
+
+    def item(self, leaves: list[Operand]) -> Object:
+        """The item with these leaves."""
+        return self.form.made(iter([note_python(leaf) if own else leaf for leaf, own in zip(leaves, self.is_python)]))
+
+    def cut(self, count: int) -> Source:
+        """The first so many items."""
+        if count == self.count:
+            return self
+        last = [stream[count - 1] for stream in self.streams]
+        last = [value.item() if own and not isinstance(value, TrackedArray) else value for value, own in zip(last, self.is_python)]
+        return replace(self, count=count, streams=[stream[:count] for stream in self.streams], last=last)
+
+
+def left_in(iterator: Iterator[Object]) -> int | None:
+    """How many items an iterator still gives; None where that is not known. The iterator does not move."""
+    kind = type(iterator)
+    if kind is enumerate:
+        return left_in(iterator.__reduce__()[1][0])
+    if kind is zip:
+        found = [left_in(part) for part in iterator.__reduce__()[1]]
+        return None if not found or None in found else min(found)
+    return operator.length_hint(iterator, -1) if kind in _OVER_SEQUENCES else None
+
+
+# Iterators that are known by what they go over and where they are.
+_SEQUENCES = ([], (), range(0), range(2**70), np.zeros(1), {}.items(), {}.keys(), {}.values(), reversed([]))
+_OVER_SEQUENCES = {type(iter(made)) for made in _SEQUENCES}
+
+
+def source_of(iterator: Iterator[Object]) -> Source | None:
+    """What an iterator still gives; None where its items are too unlike. The iterator does not move."""
+    kind = type(iterator)
+    made = iterator.__reduce__()
+    if kind is enumerate:
+        inner, number = made[1]
+        part = source_of(inner)
+        return None if part is None else _together([_numbers(range(number, number + part.count)), part])
+    if kind is zip:
+        parts = [source_of(part) for part in made[1]]
+        is_strict = len(made) > 2 and bool(made[2])
+        if None in parts or (is_strict and len({part.count for part in parts}) > 1):
+            return None
+        return _together(parts)
+    items = made[1][0]
+    place = made[2] if len(made) > 2 and made[2] is not None else 0
+    if made[0] is reversed:
+        return _of_list(items[: place + 1][::-1])
+    rest = getattr(items, "array", items)[place:]
+    if isinstance(rest, range):
+        return _numbers(rest)
+    return _of_array(rest) if isinstance(rest, (np.ndarray, TrackedArray)) else _of_list(list(rest))
+
+
+def _numbers(items: range) -> Source:
+    stream = np.arange(items.start, items.stop, items.step)
+    return Source(len(items), Number((), stream.dtype, True), [stream], [items[-1]], [True])
+
+
+def _together(parts: list[Source]) -> Source:
+    count = min(part.count for part in parts)
+    parts = [part.cut(count) for part in parts]
+    streams, last, own = ([x for part in parts for x in getattr(part, name)] for name in ("streams", "last", "is_python"))
+    return Source(count, Tuple(tuple, [part.form for part in parts]), streams, last, own)
+
+
+def _of_array(items: Operand) -> Source | None:
+    if items.dtype.kind not in "fib":
+        return None
+    form = Number(items.shape[1:], items.dtype)
+    return Source(len(items), form, [items], [items[-1]], [False])
+
+
+def _of_list(items: list[Object]) -> Source | None:
+    form = form_of_item(items[0])
+    while True:
+        rows = []
+        for item in items:
+            leaves = form.leaves(item)
+            if leaves is None:
+                form = form.wider(item)
+                break
+            rows.append(leaves)
+        else:
+            break
+    columns = list(zip(*rows))
+    return Source(len(items), form, [_stacked(column) for column in columns], list(rows[-1]), [_is_python(column) for column in columns])
+
+
+def form_of_item(value: Object) -> Form:
+    """The narrowest form of an item, which may be an array."""
+    number = number_form(value) if type(value) is not bool else None
+    if number is not None:
+        return number
+    if type(value) is tuple:
+        return Tuple(tuple, [form_of_item(part) for part in value])
+    return form_of(value)
+
+
+def _stacked(column: tuple[Object, ...]) -> Operand:
+    return np.stack(column) if any(isinstance(value, TrackedArray) for value in column) else np.array(column)
+
+
+def _is_python(column: tuple[Object, ...]) -> bool:
+    return all(type(value) in (int, float) for value in column)

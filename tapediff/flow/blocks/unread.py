@@ -1,0 +1,61 @@
+"""Stand-ins for what a variable holds when an iteration of a loop begins, where it is not known yet whether the iteration reads it."""
+
+from __future__ import annotations
+
+from ..anything import Object
+from ..state.values import CHOICES, Choice, Maybe, Restart, Unjoinable
+
+
+class ReadBeforeWritten(Restart):
+    """An iteration reads what the one before has left in a place."""
+
+    def __init__(self, key: Object) -> None:
+        self.key = key
+
+
+class Unread:
+    """The value of a variable that is not read.
+
+    Attributes:
+        key: of the place.
+        is_behind: it stands behind the loop, for an object that each iteration makes anew.
+    """
+
+    __slots__ = ("is_behind", "key")
+
+    def __init__(self, key: Object, *, is_behind: bool = False) -> None:
+        self.key, self.is_behind = key, is_behind
+
+    def __bool__(self) -> bool:
+        raise self.read()
+
+    def __getattr__(self, name: str) -> Object:
+        raise self.read()
+
+    def read(self) -> BaseException:
+        """What is raised where it is read."""
+        if self.is_behind:
+            return Unjoinable("an object that a loop's last iteration has made is read behind the loop")
+        return ReadBeforeWritten(self.key)
+
+
+def _read(value: Unread, *_: Object) -> Object:
+    raise value.read()
+
+
+class _Rules:
+    bound = each = truth = called = settled = staticmethod(_read)
+
+
+CHOICES[Unread] = _Rules
+
+
+def is_unread(value: Object) -> bool:
+    """True for what may be what it was before."""
+    if type(value) is Unread:
+        return True
+    if type(value) is Choice:
+        return any(map(is_unread, value.options))
+    if type(value) is Maybe:
+        return type(value.condition) is Unread or is_unread(value.value)
+    return type(value) in (tuple, list) and any(map(is_unread, value))
