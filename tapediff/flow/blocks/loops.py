@@ -161,12 +161,14 @@ class _Attempt:
 
     Attributes:
         outer: for each captured input the value of the recording around.
+        earlier: objects made before, if they are of the collector's youngest generation.
     """
 
     def __init__(self, places: dict[Object, Place], forms: dict[Object, Form], exits: _Exits) -> None:
         self.places, self.forms, self.exits = places, forms, exits
         self.start: dict[Object, list[Object]] = {}
         self.outer: list[Object] = []
+        self.earlier: list[Object] = []
 
     def record(self, iteration: Callable[[], Object], cells: Object) -> Tape | None:
         """The tape of an iteration; None if it changes more than was thought, which is noted."""
@@ -186,15 +188,21 @@ class _Attempt:
         state.is_in_loop = True
         state.journals.append(journal)
         try:
-            return recorder.run(self._run, iteration, cells, journal)
+            return recorder.run(self._run, iteration, cells, journal, saved[2])
         finally:
             state.journals.pop()
             state.path, state.facts, state.is_in_loop = saved
             self.outer = recorder.captured
 
-    def _run(self, recorder: Recorder, iteration: Callable[[], Object], cells: Object, journal: Journal) -> Tape | None:
+    def _run(
+        self, recorder: Recorder, iteration: Callable[[], Object], cells: Object, journal: Journal, is_nested: bool
+    ) -> Tape | None:
         recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
-        gc.collect(0)
+        if is_nested:
+            # What the iteration around has made; it asks for that itself later.
+            self.earlier = gc.get_objects(generation=0)
+        else:
+            gc.collect(0)
         arrays: list[tuple[Object, Object]] = []
         try:
             for cell in cells.__closure__:
@@ -234,7 +242,7 @@ class _Attempt:
         new = {key: place for key, (place, old) in journal.items() if key not in self.places and _differs(place.get(), old)}
         if not new:
             return False
-        young = {id(made) for made in gc.get_objects(generation=0)}
+        young = {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier}
         found = False
         for key, place in new.items():
             holder = place.holder

@@ -7,6 +7,7 @@ where an `Attempt` is around, else a guard tells whether it is raised.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
@@ -31,6 +32,8 @@ Final: TypeAlias = "dict[Object, tuple[Place, Object]]"
 
 # Behind so many sides, 5 s of recording, tests are guards: branches within branches can be ever more.
 MOST_SIDES = 20_000
+# Behind so many the garbage collector runs; not in loops, which ask it for what an iteration has made.
+SIDES_OF_GARBAGE = 1000
 
 
 class WithCells:
@@ -65,6 +68,8 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     """Run a side, and put everything back as it was."""
     journal: Journal = {}
     state.sides += 1
+    if state.sides % SIDES_OF_GARBAGE == 0 and not state.is_in_loop:
+        gc.collect(1)
     before, result, error = state.facts, None, None
     state.journals.append(journal)
     state.facts = {**before, **facts}
