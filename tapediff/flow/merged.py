@@ -15,6 +15,7 @@ from .builtins.natives import native
 from .calls.callables import call
 from .containers import choices as choices
 from .containers.entries import settled_deeply
+from .state.dead_places import without_collector
 from .state.fork import exclude, in_side
 from .state.values import State, Unjoinable, at_this_point, state
 
@@ -39,7 +40,7 @@ class Flowed:
         if recorder is None or state.is_recording:
             return self.f(*args, **named)
         try:
-            with unnoticed_errors():
+            with unnoticed_errors(), without_collector():
                 self.reason = ""
                 return self._merged(recorder, args, named)
         except Unjoinable as why:

@@ -52,6 +52,7 @@ class Loop:
         added: lists to which each iteration adds entries, with the forms of these.
         read: variables of which an iteration reads what was before.
         last: the last value of each carry where it is that of a stream's last entry.
+        earlier: objects made before, if they are of the collector's youngest generation.
         may_not_run: data decide whether there is an iteration at all.
     """
 
@@ -66,6 +67,7 @@ class Loop:
         self.outer: list[Object] = []
         self.last: dict[int, int] = {}
         self.may_not_run = False
+        self.earlier: list[Object] = []
 
     def record(self, first: Object) -> None:
         """Record the loop, and leave what it leaves in places."""
@@ -109,7 +111,7 @@ class Loop:
         state.is_in_loop = True
         state.journals.append(journal)
         try:
-            return recorder.run(self._run, journal)
+            return recorder.run(self._run, journal, saved[2])
         except ReadBeforeWritten as found:
             self._note_read(found.key)
             return None
@@ -125,9 +127,13 @@ class Loop:
         self.read.add(key)
         self.places[key], self.forms[key] = place, form_of(place.get())
 
-    def _run(self, recorder: Recorder, journal: Journal) -> Tape | None:
+    def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
         recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
-        gc.collect(0)
+        if is_nested:
+            # What the iteration around has made; it asks for that itself later.
+            self.earlier = gc.get_objects(generation=0)
+        else:
+            gc.collect(0)
         arrays: list[tuple[Object, Object]] = []
         try:
             for cell in self.cells.__closure__:
@@ -218,7 +224,7 @@ class Loop:
                 raise Unjoinable("a list changes its length in a loop by data")
         known = {**self.places, **self.unread, **self.added}
         new = {key: place for key, (place, old) in journal.items() if key not in known and _differs(place.get(), old)}
-        young = {id(made) for made in gc.get_objects(generation=0)} if new else set()
+        young = {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier} if new else set()
         found = False
         for key, place in new.items():
             holder = place.holder

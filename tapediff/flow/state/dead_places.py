@@ -1,11 +1,17 @@
-"""Dead places: variables and containers of functions that have returned. What they hold needs no join."""
+"""Dead places: variables and containers of functions that have returned. What they hold needs no join.
+
+References tell which they are, so the garbage collector runs where only the function decides: recordings of one path are equal.
+"""
 
 from __future__ import annotations
 
 import functools
+import gc
 import sys
+import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType, TracebackType
 
 from ...base.source_location import is_library_file
@@ -35,6 +41,42 @@ def _references(key: Object, states: tuple[States, ...]) -> int:
     """The reference count of a place's holder."""
     holder = next(state[key][0] for state in states if key in state).holder
     return sys.getrefcount(holder) - 2
+
+
+# The garbage collector
+
+
+class _Collector:
+    """Counts the recordings, of all threads, that it does not run in by itself."""
+
+    def __init__(self) -> None:
+        self.lock, self.count, self.was_on = threading.Lock(), 0, False
+
+    def hold(self) -> None:
+        with self.lock:
+            if not self.count:
+                self.was_on = gc.isenabled()
+                gc.disable()
+            self.count += 1
+
+    def release(self) -> None:
+        with self.lock:
+            self.count -= 1
+            if not self.count and self.was_on:
+                gc.enable()
+
+
+_collector = _Collector()
+
+
+@contextmanager
+def without_collector() -> Generator[None]:
+    """Keep the garbage collector from running by itself."""
+    _collector.hold()
+    try:
+        yield
+    finally:
+        _collector.release()
 
 
 # Tracebacks, which keep the variables of calls alive

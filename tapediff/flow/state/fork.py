@@ -7,6 +7,7 @@ where an `Attempt` is around, else a guard tells whether it is raised.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
@@ -18,6 +19,7 @@ from ...base.current_recording import current_recorder
 from ...errors import TapediffError
 from ...ir.instruction import Operand
 from ..anything import Object
+from ..translate import is_raised_by_translated
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, join_versions, where
@@ -30,6 +32,8 @@ Final: TypeAlias = "dict[Object, tuple[Place, Object]]"
 
 # Behind so many sides, 5 s of recording, tests are guards: branches within branches can be ever more.
 MOST_SIDES = 20_000
+# Behind so many the garbage collector runs; not in loops, which ask it for what an iteration has made.
+SIDES_OF_GARBAGE = 1000
 
 
 class WithCells:
@@ -64,6 +68,8 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     """Run a side, and put everything back as it was."""
     journal: Journal = {}
     state.sides += 1
+    if state.sides % SIDES_OF_GARBAGE == 0 and not state.is_in_loop:
+        gc.collect(1)
     before, result, error = state.facts, None, None
     state.journals.append(journal)
     state.facts = {**before, **facts}
@@ -89,10 +95,10 @@ def _without_warnings(run: Callable[[], Object]) -> Object:
 
 
 def is_of_program(error: BaseException) -> bool:
-    """True for errors that plain Python raises, too."""
+    """True for errors that plain Python raises, too; those that end a program from outside, such as by a signal, are none."""
     if isinstance(error, (KeyboardInterrupt, TapediffError)) or isinstance(error.__cause__, TapediffError):
         return False
-    return isinstance(error, Exception) or type(error).__module__.partition(".")[0] != __name__.partition(".")[0]
+    return isinstance(error, Exception) or is_raised_by_translated(error)
 
 
 def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
@@ -114,20 +120,26 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
         return Taken(holds, _alone(yes if holds else no, test, holds))
     attempt = attempt_around(test)
     pending = 0 if attempt is None else len(attempt.pending)
-    ran: list[Ran | None] = []
-    for run, holds in ((yes, True), (no, False)):
-        side = _side(run, test, holds, attempt)
-        if side is _ALONE:
-            if attempt is not None:
-                del attempt.pending[pending:]
-            result = _alone(run, test, holds)
-            if attempt is not None:
-                attempt.leave_out(pending)
-            return Taken(holds, result)
-        ran.append(side)
+    first = _side(yes, test, True, attempt)
+    if first is None:
+        if attempt is not None:
+            attempt.leave_out(pending)
+        return Taken(False, _run(no))
+    second = first if first is _ALONE else _side(no, test, False, attempt)
+    if second is _ALONE:
+        holds = first is _ALONE
+        if attempt is not None:
+            del attempt.pending[pending:]
+        result = _alone(yes if holds else no, test, holds)
+        if attempt is not None:
+            attempt.leave_out(pending)
+        return Taken(holds, result)
     if attempt is not None:
         attempt.leave_out(pending)
-    return _behind(test, ran, attempt)
+    if second is None:
+        _put(first.final)
+        return Taken(True, first.result)
+    return _joined(test, first, second)
 
 
 # Stands for a side that cannot be run beside the other one, and that the program takes.
@@ -135,21 +147,30 @@ _ALONE = Ran(None, {}, None)
 
 
 def _side(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> Ran | None:
-    """Run a side; None where it cannot be run, and the program does not take it."""
+    """Run a side. None where it is left out behind the branch, as the program does not take it or it raises an error."""
     start = len(state.path)
     state.path.append((test, holds))
     try:
         ran = speculate(run, facts_of(test, holds))
-        if ran.error is not None and attempt is not None:
+        if ran.error is None:
+            return ran
+        if attempt is not None:
             attempt.add(ran.error, ran.final)
-        return ran
+        elif path_is_taken():
+            if not start:
+                _put(ran.final)
+                raise ran.error
+            raise _told("it raises an error", is_taken=True)
     except Unjoinable as why:
         note_whether_taken(why)
-        if why.is_taken and start:
-            raise
-        return _ALONE if why.is_taken else None
+        if why.is_taken:
+            if start:
+                raise
+            return _ALONE
     finally:
         del state.path[start:]
+    state.facts = {**state.facts, **facts_of(test, not holds)}
+    return None
 
 
 def note_whether_taken(why: Unjoinable) -> None:
@@ -159,31 +180,8 @@ def note_whether_taken(why: Unjoinable) -> None:
         why.is_taken = path_is_taken()
 
 
-def _behind(test: Operand, ran: list[Ran | None], attempt: Attempt | None) -> tuple[Ran, Ran] | Taken:
-    """Go on behind a branch, where its sides have ended without errors."""
-    for number, holds in enumerate((True, False)):
-        side = ran[number]
-        if side is None or side.error is None:
-            continue
-        if attempt is None and _is_reached(test, holds):
-            _put(side.final)
-            raise side.error
-        other = ran[1 - number]
-        if other is not None and other.error is not None:
-            # It is the other one on this path.
-            if attempt is None:
-                _put(other.final)
-                raise other.error
-            raise _excluded("both sides raise errors")
-        state.facts = {**state.facts, **facts_of(test, not holds)}
-        ran[number] = None
-    first, second = ran
-    if first is None or second is None:
-        kept = first or second
-        if kept is None:
-            raise _excluded("neither side can be run")
-        _put(kept.final)
-        return Taken(first is not None, kept.result)
+def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
+    """Join the states that two sides leave; by a guard on the test where they cannot be joined."""
     drop_dead(first.final, second.final)
     try:
         joined = joined_states(test, first.final, second.final)
@@ -204,37 +202,23 @@ def _put(final: Final) -> None:
             state.unsettled[key] = place
 
 
-def _is_reached(test: Operand, holds: bool) -> bool:
-    """A guard on whether the program comes to a side that raises an error. Raises where this is to be found out on that side alone."""
-    state.path.append((test, holds))
-    try:
-        is_taken = path_is_taken()
-    finally:
-        state.path.pop()
-    if is_taken and state.path:
-        found = Unjoinable("it raises an error")
-        found.is_taken = True
-        raise found
-    return is_taken
-
-
 def _run(run: Side) -> Object:
     return None if run is None else run()
 
 
 def _alone(run: Side, test: Operand, holds: bool) -> Object:
     """Run a side that guards have shown to be taken."""
-    before = state.facts, state.path
-    state.facts, state.path = {**state.facts, **facts_of(test, holds)}, []
+    state.guarded.update(facts_of(test, holds))
+    before, state.path = state.path, []
     try:
         return _run(run)
     finally:
-        state.facts, state.path = before
+        state.path = before
 
 
-def _excluded(why: str) -> Unjoinable:
+def _told(why: str, *, is_taken: bool) -> Unjoinable:
     found = Unjoinable(why)
-    found.is_taken = False
+    found.is_taken = is_taken
     return found
 
 
@@ -354,15 +338,17 @@ def condition_of(path: list[tuple[Operand, bool]]) -> Object:
 
 
 def observed(test: Operand) -> bool:
-    """A guard on a tracked bool; its outcome."""
+    """A guard on a tracked bool; its outcome, which is known everywhere behind it."""
     if state.is_in_loop:
         raise Unjoinable("a guard within a loop that data end")
     recorder = test._recorder
     asked, recorder.asked = recorder.asked, None
     try:
-        return recorder.observe(test, "bool")
+        holds = recorder.observe(test, "bool")
     finally:
         recorder.asked = asked
+    state.guarded.update(facts_of(test, holds))
+    return holds
 
 
 def in_side() -> None:
@@ -371,10 +357,11 @@ def in_side() -> None:
 
 
 def decided(test: Operand) -> bool:
-    """A guard on a test; its outcome where the program comes here."""
-    if not path_is_taken():
-        return True
-    return observed(test)
+    """A guard on whether the program comes here and a test holds. If not, the program goes on as if it did not hold."""
+    condition = both(condition_of(state.path), test)
+    holds = condition if type(condition) is bool else observed(condition)
+    state.facts = {**state.facts, **facts_of(test, holds)}
+    return holds
 
 
 def refuse(why: str) -> None:

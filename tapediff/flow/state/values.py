@@ -88,6 +88,7 @@ class State(threading.local):
         journals: of the sides that are being run, the places that they have changed; the innermost last.
         path: of these sides, the tests and the outcomes that lead there.
         facts: by the instruction of a tracked bool, its value on this path.
+        guarded: the same of tests that guards have decided, which hold on all paths from there on.
         implied: what the latest outcomes of tests imply.
         global_names: global variables that functions may assign to, with their namespaces.
         attempts: bodies of `try` and `with` that are being run; the innermost last.
@@ -115,6 +116,7 @@ class State(threading.local):
         self.journals: list[dict[Object, Object]] = []
         self.path: list[tuple[Operand, bool]] = []
         self.facts: dict[tuple[int, int], bool] = {}
+        self.guarded: dict[tuple[int, int], bool] = {}
         self.implied: dict[tuple[int, int, bool], dict[tuple[int, int], bool]] = {}
         self.global_names: dict[tuple[int, str], tuple[dict[str, Object], str]] = {}
         self.attempts: list[Object] = []
@@ -181,11 +183,15 @@ def either(a: Object, b: Object) -> Object:
 
 def known(test: Operand) -> bool | None:
     """The value of a tracked bool on this path; None if it is not known."""
-    if not state.facts:
+    facts, guarded = state.facts, state.guarded
+    if not facts and not guarded:
         return None
     recorder, sign, number = test._recorder, True, test._id
     while True:
-        fact = state.facts.get((id(recorder), number))
+        key = id(recorder), number
+        fact = facts.get(key)
+        if fact is None:
+            fact = guarded.get(key)
         if fact is not None:
             return fact if sign else not fact
         op, inputs, *_ = recorder.instructions[number]

@@ -68,6 +68,14 @@ def is_translated(function: FunctionType) -> bool:
     return id(function.__code__) in _made
 
 
+def is_raised_by_translated(error: BaseException) -> bool:
+    """True for an error that a translated function raises itself."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and id(trace.tb_frame.f_code) in _made
+
+
 def _translate(code: CodeType) -> Translation:
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return Translation(None, "it is asynchronous")
