@@ -180,12 +180,18 @@ class Ends:
         return replaced(ended, lambda end: None if end is _LEFT else end)
 
 
+# How loops over ranges run whose ends data decide.
+COUNTED: dict[type, Callable[[Object, Callable[[Object], Completion], Block], Completion]] = {}
+
+
 def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
     """for item in items: body(item)"""
     if type(items) in CHOICES:
         return _for_choice(items, body, otherwise)
     loop = Ends()
     if type(items) not in REPEATABLE:
+        if type(items) in COUNTED:
+            return COUNTED[type(items)](items, body, otherwise)
         count = references(items)
         if is_emitting(items, count):
             return _for_emitted(items, body, otherwise, loop)

@@ -22,12 +22,13 @@ from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..calls.truth import truth
+from ..containers.ranges import Counting
 from ..state.completions import Completion, Conditional, Return, ends, replaced
 from ..state.fork import WithCells, conditional, exclude, fork, fork_value, in_side, observed, where_ends
 from ..state.joins import join
 from ..state.places import Contents, Entry, Journal, Place, Version, put, undo
 from ..state.values import UNBOUND, Unjoinable, both, negated, state
-from .blocks import BREAK, Block, Ends, after_loop, is_normal, without_continue
+from .blocks import BREAK, COUNTED, Block, Ends, after_loop, for_, is_normal, without_continue
 from .carries import Form, as_leaf, form_at
 from .exceptions import attempted
 
@@ -62,6 +63,32 @@ def data_loop(loop: Ends, test: Callable[[], Object], first: Object, body: Block
             raise
         state.why.append(str(why))
     return _by_guards(loop, test, first, body, otherwise)
+
+
+def count(numbers: Counting, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
+    """for number in numbers: body(number)"""
+    counter = numbers.start
+
+    def goes_on() -> Object:
+        return numbers.goes_on(counter)
+
+    def iteration() -> Completion:
+        nonlocal counter
+        number = counter
+        counter = number + numbers.step
+        return body(number)
+
+    first = goes_on()
+    try:
+        return first if type(first) is bool else _recorded(Ends(), goes_on, first, WithCells(iteration, iteration, body), otherwise)
+    except Unjoinable as why:
+        if why.is_taken is not None:
+            raise
+        state.why.append(str(why))
+    return for_(numbers.entries(), body, otherwise)
+
+
+COUNTED[Counting] = count
 
 
 def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
