@@ -19,6 +19,7 @@ from ..calls.truth import truth
 from ..containers.choices import as_array, possible
 from ..containers.generators import Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
+from ..containers.ranges import Counting
 from ..state.completions import Completion
 from ..state.fork import WithCells, fork_block, fork_value, guarded, observed
 from ..state.places import Entry, put
@@ -39,6 +40,8 @@ def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) 
     if type(items) in CHOICES:
         return _for_choice(items, body, otherwise)
     loop = Ends()
+    if type(items) is Counting:
+        return _count(items, body, otherwise)
     if type(items) not in REPEATABLE:
         count = references(items)
         if is_emitting(items, count):
@@ -54,6 +57,30 @@ def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) 
         if length.is_to_be_looked_at() and length.is_long(left_in(steps), body) and _over(steps, loop, body):
             break
     return loop.end(otherwise)
+
+
+def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
+    """for number in numbers: body(number)"""
+    counter = numbers.start
+
+    def goes_on() -> Object:
+        return numbers.goes_on(counter)
+
+    def iteration() -> Completion:
+        nonlocal counter
+        number = counter
+        counter = number + numbers.step
+        return body(number)
+
+    first = goes_on()
+    if type(first) is not bool:
+        try:
+            return _until_data_end(Ends(), goes_on, first, WithCells(iteration, iteration, body), otherwise)
+        except Unjoinable as why:
+            if why.is_taken is not None:
+                raise
+            state.why.append(str(why))
+    return for_(numbers.entries(), body, otherwise)
 
 
 class _Length:

@@ -14,6 +14,7 @@ from ..calls.users_code import users_method
 from ..containers import keys
 from ..containers.generators import Generator
 from ..containers.items import iterated
+from ..containers.ranges import Counting
 from ..state.places import note_contents
 from ..state.values import CHOICES, Maybe
 
@@ -42,19 +43,24 @@ def is_callable_of_users(f: Object) -> bool:
 
 
 def is_lazy(items: Object) -> bool:
-    """True for a generator that can be run with another block."""
+    """True for a generator that can be run with another block, and for ranges of data."""
+    if type(items) is Counting:
+        return True
     return type(items) is Generator and items.emitting is not None and items.is_fresh
 
 
 def own(items: Object) -> None:
     """Note that nothing else goes on with a generator."""
-    items.is_owned = True
+    if type(items) is Generator:
+        items.is_owned = True
 
 
 def gathered(items: Object) -> Object:
     """The entries of an iterable as a list or tuple; conditional ones as such."""
     if isinstance(items, SEQUENCES) and users_method(type(items), "__iter__") is None:
         return items
+    if type(items) is Counting:
+        return items.entries()
     if not is_lazy(items):
         found = iterated(items)
         return found if type(found) is list and keys.has_conditional_keys(items) else list(found)

@@ -15,11 +15,12 @@ from ..calls.callables import call
 from ..calls.truth import truth
 from ..calls.users_code import users_method
 from ..containers import keys
-from ..containers.entries import is_conditional, length, parts, settled_contents
-from ..containers.entries import item as entry_item
+from ..containers.entries import is_conditional, is_nonempty, length, parts, settled_contents
 from ..containers.entries import pop as entry_pop
 from ..containers.entries import put as put_entries
 from ..containers.items import set_item, unpacked
+from ..containers.positions import take
+from ..containers.ranges import Counting, range_of
 from ..containers.sequences import equal
 from ..operations.dunder import compared
 from ..state.fork import exclude, select
@@ -40,6 +41,8 @@ def len_(holder: Object) -> Object:
         return length(holder)
     if keys.has_conditional_keys(holder):
         return keys.length(holder)
+    if type(holder) is Counting:
+        return holder.count
     method = users_method(type(holder), "__len__")
     return NATIVE if method is None else call(method, holder)
 
@@ -50,12 +53,16 @@ def bool_(value: Object = False) -> Object:
 
 
 def list_(items: Object = ()) -> Object:
+    if type(items) is Counting:
+        return list(items.entries())
     if is_lazy(items):
         return gathered(items)
     return list(gathered(items)) if is_conditional(items) or keys.has_conditional_keys(items) else NATIVE
 
 
 def tuple_(items: Object = ()) -> Object:
+    if type(items) is Counting:
+        return items.entries()
     return tuple(gathered(items)) if is_lazy(items) or is_conditional(items) else NATIVE
 
 
@@ -71,22 +78,18 @@ def settling(kind: Object) -> Callable[..., Object]:
 
 
 def reversed_(items: Object) -> Object:
+    if type(items) is Counting:
+        items = items.entries()
     return iter(list(items)[::-1]) if is_conditional(items) else NATIVE
 
 
 def pop_(holder: Object, position: Object = -1) -> Object:
-    if is_data(position) and not is_conditional(holder):
-        value = entry_item(holder, position)
-        n = len(holder)
-        place = np.where(position < 0, position + n, position)
-        entries = list(holder)
-        put_entries(holder, [select(place > k, entries[k], entries[k + 1]) for k in range(n - 1)])
-        return value
-    if not is_conditional(holder):
+    if not is_conditional(holder) and not is_data(position):
         return NATIVE
-    if type(position) is not int or position not in (0, -1):
-        return settled_contents(holder).pop(position)
-    return entry_pop(holder, position)
+    if type(position) is int and position in (0, -1):
+        return entry_pop(holder, position)
+    exclude(negated(is_nonempty(holder)), lambda: IndexError("pop from empty list"))
+    return take(holder, position, "pop index out of range")
 
 
 def popleft_(holder: Object) -> Object:
@@ -156,14 +159,11 @@ def extend_(holder: Object, items: Object) -> Object:
 
 
 def range_(*limits: Object) -> Object:
-    """The numbers up to the length of a list that is data."""
-    stop, start = limits[-1], limits[0] if len(limits) > 1 else 0
-    if not is_data(stop) or len(limits) > 2 or is_data(start):
+    if not any(map(is_data, limits)):
         return NATIVE
-    most = state.lengths.get((id(stop._recorder), stop._id))
-    if most is None:
-        return NATIVE
-    return tuple(maybe(truth(stop > k), k) for k in range(start, most))
+    start, stop = (0, limits[0]) if len(limits) == 1 else limits[:2]
+    found = range_of(start, stop, limits[2] if len(limits) > 2 else 1)
+    return NATIVE if found is None else found
 
 
 # Dicts

@@ -5,10 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-import numpy as np
-
-from ...base.current_recording import current_recorder
-from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decide, decided, exclude, fork_value, observed
@@ -121,49 +117,4 @@ def unpacked_choice(choice: Choice, count: int | None) -> Object:
     return [each(choice, lambda value, k=k: list(value)[k]) for k in range(count)]
 
 
-# Entries at positions that are data
-
-
-def entry_at(holder: Object, key: TrackedArray) -> Object:
-    """holder[key] for a tracked int."""
-    array = holder
-    if isinstance(holder, (list, tuple)) and not key.type.shape:
-        entries = list(holder)
-        n = len(entries)
-        exclude(outside(key, n), lambda: IndexError(f"{type(holder).__name__} index out of range"))
-        position = _from_start(key, n)
-
-        def at(k: int) -> Object:
-            if k == n - 1:
-                return entries[k]
-            return fork_value(position == k, lambda: entries[k], lambda: at(k + 1))
-
-        if n > _MOST_ENTRIES:
-            decide("an entry of a long list at a position that is data")
-            return holder[int(key)]
-        return at(0)
-    if type(holder) in (np.ndarray, TrackedArray) and not key.type.shape and key.type.dtype.kind == "i" and array.shape:
-        n = array.shape[0]
-        exclude(outside(key, n), lambda: IndexError(f"index is out of bounds for axis 0 with size {n}"))
-        return np.take(as_array(array), _from_start(key, n), axis=0, mode="clip")
-    return holder[key]
-
-
-def _from_start(position: Object, count: int) -> Object:
-    return np.where(position < 0, position + count, position)
-
-
-_MOST_ENTRIES = 64
-
-
-def as_array(holder: Object) -> Object:
-    """A plain array as a tracked one."""
-    return holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
-
-
-def outside(key: TrackedArray, n: int) -> Object:
-    """When a position is in no sequence of a length."""
-    return (key < -n) | (key >= n)
-
-
-__all__ = ["Unjoinable", "called", "each", "entry_at", "negated", "observed", "settled", "state", "where"]
+__all__ = ["Unjoinable", "called", "each", "negated", "observed", "settled", "state", "where"]

@@ -31,12 +31,10 @@ def length(holder: Object) -> Object:
     total: Object = 0
     for condition, _ in parts(holder):
         total = total + (1 if condition is True else np.where(condition, 1, 0))
-    if is_data(total):
-        state.lengths[id(total._recorder), total._id] = len(holder)
     return total
 
 
-def _ranked(holder: Object) -> list[tuple[Object, Object, Object]]:
+def ranked(holder: Object) -> list[tuple[Object, Object, Object]]:
     """When each entry is there, how many are there before it, and its value."""
     found: list[tuple[Object, Object, Object]] = []
     before: Object = 0
@@ -82,7 +80,7 @@ def _slice(holder: Object, key: slice) -> Object:
     total = length(holder)
     start, stop = ((end if end is None or end >= 0 else end + total) for end in (key.start, key.stop))
     made: list[Object] = []
-    for condition, before, value in _ranked(holder):
+    for condition, before, value in ranked(holder):
         for inside in (
             True if start is None else truth(before >= start),
             True if stop is None else truth(before < stop),
@@ -98,14 +96,14 @@ def _hits(holder: Object, key: Object) -> list[tuple[Object, Object]]:
     if type(key) is int and key in (0, -1):
         entries = list(parts(holder))
         return entries[::-1] if key else entries
-    ranked = _ranked(holder)
+    found = ranked(holder)
     if type(key) is int and key < 0:
         key = key + length(holder)
     elif is_data(key):
         key = np.where(key < 0, key + length(holder), key)
     return [
         (hit, value)
-        for condition, before, value in ranked
+        for condition, before, value in found
         if (hit := both(condition, truth(before == key))) is not False
     ]
 
@@ -121,7 +119,7 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
         key = np.where(key < 0, key + length(holder), key)
     missing: Object = True
     made: list[Object] = []
-    for condition, before, old in _ranked(holder):
+    for condition, before, old in ranked(holder):
         hit = both(condition, truth(before == key))
         missing = both(missing, negated(hit))
         made.append(maybe(condition, value if hit is True else old if hit is False else select(hit, value, old)))
@@ -192,7 +190,7 @@ def nth(holder: Object, k: int) -> Object:
     """The entry at a position, if there is one; else any other."""
     found = [
         (hit, value)
-        for condition, before, value in _ranked(holder)
+        for condition, before, value in ranked(holder)
         if (hit := both(condition, truth(before == k))) is not False
     ]
     result = found[-1][1]

@@ -12,13 +12,14 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.users_code import users_method
-from ..state.fork import exclude, refuse, select
+from ..state.fork import refuse
 from ..state.places import note_contents, unwritable
 from ..state.values import CHOICES, Choice, is_tracked_value, lifted, state
-from . import entries, keys
-from .choices import each, outside
+from . import entries, keys, positions
+from .choices import each
 from .entries import is_conditional
 from .generators import ONLY_ARGUMENT, Generator, references
+from .ranges import Counting
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
 
@@ -29,8 +30,8 @@ REPEATABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarr
 def set_item(holder: Object, key: Object, value: Object) -> None:
     """holder[key] = value"""
     kind = type(holder)
-    if kind in CHOICES or type(key) in CHOICES or type(key) is TrackedArray:
-        if not is_conditional(holder):
+    if kind in CHOICES or type(key) in CHOICES or positions.is_position(key):
+        if not is_conditional(holder) or type(key) is slice:
             _write_entry(holder, key, value)
             return
     if keys.has_conditional_keys(holder):
@@ -54,13 +55,8 @@ def _write_entry(holder: Object, key: Object, value: Object) -> None:
         if type(choice) is Choice:
             each(choice, lambda v, c=choice: set_item(v if c is holder else holder, v if c is key else key, value))
             return
-    if isinstance(holder, list) and not key.type.shape:
-        n = len(holder)
-        exclude(outside(key, n), lambda: IndexError("list assignment index out of range"))
-        note_contents(holder)
-        position = np.where(key < 0, key + n, key)
-        for k in range(n):
-            holder[k] = select(position == k, value, holder[k])
+    if isinstance(holder, list) and positions.is_position(key):
+        positions.replace(holder, key, value)
         return
     if users_method(type(holder), "__setitem__") is not None:
         call(users_method(type(holder), "__setitem__"), holder, key, value)
@@ -74,6 +70,9 @@ def delete_item(holder: Object, key: Object) -> None:
     kind = type(holder)
     if kind in CHOICES or type(key) in CHOICES:
         lifted(delete_item, holder, key)
+        return
+    if isinstance(holder, list) and (is_conditional(holder) or positions.is_position(key)):
+        positions.delete(holder, key)
         return
     entries.settled_contents(holder)
     if keys.has_conditional_keys(holder):
@@ -112,6 +111,8 @@ def iterated(items: Object) -> Iterable[Object]:
         from .choices import settled
 
         return iterated(settled(items))
+    if kind is Counting:
+        return items.entries()
     if (method := users_method(kind, "__iter__")) is not None:
         return iterator_of(call(method, items))
     if getattr(kind, "__iter__", None) is None and (method := users_method(kind, "__getitem__")) is not None:

@@ -13,10 +13,10 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.users_code import users_method
-from ..containers.choices import entry_at
 from ..containers.entries import is_conditional, item
 from ..containers.keys import by_tracked_key, has_conditional_keys
 from ..containers.keys import item as item_of_dict
+from ..containers.positions import entry_at, is_position
 from ..containers.sequences import holds_data, sequences_compared
 from ..state.places import note_contents
 from ..state.values import CHOICES, lifted, state
@@ -30,6 +30,7 @@ PLAIN: set[type] = {
 _IMMUTABLE = {int, float, bool, complex, str, bytes, type(None), tuple, np.float64, np.float32, np.int64, np.int32, np.bool_}
 _COMPARED = {list, tuple, deque}
 _ATOMS = PLAIN - _COMPARED
+_CONSTANT_KEYS = {int, str}
 _SEQUENCES = (list, tuple, str, bytes, bytearray, deque)
 
 
@@ -232,7 +233,7 @@ def holder(value: Object, key: Object) -> Object:
     if isinstance(value, defaultdict) or (state.has_maybes and (is_conditional(value) or has_conditional_keys(value))):
         return Wrapped(value)
     if kind in PLAIN and type(key) in PLAIN:
-        return value if type(key) is not TrackedArray or key.type.shape else Wrapped(value)
+        return value if type(key) in _CONSTANT_KEYS or not is_position(key) else Wrapped(value)
     return value if _is_native(kind) and type(key) not in CHOICES else Wrapped(value)
 
 
@@ -244,12 +245,12 @@ def _item(value: Object, key: Object) -> Object:
     missing = users_method(kind, "__missing__")
     if missing is not None and isinstance(value, dict):
         return value[key] if key in value else call(missing, value, key)
-    if is_conditional(value):
+    if is_conditional(value) and not (type(key) is slice and is_position(key)):
         return item(value, key)
     if isinstance(value, dict) and type(key) is TrackedArray:
         return by_tracked_key(value, key)
     if isinstance(value, defaultdict) or has_conditional_keys(value):
         return item_of_dict(value, key)
-    if type(key) is TrackedArray:
+    if is_position(key):
         return entry_at(value, key)
     return value[key]

@@ -21,10 +21,10 @@ from ...ops.arrays.indexing import GATHER, INDEX, PUT, REPLACE
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .python_numbers import note_chosen
-from .values import UNBOUND, Choice, Maybe, Unjoinable, both, negated, state
+from .values import UNBOUND, Choice, Maybe, Unjoinable, both, either, negated, state
 
 # So many things one value may be.
-MOST_OPTIONS = 8
+MOST_OPTIONS = 24
 
 CONSTANTS = (bool, int, float, str, bytes, type(None))
 _NUMBERS = (int, float, np.float64, np.int64)
@@ -41,7 +41,7 @@ def join(test: Operand, yes: Object, no: Object) -> Object:
         return yes
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
         return note_chosen(where(test, yes, no), test, yes, no)
-    if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no):
+    if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no) and not callable(yes):
         parts = [join_entries(test, a, b) for a, b in zip(yes, no)]
         return type(yes)(*parts) if hasattr(yes, "_fields") else tuple(parts) if type(yes) is tuple else chosen(test, yes, no)
     return chosen(test, yes, no)
@@ -89,6 +89,40 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
         raise Unjoinable(f"more than {MOST_OPTIONS} things that one value may be")
     state.has_choices = True
     return Choice(tuple(options), tuple(conditions))
+
+
+def one_of(hits: list[tuple[Object, Object]]) -> Object:
+    """The value whose condition holds, as exactly one does."""
+    values = [value for _, value in hits]
+    first = values[0]
+    if all(value is first or _is_equal(value, first) for value in values[1:]):
+        return first
+    if type(first) is tuple and all(type(value) is tuple and len(value) == len(first) for value in values) and Maybe not in map(type, first):
+        if not any(Maybe in map(type, value) for value in values):
+            return tuple(one_of([(condition, value[k]) for condition, value in hits]) for k in range(len(first)))
+    groups: list[list[Object]] = []
+    for condition, value in hits:
+        for option, when in _options(value):
+            _group(groups, both(condition, when), option)
+    if len(groups) == 1:
+        return groups[0][1]
+    if len(groups) > MOST_OPTIONS:
+        raise Unjoinable(f"more than {MOST_OPTIONS} things that one value may be")
+    state.has_choices = True
+    return Choice(tuple(value for _, value in groups), tuple(condition for condition, _ in groups))
+
+
+def _group(groups: list[list[Object]], condition: Object, value: Object) -> None:
+    """Add an option to those that it is like."""
+    for group in groups:
+        when, other = group
+        if value is other or _is_equal(value, other):
+            group[0] = either(when, condition)
+            return
+        if _is_alike(value, other):
+            group[:] = either(when, condition), note_chosen(where(condition, value, other), condition, value, other)
+            return
+    groups.append([condition, value])
 
 
 def _either(test: Operand, a: Object, b: Object) -> Object:
@@ -233,4 +267,4 @@ def maybe(condition: Object, value: Object) -> Object:
     return value if condition is True else Maybe(condition, value)
 
 
-__all__ = ["UNBOUND", "chosen", "join", "join_conditions", "join_contents", "join_entries", "maybe", "where"]
+__all__ = ["UNBOUND", "chosen", "join", "join_conditions", "join_contents", "join_entries", "maybe", "one_of", "where"]

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from ...ir.instruction import Operand
-from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
+from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
 from ...recording.arrays.numbers import logical
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
@@ -99,7 +99,7 @@ class State(threading.local):
         unsettled: places that were left with what data choose.
         has_choices: there is a value that stands for several.
         made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
-        lengths: by their instructions, the most that lengths of lists can be.
+        bounds: by their instructions, what numbers can be; see bounds.py.
         stamp: the last number of a key whose place in its dict is data.
         has_maybes: there are containers with entries that are there by data.
         outer_cells: the ids of cells of variables that outlive a call.
@@ -130,7 +130,7 @@ class State(threading.local):
         self.outer_cells: set[int] = set()
         self.lengthy: set[Object] = set()
         self.made: dict[int, tuple[Object, Object, Object]] = {}
-        self.lengths: dict[tuple[int, int], int] = {}
+        self.bounds: dict[tuple[int, int], Object] = {}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
 
@@ -243,6 +243,8 @@ def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
             pending.append((inputs[0], not is_so))
         elif op is LOGICAL_AND and is_so:
             pending += [(k, True) for k in inputs]
+        elif op is LOGICAL_OR and not is_so:
+            pending += [(k, False) for k in inputs]
     while len(state.implied) >= _MOST_IMPLIED:
         del state.implied[next(iter(state.implied))]
     state.implied[id(recorder), test._id, holds] = found

@@ -1,0 +1,262 @@
+"""Positions that data decide: entries and slices of sequences, read, written and removed.
+
+Where few ints are possible, or the entries are unlike, what is there is a choice; else it is gathered. Slices of lists and tuples have
+conditional entries; those of text and arrays, which have none, are a choice of slices.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..calls.truth import truth
+from ..state.bounds import as_choice, bounds_of, ends, possible_ints
+from ..state.fork import decide, exclude, select
+from ..state.joins import maybe, one_of
+from ..state.python_numbers import is_python, note_python
+from ..state.values import CHOICES, Maybe, Unjoinable, both, is_data, lifted, negated, state
+from .entries import is_conditional, length, put, ranked
+
+_NAMES = {str: "string", range: "range object", np.ndarray: "array"}
+# So many numbers of one kind are a gather.
+_LEAST_GATHERED = 9
+_CUT = (list, tuple)
+
+
+def is_position(key: Object) -> bool:
+    """True for an int, or a slice with an end, that data decide."""
+    if type(key) is TrackedArray:
+        return not key.type.shape and key.type.dtype.kind == "i"
+    return type(key) is slice and any(type(end) is TrackedArray for end in (key.start, key.stop, key.step))
+
+
+def below(a: Object, b: Object) -> Object:
+    """a < b; a plain bool where the bounds of both tell."""
+    if not is_data(a) and not is_data(b):
+        return a < b
+    (low, high), (least, most) = ends(bounds_of(a)), ends(bounds_of(b))
+    return True if high < least else False if low >= most else truth(a < b)
+
+
+def equals(a: Object, b: Object) -> Object:
+    """a == b for ints; a plain bool where the bounds of both tell."""
+    if not is_data(a) and not is_data(b):
+        return a == b
+    (low, high), (least, most) = ends(bounds_of(a)), ends(bounds_of(b))
+    if low == high == least == most:
+        return True
+    return False if high < least or low > most else truth(a == b)
+
+
+def smaller(a: Object, b: Object) -> Object:
+    """The smaller one of two ints."""
+    t = below(b, a)
+    return b if t is True else a if t is False else np.where(t, b, a)
+
+
+def greater(a: Object, b: Object) -> Object:
+    """The greater one of two ints."""
+    t = below(a, b)
+    return b if t is True else a if t is False else np.where(t, b, a)
+
+
+def from_start(position: Object, count: Object) -> Object:
+    """A position counted from the start, if it was one from the end."""
+    t = below(position, 0)
+    return position + count if t is True else position if t is False else np.where(t, position + count, position)
+
+
+def _inside(position: Object, count: Object, error: str) -> Object:
+    """A position from the start; an error where it is outside."""
+    position = from_start(position, count)
+    exclude(below(position, 0), lambda: IndexError(error))
+    exclude(negated(below(position, count)), lambda: IndexError(error))
+    return position
+
+
+def _name(holder: Object) -> str:
+    return _NAMES.get(type(holder), type(holder).__name__)
+
+
+def entry_at(holder: Object, key: Object) -> Object:
+    """holder[key] for an int or a slice that data decide."""
+    if type(key) is slice:
+        return _cut(holder, key) if isinstance(holder, _CUT) else _sliced(holder, key)
+    if isinstance(holder, (list, tuple, deque, str, bytes, range)):
+        n = len(holder)
+        position = _inside(key, n, f"{_name(holder)} index out of range")
+        if type(holder) is range and n:
+            return holder.start + position * holder.step
+        return _entry(holder, position)
+    if type(holder) in (np.ndarray, TrackedArray) and holder.shape:
+        n = holder.shape[0]
+        position = _inside(key, n, f"index is out of bounds for axis 0 with size {n}")
+        array = holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
+        return np.take(array, position, axis=0, mode="clip")
+    return holder[key]
+
+
+def _entry(holder: Object, position: Object) -> Object:
+    """The entry at a position from the start."""
+    if not is_data(position):
+        return holder[position]
+    entries = list(holder)
+    if len(entries) >= _LEAST_GATHERED and (found := _gathered(entries, position)) is not None:
+        return found
+    left = possible_ints(position) or range(len(entries))
+    hits = [(equals(position, k), entries[k]) for k in left if 0 <= k < len(entries)]
+    try:
+        return one_of(hits)
+    except Unjoinable as why:
+        decide(str(why))
+        return holder[int(position)]
+
+
+def _gathered(entries: list[Object], position: Object) -> Object:
+    """The entry of numbers of one kind; None for others."""
+    kinds = {value.type.dtype.str if is_data(value) and not value.type.shape else type(value) for value in entries}
+    if not kinds <= {"<f8", float, np.float64} and not kinds <= {"<i8", int, np.int64}:
+        return None
+    if kinds <= {int} and any(abs(value) >= 1 << 62 for value in entries):
+        return None
+    python = {is_python(value) if type(is_python(value)) is bool else None for value in entries}
+    if len(python) != 1 or None in python:
+        return None
+    found = np.take(np.stack(entries), position) if any(map(is_data, entries)) else _constants(entries)[position]
+    return note_python(found) if True in python else found
+
+
+def _constants(entries: list[Object]) -> Object:
+    return current_recorder().tracked_constant(np.array(entries))
+
+
+def _clamped(holder: Object, key: slice) -> tuple[Object, Object]:
+    """The ends of a slice as positions from the start."""
+    count = length(holder) if is_conditional(holder) else len(holder)
+    found: list[Object] = []
+    for end, default in ((key.start, 0), (key.stop, count)):
+        if end is None:
+            found.append(default)
+            continue
+        found.append(smaller(greater(from_start(end, count), 0), count))
+    return found[0], found[1]
+
+
+def _parts_inside(holder: Object, key: slice) -> list[tuple[Object, Object, Object]]:
+    """When each entry is there, when it is in a slice, and itself."""
+    start, stop = _clamped(holder, key)
+    return [
+        (condition, both(negated(below(place, start)), below(place, stop)), value)
+        for condition, place, value in ranked(holder)
+    ]
+
+
+def _noted(entries: list[Object]) -> list[Object]:
+    """Entries, some of which may be conditional."""
+    if Maybe in map(type, entries):
+        state.has_choices = state.has_maybes = True
+    return entries
+
+
+def _entries(found: list[tuple[Object, Object]]) -> list[Object]:
+    """The entries that are there by these conditions."""
+    return _noted([maybe(condition, value) for condition, value in found if condition is not False])
+
+
+def _cut(holder: Object, key: slice) -> Object:
+    """A slice of a list or tuple."""
+    if key.step not in (None, 1):
+        return _sliced(holder, key)
+    made = _entries([(both(condition, inside), value) for condition, inside, value in _parts_inside(holder, key)])
+    return made if isinstance(holder, list) else tuple(made)
+
+
+def _sliced(holder: Object, key: slice) -> Object:
+    """One of the slices that are possible."""
+    if not hasattr(holder, "__len__"):
+        return holder[key]
+    n = len(holder)
+    is_forward = key.step in (None, 1)
+
+    def option(end: Object) -> Object:
+        if is_data(end) and is_forward:
+            end = smaller(greater(from_start(end, n), 0), n)
+        return as_choice(end)
+
+    # The ends may depend on one another: the second one is looked at where the first one is known.
+    return lifted(
+        lambda start: lifted(lambda stop, step: holder[slice(start, stop, step)], option(key.stop), as_choice(key.step)), option(key.start)
+    )
+
+
+# Writing
+
+
+def replace(holder: list[Object], key: Object, value: Object) -> None:
+    """holder[key] = value for a list and an int or slice that data decide."""
+    if type(key) is slice:
+        _replace_slice(holder, key, value)
+        return
+    position = _inside(key, len(holder), "list assignment index out of range")
+    left = possible_ints(position) if is_data(position) else [position]
+    made = list(holder)
+    for k in left or range(len(made)):
+        if 0 <= k < len(made) and (hit := equals(position, k)) is not False:
+            made[k] = value if hit is True else select(hit, value, made[k])
+    put(holder, made)
+
+
+def _replace_slice(holder: list[Object], key: slice, values: Object) -> None:
+    if key.step not in (None, 1):
+        decide("a slice with steps that data decide is written to")
+        holder[slice(*(None if end is None else int(end) for end in (key.start, key.stop, key.step)))] = values
+        return
+    start, stop = _clamped(holder, key)
+    # Python inserts at the start where the slice is empty.
+    stop = greater(start, stop)
+    found = [(condition, place, value) for condition, place, value in ranked(holder)]
+    before = [(both(condition, below(place, start)), value) for condition, place, value in found]
+    after = [(both(condition, negated(below(place, stop))), value) for condition, place, value in found]
+    put(holder, _noted([*_entries(before), *values, *_entries(after)]))
+
+
+def delete(holder: list[Object], key: Object) -> None:
+    """del holder[key] where data decide which entries, or which there are."""
+    if type(key) is not slice:
+        take(holder, key, "list assignment index out of range")
+        return
+    if key.step not in (None, 1):
+        decide("a slice with steps is removed where data decide which entries there are")
+        raise Unjoinable("a slice with steps is removed where data decide which entries there are")
+    put(holder, _entries([(both(condition, negated(inside)), value) for condition, inside, value in _parts_inside(holder, key)]))
+
+
+def take(holder: Object, key: Object, error: str) -> Object:
+    """The entry at a position, which is removed."""
+    is_counted = is_conditional(holder)
+    position = _inside(key, length(holder) if is_counted else len(holder), error)
+    if not is_counted:
+        entries = list(holder)
+        value = _entry(entries, position)
+        made: list[Object] = []
+        for k in range(len(entries) - 1):
+            t = below(k, position)
+            made.append(entries[k] if t is True else entries[k + 1] if t is False else select(t, entries[k], entries[k + 1]))
+        put(holder, made)
+        return value
+    hits: list[tuple[Object, Object]] = []
+    left: list[tuple[Object, Object]] = []
+    for condition, place, value in ranked(holder):
+        hit = both(condition, equals(place, position))
+        if hit is not False:
+            hits.append((hit, value))
+        left.append((both(condition, negated(hit)), value))
+    put(holder, _entries(left))
+    return one_of(hits)
+
+
+__all__ = ["CHOICES", "entry_at", "is_position"]

@@ -1,0 +1,113 @@
+"""Ranges whose ends data decide.
+
+Where the bounds of the ends leave few ints these are conditional entries; else the loop over them is one that data end.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..anything import Object
+from ..calls.truth import truth
+from ..state.bounds import bounds_of, ends
+from ..state.fork import exclude, fork, observed
+from ..state.joins import maybe
+from ..state.values import Unjoinable, both, is_data, negated, state
+from .positions import below
+
+# So many iterations are entries of a tuple.
+MOST_ENTRIES = 64
+
+
+class Counting:
+    """A range whose length is not bounded."""
+
+    __slots__ = ("start", "step", "stop")
+
+    def __init__(self, start: Object, stop: Object, step: int) -> None:
+        self.start, self.stop, self.step = start, stop, step
+
+    @property
+    def count(self) -> Object:
+        """The length."""
+        number = (self.stop - self.start + self.step - (1 if self.step > 0 else -1)) // self.step
+        return np.where(number < 0, 0, number)
+
+    def __len__(self) -> int:
+        return int(self.count)
+
+    def __iter__(self) -> Object:
+        return iter(range(int(self.start), int(self.stop), self.step))
+
+    def goes_on(self, number: Object) -> Object:
+        """When an iteration has this number."""
+        return truth(number < self.stop if self.step > 0 else number > self.stop)
+
+    def entries(self) -> tuple[Object, ...]:
+        """The numbers as conditional entries, up to a power of two of which guards tell that there are no more."""
+        return _listed(self.start, self.stop, self.step, _most(self.count))
+
+
+def _most(count: Object) -> int:
+    """A power of two that a count does not exceed, by guards."""
+    most = 8
+    while True:
+        more = count > most
+        if state.path or state.is_in_loop:
+            fork(more, _refused, None)
+            return most
+        if not observed(more):
+            return most
+        most *= 2
+
+
+def _refused() -> None:
+    raise Unjoinable("a range has more numbers than those that are told apart")
+
+
+def range_of(start: Object, stop: Object, step: Object) -> Object:
+    """range(start, stop, step) where data decide one of the ends."""
+    if is_data(step) or not all(_is_int(end) for end in (start, stop)):
+        return None
+    if step == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    (low, high), (least, most) = ends(bounds_of(start)), ends(bounds_of(stop))
+    longest = (most - low) / step if step > 0 else (least - high) / step
+    if longest <= 0:
+        return ()
+    if math.isinf(longest) or longest > MOST_ENTRIES:
+        return Counting(start, stop, step)
+    if abs(step) > 1 and is_data(start):
+        return _listed(start, stop, step, math.ceil(longest))
+    # The numbers themselves are plain.
+    state.has_choices = state.has_maybes = True
+    numbers = range(int(low), math.ceil(most), step) if step > 0 else range(int(high), math.floor(least), step)
+    return tuple(maybe(condition, k) for k in numbers if (condition := _is_within(k, start, stop, step)) is not False)
+
+
+def _is_within(k: int, start: Object, stop: Object, step: int) -> Object:
+    if step > 0:
+        return both(negated(below(k, start)), below(k, stop))
+    return both(negated(below(start, k)), below(stop, k))
+
+
+def _listed(start: Object, stop: Object, step: int, count: int) -> tuple[Object, ...]:
+    state.has_choices = state.has_maybes = True
+    numbers = [start + k * step for k in range(count)]
+    found = [(below(number, stop) if step > 0 else below(stop, number), number) for number in numbers]
+    return tuple(maybe(condition, number) for condition, number in found if condition is not False)
+
+
+def _is_int(value: Object) -> bool:
+    return type(value) in (int, bool) or (is_data(value) and not value.type.shape and value.type.dtype.kind == "i")
+
+
+def entry_of(numbers: Counting, key: Object) -> Object:
+    """numbers[key]"""
+    count = numbers.count
+    position = np.where(key < 0, key + count, key) if is_data(key) else key + count if key < 0 else key
+    exclude(truth(position < 0), lambda: IndexError("range object index out of range"))
+    exclude(truth(position >= count), lambda: IndexError("range object index out of range"))
+    return numbers.start + position * numbers.step

@@ -1,0 +1,311 @@
+"""Bounds of numbers that data decide: the ints that one may be, by the operations that it was recorded from and the tests on this path.
+
+A number is known by the few values that it may have (a frozenset), or by its least and its greatest one.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import numpy as np
+
+from ...ir.instruction import CONSTANT
+from ..anything import Object
+from .values import Choice, Unjoinable, is_data, known, state
+
+Bounds: TypeAlias = "frozenset[float] | tuple[float, float]"
+
+# So many values are told apart.
+MOST_VALUES = 24
+ANYTHING: Bounds = (-math.inf, math.inf)
+_COMPARISONS: dict[str, Callable[[object, object], bool]] = {
+    "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq,
+}  # fmt: skip
+_MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
+
+
+def ends(bounds: Bounds) -> tuple[float, float]:
+    """The least and the greatest value."""
+    return bounds if type(bounds) is tuple else (min(bounds), max(bounds))
+
+
+def bounds_of(value: Object) -> Bounds:
+    """What is known of a number on this path."""
+    if not is_data(value):
+        return _exactly(value)
+    if value.type.size != 1:
+        return ANYTHING
+    if not state.facts:
+        return _of_instruction(value._recorder, value._id)
+    return _narrowed(value, _on_path(value._recorder, value._id))
+
+
+def possible_ints(value: Object) -> list[int] | None:
+    """The values that a tracked int may have on this path, in order; None if they are too many."""
+    if value.type.dtype.kind == "b":
+        return [0, 1]
+    if value.type.dtype.kind != "i":
+        return None
+    found = bounds_of(value)
+    if type(found) is tuple:
+        low, high = found
+        if not high - low < MOST_VALUES:
+            return None
+        found = frozenset(range(math.ceil(low), math.floor(high) + 1))
+    return sorted(map(int, found)) or None
+
+
+def as_choice(value: Object) -> Object:
+    """A tracked int as a choice of the ints that it may be; as it is where these are too many."""
+    if not is_data(value) or value.type.shape or (found := possible_ints(value)) is None:
+        return value
+    if len(found) == 1:
+        return found[0]
+    state.has_choices = True
+    return Choice(tuple(found), tuple(value == k for k in found))
+
+
+def _exactly(value: object) -> Bounds:
+    if not isinstance(value, (int, float, np.number, np.bool_)) or value != value:
+        return ANYTHING
+    return frozenset((value.item() if isinstance(value, np.generic) else value,))  # pyright: ignore[reportArgumentType]
+
+
+def _narrowed(value: Object, found: Bounds) -> Bounds:
+    """The bounds that the tests on this path leave."""
+    recorder = value._recorder
+    for (owner, number), fact in state.facts.items():
+        if owner != id(recorder):
+            continue
+        op, inputs, *_ = recorder.instructions[number]
+        if op.name not in _COMPARISONS or value._id not in inputs:
+            continue
+        name = op.name if inputs[0] == value._id else _MIRRORED[op.name]
+        other = _of_instruction(recorder, inputs[1] if inputs[0] == value._id else inputs[0])
+        found = _where(found, name, fact, ends(other))
+    return found
+
+
+def _where(found: Bounds, name: str, holds: bool, other: tuple[float, float]) -> Bounds:
+    """The values for which a comparison with another number may hold, or not."""
+    if not holds:
+        opposite = {"less": "greater_equal", "less_equal": "greater", "greater": "less_equal", "greater_equal": "less"}
+        if name == "equal":
+            return frozenset(v for v in found if not other[0] == other[1] == v) if type(found) is frozenset else found
+        name = opposite[name]
+    low, high = other
+    if type(found) is frozenset:
+        at_most, at_least = name in ("less", "less_equal", "equal"), name in ("greater", "greater_equal", "equal")
+        is_open = name in ("less", "greater")
+        return frozenset(
+            v for v in found
+            if (not at_most or (v < high if is_open else v <= high)) and (not at_least or (v > low if is_open else v >= low))
+        )  # fmt: skip
+    least, most = found
+    if name in ("less", "less_equal", "equal"):
+        most = min(most, high)
+    if name in ("greater", "greater_equal", "equal"):
+        least = max(least, low)
+    return least, most
+
+
+def _of_instruction(recorder: Object, wanted: int) -> Bounds:
+    """The bounds of an instruction's result; iteratively, as sums may be long."""
+    memo, pending = state.bounds, [wanted]
+    while pending:
+        number = pending[-1]
+        if (id(recorder), number) in memo:
+            pending.pop()
+            continue
+        left = [k for k in _operands(recorder, number) if (id(recorder), k) not in memo]
+        if left:
+            pending += left
+            continue
+        memo[id(recorder), number] = _result(recorder, number, memo)
+        pending.pop()
+    return memo[id(recorder), wanted]
+
+
+# So many instructions are gone over with what this path tells of them.
+_MOST_ON_PATH = 64
+
+
+def _on_path(recorder: Object, wanted: int) -> Bounds:
+    """The bounds of an instruction's result, with the tests on this path: by the values that they fix, and the sides that are taken."""
+    owner, memo, pending = id(recorder), _fixed(recorder), [wanted]
+    visited = 0
+    while pending:
+        number = pending[-1]
+        if (owner, number) in memo:
+            pending.pop()
+            continue
+        visited += 1
+        left = [k for k in _operands(recorder, number) if (owner, k) not in memo] if visited <= _MOST_ON_PATH else []
+        if left:
+            pending += left
+            continue
+        memo[owner, number] = _result(recorder, number, memo, state.facts) if visited <= _MOST_ON_PATH else _of_instruction(recorder, number)
+        pending.pop()
+    return memo[owner, wanted]
+
+
+def _fixed(recorder: Object) -> dict[tuple[int, int], Object]:
+    """Numbers that are equal to constants on this path."""
+    found: dict[tuple[int, int], Object] = {}
+    for (owner, number), fact in state.facts.items():
+        if fact and owner == id(recorder):
+            op, inputs, *_ = recorder.instructions[number]
+            if op.name == "equal":
+                for value, other in (inputs, inputs[::-1]):
+                    if recorder.instructions[other].op is CONSTANT:
+                        found[owner, value] = _of_array(np.asarray(recorder.instructions[other].params[0]))
+    return found
+
+
+def _operands(recorder: Object, number: int) -> tuple[int, ...]:
+    """The instructions whose bounds those of one depend on."""
+    op, inputs, *_ = recorder.instructions[number]
+    return inputs[_OPERANDS.get(op.name, slice(0, 0))]
+
+
+def _result(recorder: Object, number: int, memo: dict[tuple[int, int], Object], facts: dict[tuple[int, int], bool] | None = None) -> Bounds:
+    op, inputs, params, type_, *_ = recorder.instructions[number]
+    if op is CONSTANT:
+        return _of_array(np.asarray(params[0]))
+    if type_.dtype.kind == "b":
+        return frozenset((False, True))
+    if op.name in ("argmax", "argmin", "searchsorted"):
+        return _of_position(recorder, op.name, inputs, params)
+    rule = _RULES.get(op.name)
+    if rule is None or (op.name == "convert" and type_.dtype.kind not in "if"):
+        return ANYTHING
+    given = [memo[id(recorder), k] for k in _operands(recorder, number)]
+    if op.name == "select":
+        fact = facts.get((id(recorder), inputs[0])) if facts else None
+        return _selected(recorder, inputs, given, memo) if fact is None else given[0 if fact else 1]
+    return rule(*given, type_) if op.name == "convert" else rule(*given)
+
+
+def _of_position(recorder: Object, name: str, inputs: tuple[int, ...], params: tuple[object, ...]) -> Bounds:
+    shape = recorder.instructions[inputs[0]].type.shape
+    if name == "searchsorted":
+        return 0, shape[0]
+    axis = params[0]
+    return 0, (shape[axis] if type(axis) is int and len(shape) > axis else math.prod(shape)) - 1
+
+
+def _of_array(values: np.ndarray) -> Bounds:
+    if values.dtype.kind not in "bif" or not values.size or np.isnan(values).any():
+        return ANYTHING
+    if values.size <= MOST_VALUES:
+        return frozenset(values.ravel().tolist())
+    return values.min().item(), values.max().item()
+
+
+def _selected(recorder: Object, inputs: tuple[int, ...], given: list[Bounds], memo: dict[tuple[int, int], Object]) -> Bounds:
+    """The values of `select`; each side has those for which its test may hold, and one by a known test is all."""
+    op, operands, *_ = recorder.instructions[inputs[0]]
+    sides: list[Bounds] = []
+    for number, bounds, holds in ((inputs[1], given[0], True), (inputs[2], given[1], False)):
+        test, between, is_so = op, operands, holds
+        while test.name == "logical_not":
+            test, between, *_ = recorder.instructions[between[0]]
+            is_so = not is_so
+        if test.name in _COMPARISONS and number in between:
+            name = test.name if between[0] == number else _MIRRORED[test.name]
+            other: Bounds = memo.get((id(recorder), between[1] if between[0] == number else between[0]), ANYTHING)
+            bounds = _where(bounds, name, is_so, ends(other) if other else ANYTHING)
+        sides.append(bounds)
+    return _union(*sides)
+
+
+def _union(a: Bounds, b: Bounds) -> Bounds:
+    if type(a) is frozenset and type(b) is frozenset:
+        return _limited(a | b)
+    (low, high), (least, most) = (ends(part) if part else (math.inf, -math.inf) for part in (a, b))
+    return min(low, least), max(high, most)
+
+
+def _limited(values: Iterable[float]) -> Bounds:
+    found = frozenset(values)
+    if any(v != v for v in found):
+        return ANYTHING
+    return found if len(found) <= MOST_VALUES else (min(found), max(found))
+
+
+def _by_ends(combine: Callable[[float, float], float]) -> Callable[[Bounds, Bounds], Bounds]:
+    """The bounds of an operation that has its extremes at the ends of its operands."""
+
+    def rule(a: Bounds, b: Bounds) -> Bounds:
+        if not a or not b:
+            return frozenset()
+        if type(a) is frozenset and type(b) is frozenset:
+            return _limited(combine(p, q) for p in a for q in b)
+        found = [combine(p, q) for p in ends(a) for q in ends(b)]
+        return ANYTHING if any(v != v for v in found) else (min(found), max(found))
+
+    return rule
+
+
+def _each(change: Callable[[float], float]) -> Callable[[Bounds], Bounds]:
+    """The bounds of a function that does not fall."""
+    return lambda a: _limited(map(change, a)) if type(a) is frozenset else tuple(map(change, a))
+
+
+def _magnitude(a: Bounds) -> Bounds:
+    if type(a) is frozenset:
+        return _limited(map(abs, a))
+    low, high = a
+    return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+
+
+def _divided(combine: Callable[[float, float], float]) -> Callable[[Bounds, Bounds], Bounds]:
+    """The bounds of // or % by a positive number that is known."""
+
+    def rule(a: Bounds, b: Bounds) -> Bounds:
+        if type(b) is not frozenset or len(b) != 1 or not next(iter(b)) > 0 or not a:
+            return ANYTHING
+        divisor = next(iter(b))
+        low, high = ends(a)
+        if type(a) is frozenset and math.isfinite(low) and math.isfinite(high):
+            return _limited(combine(v, divisor) for v in a)
+        if combine is operator.mod:
+            if type(divisor) is int:
+                return 0, divisor - 1
+            return 0, divisor
+        return tuple(v if math.isinf(v) else combine(v, divisor) for v in (low, high))
+
+    return rule
+
+
+def _converted(a: Bounds, type_: Object) -> Bounds:
+    kind = type_.dtype.kind
+    if kind == "f":
+        return _each(float)(a)
+    return _each(lambda v: v if math.isinf(v) else int(v))(a)
+
+
+def _whole(rounded: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda v: v if math.isinf(v) else rounded(v)
+
+
+_same = _each(lambda v: v)
+_RULES: dict[str, Callable[..., Bounds]] = {
+    "select": _union, "add": _by_ends(operator.add), "subtract": _by_ends(operator.sub), "multiply": _by_ends(operator.mul),
+    "minimum": _by_ends(min), "maximum": _by_ends(max), "floor_divide": _divided(operator.floordiv), "remainder": _divided(operator.mod),
+    "absolute": _magnitude, "negative": lambda a: _limited(-v for v in a) if type(a) is frozenset else (-a[1], -a[0]),
+    "convert": _converted, "floor": _each(_whole(math.floor)), "ceil": _each(_whole(math.ceil)), "trunc": _each(_whole(math.trunc)),
+    "rint": _each(_whole(round)), "index": _same, "reshape": _same, "gather": _same,
+    "sin": lambda _: (-1.0, 1.0), "cos": lambda _: (-1.0, 1.0), "tanh": lambda _: (-1.0, 1.0), "expit": lambda _: (0.0, 1.0),
+    "exp": lambda _: (0.0, math.inf), "square": lambda _: (0.0, math.inf), "sqrt": lambda _: (0.0, math.inf),
+}  # fmt: skip
+# The operands whose bounds a rule is given.
+_OPERANDS: dict[str, slice] = {
+    **dict.fromkeys(_RULES, slice(0, None)), "select": slice(1, 3), "index": slice(0, 1), "gather": slice(0, 1),
+}  # fmt: skip
+
+
+__all__ = ["Bounds", "Unjoinable", "as_choice", "bounds_of", "ends", "known", "possible_ints"]
