@@ -147,7 +147,8 @@ def _on_path(recorder: Object, wanted: int) -> Bounds:
         if left:
             pending += left
             continue
-        memo[owner, number] = _result(recorder, number, memo, state.facts) if visited <= _MOST_ON_PATH else _of_instruction(recorder, number)
+        is_on_path = visited <= _MOST_ON_PATH
+        memo[owner, number] = _result(recorder, number, memo, state.facts) if is_on_path else _of_instruction(recorder, number)
         pending.pop()
     return memo[owner, wanted]
 

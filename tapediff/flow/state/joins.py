@@ -95,9 +95,9 @@ def one_of(hits: list[tuple[Object, Object]]) -> Object:
     """The value whose condition holds, as exactly one does."""
     values = [value for _, value in hits]
     first = values[0]
-    if all(value is first or _is_equal(value, first) for value in values[1:]):
+    if all(value is first or is_equal(value, first) for value in values[1:]):
         return first
-    if type(first) is tuple and all(type(value) is tuple and len(value) == len(first) for value in values) and Maybe not in map(type, first):
+    if type(first) is tuple and all(type(value) is tuple and len(value) == len(first) for value in values):
         if not any(Maybe in map(type, value) for value in values):
             return tuple(one_of([(condition, value[k]) for condition, value in hits]) for k in range(len(first)))
     groups: list[list[Object]] = []
@@ -116,7 +116,7 @@ def _group(groups: list[list[Object]], condition: Object, value: Object) -> None
     """Add an option to those that it is like."""
     for group in groups:
         when, other = group
-        if value is other or _is_equal(value, other):
+        if value is other or is_equal(value, other):
             group[0] = either(when, condition)
             return
         if _is_alike(value, other):
