@@ -3,9 +3,9 @@
     python -m benchmarks.flow_costs [--only TEXT ...] [--json FILE]
 
 Answers first: at every point value and gradient of each form are held against a recording for that point alone. Then in turns, with the
-least of each kept, in processor time: *recording*: td.record(f, x, merge=False), "flow" and the default; *first*: a new td.GuardedTape with
-merge="flow" and the default up to its first gradient, in a process of its own; *call*: their gradients at all points in turn, once paths are
-recorded.
+least of each kept, in processor time: *recording*: td.record(f, x, merge=False), "flow" and the default; *first*: a new td.GuardedTape
+with merge="flow" and the default up to its first gradient, in a process of its own; *call*: their gradients at all points in turn, once
+paths are recorded.
 """
 
 import argparse
@@ -213,7 +213,7 @@ def first_gradient(program):
     best = dict.fromkeys(("flow", "default"), math.inf)
     for k in range(FIRSTS):
         for form in best:
-            best[form] = min(best[form], _in_child(lambda: _first(program, form, k)))
+            best[form] = min(best[form], _in_child(_first, program, form, k))
     return best
 
 
@@ -223,13 +223,13 @@ def _first(program, form, k):
     return process_time() - started
 
 
-def _in_child(run):
+def _in_child(run, *args):
     """What a function gives that runs in a copy of this process."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.write(write, repr(run()).encode())
+            os.write(write, repr(run(*args)).encode())
         finally:
             os._exit(0)
     os.close(write)

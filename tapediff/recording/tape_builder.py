@@ -87,6 +87,13 @@ class TapeBuilder:
         self.instructions.append(_new_tuple(Instruction, (op, ids, (), type_, site)))
         return len(self.instructions) - 1
 
+    def append_like(self, number: int, op: Op, ids: tuple[int, ...], type_: ValueType) -> int:
+        """As append, at the line of another instruction."""
+        columns = self.instructions
+        site = columns.templates[columns.which[number]].site if isinstance(columns, GrowingColumns) else columns[number].site
+        columns.append(_new_tuple(Instruction, (op, ids, (), type_, site)))
+        return len(columns) - 1
+
     def append_number(self, op: Primitive, params: Params, type_: ValueType, takes: int, first: int, second: int, frame: FrameType) -> None:
         """Record an instruction made of a template; `frame` is where to begin to look for the user's line."""
         columns = self.instructions

@@ -21,7 +21,7 @@ from ..anything import Object
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
-from .places import Contents, Journal, Member, Place, Plain, Version, note_variables, put, undo, unwritable
+from .places import Contents, Journal, Member, Place, Plain, Version, changes, note_variables, put, undo, unwritable
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
@@ -62,21 +62,22 @@ class Taken(NamedTuple):
 
 def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     """Run a side, and put everything back as it was."""
+    if run is None:
+        return Ran(None, {}, None)
     journal: Journal = {}
     state.sides += 1
     before, result, error = state.facts, None, None
     state.journals.append(journal)
     state.facts = {**before, **facts}
     try:
-        if run is not None:
-            note_variables(run)
-            result = _without_warnings(run)
+        note_variables(run)
+        result = run() if len(state.path) > 1 else _without_warnings(run)
     except BaseException as raised:
         if not is_of_program(raised):
             raise
         error = raised  # the end of this side
     finally:
-        final = {key: (place, place.get()) for key, (place, _) in journal.items()}
+        final = changes(journal)
         undo(journal)
         state.journals.pop()
         state.facts = before

@@ -17,27 +17,35 @@ from itertools import zip_longest
 import numpy as np
 
 from ...ir.instruction import Operand
+from ...ops.elementwise.comparison import SELECT
+from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .python_numbers import note_chosen
-from .values import UNBOUND, Choice, Maybe, Unjoinable, both, negated, state
+from .values import UNBOUND, Choice, Maybe, Unjoinable, both, either, negated, state
 
 # So many things one value may be.
 MOST_OPTIONS = 8
 
 _CONSTANTS = (bool, int, float, str, bytes, type(None))
 _NUMBERS = (int, float, np.float64, np.int64)
+_FLOATS = {float, np.float64, TrackedArray}
 
 
 def where(test: Operand, yes: Object, no: Object) -> Object:
     """The tracked number or array that a test chooses."""
-    return np.where(test, yes, no)
+    number = chosen_by(SELECT, test, yes, no)
+    return np.where(test, yes, no) if number is None else number
 
 
 def join(test: Operand, yes: Object, no: Object) -> Object:
     """The value that a test chooses."""
     if yes is no or _is_equal(yes, no):
         return yes
+    if type(yes) in _FLOATS and type(no) in _FLOATS and (type(yes) is not float or type(no) is not float):
+        number = chosen_by(SELECT, test, yes, no)
+        if number is not None:
+            return note_chosen(number, test, yes, no)
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
         return note_chosen(where(test, yes, no), test, yes, no)
     if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no):
@@ -87,12 +95,19 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
     if len(options) > MOST_OPTIONS:
         raise Unjoinable(f"more than {MOST_OPTIONS} things that one value may be")
     state.has_choices = True
+    if len(options) == 2:
+        conditions[1] = negated(conditions[0])
     return Choice(tuple(options), tuple(conditions))
 
 
 def _either(test: Operand, a: Object, b: Object) -> Object:
     if type(a) is bool and type(b) is bool:
         return a if a == b else test if a else negated(test)
+    if type(a) is bool or type(b) is bool:
+        # Facts are about both parts of an `and`.
+        if type(b) is bool:
+            test, a, b = negated(test), b, a
+        return either(test, b) if a else both(negated(test), b)
     return where(test, a, b)
 
 

@@ -37,6 +37,12 @@ class Place:
 class Cell(Place):
     """A variable of a function."""
 
+    __slots__ = ()
+
+    @property
+    def key(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return id(self.holder)
+
     def get(self) -> Object:
         try:
             return self.holder.cell_contents
@@ -153,8 +159,12 @@ def note(place: Place) -> None:
 def note_variables(block: Object) -> None:
     """Note the variables that a block may assign to."""
     if state.journals:
+        journal = state.journals[-1]
         for cell in getattr(block, "__closure__", None) or ():
-            note(Cell(cell))
+            key = id(cell)
+            if key not in journal:
+                place = Cell(cell)
+                journal[key] = place, place.get()
         for namespace, name in state.global_names.values():
             note(Entry(namespace, name))
 
@@ -192,9 +202,19 @@ def _plain_root(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def changes(journal: Journal) -> Journal:
+    """The places that hold something else than before, with what is there now."""
+    found: Journal = {}
+    for key, (place, old) in journal.items():
+        value = place.get()
+        if value is not old:
+            found[key] = place, value
+    return found
+
+
 def undo(journal: Journal) -> None:
     """Put back what was there."""
-    for place, old in reversed(list(journal.values())):
+    for place, old in reversed(journal.values()):
         place.set(old)
 
 

@@ -208,6 +208,34 @@ def of_two(op: Op, x: Operand, y: Operand) -> Operand:
     return _recorded(like, op, _shift(op), type_, value, TWO, first, second, 3) if type(value) is type_.dtype.type else None
 
 
+def chosen_by(op: Op, test: Versioned, yes: Operand, no: Operand) -> Versioned | None:
+    """The number or bool that a condition chooses, recorded by `op` at the line of the condition; None for other values."""
+    recorder, kind = test._recorder, type(test)
+    if test.type is not BOOL_SCALAR or test._view is not None or not recorder.concrete or current_recorder() is not recorder:
+        return None
+    type_ = yes.type if type(yes) is kind else no.type if type(no) is kind else FLOAT_SCALAR
+    (first, x), (second, y) = _of_type(recorder, type_, yes, kind), _of_type(recorder, type_, no, kind)
+    if first < 0 or second < 0:
+        return None
+    made = _new_object(kind)
+    made._recorder, made._value, made.type, made._view, made._writes = recorder, type_.dtype.type(x if test._value else y), type_, None, 0
+    made._id = recorder.append_like(test._id, op, (test._id, first, second), type_)
+    return made
+
+
+def _of_type(recorder: Recording, type_: ValueType, operand: Operand, tracked: type) -> tuple[int, Operand]:
+    """The instruction and the value of a number or a bool of one type; -1 for others."""
+    kind = type(operand)
+    if kind is tracked:
+        is_usual = operand.type is type_ and operand._view is None and operand._recorder is recorder
+        return (operand._id, operand._value) if is_usual and (type_ is FLOAT_SCALAR or type_ is BOOL_SCALAR) else (-1, None)
+    if type_ is FLOAT_SCALAR and (kind is float or kind is np.float64):
+        return _constant(recorder, operand)
+    if type_ is BOOL_SCALAR and kind is bool:
+        return recorder.constant(np.array(operand)), operand
+    return -1, None
+
+
 def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: int) -> Versioned | None:
     """An operation on arrays of float64, element by element, for a caller `depth` calls up; None where Recorder.apply has to record it."""
     recorder, type_ = like._recorder, _result_type(op)
