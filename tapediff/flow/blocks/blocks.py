@@ -12,7 +12,7 @@ from ..containers.generators import Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, folded, replaced
 from ..state.fork import Taken, WithCells, conditional, decide, fork, fork_block, guarded, observed, select, where_ends
-from ..state.places import note_variables
+from ..state.places import HAVE_CELLS, cells_of, note_cells, note_variables
 from ..state.values import CHOICES, Maybe, both, facts_of, state
 
 Block = Callable[[], Completion] | None
@@ -24,7 +24,9 @@ def enter(cells: Callable[[], Object], names: tuple[str, ...]) -> None:
     namespace: dict[str, Object] = cells.__globals__  # pyright: ignore[reportFunctionMemberAccess]
     for name in names:
         state.global_names[id(namespace), name] = namespace, name
-    note_variables(cells)
+    if state.journals:
+        note_cells(cells.__closure__ or ())  # pyright: ignore[reportFunctionMemberAccess]
+        note_variables(None)
 
 
 def is_normal(end: Object) -> bool:
@@ -233,8 +235,11 @@ class _Iteration:
         return self.body(self.item)
 
     @property
-    def __closure__(self) -> tuple[CellType, ...] | None:
-        return self.body.__closure__  # pyright: ignore[reportFunctionMemberAccess]
+    def cells(self) -> tuple[CellType, ...]:
+        return cells_of(self.body)
+
+
+HAVE_CELLS.add(_Iteration)
 
 
 def _for_choice(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:

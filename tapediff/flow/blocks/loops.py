@@ -197,7 +197,7 @@ class _Attempt:
         gc.collect(0)
         arrays: list[tuple[Object, Object]] = []
         try:
-            for cell in cells.__closure__:
+            for cell in cells.cells:
                 from ..state.places import Cell, note
 
                 note(Cell(cell))

@@ -21,7 +21,21 @@ from ..anything import Object
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, where
-from .places import Contents, Journal, Member, Place, Plain, Version, changes, note_variables, put, undo, unwritable
+from .places import (
+    HAVE_CELLS,
+    Contents,
+    Journal,
+    Member,
+    Place,
+    Plain,
+    Version,
+    cells_of,
+    changes,
+    note_variables,
+    put,
+    undo,
+    unwritable,
+)
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
@@ -35,14 +49,17 @@ MOST_SIDES = 20_000
 class WithCells:
     """A side that runs blocks: it has their variables."""
 
-    __slots__ = ("__closure__", "run")
+    __slots__ = ("cells", "run")
 
     def __init__(self, run: Callable[[], Object], *blocks: Object) -> None:
         self.run = run
-        self.__closure__ = tuple(cell for block in blocks for cell in getattr(block, "__closure__", None) or ())
+        self.cells = tuple([cell for block in blocks for cell in cells_of(block)])
 
     def __call__(self) -> Object:
         return self.run()
+
+
+HAVE_CELLS.add(WithCells)
 
 
 class Ran(NamedTuple):

@@ -104,6 +104,8 @@ class State(threading.local):
     """
 
     now: State
+    # Called where a class may have changed.
+    classes_changed: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self) -> None:
         self.reset()
@@ -128,6 +130,7 @@ class State(threading.local):
         self.lengths: dict[tuple[int, int], int] = {}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
+        self.classes_changed()
 
 
 State.now = state = State()

@@ -270,16 +270,26 @@ def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: in
 
 
 def logical(op: Op, *tests: Versioned) -> Operand:
-    """`and`, `or` or `not` of tracked conditions."""
+    """`and`, `or` or `not` of tracked conditions, recorded at the line of the last one."""
     first, last = tests[0], tests[-1]
-    recorder = first._recorder
+    recorder, columns = first._recorder, first._recorder.instructions
     is_usual = recorder.concrete and current_recorder() is recorder and last._recorder is recorder
-    if not is_usual or any(test._view is not None or test.type != BOOL_SCALAR for test in tests):
+    if not is_usual or any(test._view is not None or test.type is not BOOL_SCALAR for test in tests):
         return op(*tests)
-    value = op.evaluate(*[test._value for test in tests])
-    if len(tests) == 1:
-        return _recorded(first, op, _shift(op), BOOL_SCALAR, value, ONE, first._id, -1, 3)
-    return _recorded(first, op, _shift(op), BOOL_SCALAR, value, TWO, first._id, last._id, 3)
+    made = _new_object(type(first))
+    made._recorder, made._value, made.type, made._view, made._writes = (
+        recorder, op.evaluate(*[test._value for test in tests]), BOOL_SCALAR, None, 0
+    )  # fmt: skip
+    which = columns.which
+    site = columns.templates[which[last._id]].site
+    template = columns.template(op, (), BOOL_SCALAR, site, ONE if len(tests) == 1 else TWO)
+    made._id = len(which)
+    if made._id > recorder.next_look:
+        recorder.has_grown_long()
+    columns.first.append(first._id)
+    columns.second.append(-1 if len(tests) == 1 else last._id)
+    which.append(template)
+    return made
 
 
 @cache
