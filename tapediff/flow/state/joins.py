@@ -75,6 +75,9 @@ def _are_of_one_kind(a: Object, b: Object) -> bool:
 
 def chosen(test: Operand, yes: Object, no: Object) -> Choice:
     """A choice of two values, of which each may be one; options that can be joined are."""
+    holds = _is_true(yes), _is_true(no)
+    if None not in holds:
+        return _bool_by(_either(test, *holds))
     ours, theirs = (_options(value) for value in (yes, no))
     options: list[Object] = []
     conditions: list[Object] = []
@@ -98,6 +101,24 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
     if len(options) == 2:
         conditions[1] = negated(conditions[0])
     return Choice(tuple(options), tuple(conditions))
+
+
+def _is_true(value: Object) -> Object:
+    """When one of Python's bools is True; None for other values."""
+    if type(value) is bool:
+        return value
+    return value.conditions[1] if type(value) is Choice and value.options == (False, True) and _BOOLS == {*map(type, value.options)} else None
+
+
+_BOOLS = {bool}
+
+
+def _bool_by(condition: Object) -> Object:
+    """The bool of Python's that a condition is."""
+    if type(condition) is bool:
+        return condition
+    state.has_choices = True
+    return Choice((False, True), (negated(condition), condition))
 
 
 def _either(test: Operand, a: Object, b: Object) -> Object:

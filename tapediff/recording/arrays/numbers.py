@@ -213,7 +213,7 @@ def chosen_by(op: Op, test: Versioned, yes: Operand, no: Operand) -> Versioned |
     recorder, kind = test._recorder, type(test)
     if test.type is not BOOL_SCALAR or test._view is not None or not recorder.concrete or current_recorder() is not recorder:
         return None
-    type_ = yes.type if type(yes) is kind else no.type if type(no) is kind else FLOAT_SCALAR
+    type_ = yes.type if type(yes) is kind else no.type if type(no) is kind else INT_SCALAR if type(yes) is int else FLOAT_SCALAR
     (first, x), (second, y) = _of_type(recorder, type_, yes, kind), _of_type(recorder, type_, no, kind)
     if first < 0 or second < 0:
         return None
@@ -227,11 +227,12 @@ def _of_type(recorder: Recording, type_: ValueType, operand: Operand, tracked: t
     """The instruction and the value of a number or a bool of one type; -1 for others."""
     kind = type(operand)
     if kind is tracked:
-        is_usual = operand.type is type_ and operand._view is None and operand._recorder is recorder
-        return (operand._id, operand._value) if is_usual and (type_ is FLOAT_SCALAR or type_ is BOOL_SCALAR) else (-1, None)
-    if type_ is FLOAT_SCALAR and (kind is float or kind is np.float64):
-        return _constant(recorder, operand)
-    if type_ is BOOL_SCALAR and kind is bool:
+        is_usual = operand.type is type_ and not type_.shape and type_.dtype in _WIDE
+        return (operand._id, operand._value) if is_usual and operand._view is None and operand._recorder is recorder else (-1, None)
+    dtype = type_.dtype
+    if kind is float or kind is np.float64:
+        return _constant(recorder, operand) if dtype is FLOAT64 else (-1, None)
+    if (kind is bool and dtype == BOOL) or (kind is int and dtype == INT64 and -LARGEST_INT <= operand <= LARGEST_INT):
         return recorder.constant(np.array(operand)), operand
     return -1, None
 
@@ -375,6 +376,7 @@ def _is_whole(number: Versioned) -> bool:
     return number.type.dtype == INT64 and not number.type.shape and number._view is None
 
 
+_WIDE = (FLOAT64, INT64, BOOL)
 _SEQUENCES = (list, tuple, str, bytes)
 _OPERANDS = (Versioned, int, float, complex, np.ndarray, np.generic, list, tuple)
 _ALL_INTS = {int}
