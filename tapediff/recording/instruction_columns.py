@@ -114,6 +114,10 @@ class GrowingColumns:
         """The type of a value."""
         return self.templates[self.which[number]].type
 
+    def op_of(self, number: int) -> Primitive:
+        """The operation that makes a value."""
+        return self.templates[self.which[number]].op
+
     def finished(self) -> Sequence[Instruction]:
         """The instructions so far, for good."""
         if not len(self.which) == len(self.first) == len(self.second):

@@ -87,6 +87,13 @@ class TapeBuilder:
         self.instructions.append(_new_tuple(Instruction, (op, ids, (), type_, site)))
         return len(self.instructions) - 1
 
+    def append_like(self, number: int, op: Op, ids: tuple[int, ...], type_: ValueType) -> int:
+        """As append, at the line of another instruction."""
+        columns = self.instructions
+        site = columns.templates[columns.which[number]].site if isinstance(columns, GrowingColumns) else columns[number].site
+        columns.append(_new_tuple(Instruction, (op, ids, (), type_, site)))
+        return len(columns) - 1
+
     def append_number(self, op: Primitive, params: Params, type_: ValueType, takes: int, first: int, second: int, frame: FrameType) -> None:
         """Record an instruction made of a template; `frame` is where to begin to look for the user's line."""
         columns = self.instructions
@@ -103,14 +110,21 @@ class TapeBuilder:
         assert isinstance(columns, GrowingColumns)
         if self.site is not None:
             return columns.template(op, (), type_, self.site, takes)
-        template = columns.template(op, (), type_, self.site_of(frame), takes)
-        if frame.f_code is self._code:
-            self._code_sites[frame.f_lasti + shift] = template
+        site = self.site_of(frame)
+        if frame.f_code is not self._code:
+            return columns.template(op, (), type_, site, takes)
+        template = self._code_sites.get(frame.f_lasti + shift)
+        if template is None or columns.templates[template].type is not type_:
+            template = self._code_sites[frame.f_lasti + shift] = columns.template(op, (), type_, site, takes)
         return template
 
     def site_of(self, frame: FrameType) -> Site | None:
         """The user's line that a frame was called from."""
         while frame.f_code is not self._code:
+            sites = self._sites.get(id(frame.f_code))
+            if sites is not None:
+                self._code, self._code_sites = frame.f_code, sites
+                break
             if not is_library_file(frame.f_code.co_filename):
                 # Code objects are hashed by content, slowly; the address identifies one as long as its sites keep it.
                 self._code, self._code_sites = frame.f_code, self._sites.setdefault(id(frame.f_code), {})

@@ -11,7 +11,7 @@ from ..calls.truth import concrete, truth
 from ..containers.items import iterated
 from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, folded, replaced
 from ..state.fork import Taken, WithCells, conditional, decide, fork, fork_block, observed, select, where_ends
-from ..state.places import note_variables
+from ..state.places import note_cells, note_variables
 from ..state.values import both, facts_of, state
 
 Block = Callable[[], Completion] | None
@@ -23,8 +23,11 @@ def enter(cells: Callable[[], Object], names: tuple[str, ...]) -> None:
     namespace: dict[str, Object] = cells.__globals__  # pyright: ignore[reportFunctionMemberAccess]
     for name in names:
         state.global_names[id(namespace), name] = namespace, name
-    state.outer_cells.update(map(id, getattr(cells, "__closure__", None) or ()))
-    note_variables(cells)
+    cells_around = cells.__closure__ or ()  # pyright: ignore[reportFunctionMemberAccess]
+    state.outer_cells.update(map(id, cells_around))
+    if state.journals:
+        note_cells(cells_around)
+        note_variables(None)
 
 
 def is_normal(end: Object) -> bool:

@@ -28,7 +28,7 @@ from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..state.fork import exclude, in_side
 from ..state.joins import chosen
-from ..state.places import Cell, Contents, Entry, Journal, Place, Version, note, put, undo
+from ..state.places import Cell, Contents, Entry, Journal, Place, Version, cells_of, note, put, undo
 from ..state.values import UNBOUND, Maybe, Unjoinable, state
 from .carries import Constant, Form, as_leaf, form_at, form_of, made_anew
 from .sources import Source
@@ -136,11 +136,13 @@ class Loop:
             gc.collect(0)
         arrays: list[tuple[Object, Object]] = []
         try:
-            for cell in self.cells.__closure__:
+            for cell in cells_of(self.cells):
                 note(Cell(cell))
             made = list(self._begin(recorder, journal, arrays))
             entries = [recorder.input(_first(stream), active=stream.dtype.kind == "f") for stream in self.streams]
             numbers = [entry._id for entry in entries]
+            if self.source is not None:
+                self.source.note_bounds(entries)
             go = self.iteration(entries)
             if numbers != [entry._id for entry in entries]:
                 raise Unjoinable("a loop writes to the entries of what it goes over")

@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from types import CellType, GeneratorType
 
-import numpy as np
-
 from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ..anything import Object
 from ..calls.truth import truth
-from ..containers.choices import as_array, possible
+from ..containers.choices import possible
 from ..containers.generators import Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
+from ..state.bounds import note_bounds
 from ..state.completions import Completion
 from ..state.fork import WithCells, fork_block, fork_value, guarded, observed
-from ..state.places import Entry, put
-from ..state.values import CHOICES, Maybe, Restart, Unjoinable, state
+from ..state.places import HAVE_CELLS, Entry, cells_of, put
+from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, state
 from .blocks import Block, Ends, after_loop, if_
 from .exits import Exits
 from .iterations import Loop
@@ -142,8 +141,11 @@ class _Iteration:
         return self.body(self.item)
 
     @property
-    def __closure__(self) -> tuple[CellType, ...] | None:
-        return self.body.__closure__  # pyright: ignore[reportFunctionMemberAccess]
+    def cells(self) -> tuple[CellType, ...]:
+        return cells_of(self.body)
+
+
+HAVE_CELLS.add(_Iteration)
 
 
 def _for_choice(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
@@ -211,7 +213,9 @@ def _until_an_exit(source: Source, first: Object, body: Callable[[Object], Compl
 
     def iteration(_: Object) -> Object:
         at = number.get()
-        entries = [np.take(as_array(stream), at, axis=0, mode="clip") for stream in source.streams]
+        if is_data(at):
+            note_bounds(at, 0, source.count - 1)
+        entries = source.entries_at(at)
         put(number, at + 1)
         return exits.iteration(WithCells(lambda: body(source.item(entries)), body), lambda: truth(number.get() < source.count))
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..state.bounds import note_bounds
 from ..state.python_numbers import note_python
+from ..state.values import is_data
 from .carries import Form, Number, Tuple, form_of, number_form
 
 
@@ -36,6 +39,20 @@ class Source:
     def item(self, leaves: list[Operand]) -> Object:
         """The item with these leaves."""
         return self.form.made(iter([note_python(leaf) if own else leaf for leaf, own in zip(leaves, self.is_python)]))
+
+    def note_bounds(self, leaves: list[Operand]) -> None:
+        """Note between what the entries of streams of ints are."""
+        for leaf, stream in zip(leaves, self.streams):
+            if is_data(leaf) and isinstance(stream, np.ndarray) and stream.ndim == 1 and stream.dtype.kind == "i":
+                note_bounds(leaf, int(stream.min()), int(stream.max()))
+
+    def entries_at(self, number: Object) -> list[Operand]:
+        """The entries for an iteration, by its number."""
+        make = current_recorder().tracked_constant
+        streams = [stream if isinstance(stream, TrackedArray) else make(stream) for stream in self.streams]
+        entries = [np.take(stream, number, axis=0, mode="clip") for stream in streams]
+        self.note_bounds(entries)
+        return entries
 
     def cut(self, count: int) -> Source:
         """The first so many items."""

@@ -70,6 +70,8 @@ _FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for nam
 def native(f: Object) -> Object:
     """The form of a function that is not translated: checked on sides, a program for some builtins."""
     kind = type(f)
+    if f is abs and not state.has_choices:
+        return f
     if isinstance(f, MathFunction):
         return functools.partial(_of_python, f)
     if kind is BuiltinMethodType or kind is type or kind is FunctionType:
@@ -126,6 +128,8 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
 
 
 def _called(f: Object, /, *args: Object, **named: Object) -> Object:
+    if not state.has_choices and not named and (type(f) is np.ufunc or isinstance(f, MathFunction)):
+        return f(*args)
     if not state.journals and not state.has_choices:
         return _filled(f, f(*args, **named))
     name = getattr(f, "__name__", None) or getattr(f, "name", "")

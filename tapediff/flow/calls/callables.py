@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 from types import BuiltinMethodType, FunctionType, MethodType
+from typing import TypeGuard
 
 from ..anything import Object
 from ..state.values import CHOICES, State
 from ..translate import is_translated, translated
-from .users_code import is_users, users_method
+from .users_code import KNOWN, is_users, users_method
+
+State.classes_changed = staticmethod(KNOWN.forget)
 
 _functions: dict[int, tuple[FunctionType, FunctionType]] = {}
 
@@ -68,7 +71,7 @@ def _of_class(kind: type) -> Object:
             return functools.partial(function(made), kind)
         if type(kind).__call__ is not type.__call__:
             return kind
-    if users_method(kind, "__init__") is None and users_method(kind, "__new__") is None:
+    if kind not in KNOWN.constructors and users_method(kind, "__init__") is None and users_method(kind, "__new__") is None:
         return kind if not State.now.is_recording or _is_made_by_python(kind) else State.now.native(kind)
     return functools.partial(_constructed, kind)
 
@@ -82,7 +85,16 @@ def _is_made_by_python(kind: type) -> bool:
 
 
 def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
+    init = KNOWN.constructors.get(kind)
+    if init is not None:
+        made = object.__new__(kind)
+        if (result := function(init)(made, *args, **named)) is not None:
+            raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
+        return made
     new, init = users_method(kind, "__new__"), users_method(kind, "__init__")
+    if new is None and _is_simply_made(kind, init):
+        KNOWN.constructors[kind] = init
+        return _constructed(kind, *args, **named)
     if new is not None:
         # That of named tuples only stores, and has no source.
         made = new(kind, *args, **named) if _is_named_tuple(kind) else call(new, kind, *args, **named)
@@ -101,6 +113,13 @@ def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
         else:
             type(made).__init__(made, *args, **named)
     return made
+
+
+def _is_simply_made(kind: type, init: FunctionType | None) -> TypeGuard[FunctionType]:
+    """True for classes whose objects are made by `object.__new__` and a method of the user's."""
+    if init is None or kind.__new__ is not object.__new__ or getattr(kind, "__abstractmethods__", None):
+        return False
+    return not _only_stores(kind, init)
 
 
 def _is_named_tuple(kind: type) -> bool:

@@ -22,6 +22,39 @@ class _Files(dict[str, bool]):
 _is_users_file = _Files().__getitem__
 
 
+class _Known:
+    """What was found of classes in this recording: kept until an attribute of a class is set.
+
+    Attributes:
+        simple: whether attributes of its objects are looked up without code of the user's, but for descriptors.
+        native: whether no operator of a class is in the user's code.
+        constructors: the user's `__init__` of classes whose objects are made by `object.__new__`.
+    """
+
+    def __init__(self) -> None:
+        self.simple: dict[type, bool] = {}
+        self.native: dict[type, bool] = {}
+        self.constructors: dict[type, FunctionType] = {}
+
+    def forget(self) -> None:
+        """Begin again, as classes may have changed."""
+        self.simple, self.native, self.constructors = {}, {}, {}
+
+
+KNOWN = _Known()
+
+
+def has_simple_attributes(kind: type) -> bool:
+    """True if attributes of its objects are looked up, set and deleted without code of the user's, but for descriptors."""
+    found = KNOWN.simple.get(kind)
+    if found is None:
+        found = KNOWN.simple[kind] = not any(users_method(kind, name) for name in _ATTRIBUTE_METHODS)
+    return found
+
+
+_ATTRIBUTE_METHODS = ("__getattr__", "__getattribute__", "__setattr__", "__delattr__")
+
+
 def users_method(kind: type, name: str) -> FunctionType | None:
     """The method of this name that a class has in the user's code; None if it has another one, or none."""
     found: Object = getattr(kind, name, None)

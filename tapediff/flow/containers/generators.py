@@ -14,7 +14,7 @@ from types import GeneratorType
 from ..anything import Object
 from ..state.completions import BREAK, CONTINUE, Completion, Jump, ends, replaced
 from ..state.fork import exclude, guarded, is_of_program, refuse, where_ends
-from ..state.places import Cell, note
+from ..state.places import Cell, cells_of, note
 from ..state.values import state
 
 Emit = Callable[[Object], Completion]
@@ -138,11 +138,11 @@ def emitted(generator: Generator, body: Emit) -> Completion:
     """The completion of a loop over a generator, without the loop's `else`; `break` is one of its ends."""
     assert generator.emitting is not None
     generator.use_up()
-    cells, attempts = getattr(body, "__closure__", None), len(state.attempts)
+    cells, attempts = cells_of(body), len(state.attempts)
 
     def emit(value: Object) -> Completion:
         if state.journals:
-            for cell in cells or ():
+            for cell in cells:
                 note(Cell(cell))
         if len(state.attempts) == attempts:
             try:

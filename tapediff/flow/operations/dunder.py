@@ -12,7 +12,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call
-from ..calls.users_code import users_method
+from ..calls.users_code import KNOWN, users_method
 from ..containers.entries import is_conditional, item
 from ..containers.keys import by_tracked_key, has_conditional_keys
 from ..containers.keys import item as item_of_dict
@@ -92,20 +92,14 @@ def numbers(a: Object, b: Object, division: str | None = None) -> bool:
     return is_immutable and type(b) in PLAIN
 
 
-_native: dict[type, bool] = {}
-
-
 def _is_native(kind: type) -> bool:
-    """True if no operator of a class is defined in the user's code. Classes whose code cannot change are asked once."""
-    known = _native.get(kind)
+    """True if no operator of a class is defined in the user's code."""
+    known = KNOWN.native.get(kind)
     if known is None:
-        known = kind not in CHOICES and not any(users_method(kind, name) is not None for name in _NAMES)
-        if not kind.__flags__ & _HEAP:
-            _native[kind] = known
+        known = KNOWN.native[kind] = kind not in CHOICES and not any(users_method(kind, name) is not None for name in _NAMES)
     return known
 
 
-_HEAP = 1 << 9
 _NAMES = [name for op in (*_ARITHMETIC.values(), *_COMPARISONS.values()) for name in (op.forward, op.reflected)] + [
     op.inplace_name for op in _ARITHMETIC.values()
 ] + ["__neg__", "__pos__", "__invert__", "__getitem__", "__missing__"]  # fmt: skip
@@ -126,7 +120,13 @@ class Wrapped:
 
 
 def _method(op: _Binary) -> Callable[[Wrapped, Object], Object]:
-    return lambda self, other: lifted(lambda a, b: _dispatched(op, a, b), self.value, other)
+    def run(self: Wrapped, other: Object) -> Object:
+        value = self.value
+        if type(value) in CHOICES or type(other) in CHOICES:
+            return lifted(lambda a, b: _dispatched(op, a, b), value, other)
+        return _dispatched(op, value, other)
+
+    return run
 
 
 for _op in (*_ARITHMETIC.values(), *_COMPARISONS.values()):
@@ -175,6 +175,11 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
     if reflected_first and not is_comparison:
         reflected_first = getattr(kinds[1], op.reflected, None) is not getattr(kinds[0], op.reflected, None)
     attempts = [(first, a, b, op.forward), (second, b, a, op.reflected)]
+    if first is not None and (kinds[0] is kinds[1] or kinds[1] in PLAIN):
+        result = call(first, a, b)
+        if result is not NotImplemented:
+            return result
+        del attempts[0]
     if not is_comparison and kinds[0] is kinds[1]:
         attempts.pop()
     if reflected_first:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call, function
-from ..calls.users_code import is_users, users_method
+from ..calls.users_code import has_simple_attributes, is_users, users_method
 from ..state.places import note_attribute
 from ..state.values import CHOICES, lifted
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
+# Of the class: without an attribute of this name, or a method or a plain value.
+_SIMPLE_MEMBERS = {type(None), FunctionType, int, float, str, bool, list, dict, tuple}
 _DESCRIPTORS = (property, functools.cached_property)
 
 
@@ -26,6 +28,9 @@ def attribute(value: Object, name: str) -> Object:
         return getattr(value, name)
     if kind in CHOICES:
         return lifted(attribute, value, name)
+    if has_simple_attributes(kind) and type(getattr(kind, name, None)) in _SIMPLE_MEMBERS:
+        found = getattr(value, name)
+        return found if type(found) not in CHOICES else CHOICES[type(found)].bound(found, lambda: _missing(value, name))
     fallback = users_method(kind, "__getattr__")
     if fallback is None:
         found = _looked_up(value, kind, name)
@@ -67,6 +72,10 @@ def set_attribute(value: Object, name: str, new: Object) -> None:
     kind = type(value)
     if kind in CHOICES:
         lifted(lambda v: set_attribute(v, name, new), value)
+        return
+    if has_simple_attributes(kind) and getattr(kind, name, None) is None:
+        note_attribute(value, name)
+        setattr(value, name, new)
         return
     if (found := users_method(kind, "__setattr__")) is not None:
         call(found, value, name, new)

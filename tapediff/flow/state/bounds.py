@@ -43,6 +43,11 @@ def bounds_of(value: Object) -> Bounds:
     return _narrowed(value, _on_path(value._recorder, value._id))
 
 
+def note_bounds(value: Object, least: float, greatest: float) -> None:
+    """Note what is known of a number."""
+    state.bounds[id(value._recorder), value._id] = least, greatest
+
+
 def possible_ints(value: Object) -> list[int] | None:
     """The values that a tracked int may have on this path, in order; None if they are too many."""
     if value.type.dtype.kind == "b":

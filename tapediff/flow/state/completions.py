@@ -51,6 +51,11 @@ def folded(
     completion: Completion, at_end: Callable[[Jump | None], Object], at_test: Callable[[Conditional, Object, Object], Object]
 ) -> Object:
     """A value computed from the ends up, once for each part: what follows a branch is shared by all its ends that go on there."""
+    if not isinstance(completion, Conditional):
+        return at_end(completion)
+    if not isinstance(completion.yes, Conditional) and not isinstance(completion.no, Conditional):
+        yes = at_end(completion.yes)
+        return at_test(completion, yes, yes if completion.no is completion.yes else at_end(completion.no))
     found: dict[int, Object] = {}
     pending: list[Completion] = [completion]
     while pending:

@@ -23,6 +23,8 @@ States = dict[Object, tuple[Place, Object]]
 
 def drop_dead(*states: States) -> None:
     """Leave out places that nothing else refers to. What only these refer to is left out as well."""
+    if len(states) == 2 and not _has_dead(*states):
+        return
     places = defaultdict[Object, set[int]](set)
     for state in states:
         for key, (place, _) in state.items():
@@ -35,6 +37,16 @@ def drop_dead(*states: States) -> None:
             del places[key]
             for state in states:
                 state.pop(key, None)
+
+
+def _has_dead(first: States, second: States) -> bool:
+    """True if one of the places of two states is dead."""
+    for mine, others in ((first, second), (second, first)):
+        for key, (place, _) in mine.items():
+            other = others.get(key)
+            if sys.getrefcount(place.holder) - 1 <= (1 if other is None or other[0] is place else 2):
+                return True
+    return False
 
 
 def _references(key: Object, states: tuple[States, ...]) -> int:

@@ -23,7 +23,21 @@ from ..translate import is_raised_by_translated
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, join_versions, where
-from .places import Contents, Journal, Member, Place, Plain, Version, note_variables, put, undo, unwritable
+from .places import (
+    HAVE_CELLS,
+    Contents,
+    Journal,
+    Member,
+    Place,
+    Plain,
+    Version,
+    cells_of,
+    changes,
+    note_variables,
+    put,
+    undo,
+    unwritable,
+)
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
@@ -39,14 +53,17 @@ SIDES_OF_GARBAGE = 1000
 class WithCells:
     """A side that runs blocks: it has their variables."""
 
-    __slots__ = ("__closure__", "run")
+    __slots__ = ("cells", "run")
 
     def __init__(self, run: Callable[[], Object], *blocks: Object) -> None:
         self.run = run
-        self.__closure__ = tuple(cell for block in blocks for cell in getattr(block, "__closure__", None) or ())
+        self.cells = tuple([cell for block in blocks for cell in cells_of(block)])
 
     def __call__(self) -> Object:
         return self.run()
+
+
+HAVE_CELLS.add(WithCells)
 
 
 class Ran(NamedTuple):
@@ -66,6 +83,8 @@ class Taken(NamedTuple):
 
 def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     """Run a side, and put everything back as it was."""
+    if run is None:
+        return Ran(None, {}, None)
     journal: Journal = {}
     state.sides += 1
     if state.sides % SIDES_OF_GARBAGE == 0 and not state.is_in_loop:
@@ -74,15 +93,14 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     state.journals.append(journal)
     state.facts = {**before, **facts}
     try:
-        if run is not None:
-            note_variables(run)
-            result = _without_warnings(run)
+        note_variables(run)
+        result = run() if len(state.path) > 1 else _without_warnings(run)
     except BaseException as raised:
         if not is_of_program(raised):
             raise
         error = raised  # the end of this side
     finally:
-        final = {key: (place, place.get()) for key, (place, _) in journal.items()}
+        final = changes(journal)
         undo(journal)
         state.journals.pop()
         state.facts = before

@@ -18,6 +18,8 @@ import numpy as np
 
 from ...ir.instruction import CONSTANT, Operand
 from ...ops.arrays.indexing import GATHER, INDEX, PUT, REPLACE
+from ...ops.elementwise.comparison import SELECT
+from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .python_numbers import note_chosen
@@ -28,17 +30,23 @@ MOST_OPTIONS = 24
 
 CONSTANTS = (bool, int, float, str, bytes, type(None))
 _NUMBERS = (int, float, np.float64, np.int64)
+_FLOATS = {float, np.float64, TrackedArray}
 
 
 def where(test: Operand, yes: Object, no: Object) -> Object:
     """The tracked number or array that a test chooses."""
-    return np.where(test, yes, no)
+    number = chosen_by(SELECT, test, yes, no)
+    return np.where(test, yes, no) if number is None else number
 
 
 def join(test: Operand, yes: Object, no: Object) -> Object:
     """The value that a test chooses."""
     if yes is no or is_equal(yes, no):
         return yes
+    if type(yes) in _FLOATS and type(no) in _FLOATS and (type(yes) is not float or type(no) is not float):
+        number = chosen_by(SELECT, test, yes, no)
+        if number is not None:
+            return note_chosen(number, test, yes, no)
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
         return note_chosen(where(test, yes, no), test, yes, no)
     if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no) and not callable(yes):
@@ -68,6 +76,9 @@ def _are_of_one_kind(a: Object, b: Object) -> bool:
 
 def chosen(test: Operand, yes: Object, no: Object) -> Choice:
     """A choice of two values, of which each may be one; options that can be joined are."""
+    holds = _is_true(yes), _is_true(no)
+    if None not in holds:
+        return _bool_by(_either(test, *holds))
     ours, theirs = (_options(value) for value in (yes, no))
     options: list[Object] = []
     conditions: list[Object] = []
@@ -88,6 +99,8 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
     if len(options) > MOST_OPTIONS:
         raise Unjoinable(f"more than {MOST_OPTIONS} things that one value may be")
     state.has_choices = True
+    if len(options) == 2:
+        conditions[1] = negated(conditions[0])
     return Choice(tuple(options), tuple(conditions))
 
 
@@ -125,9 +138,30 @@ def _group(groups: list[list[Object]], condition: Object, value: Object) -> None
     groups.append([condition, value])
 
 
+def _is_true(value: Object) -> Object:
+    """When one of Python's bools is True; None for other values."""
+    if type(value) is bool:
+        return value
+    is_bool = type(value) is Choice and all(type(option) is bool for option in value.options) and value.options == (False, True)
+    return value.conditions[1] if is_bool else None
+
+
+def _bool_by(condition: Object) -> Object:
+    """The bool of Python's that a condition is."""
+    if type(condition) is bool:
+        return condition
+    state.has_choices = True
+    return Choice((False, True), (negated(condition), condition))
+
+
 def _either(test: Operand, a: Object, b: Object) -> Object:
     if type(a) is bool and type(b) is bool:
         return a if a == b else test if a else negated(test)
+    if type(a) is bool or type(b) is bool:
+        # Facts are about both parts of an `and`.
+        if type(b) is bool:
+            test, a, b = negated(test), b, a
+        return either(test, b) if a else both(negated(test), b)
     return where(test, a, b)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
+from types import CellType
 
 import numpy as np
 
 from ...errors import TrackedValueEscaped
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..translate import stored_cells
 from .values import UNBOUND, state
 
 
@@ -36,6 +39,12 @@ class Place:
 
 class Cell(Place):
     """A variable of a function."""
+
+    __slots__ = ()
+
+    @property
+    def key(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return id(self.holder)
 
     def get(self) -> Object:
         try:
@@ -150,17 +159,37 @@ def note(place: Place) -> None:
             journal[key] = place, place.get()
 
 
+# Types of blocks that know the cells which they store.
+HAVE_CELLS: set[type] = set()
+
+
+def cells_of(block: Object) -> tuple[CellType, ...]:
+    """The cells of the variables that a block may assign to."""
+    return block.cells if type(block) in HAVE_CELLS else stored_cells(block)
+
+
 def note_variables(block: Object) -> None:
     """Note the variables that a block may assign to."""
     if state.journals:
-        for cell in getattr(block, "__closure__", None) or ():
-            note(Cell(cell))
+        note_cells(cells_of(block))
         for namespace, name in state.global_names.values():
             note(Entry(namespace, name))
 
 
+def note_cells(cells: Iterable[CellType]) -> None:
+    """Note variables, on a side."""
+    journal = state.journals[-1]
+    for cell in cells:
+        key = id(cell)
+        if key not in journal:
+            place = Cell(cell)
+            journal[key] = place, place.get()
+
+
 def note_attribute(owner: Object, name: str) -> None:
     """Note an attribute."""
+    if isinstance(owner, type):
+        state.classes_changed()
     if state.journals:
         namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
         note(Member(owner, name) if type(namespace) is dict and not _is_slot(owner, name) else Attribute(owner, name))
@@ -192,9 +221,19 @@ def _plain_root(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def changes(journal: Journal) -> Journal:
+    """The places that hold something else than before, with what is there now."""
+    found: Journal = {}
+    for key, (place, old) in journal.items():
+        value = place.get()
+        if value is not old:
+            found[key] = place, value
+    return found
+
+
 def undo(journal: Journal) -> None:
     """Put back what was there."""
-    for place, old in reversed(list(journal.values())):
+    for place, old in reversed(journal.values()):
         place.set(old)
 
 

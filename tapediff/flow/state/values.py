@@ -10,10 +10,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from ...ir.instruction import Operand
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
 from ...recording.arrays.numbers import logical
 from ...recording.arrays.tracked import TrackedArray
+from ...recording.instruction_columns import GrowingColumns
 from ..anything import Object
 
 
@@ -92,6 +95,7 @@ class State(threading.local):
         implied: what the latest outcomes of tests imply.
         global_names: global variables that functions may assign to, with their namespaces.
         attempts: bodies of `try` and `with` that are being run; the innermost last.
+        negations: by the instruction of a tracked bool, its opposite.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
         recorders: those of iterations of loops.
@@ -107,6 +111,8 @@ class State(threading.local):
     """
 
     now: State
+    # Called where a class may have changed.
+    classes_changed: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self) -> None:
         self.reset()
@@ -120,6 +126,7 @@ class State(threading.local):
         self.implied: dict[tuple[int, int, bool], dict[tuple[int, int], bool]] = {}
         self.global_names: dict[tuple[int, str], tuple[dict[str, Object], str]] = {}
         self.attempts: list[Object] = []
+        self.negations: dict[tuple[int, int], Operand] = {}
         self.kinds: dict[tuple[int, int], Object] = {}
         self.why: list[str] = []
         self.recorders: list[Object] = []
@@ -133,12 +140,14 @@ class State(threading.local):
         self.bounds: dict[tuple[int, int], Object] = {}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
+        self.classes_changed()
 
 
 State.now = state = State()
 
 # The types that stand for several values.
 CHOICES: dict[type, Object] = {}
+_SINGLE = {TrackedArray, bool, int, float, str, type(None), np.float64, np.int64}
 
 
 def is_data(value: Object) -> bool:
@@ -151,16 +160,24 @@ def is_tracked_value(value: Object) -> bool:
     return type(value) is TrackedArray or type(value) in CHOICES
 
 
+def op_of(recorder: Object, number: int) -> Object:
+    """The operation of an instruction that is being recorded."""
+    columns = recorder.instructions
+    return columns.op_of(number) if type(columns) is GrowingColumns else columns[number].op
+
+
 def negated(test: Object) -> Object:
     """The opposite of a bool, tracked or not."""
     if type(test) is bool:
         return not test
     recorder = test._recorder
-    op, inputs, *_ = recorder.instructions[test._id]
-    if op is LOGICAL_NOT:
-        inner = inputs[0]
+    if op_of(recorder, test._id) is LOGICAL_NOT:
+        (inner,) = recorder.instructions[test._id].inputs
         return TrackedArray(recorder, inner, not test._value, test.type)
-    return logical(LOGICAL_NOT, test)
+    known = state.negations.get((id(recorder), test._id))
+    if known is None:
+        known = state.negations[id(recorder), test._id] = logical(LOGICAL_NOT, test)
+    return known
 
 
 def both(a: Object, b: Object) -> Object:
@@ -178,7 +195,7 @@ def either(a: Object, b: Object) -> Object:
         return True if a else b
     if type(b) is bool:
         return True if b else a
-    return a if a._id == b._id and a._recorder is b._recorder else a | b
+    return a if a._id == b._id and a._recorder is b._recorder else logical(LOGICAL_OR, a, b)
 
 
 def known(test: Operand) -> bool | None:
@@ -194,10 +211,9 @@ def known(test: Operand) -> bool | None:
             fact = guarded.get(key)
         if fact is not None:
             return fact if sign else not fact
-        op, inputs, *_ = recorder.instructions[number]
-        if op is not LOGICAL_NOT:
+        if op_of(recorder, number) is not LOGICAL_NOT:
             return None
-        sign, number = not sign, inputs[0]
+        sign, number = not sign, recorder.instructions[number].inputs[0]
 
 
 def parts(holder: Object) -> Iterator[tuple[Object, Object]]:
@@ -228,6 +244,9 @@ _MOST_IMPLIED = 64
 def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
     """The facts that the outcome of a test implies."""
     recorder = test._recorder
+    op = op_of(recorder, test._id)
+    if op is not LOGICAL_NOT and (op is not LOGICAL_AND or not holds):
+        return {(id(recorder), test._id): holds}
     found: dict[tuple[int, int], bool] = {}
     pending = [(test._id, holds)]
     while pending:
@@ -261,6 +280,8 @@ def lifted(op: Callable[..., Object], *args: Object) -> Object:
 
 def holds_several(value: Object) -> bool:
     """True for what data choose, and containers of such."""
+    if type(value) in _SINGLE:
+        return False
     if isinstance(value, (list, tuple, dict, deque)):
         return any(type(part) is Maybe or type(part) in CHOICES for part in (value.values() if isinstance(value, dict) else value))
     return type(value) is Maybe or type(value) in CHOICES

@@ -9,10 +9,12 @@ import ast
 import copy
 import inspect
 import re
+from collections.abc import Iterable
 from types import CellType, CodeType, FunctionType
 from typing import NamedTuple
 
 from ...functions.merging.prepare.source import _FUTURES, NoSource, definition_of, without_warnings
+from ..anything import Object
 from .expressions import FRAME_FUNCTIONS, OPERATORS, NotTranslated
 from .scopes import own_nodes
 from .statements import Translator
@@ -37,6 +39,8 @@ _known: dict[int, tuple[CodeType, Translation]] = {}
 _made: dict[int, CodeType] = {}
 # Of the code of blocks, the variables of the function around.
 _variables: dict[int, frozenset[str]] = {}
+# Of the code of blocks, which of their free variables they store.
+_stored: dict[int, tuple[int, ...]] = {}
 
 _UNBOUND = re.compile(r"cannot access free variable '(\w+)' where it is not associated with a value in enclosing scope")
 
@@ -76,6 +80,13 @@ def is_raised_by_translated(error: BaseException) -> bool:
     return trace is not None and id(trace.tb_frame.f_code) in _made
 
 
+def stored_cells(block: Object) -> tuple[CellType, ...]:
+    """The cells of the variables that a block may assign to; all of its cells where that is not known."""
+    closure = getattr(block, "__closure__", None) or ()
+    positions = _stored.get(id(getattr(block, "__code__", None)))
+    return closure if positions is None else tuple([closure[k] for k in positions])
+
+
 def _translate(code: CodeType) -> Translation:
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return Translation(None, "it is asynchronous")
@@ -92,15 +103,13 @@ def _translate(code: CodeType) -> Translation:
         translator = Translator()
         translator.names[_DEFINITION] = code.co_name
         function = translator.function(definition, _DEFINITION)
-        found = _compiled(function, code, translator.names, translator.variables)
+        found = _compiled(function, code, translator)
     except (NoSource, NotTranslated, SyntaxError) as why:
         return Translation(None, str(why))
     return Translation(found, "", ast.unparse(function))
 
 
-def _compiled(
-    function: ast.FunctionDef, code: CodeType, names: dict[str, str], variables: dict[str, frozenset[str]]
-) -> CodeType:
+def _compiled(function: ast.FunctionDef, code: CodeType, translator: Translator) -> CodeType:
     """The code of a translated definition, with the names that tracebacks show."""
     cells = [name for name in code.co_freevars if name != OPERATORS]
     args = ast.arguments([], [ast.arg(name) for name in (OPERATORS, *cells)], None, [], [], None, [])
@@ -110,14 +119,13 @@ def _compiled(
     made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True))
     (outer,) = (c for c in made.co_consts if isinstance(c, CodeType))
     (inner,) = (c for c in outer.co_consts if isinstance(c, CodeType))
-    return _renamed(inner, names, code.co_qualname, variables, frozenset())
+    return _renamed(inner, translator, code.co_qualname, frozenset())
 
 
-def _renamed(
-    code: CodeType, names: dict[str, str], qualname: str, variables: dict[str, frozenset[str]], own: frozenset[str]
-) -> CodeType:
+def _renamed(code: CodeType, translator: Translator, qualname: str, own: frozenset[str]) -> CodeType:
+    names, variables = translator.names, translator.variables
     own = variables.get(code.co_name, own)
-    constants = tuple([_renamed(c, names, qualname, variables, own) if isinstance(c, CodeType) else c for c in code.co_consts])
+    constants = tuple([_renamed(c, translator, qualname, own) if isinstance(c, CodeType) else c for c in code.co_consts])
     path = code.co_qualname.removeprefix(_FACTORY + _LOCALS)
     parts = [part for part in path.split(_LOCALS) if part not in variables and part != _DEFINITION]
     shown = [part if part not in names else names[part] for part in parts]
@@ -134,10 +142,21 @@ def _renamed(
         constants = tuple([whole if isinstance(c, str) and c == code.co_qualname else c for c in constants])
     made = code.replace(co_name=name, co_qualname=whole, co_consts=constants)
     _made[id(made)] = made
+    if code.co_name in translator.stores or code.co_name == "<lambda>":
+        _note_stores(made, translator.stores.get(code.co_name, ()))
     if code.co_name in variables or code.co_name == "<lambda>":
         # A part of an expression is one of the function around.
         _variables[id(made)] = own
     return made
+
+
+def _note_stores(code: CodeType, own: Iterable[str]) -> None:
+    """Note what a block stores: itself, and in blocks of it."""
+    found = set(own)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            found.update(inner.co_freevars[k] for k in _stored.get(id(inner), ()))
+    _stored[id(code)] = tuple([k for k, name in enumerate(code.co_freevars) if name in found])
 
 
 def translated(function: FunctionType) -> FunctionType:

@@ -67,10 +67,12 @@ class Translator:
     Attributes:
         names: of the functions that it makes, the names that tracebacks show.
         variables: of those that are blocks, the variables of the function that they are part of.
+        stores: the variables that they store themselves.
     """
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
+        self.stores: dict[str, set[str]] = {}
         self.variables: dict[str, frozenset[str]] = {}
 
     def function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> ast.FunctionDef:
@@ -207,7 +209,7 @@ class _Function:
             first, last: what it does in addition, translated already.
         """
         args = ast.arguments([], [ast.arg(a) for a in arguments], None, [], [], None, [])
-        names = stored([*statements, *first, *last]) - set(arguments)
+        names = self.translator.stores[name] = stored([*statements, *first, *last]) - set(arguments)
         made = self._declared(names)
         body = self.block(statements)
         made += [*first, ast.Try(body or [ast.Pass()], [], [], list(last))] if last else [*first, *body]

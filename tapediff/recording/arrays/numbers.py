@@ -208,6 +208,35 @@ def of_two(op: Op, x: Operand, y: Operand) -> Operand:
     return _recorded(like, op, _shift(op), type_, value, TWO, first, second, 3) if type(value) is type_.dtype.type else None
 
 
+def chosen_by(op: Op, test: Versioned, yes: Operand, no: Operand) -> Versioned | None:
+    """The number or bool that a condition chooses, recorded by `op` at the line of the condition; None for other values."""
+    recorder, kind = test._recorder, type(test)
+    if test.type is not BOOL_SCALAR or test._view is not None or not recorder.concrete or current_recorder() is not recorder:
+        return None
+    type_ = yes.type if type(yes) is kind else no.type if type(no) is kind else INT_SCALAR if type(yes) is int else FLOAT_SCALAR
+    (first, x), (second, y) = _of_type(recorder, type_, yes, kind), _of_type(recorder, type_, no, kind)
+    if first < 0 or second < 0:
+        return None
+    made = _new_object(kind)
+    made._recorder, made._value, made.type, made._view, made._writes = recorder, type_.dtype.type(x if test._value else y), type_, None, 0
+    made._id = recorder.append_like(test._id, op, (test._id, first, second), type_)
+    return made
+
+
+def _of_type(recorder: Recording, type_: ValueType, operand: Operand, tracked: type) -> tuple[int, Operand]:
+    """The instruction and the value of a number or a bool of one type; -1 for others."""
+    kind = type(operand)
+    if kind is tracked:
+        is_usual = operand.type is type_ and not type_.shape and type_.dtype in _WIDE
+        return (operand._id, operand._value) if is_usual and operand._view is None and operand._recorder is recorder else (-1, None)
+    dtype = type_.dtype
+    if kind is float or kind is np.float64:
+        return _constant(recorder, operand) if dtype is FLOAT64 else (-1, None)
+    if (kind is bool and dtype == BOOL) or (kind is int and dtype == INT64 and -LARGEST_INT <= operand <= LARGEST_INT):
+        return recorder.constant(np.array(operand)), operand
+    return -1, None
+
+
 def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: int) -> Versioned | None:
     """An operation on arrays of float64, element by element, for a caller `depth` calls up; None where Recorder.apply has to record it."""
     recorder, type_ = like._recorder, _result_type(op)
@@ -242,16 +271,26 @@ def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: in
 
 
 def logical(op: Op, *tests: Versioned) -> Operand:
-    """`and`, `or` or `not` of tracked conditions."""
+    """`and`, `or` or `not` of tracked conditions, recorded at the line of the last one."""
     first, last = tests[0], tests[-1]
-    recorder = first._recorder
+    recorder, columns = first._recorder, first._recorder.instructions
     is_usual = recorder.concrete and current_recorder() is recorder and last._recorder is recorder
-    if not is_usual or any(test._view is not None or test.type != BOOL_SCALAR for test in tests):
+    if not is_usual or any(test._view is not None or test.type is not BOOL_SCALAR for test in tests):
         return op(*tests)
-    value = op.evaluate(*[test._value for test in tests])
-    if len(tests) == 1:
-        return _recorded(first, op, _shift(op), BOOL_SCALAR, value, ONE, first._id, -1, 3)
-    return _recorded(first, op, _shift(op), BOOL_SCALAR, value, TWO, first._id, last._id, 3)
+    made = _new_object(type(first))
+    made._recorder, made._value, made.type, made._view, made._writes = (
+        recorder, op.evaluate(*[test._value for test in tests]), BOOL_SCALAR, None, 0
+    )  # fmt: skip
+    which = columns.which
+    site = columns.templates[which[last._id]].site
+    template = columns.template(op, (), BOOL_SCALAR, site, ONE if len(tests) == 1 else TWO)
+    made._id = len(which)
+    if made._id > recorder.next_look:
+        recorder.has_grown_long()
+    columns.first.append(first._id)
+    columns.second.append(-1 if len(tests) == 1 else last._id)
+    which.append(template)
+    return made
 
 
 @cache
@@ -337,6 +376,7 @@ def _is_whole(number: Versioned) -> bool:
     return number.type.dtype == INT64 and not number.type.shape and number._view is None
 
 
+_WIDE = (FLOAT64, INT64, BOOL)
 _SEQUENCES = (list, tuple, str, bytes)
 _OPERANDS = (Versioned, int, float, complex, np.ndarray, np.generic, list, tuple)
 _ALL_INTS = {int}
