@@ -15,6 +15,7 @@ from .builtins.natives import native
 from .calls.callables import call
 from .containers import choices as choices
 from .containers.entries import settled_deeply
+from .containers.positions import inside
 from .state.dead_places import without_collector
 from .state.fork import exclude, in_side
 from .state.values import State, Unjoinable, at_this_point, state
@@ -58,7 +59,7 @@ class Flowed:
         state.reset()
         state.is_recording, state.native = True, native
         recorder.asked = in_side
-        recorder.raise_where = exclude
+        recorder.raise_where, recorder.inside = exclude, inside
         try:
             return settled_deeply(call(self.f, *args, **named))
         finally:
@@ -67,7 +68,7 @@ class Flowed:
                 place.set(at_this_point(place.get()))
             state.reset()
             recorder.asked = None
-            recorder.raise_where = None
+            recorder.raise_where = recorder.inside = None
             sys.setrecursionlimit(limit)
 
 

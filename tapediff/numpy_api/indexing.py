@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..base.current_recording import current_recorder
 from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.arrays.indexing import Region
@@ -191,6 +192,10 @@ def in_range(entry: Operand, extent: int, axis: int) -> Operand:
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
     elif entry.dtype.kind == "f":
         raise IndexError("arrays used as indices must be of integer type; use .astype(int)")
+    outside = f"an index is out of bounds for axis {axis} with size {extent}"
+    recorder = current_recorder() if is_tracked(entry) else None
+    if recorder is not None and recorder.inside is not None:
+        return recorder.inside(entry, extent, outside)
     if not bool(np.all((entry >= -extent) & (entry < extent))):
-        raise IndexError(f"an index is out of bounds for axis {axis} with size {extent}")
+        raise IndexError(outside)
     return SELECT(entry < 0, entry + extent, CONVERT(entry, dtype=np.dtype(np.int64)))

@@ -151,6 +151,7 @@ class Recorder(TapeBuilder):
         checked_numbers: divisors and powers of such, which guards say are none that Python raises an error for.
         mask: when the program reaches what is being recorded; None where it always does; see masks.py.
         raise_where: raises an error where a condition holds, for recordings of several paths; None where guards decide it.
+        inside: the same for a position that is outside of an extent; gives it counted from the start.
         masked_guards: how many guards ask that, too.
         written_at: by the number of an array after a write, the tracked positions at which it was written.
         entry_runs: vectors of which all entries were recorded one after the other, with the number of the first one; in their order.
@@ -201,6 +202,7 @@ class Recorder(TapeBuilder):
         self.checked_numbers: set[int] = set()
         self.mask: Mask | None = None
         self.raise_where: Callable[[Operand, Callable[[], BaseException]], None] | None = None
+        self.inside: Callable[[Operand, int, str], Operand] | None = None
         self.masked_guards = 0
         self.written_at: dict[int, Operand] = {}
         self.entry_runs: list[tuple[int, TrackedArray]] = []

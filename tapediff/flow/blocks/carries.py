@@ -14,9 +14,10 @@ import numpy as np
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..state.fresh import is_plain_instance
 from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal
 from ..state.places import Contents, Place, Version
-from ..state.values import UNBOUND, Choice, Unjoinable, negated
+from ..state.values import UNBOUND, Choice, Unjoinable, either, negated
 
 
 class Form:
@@ -59,7 +60,7 @@ class Constant(Form):
         own: Object = self.value
         if isinstance(own, (tuple, list)) and type(value) is type(own) and len(value) == len(own):  # pyright: ignore[reportArgumentType] -- of these kinds
             return Tuple(type(value), [form_of(part) for part in own]).wider(value)
-        if type(own) is type(value) and _is_plain_instance(own) and list(vars(own)) == list(vars(value)):
+        if type(own) is type(value) and is_plain_instance(own) and list(vars(own)) == list(vars(value)):
             return Record(type(own), list(vars(own)), [form_of(part) for part in vars(own).values()]).wider(value)
         return Options([self]).wider(value)
 
@@ -166,12 +167,6 @@ class Record(Form):
         return [leaf for part in self.parts for leaf in part.blank()]
 
 
-def _is_plain_instance(value: Object) -> bool:
-    """True for an instance of a class of the user's that has all its state in its namespace."""
-    kind = type(value)
-    return type(getattr(value, "__dict__", None)) is dict and kind.__new__ is object.__new__ and not isinstance(value, BaseException)
-
-
 def made_anew(form: Form, value: Object) -> Iterator[Object]:
     """The objects of a value that an iteration makes anew."""
     if isinstance(form, Number):
@@ -229,9 +224,11 @@ class Options(Form):
         parts = [form.blank() for form in self.options]
         for option, condition in given:
             for k, form in enumerate(self.options):
-                leaves = None if conditions[k] is not False else form.leaves(option)
+                leaves = form.leaves(option)
                 if leaves is not None:
-                    conditions[k], parts[k] = condition, leaves
+                    if conditions[k] is not False:
+                        leaves = [np.where(condition, new, old) for new, old in zip(leaves, parts[k])]
+                    conditions[k], parts[k] = either(conditions[k], condition), leaves
                     break
             else:
                 return None

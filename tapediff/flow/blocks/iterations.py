@@ -26,10 +26,11 @@ from ...ops.control.calls import GET, LOOP, LoopForm
 from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
+from ..containers.positions import inside
 from ..state.fork import exclude, in_side
 from ..state.joins import chosen
 from ..state.places import Cell, Contents, Entry, Journal, Place, Version, cells_of, note, put, undo
-from ..state.values import UNBOUND, Maybe, Unjoinable, state
+from ..state.values import UNBOUND, Maybe, Unjoinable, WritesOutside, state
 from .carries import Constant, Form, as_leaf, form_at, form_of, made_anew
 from .sources import Source
 from .unread import ReadBeforeWritten, Unread, is_unread
@@ -115,10 +116,17 @@ class Loop:
         except ReadBeforeWritten as found:
             self._note_read(found.key)
             return None
+        except WritesOutside as found:
+            written = found.array
         finally:
             state.journals.pop()
             state.path, state.facts, state.is_in_loop = saved
             self.outer = recorder.captured
+        if written._recorder is not current_recorder():
+            raise WritesOutside(written)
+        place = Version(written)
+        self.places[place.key], self.forms[place.key] = place, form_at(place, place.get())
+        return None
 
     def _note_read(self, key: Object) -> None:
         if key not in self.unread:
@@ -128,7 +136,7 @@ class Loop:
         self.places[key], self.forms[key] = place, form_of(place.get())
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
-        recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
+        recorder.is_called, recorder.asked, recorder.raise_where, recorder.inside = True, in_side, exclude, inside
         if is_nested:
             # What the iteration around has made; it asks for that itself later.
             self.earlier = gc.get_objects(generation=0)

@@ -7,6 +7,7 @@ goes on one by one.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from types import CellType, GeneratorType
 
@@ -15,7 +16,7 @@ from ...ir.instruction import Operand
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.choices import possible
-from ..containers.generators import Generator, emitted, is_emitting, references
+from ..containers.generators import ONLY_ARGUMENT, Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
 from ..state.bounds import note_bounds
@@ -38,7 +39,7 @@ def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) 
     """for item in items: body(item)"""
     if type(items) in CHOICES:
         return _for_choice(items, body, otherwise)
-    loop = Ends()
+    loop, is_shared = Ends(), False
     if type(items) is Counting:
         return _count(items, body, otherwise)
     if type(items) not in REPEATABLE:
@@ -46,6 +47,7 @@ def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) 
         if is_emitting(items, count):
             return _for_emitted(items, body, otherwise, loop)
         refuse_iterators(items, count)
+        is_shared = count > ONLY_ARGUMENT
     found = iterated(items)
     steps = iter(_stepped(found, loop) if type(found) in (GeneratorType, Generator) else found)
     length = _Length()
@@ -53,7 +55,7 @@ def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) 
         iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
         if not loop.run(iteration):
             return after_loop(loop.found)
-        if length.is_to_be_looked_at() and length.is_long(left_in(steps), body) and _over(steps, loop, body):
+        if length.is_to_be_looked_at() and length.is_long(left_in(steps), body) and _over(steps, loop, body, is_shared):
             break
     return loop.end(otherwise)
 
@@ -166,8 +168,8 @@ def _recorded() -> int:
     return 0 if recorder is None else len(recorder.instructions)
 
 
-def _over(steps: Iterator[Object], loop: Ends, body: Callable[[Object], Completion]) -> bool:
-    """Record the iterations that are left as one instruction; False if they cannot be."""
+def _over(steps: Iterator[Object], loop: Ends, body: Callable[[Object], Completion], is_shared: bool) -> bool:
+    """Record the iterations that are left as one instruction; False if they cannot be. Others may have an iterator that is shared."""
     try:
         source = source_of(steps)
         if source is None:
@@ -175,12 +177,16 @@ def _over(steps: Iterator[Object], loop: Ends, body: Callable[[Object], Completi
         exits = None
         if loop.alive is True:
             exits = _by_streams(source, body)
+        if exits is None and is_shared:
+            raise Unjoinable("where an iterator is behind a loop depends on data")
         if exits is None:
             exits = _until_an_exit(source, loop.alive, body)
     except Unjoinable as why:
         state.why.append(str(why))
         state.lengthy.add(body.__code__)
         return False
+    if is_shared:
+        deque(steps, maxlen=0)
     exits.leave_by(loop)
     return True
 

@@ -11,6 +11,7 @@ from collections import deque
 import numpy as np
 
 from ...base.current_recording import current_recorder
+from ...ir.instruction import INT64
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
@@ -78,6 +79,15 @@ def _inside(position: Object, count: Object, error: str) -> Object:
     return position
 
 
+def inside(entry: Object, extent: int, error: str) -> Object:
+    """Positions in an array, counted from the start; an error where one is outside."""
+    if not entry.type.shape:
+        position = _inside(entry, extent, error)
+        return position if not is_data(position) or position.type.dtype == INT64 else position.astype(INT64)
+    exclude(negated(truth(np.all((entry >= -extent) & (entry < extent)))), lambda: IndexError(error))
+    return np.where(entry < 0, entry + extent, entry).astype(INT64)
+
+
 def _name(holder: Object) -> str:
     return _NAMES.get(type(holder), type(holder).__name__)
 
@@ -126,7 +136,7 @@ def _gathered(entries: list[Object], position: Object) -> Object:
     python = {is_python(value) if type(is_python(value)) is bool else None for value in entries}
     if len(python) != 1 or None in python:
         return None
-    found = np.take(np.stack(entries), position) if any(map(is_data, entries)) else _constants(entries)[position]
+    found = np.take(np.stack(entries) if any(map(is_data, entries)) else _constants(entries), position, mode="clip")
     return note_python(found) if True in python else found
 
 

@@ -8,6 +8,7 @@ where an `Attempt` is around, else a guard tells whether it is raised.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
@@ -22,6 +23,7 @@ from ..anything import Object
 from ..translate import is_raised_by_translated
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
+from .fresh import Fresh, may_be_fresh
 from .joins import join, join_contents, join_versions, where
 from .places import (
     HAVE_CELLS,
@@ -202,7 +204,9 @@ def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
     """Join the states that two sides leave; by a guard on the test where they cannot be joined."""
     drop_dead(first.final, second.final)
     try:
-        joined = joined_states(test, first.final, second.final)
+        made = Fresh(first.final, second.final)
+        first, second = _joined_results(made, test, first, second)
+        joined = _joined_with(made, test, first.final, second.final)
     except Unjoinable as why:
         state.why.append(str(why))
         holds = decided(test)
@@ -211,6 +215,20 @@ def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
         return Taken(holds, kept.result)
     _put(joined)
     return first, second
+
+
+def _joined_results(made: Fresh, test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran]:
+    """Two sides that give objects which they have made: one object in place of both."""
+    if may_be_fresh(first.result, second.result):
+        counts = sys.getrefcount(first.result), sys.getrefcount(second.result)
+        value = made.joined(first.result, second.result, counts, lambda a, b: join(test, a, b))
+    elif type(first.result) is type(second.result) is Return:
+        counts = sys.getrefcount(first.result.value), sys.getrefcount(second.result.value)
+        value = made.joined(first.result.value, second.result.value, counts, lambda a, b: join(test, a, b))
+        value = value if value is UNBOUND else Return(value)
+    else:
+        return first, second
+    return (first, second) if value is UNBOUND else (first._replace(result=value), second._replace(result=value))
 
 
 def _put(final: Final) -> None:
@@ -242,9 +260,22 @@ def _told(why: str, *, is_taken: bool) -> Unjoinable:
 
 def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     """The values of places after a branch; what one side leaves alone is as it is now."""
+    return _joined_with(Fresh(yes, no), test, yes, no)
+
+
+def _joined_with(made: Fresh, test: Operand, yes: Final, no: Final) -> Final:
     joined: Final = {}
+    for key, (place, _) in yes.items():
+        if key not in no or not may_be_fresh(yes[key][1], no[key][1]):
+            continue
+        counts = sys.getrefcount(yes[key][1]), sys.getrefcount(no[key][1])
+        value = made.joined(yes[key][1], no[key][1], counts, lambda a, b: join(test, a, b))
+        if value is not UNBOUND:
+            joined[key] = place, value
     for key in {**yes, **no}:
         place = (yes.get(key) or no[key])[0]
+        if key in joined or id(place.holder) in made.taken:
+            continue
         old = place.get() if key not in yes or key not in no else None
         joined[key] = place, _joined_value(test, place, yes[key][1] if key in yes else old, no[key][1] if key in no else old)
     return joined

@@ -8,11 +8,12 @@ from types import CellType
 
 import numpy as np
 
+from ...base.current_recording import current_recorder
 from ...errors import TrackedValueEscaped
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..translate import stored_cells
-from .values import UNBOUND, state
+from .values import UNBOUND, WritesOutside, state
 
 
 class Place:
@@ -205,7 +206,10 @@ def note_contents(holder: Object) -> None:
         if isinstance(holder, _CONTAINERS):
             note(Contents(holder))
         elif type(holder) is TrackedArray:
-            note(Version(root_of(holder)))
+            root = root_of(holder)
+            if state.is_in_loop and root._recorder is not current_recorder():
+                raise WritesOutside(root)
+            note(Version(root))
         elif isinstance(holder, np.ndarray):
             note(Plain(_plain_root(holder)))
 

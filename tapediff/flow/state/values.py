@@ -34,6 +34,13 @@ class Restart(BaseException):
     """An iteration that is being recorded is to be recorded again, with more known of it."""
 
 
+class WritesOutside(Restart):
+    """An iteration writes to an array of the recording around it."""
+
+    def __init__(self, array: Operand) -> None:
+        self.array = array
+
+
 class _Unbound:
     """A name without a value."""
 

@@ -1,0 +1,229 @@
+"""Long loops over what is known, as one instruction: what is gone over, what iterations change, exits, and what cannot be one."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from flow.one_tape import recordings
+from tapediff.flow.blocks import iterations, loops
+
+N = 40
+SERIES = np.sin(np.arange(N) * 0.9)
+NUMBERS = [float(v) for v in SERIES]
+MARKED = [("up" if k % 3 else "down", float(v)) for k, v in enumerate(SERIES)]
+ROWS = np.cos(np.arange(2 * N)).reshape(N, 2)
+TABLE = {k: float(v) for k, v in enumerate(SERIES)}
+
+
+class Vector:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def moved(self, dx, dy):
+        return Vector(self.x + dx, self.y + dy)
+
+
+class Filter:
+    def __init__(self, gain):
+        self.gain, self.level, self.mode, self.log = gain, 0.0, "rising", []
+
+    def step(self, v):
+        self.level += self.gain * (v - self.level) if self.mode == "rising" else -0.2
+        self.mode = "falling" if self.level > 0.3 else "rising"
+        self.log.append(self.level)
+        return self.level
+
+
+def huber(x):
+    s = 0.0
+    for v in SERIES:
+        r = v - x[0]
+        s += 0.5 * r * r if abs(r) < abs(x[1]) else abs(r) - 0.5
+    return s
+
+
+def marked_pairs(x):
+    s, n = x[0], 0
+    for k, (mark, v) in enumerate(MARKED):
+        if mark == "up":
+            s = s * 0.9 + v * x[1]
+        elif s > v:
+            n += 1
+    return s + 0.1 * n + 0.01 * k + v
+
+
+def an_object(x):
+    f, total = Filter(abs(x[0])), 0.0
+    for v in NUMBERS:
+        total += f.step(v + x[1])
+    return total + f.log[3] * x[2] + sum(f.log[-3:]) + len(f.log)
+
+
+def objects_made_anew(x):
+    p = Vector(x[0], 0.0)
+    for v in NUMBERS:
+        p = p.moved(0.1 * v, x[1] * 0.1) if p.x < 1 else p.moved(-1.0, 0.0)
+    return p.x * p.y
+
+
+def left_by_break(x):
+    s = 0.0
+    for i, v in enumerate(NUMBERS):
+        s += abs(v * x[0])
+        if s > 5:
+            break
+    else:
+        s = 1.0
+    return s * x[1] + i * 0.01
+
+
+def left_by_return(x):
+    s = 0.0
+    for v, row in zip(NUMBERS, ROWS):
+        s += v * x[0] + row[0] * row[1] * x[2]
+        if s > 2.5:
+            return s * 2
+    return s * x[1]
+
+
+def tracked_rows_and_temporaries(x):
+    y, total, wins = np.tanh(np.outer(SERIES, x)), 0.0, 0
+    for row, v in zip(y, NUMBERS):
+        pair = [row[0], v]
+        if pair[0] > pair[1]:
+            total = total * 0.5 + row.sum()
+        else:
+            wins += 1
+    return total + wins
+
+
+def entries_written(x):
+    u = np.zeros(N + 1) + 0 * x[0]
+    u[0] = x[0]
+    for k in range(N):
+        if u[k] > 1:
+            u[k + 1] = u[k] * 0.9 + 0.1 * NUMBERS[k]
+        else:
+            u[k + 1] = u[k] + 0.1 * x[1] ** 2
+    return u[-1] + u.mean() * x[2]
+
+
+def counted_by_while(x):
+    k, s = 0, x[0]
+    while k < N:
+        if s > 1:
+            s = s * 0.5
+        s, k = s + 0.1 * abs(x[1]) + NUMBERS[k] * 0.1, k + 1
+    return s * k
+
+
+def loops_in_loops(x):
+    total = 0.0
+    for a in NUMBERS:
+        level = x[0] * a
+        for b in range(12):
+            level = level * 0.9 + 0.01 * b if level < x[1] else level - 0.3
+        total += level
+    return total
+
+
+def an_error_in_an_iteration(x):
+    s = x[0]
+    for _ in range(N):
+        if s > 30:
+            raise ValueError("too large")
+        s += abs(x[1]) * 0.1
+    return s
+
+
+def lists_that_are_read(x):
+    y = [x[0]]
+    for v in NUMBERS:
+        y.append(y[-1] * 0.9 + v if y[-1] > 0 else v * x[1])
+    return y[-1] + y[5]
+
+
+WHOLE = [huber, marked_pairs, an_object, objects_made_anew, left_by_break, left_by_return, tracked_rows_and_temporaries, entries_written]
+WHOLE += [counted_by_while, loops_in_loops, an_error_in_an_iteration]
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """The loops that were recorded as one instruction."""
+    found, record = [], iterations.Loop.record
+    monkeypatch.setattr(loops, "LONG", 20)
+
+    def noted(self, first):
+        record(self, first)
+        found.append(self)
+
+    monkeypatch.setattr(iterations.Loop, "record", noted)
+    return found
+
+
+@pytest.mark.parametrize("program", WHOLE, ids=lambda f: f.__name__)
+def test_a_long_loop_is_one_instruction(program, recorded):
+    """Value and gradient are those of plain Python at 24 points, by one recording."""
+    assert recordings(program) == 1
+    assert recorded
+
+
+def test_a_loop_that_cannot_be_one_instruction_is_recorded_iteration_by_iteration(recorded):
+    """An iteration reads the list that it makes longer."""
+    assert recordings(lists_that_are_read) == 1
+    assert not recorded
+
+
+def test_an_iteration_that_writes_to_what_it_goes_over_is_not_one_of_many(recorded):
+    """The rows are written to, and plain Python's are, too."""
+
+    def program(x):
+        y = np.outer(SERIES, x)
+        for row in y:
+            row[0] = row[1] if row[0] > 0 else row[0] * x[2]
+        return y.sum()
+
+    assert recordings(program) == 1
+
+
+def test_the_recording_does_not_grow_with_the_iterations(recorded):
+    """It is as long for ten times as many."""
+
+    def program(x, n):
+        s = x[0]
+        for k in range(n):
+            s = s * 0.5 + x[1] if s > 0 else s + 0.1 * k
+        return s
+
+    short, long = (len(td.record(lambda x, n=n: program(x, n), np.ones(3), merge="flow")) for n in (100, 1000))
+    assert short == long
+
+
+def test_iterators_stay_where_they_are(recorded):
+    """What follows a loop over an iterator that others hold goes on behind what the loop took."""
+
+    def program(x):
+        numbers, s = iter(NUMBERS), x[0]
+        for v in numbers:
+            s = s * 0.9 + v if s > 0 else s + x[1]
+        return s + len(list(numbers))
+
+    assert recordings(program) == 1
+
+
+def test_endless_iterators_are_gone_over_one_by_one(recorded):
+    """Nothing is taken from them in advance."""
+
+    def program(x):
+        s, numbers = x[0], count()
+        for k in numbers:
+            if k > 30:
+                break
+            s = s * 0.9 + k if s > 0 else s + x[1]
+        return s + next(numbers)
+
+    assert recordings(program) == 1
