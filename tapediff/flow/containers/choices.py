@@ -44,6 +44,27 @@ def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
     return at(0)
 
 
+def as_value(value: Object) -> Object:
+    """A choice of arrays as one whose entries are chosen, for operations that only read them; other values as they are."""
+    if type(value) is not Choice:
+        return value
+    options = value.options
+    kind = options[0].type if type(options[0]) is TrackedArray else None
+    if kind is None or not kind.shape or any(type(option) is not TrackedArray or option.type != kind for option in options):
+        return value
+    left = possible(value)
+    for option in options:
+        option._refresh()
+    key = id(current_recorder()), tuple(left), *(options[k]._id for k in left)
+    if value.read is None or value.read[0] != key:
+        *others, last = left
+        found = options[last]
+        for k in reversed(others):
+            found = where(value.conditions[k], options[k], found)
+        value.read = key, found
+    return value.read[1]
+
+
 def bound(choice: Choice, error: Callable[[], Exception]) -> Object:
     """A choice where it has a value; elsewhere it is an error to read it."""
     without = next((k for k, option in enumerate(choice.options) if option is UNBOUND), None)

@@ -8,7 +8,7 @@ where an `Attempt` is around, else a guard tells whether it is raised.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Set
 from contextlib import contextmanager
 from types import FrameType
 from typing import NamedTuple, TypeAlias
@@ -50,11 +50,12 @@ class WithCells:
 
 
 class Ran(NamedTuple):
-    """The result of a side, the values that it left in places, and the error that ended it."""
+    """The result of a side, the values that it left in places, the error that ended it, and the addresses of objects that it made."""
 
     result: Object
     final: Final
     error: BaseException | None
+    born: Set[int] = frozenset()
 
 
 class Taken(NamedTuple):
@@ -71,6 +72,7 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     if state.sides % SIDES_OF_GARBAGE == 0 and not state.is_in_loop:
         gc.collect(1)
     before, result, error = state.facts, None, None
+    born, state.born = state.born, set()
     state.journals.append(journal)
     state.facts = {**before, **facts}
     try:
@@ -86,7 +88,8 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
         undo(journal)
         state.journals.pop()
         state.facts = before
-    return Ran(result, final, error)
+        made, state.born = state.born, born
+    return Ran(result, final, error, made)
 
 
 @np.errstate(all="ignore")
@@ -137,7 +140,7 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
     if attempt is not None:
         attempt.leave_out(pending)
     if second is None:
-        _put(first.final)
+        _keep(first)
         return Taken(True, first.result)
     return _joined(test, first, second)
 
@@ -184,15 +187,21 @@ def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
     """Join the states that two sides leave; by a guard on the test where they cannot be joined."""
     drop_dead(first.final, second.final)
     try:
-        joined = joined_states(test, first.final, second.final)
+        joined = joined_states(test, first.final, second.final, first.born, second.born)
     except Unjoinable as why:
         state.why.append(str(why))
         holds = decided(test)
         kept = first if holds else second
-        _put(kept.final)
+        _keep(kept)
         return Taken(holds, kept.result)
     _put(joined)
+    state.born |= first.born | second.born
     return first, second
+
+
+def _keep(side: Ran) -> None:
+    _put(side.final)
+    state.born |= side.born
 
 
 def _put(final: Final) -> None:
@@ -222,10 +231,20 @@ def _told(why: str, *, is_taken: bool) -> Unjoinable:
     return found
 
 
-def joined_states(test: Operand, yes: Final, no: Final) -> Final:
-    """The values of places after a branch; what one side leaves alone is as it is now."""
+def joined_states(test: Operand, yes: Final, no: Final, born: Set[int] = frozenset(), born_no: Set[int] = frozenset()) -> Final:
+    """The values of places after a branch; what one side leaves alone is as it is now.
+
+    Args:
+        born, born_no: the addresses of objects that the sides have made, which are on no other one.
+    """
     joined: Final = {}
     for key in {**yes, **no}:
+        if key not in no and key[1] in born:
+            joined[key] = yes[key]
+            continue
+        if key not in yes and key[1] in born_no:
+            joined[key] = no[key]
+            continue
         place = (yes.get(key) or no[key])[0]
         old = place.get() if key not in yes or key not in no else None
         joined[key] = place, _joined_value(test, place, yes[key][1] if key in yes else old, no[key][1] if key in no else old)

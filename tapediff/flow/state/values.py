@@ -10,7 +10,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
+from ...ops import Op
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
 from ...recording.arrays.numbers import logical
 from ...recording.arrays.tracked import TrackedArray
@@ -43,12 +45,14 @@ class Choice:
     Attributes:
         options: the values; none of them is a choice.
         conditions: when it is which one.
+        read: of arrays, what was chosen of their entries; see `as_value`.
     """
 
-    __slots__ = ("conditions", "options")
+    __slots__ = ("conditions", "options", "read")
 
     def __init__(self, options: tuple[Object, ...], conditions: tuple[Operand, ...]) -> None:
         self.options, self.conditions = options, conditions
+        self.read: Object = None
 
     def __repr__(self) -> str:
         return f"choice of {', '.join(map(repr, self.options))}"
@@ -92,6 +96,8 @@ class State(threading.local):
         why: reasons of guards in place of joins.
         recorders: those of iterations of loops.
         sides: how many were run.
+        born: the addresses of objects that the innermost side has made.
+        logic: `and` and `not` of tests, each recorded once.
         unsettled: places that were left with what data choose.
         has_choices: there is a value that stands for several.
         made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
@@ -118,6 +124,8 @@ class State(threading.local):
         self.why: list[str] = []
         self.recorders: list[Object] = []
         self.sides = 0
+        self.born: set[int] = set()
+        self.logic: dict[tuple[Object, ...], Operand] = {}
         self.unsettled: dict[Object, Object] = {}
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False
@@ -152,7 +160,7 @@ def negated(test: Object) -> Object:
     if op is LOGICAL_NOT:
         inner = inputs[0]
         return TrackedArray(recorder, inner, not test._value, test.type)
-    return logical(LOGICAL_NOT, test)
+    return _once(LOGICAL_NOT, test)
 
 
 def both(a: Object, b: Object) -> Object:
@@ -161,7 +169,19 @@ def both(a: Object, b: Object) -> Object:
         return b if a else False
     if type(b) is bool:
         return a if b else False
-    return a if a._id == b._id and a._recorder is b._recorder else logical(LOGICAL_AND, a, b)
+    return a if a._id == b._id and a._recorder is b._recorder else _once(LOGICAL_AND, a, b)
+
+
+def _once(op: Op, *tests: Operand) -> Operand:
+    """An operation on tests, which is recorded once."""
+    recorder = tests[0]._recorder
+    if recorder is not current_recorder() or tests[-1]._recorder is not recorder:
+        return logical(op, *tests)
+    key = id(recorder), op, *(test._id for test in tests)
+    found = state.logic.get(key)
+    if found is None:
+        found = state.logic[key] = logical(op, *tests)
+    return TrackedArray(recorder, found._id, found._value, found.type)
 
 
 def either(a: Object, b: Object) -> Object:
