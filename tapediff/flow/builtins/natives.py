@@ -20,6 +20,7 @@ from ...recording.python_state.math_functions import MathFunction
 from ..anything import Object
 from ..calls.callables import function
 from ..calls.users_code import is_users
+from ..containers.choices import as_value
 from ..containers.entries import settled_contents, settled_deeply
 from ..containers.generators import ONLY_ARGUMENT, Generator, references
 from ..containers.keys import Empty, settle
@@ -134,6 +135,8 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
         return _filled(f, f(*args, **named))
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
     owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
+    if state.has_choices and isinstance(f, np.ufunc) and len(args) <= f.nin:
+        args = tuple(map(as_value, args))
     if state.has_choices and not (name in _STORING and isinstance(owner, (list, deque))):
         for number, argument in enumerate(args):
             if type(argument) in CHOICES:

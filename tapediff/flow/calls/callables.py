@@ -103,6 +103,7 @@ def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
         if getattr(kind, "__abstractmethods__", None) or init is None:
             return kind(*args, **named)
         made = object.__new__(kind)
+        State.now.born.add(id(made))
     else:
         made = kind.__new__(kind, *args, **named)
     if isinstance(made, kind):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from ...base.current_recording import current_recorder
+from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decide, decided, exclude, fork_value, observed
@@ -38,6 +40,27 @@ def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
         exclude(choice.conditions[unbound[0]], lambda: UnboundLocalError("a variable is read that has no value on this path"))
         left.remove(unbound[0])
     return at(0)
+
+
+def as_value(value: Object) -> Object:
+    """A choice of arrays as one whose entries are chosen, for operations that only read them; other values as they are."""
+    if type(value) is not Choice:
+        return value
+    options = value.options
+    kind = options[0].type if type(options[0]) is TrackedArray else None
+    if kind is None or not kind.shape or any(type(option) is not TrackedArray or option.type != kind for option in options):
+        return value
+    left = possible(value)
+    for option in options:
+        option._refresh()
+    key = id(current_recorder()), tuple(left), *(options[k]._id for k in left)
+    if value.read is None or value.read[0] != key:
+        *others, last = left
+        found = options[last]
+        for k in reversed(others):
+            found = where(value.conditions[k], options[k], found)
+        value.read = key, found
+    return value.read[1]
 
 
 def bound(choice: Choice, error: Callable[[], Exception]) -> Object:

@@ -13,6 +13,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.users_code import KNOWN, users_method
+from ..containers.choices import as_value
 from ..containers.entries import is_conditional, item
 from ..containers.keys import by_tracked_key, has_conditional_keys
 from ..containers.keys import item as item_of_dict
@@ -114,7 +115,8 @@ class Wrapped:
         self.value = value
 
     def __getitem__(self, key: Object) -> Object:
-        return lifted(_item, self.value, key)
+        value = as_value(self.value) if type(key) is int else self.value
+        return lifted(_item, value if type(value) is TrackedArray and len(value.type.shape) == 1 else self.value, key)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
@@ -123,10 +125,18 @@ def _method(op: _Binary) -> Callable[[Wrapped, Object], Object]:
     def run(self: Wrapped, other: Object) -> Object:
         value = self.value
         if type(value) in CHOICES or type(other) in CHOICES:
+            value, other = _read(value, other)
+        if type(value) in CHOICES or type(other) in CHOICES:
             return lifted(lambda a, b: _dispatched(op, a, b), value, other)
         return _dispatched(op, value, other)
 
     return run
+
+
+def _read(*operands: Object) -> tuple[Object, ...]:
+    """Operands of an operation of Python's own, which reads the entries of arrays."""
+    values = tuple(map(as_value, operands))
+    return values if all(type(value) in PLAIN for value in values) else operands
 
 
 for _op in (*_ARITHMETIC.values(), *_COMPARISONS.values()):
@@ -138,7 +148,7 @@ def _unary(name: str, apply: Callable[[Object], Object]) -> Callable[[Wrapped], 
         method = users_method(type(value), name)
         return apply(value) if method is None else call(method, value)
 
-    return lambda self: lifted(run, self.value)
+    return lambda self: lifted(run, *_read(self.value))
 
 
 for _name, _apply in (("__neg__", operator.neg), ("__pos__", operator.pos), ("__invert__", operator.invert)):

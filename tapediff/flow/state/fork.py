@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Set
 from contextlib import contextmanager
 from types import FrameType
 from typing import NamedTuple, TypeAlias
@@ -69,11 +69,12 @@ HAVE_CELLS.add(WithCells)
 
 
 class Ran(NamedTuple):
-    """The result of a side, the values that it left in places, and the error that ended it."""
+    """The result of a side, the values that it left in places, the error that ended it, and the addresses of objects that it made."""
 
     result: Object
     final: Final
     error: BaseException | None
+    born: Set[int] = frozenset()
 
 
 class Taken(NamedTuple):
@@ -92,6 +93,7 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     if state.sides % SIDES_OF_GARBAGE == 0 and not state.is_in_loop:
         gc.collect(1)
     before, result, error = state.facts, None, None
+    born, state.born = state.born, set()
     state.journals.append(journal)
     state.facts = {**before, **facts}
     try:
@@ -106,7 +108,8 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
         undo(journal)
         state.journals.pop()
         state.facts = before
-    return Ran(result, final, error)
+        made, state.born = state.born, born
+    return Ran(result, final, error, made)
 
 
 @np.errstate(all="ignore")
@@ -157,7 +160,7 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
     if attempt is not None:
         attempt.leave_out(pending)
     if second is None:
-        _put(first.final)
+        _keep(first)
         return Taken(True, first.result)
     return _joined(test, first, second)
 
@@ -206,14 +209,15 @@ def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
     try:
         made = Fresh(first.final, second.final)
         first, second = _joined_results(made, test, first, second)
-        joined = _joined_with(made, test, first.final, second.final)
+        joined = _joined_with(made, test, first, second)
     except Unjoinable as why:
         state.why.append(str(why))
         holds = decided(test)
         kept = first if holds else second
-        _put(kept.final)
+        _keep(kept)
         return Taken(holds, kept.result)
     _put(joined)
+    state.born |= first.born | second.born
     return first, second
 
 
@@ -229,6 +233,11 @@ def _joined_results(made: Fresh, test: Operand, first: Ran, second: Ran) -> tupl
     else:
         return first, second
     return (first, second) if value is UNBOUND else (first._replace(result=value), second._replace(result=value))
+
+
+def _keep(side: Ran) -> None:
+    _put(side.final)
+    state.born |= side.born
 
 
 def _put(final: Final) -> None:
@@ -260,10 +269,11 @@ def _told(why: str, *, is_taken: bool) -> Unjoinable:
 
 def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     """The values of places after a branch; what one side leaves alone is as it is now."""
-    return _joined_with(Fresh(yes, no), test, yes, no)
+    return _joined_with(Fresh(yes, no), test, Ran(None, yes, None), Ran(None, no, None))
 
 
-def _joined_with(made: Fresh, test: Operand, yes: Final, no: Final) -> Final:
+def _joined_with(made: Fresh, test: Operand, first: Ran, second: Ran) -> Final:
+    yes, no = first.final, second.final
     joined: Final = {}
     for key, (place, _) in yes.items():
         if key not in no or not may_be_fresh(yes[key][1], no[key][1]):
@@ -275,6 +285,10 @@ def _joined_with(made: Fresh, test: Operand, yes: Final, no: Final) -> Final:
     for key in {**yes, **no}:
         place = (yes.get(key) or no[key])[0]
         if key in joined or id(place.holder) in made.taken:
+            continue
+        if (key not in no and key[1] in first.born) or (key not in yes and key[1] in second.born):
+            # Of an object that is on no other side.
+            joined[key] = yes.get(key) or no[key]
             continue
         old = place.get() if key not in yes or key not in no else None
         joined[key] = place, _joined_value(test, place, yes[key][1] if key in yes else old, no[key][1] if key in no else old)

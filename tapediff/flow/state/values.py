@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
+from ...ops import Op
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
 from ...recording.arrays.numbers import logical
 from ...recording.arrays.tracked import TrackedArray
@@ -57,12 +59,14 @@ class Choice:
     Attributes:
         options: the values; none of them is a choice.
         conditions: when it is which one.
+        read: of arrays, what was chosen of their entries; see `as_value`.
     """
 
-    __slots__ = ("conditions", "options")
+    __slots__ = ("conditions", "options", "read")
 
     def __init__(self, options: tuple[Object, ...], conditions: tuple[Operand, ...]) -> None:
         self.options, self.conditions = options, conditions
+        self.read: Object = None
 
     def __repr__(self) -> str:
         return f"choice of {', '.join(map(repr, self.options))}"
@@ -102,11 +106,12 @@ class State(threading.local):
         implied: what the latest outcomes of tests imply.
         global_names: global variables that functions may assign to, with their namespaces.
         attempts: bodies of `try` and `with` that are being run; the innermost last.
-        negations: by the instruction of a tracked bool, its opposite.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         why: reasons of guards in place of joins.
         recorders: those of iterations of loops.
         sides: how many were run.
+        born: the addresses of objects that the innermost side has made.
+        logic: `and` and `not` of tests, each recorded once.
         unsettled: places that were left with what data choose.
         has_choices: there is a value that stands for several.
         made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
@@ -133,11 +138,12 @@ class State(threading.local):
         self.implied: dict[tuple[int, int, bool], dict[tuple[int, int], bool]] = {}
         self.global_names: dict[tuple[int, str], tuple[dict[str, Object], str]] = {}
         self.attempts: list[Object] = []
-        self.negations: dict[tuple[int, int], Operand] = {}
         self.kinds: dict[tuple[int, int], Object] = {}
         self.why: list[str] = []
         self.recorders: list[Object] = []
         self.sides = 0
+        self.born: set[int] = set()
+        self.logic: dict[tuple[Object, ...], Operand] = {}
         self.unsettled: dict[Object, Object] = {}
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False
@@ -181,10 +187,7 @@ def negated(test: Object) -> Object:
     if op_of(recorder, test._id) is LOGICAL_NOT:
         (inner,) = recorder.instructions[test._id].inputs
         return TrackedArray(recorder, inner, not test._value, test.type)
-    known = state.negations.get((id(recorder), test._id))
-    if known is None:
-        known = state.negations[id(recorder), test._id] = logical(LOGICAL_NOT, test)
-    return known
+    return _once(LOGICAL_NOT, test)
 
 
 def both(a: Object, b: Object) -> Object:
@@ -193,7 +196,19 @@ def both(a: Object, b: Object) -> Object:
         return b if a else False
     if type(b) is bool:
         return a if b else False
-    return a if a._id == b._id and a._recorder is b._recorder else logical(LOGICAL_AND, a, b)
+    return a if a._id == b._id and a._recorder is b._recorder else _once(LOGICAL_AND, a, b)
+
+
+def _once(op: Op, *tests: Operand) -> Operand:
+    """An operation on tests, which is recorded once."""
+    recorder = tests[0]._recorder
+    if recorder is not current_recorder() or tests[-1]._recorder is not recorder:
+        return logical(op, *tests)
+    key = id(recorder), op, *(test._id for test in tests)
+    found = state.logic.get(key)
+    if found is None:
+        found = state.logic[key] = logical(op, *tests)
+    return TrackedArray(recorder, found._id, found._value, found.type)
 
 
 def either(a: Object, b: Object) -> Object:
