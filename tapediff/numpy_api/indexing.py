@@ -13,6 +13,7 @@ from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.arrays.indexing import Region
 from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import SELECT
+from ..recording.masks import raise_where
 
 
 def is_basic(index: Operand) -> bool:
@@ -191,6 +192,9 @@ def in_range(entry: Operand, extent: int, axis: int) -> Operand:
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
     elif entry.dtype.kind == "f":
         raise IndexError("arrays used as indices must be of integer type; use .astype(int)")
-    if not bool(np.all((entry >= -extent) & (entry < extent))):
-        raise IndexError(f"an index is out of bounds for axis {axis} with size {extent}")
+    error = IndexError(f"an index is out of bounds for axis {axis} with size {extent}")
+    if is_tracked(entry):
+        raise_where(lambda: error, lambda: ~np.all((entry >= -extent) & (entry < extent)))
+    elif not np.all((entry >= -extent) & (entry < extent)):
+        raise error
     return SELECT(entry < 0, entry + extent, CONVERT(entry, dtype=np.dtype(np.int64)))

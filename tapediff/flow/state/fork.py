@@ -20,6 +20,7 @@ from ...errors import TapediffError
 from ...ir.instruction import Operand
 from ..anything import Object
 from ..translate import is_raised_by_translated
+from .bounds import outcome
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, join_versions, where
@@ -126,6 +127,8 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
     excluded by a guard.
     """
     fact = known(test)
+    if fact is None:
+        fact = outcome(test)
     if fact is not None:
         return Taken(fact, _run(yes if fact else no))
     recorder = current_recorder()

@@ -207,9 +207,23 @@ class Expressions(ast.NodeTransformer):
             return self._at(ast.Starred(operator_call("listed", self.visit(node.value)), ast.Load()), node)
         return self.visit(node)
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        """Text with values, each of which may be a choice."""
+        parts = [part for part in node.values if isinstance(part, ast.FormattedValue)]
+        if not parts or self._stays(node) or _has_walrus(node) or not all(_is_plain_format(part.format_spec) for part in parts):
+            self.generic_visit(node)
+            return node
+        values = [self.visit(part.value) for part in parts]
+        names = [f"_{number}_" for number in range(len(parts))]
+        for part, name in zip(parts, names):
+            part.value = ast.Name(name, ast.Load())
+        arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+        return self._at(operator_call("text", ast.Lambda(arguments, node), *values), node)
+
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
-        self.generic_visit(node)
-        node.value = operator_call("shown", node.value)
+        node.value = operator_call("shown", self.visit(node.value))
+        if node.format_spec is not None:
+            self.generic_visit(node.format_spec)
         return node
 
     def visit_Yield(self, node: ast.Yield) -> ast.expr:
@@ -232,6 +246,21 @@ class Expressions(ast.NodeTransformer):
             ast.Dict([text(key) for key, _ in pairs], [value for _, value in pairs]),
         )  # fmt: skip
         return self._at(made, node)
+
+    def visit_Set(self, node: ast.Set) -> ast.expr:
+        """A set whose members may be data."""
+        self.generic_visit(node)
+        if all(isinstance(member, ast.Constant) for member in node.elts) or any(isinstance(m, ast.Starred) for m in node.elts):
+            return node
+        return self._at(operator_call("set_of", ast.Tuple(node.elts, ast.Load())), node)
+
+    def visit_Dict(self, node: ast.Dict) -> ast.expr:
+        """A dict whose keys may be data."""
+        self.generic_visit(node)
+        if all(key is None or isinstance(key, ast.Constant) for key in node.keys) or None in node.keys:
+            return node
+        pairs: list[ast.expr] = [ast.Tuple([key, value], ast.Load()) for key, value in zip(node.keys, node.values)]  # pyright: ignore[reportArgumentType]
+        return self._at(operator_call("dict_of", ast.Tuple(pairs, ast.Load())), node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         node.value = self.visit(node.value)
@@ -293,6 +322,10 @@ def without_defaults(args: ast.arguments) -> ast.arguments:
     made.defaults = [ast.Constant(None) for _ in made.defaults]
     made.kw_defaults = [None if default is None else ast.Constant(None) for default in made.kw_defaults]
     return made
+
+
+def _is_plain_format(node: ast.expr | None) -> bool:
+    return node is None or (isinstance(node, ast.JoinedStr) and all(isinstance(part, ast.Constant) for part in node.values))
 
 
 def _has_walrus(node: ast.AST) -> bool:
