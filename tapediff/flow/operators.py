@@ -225,6 +225,9 @@ from .operations.tests_of_values import (
     concrete as concrete,
 )
 from .operations.tests_of_values import (
+    formatted as formatted,
+)
+from .operations.tests_of_values import (
     if_value as if_value,
 )
 from .operations.tests_of_values import (

@@ -182,12 +182,17 @@ def not_in(a: Object, b: Object) -> Object:
 _OTHERS: dict[str, Callable[[Object, Object], Object]] = {"is_": is_, "is_not": is_not, "in_": in_, "not_in": not_in}
 
 
-def text(form: Callable[..., str], *values: Object) -> Object:
-    """Text that is formed of values; where data decide one of few, the choice of texts."""
-    values = tuple(map(as_choice, values))
-    if any(type(value) in CHOICES for value in values):
-        return lifted(lambda *parts: form(*map(shown, parts)), *values)
-    return form(*map(shown, values))
+def formatted(value: Object, form: Callable[[Object], str]) -> Object:
+    """A value as a part of a text; where data decide one of few, the choice of its texts."""
+    value = as_choice(value)
+    if type(value) in CHOICES:
+        return lifted(lambda option: form(shown(option)), value)
+    return form(shown(value))
+
+
+def text(*parts: Object) -> Object:
+    """A text of parts, each of which may be a choice."""
+    return lifted(lambda *found: "".join(found), *parts)
 
 
 def shown(value: Object) -> Object:

@@ -209,16 +209,21 @@ class Expressions(ast.NodeTransformer):
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         """Text with values, each of which may be a choice."""
-        parts = [part for part in node.values if isinstance(part, ast.FormattedValue)]
-        if not parts or self._stays(node) or _has_walrus(node) or not all(_is_plain_format(part.format_spec) for part in parts):
+        if self._stays(node) or _has_walrus(node) or not any(isinstance(part, ast.FormattedValue) for part in node.values):
             self.generic_visit(node)
             return node
-        values = [self.visit(part.value) for part in parts]
-        names = [f"_{number}_" for number in range(len(parts))]
-        for part, name in zip(parts, names):
-            part.value = ast.Name(name, ast.Load())
-        arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-        return self._at(operator_call("text", ast.Lambda(arguments, node), *values), node)
+        return self._at(operator_call("text", *map(self._formatted, node.values)), node)
+
+    def _formatted(self, part: ast.expr) -> ast.expr:
+        """A part of a text: a value is formatted before the next one is evaluated."""
+        if not isinstance(part, ast.FormattedValue):
+            return part
+        value = self.visit(part.value)
+        if part.format_spec is not None:
+            self.generic_visit(part.format_spec)
+        part.value = ast.Name("_value_", ast.Load())
+        arguments = ast.arguments([], [ast.arg("_value_")], None, [], [], None, [])
+        return operator_call("formatted", value, ast.Lambda(arguments, ast.JoinedStr([part])))
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         node.value = operator_call("shown", self.visit(node.value))
@@ -322,10 +327,6 @@ def without_defaults(args: ast.arguments) -> ast.arguments:
     made.defaults = [ast.Constant(None) for _ in made.defaults]
     made.kw_defaults = [None if default is None else ast.Constant(None) for default in made.kw_defaults]
     return made
-
-
-def _is_plain_format(node: ast.expr | None) -> bool:
-    return node is None or (isinstance(node, ast.JoinedStr) and all(isinstance(part, ast.Constant) for part in node.values))
 
 
 def _has_walrus(node: ast.AST) -> bool:
