@@ -87,6 +87,9 @@ from .containers.items import (
     delete_item as delete_item,
 )
 from .containers.items import (
+    dict_of as dict_of,
+)
+from .containers.items import (
     first_iterable as first_iterable,
 )
 from .containers.items import (
@@ -103,6 +106,9 @@ from .containers.items import (
 )
 from .containers.items import (
     set_item as set_item,
+)
+from .containers.items import (
+    set_of as set_of,
 )
 from .containers.items import (
     slice_ as slice_,
@@ -219,6 +225,9 @@ from .operations.tests_of_values import (
     concrete as concrete,
 )
 from .operations.tests_of_values import (
+    formatted as formatted,
+)
+from .operations.tests_of_values import (
     if_value as if_value,
 )
 from .operations.tests_of_values import (
@@ -244,6 +253,9 @@ from .operations.tests_of_values import (
 )
 from .operations.tests_of_values import (
     shown as shown,
+)
+from .operations.tests_of_values import (
+    text as text,
 )
 from .state.completions import (
     BREAK as BREAK,

@@ -11,12 +11,11 @@ from ..anything import Object
 from ..blocks.blocks import done
 from ..blocks.loops import for_
 from ..calls.users_code import users_method
-from ..containers import keys
+from ..containers import keys, sets
 from ..containers.generators import Generator
 from ..containers.items import iterated
-from ..containers.ranges import Counting
 from ..state.places import note_contents
-from ..state.values import CHOICES, Maybe
+from ..state.values import CHOICES, Lazy, Maybe
 
 NATIVE: Object = object()
 SEQUENCES = (list, tuple, deque)
@@ -44,7 +43,7 @@ def is_callable_of_users(f: Object) -> bool:
 
 def is_lazy(items: Object) -> bool:
     """True for a generator that can be run with another block, and for ranges of data."""
-    if type(items) is Counting:
+    if isinstance(items, Lazy):
         return True
     return type(items) is Generator and items.emitting is not None and items.is_fresh
 
@@ -59,15 +58,29 @@ def gathered(items: Object) -> Object:
     """The entries of an iterable as a list or tuple; conditional ones as such."""
     if isinstance(items, SEQUENCES) and users_method(type(items), "__iter__") is None:
         return items
-    if type(items) is Counting:
+    if isinstance(items, Lazy):
         return items.entries()
     if not is_lazy(items):
         found = iterated(items)
-        return found if type(found) is list and keys.has_conditional_keys(items) else list(found)
+        return found if type(found) is list and is_conditional_collection(items) else list(found)
     own(items)
     made: list[Object] = []
     done(for_(items, lambda value: collect(made, value), None))
     return made
+
+
+def is_conditional_collection(items: Object) -> bool:
+    """True for a dict or set whose keys or members are data."""
+    return keys.has_conditional_keys(items) or sets.has_conditional_members(items)
+
+
+def in_any_order(items: Object) -> Object:
+    """The same where the order does not matter."""
+    if isinstance(items, Lazy):
+        return items.unordered()
+    if keys.has_conditional_keys(items):
+        return keys.View(items, 0).unordered()
+    return sets.unordered(items) if sets.has_conditional_members(items) else gathered(items)
 
 
 def listed(items: Object) -> Object:

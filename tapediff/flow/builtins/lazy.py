@@ -12,7 +12,6 @@ from ..blocks.blocks import if_, returned, sequence
 from ..blocks.loops import for_
 from ..calls.callables import call, function
 from ..calls.truth import truth
-from ..containers import keys
 from ..containers.entries import is_conditional, is_nonempty, parts, settled_contents
 from ..containers.entries import put as put_entries
 from ..containers.generators import Generator
@@ -23,13 +22,14 @@ from ..operations.tests_of_values import if_value
 from ..state.completions import BREAK, Return, replaced
 from ..state.fork import exclude, select, where_ends
 from ..state.joins import maybe
-from ..state.values import Maybe, both, either, negated
+from ..state.values import Lazy, Maybe, both, either, negated
 from .arguments import (
     NATIVE,
     SEQUENCES,
     collect,
     gathered,
     is_callable_of_users,
+    is_conditional_collection,
     is_lazy,
     is_of_interest,
 )
@@ -59,7 +59,7 @@ def reduce_(f: Object, items: Object, *start: Object) -> Object:
 
 def _ownable(items: Object) -> bool:
     """True if a generator may be taken over; conditional entries always."""
-    return is_conditional(items) or keys.has_conditional_keys(items) or (is_lazy(items) and items.is_owned)
+    return is_conditional(items) or is_conditional_collection(items) or (is_lazy(items) and items.is_owned)
 
 
 def _is_source(items: Object) -> bool:
@@ -342,8 +342,8 @@ def groupby_(items: Object, key: Object = None) -> Object:
 def zip_(*items: Object, strict: Object = False) -> Object:
     if (
         strict
-        or not any(map(is_conditional, items))
-        or not all(isinstance(i, (*SEQUENCES, TrackedArray, range)) for i in items)
+        or not any(is_conditional(i) or isinstance(i, Lazy) for i in items)
+        or not all(isinstance(i, (*SEQUENCES, TrackedArray, range, Lazy)) for i in items)
     ):
         return NATIVE
     return entries_lazily(zipped([gathered(i) for i in items]))

@@ -14,26 +14,30 @@ from ..blocks.loops import for_
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..calls.users_code import users_method
-from ..containers import keys
+from ..containers import keys, sets
+from ..containers.data_keys import is_data_key
 from ..containers.entries import is_conditional, is_nonempty, length, parts, settled_contents
 from ..containers.entries import pop as entry_pop
 from ..containers.entries import put as put_entries
-from ..containers.items import set_item, unpacked
-from ..containers.positions import take
-from ..containers.ranges import Counting, range_of
+from ..containers.items import include, set_item, unpacked
+from ..containers.positions import entry_at, take
+from ..containers.ranges import range_of
 from ..containers.sequences import equal
 from ..operations.dunder import compared
 from ..state.fork import exclude, select
 from ..state.joins import maybe
-from ..state.values import Maybe, both, either, is_data, lifted, negated, state
+from ..state.values import Lazy, Maybe, both, either, is_data, negated, state
 from .arguments import (
     NATIVE,
     SEQUENCES,
     collect,
     gathered,
+    in_any_order,
+    is_conditional_collection,
     is_lazy,
     is_of_interest,
 )
+from .sorting import sorted_
 
 
 def len_(holder: Object) -> Object:
@@ -41,8 +45,10 @@ def len_(holder: Object) -> Object:
         return length(holder)
     if keys.has_conditional_keys(holder):
         return keys.length(holder)
-    if type(holder) is Counting:
-        return holder.count
+    if isinstance(holder, Lazy):
+        return holder.length()
+    if sets.has_conditional_members(holder):
+        return sets.length(holder)
     method = users_method(type(holder), "__len__")
     return NATIVE if method is None else call(method, holder)
 
@@ -53,24 +59,44 @@ def bool_(value: Object = False) -> Object:
 
 
 def list_(items: Object = ()) -> Object:
-    if type(items) is Counting:
-        return list(items.entries())
-    if is_lazy(items):
-        return gathered(items)
-    return list(gathered(items)) if is_conditional(items) or keys.has_conditional_keys(items) else NATIVE
+    if is_lazy(items) or is_conditional(items) or is_conditional_collection(items):
+        return list(gathered(items))
+    return NATIVE
 
 
 def tuple_(items: Object = ()) -> Object:
-    if type(items) is Counting:
-        return items.entries()
-    return tuple(gathered(items)) if is_lazy(items) or is_conditional(items) else NATIVE
+    return tuple(gathered(items)) if is_lazy(items) or is_conditional(items) or is_conditional_collection(items) else NATIVE
+
+
+def set_(items: Object = ()) -> Object:
+    if isinstance(items, dict) and not keys.has_conditional_keys(items):
+        return NATIVE
+    entries = in_any_order(items)
+    if not any(type(value) is Maybe or is_data_key(value) for value in entries):
+        return set(entries)
+    made: set[Object] = set()
+    done(for_(entries, lambda value: include(made, value), None))
+    return made
+
+
+def of_set(run: Callable[..., Object]) -> Callable[..., Object]:
+    """A program of a method of sets with conditional members."""
+    return lambda holder, member: run(holder, member) if sets.is_by_data(holder, member) else NATIVE
+
+
+def update_set_(holder: Object, items: Object) -> Object:
+    entries = in_any_order(items)
+    if not sets.has_conditional_members(holder) and not any(type(value) is Maybe or is_data_key(value) for value in entries):
+        return NATIVE if not is_lazy(items) else holder.update(entries)
+    done(for_(entries, lambda value: include(holder, value), None))
+    return None
 
 
 def settling(kind: Object) -> Callable[..., Object]:
     """A collection of what is there."""
 
     def run(items: Object = ()) -> Object:
-        if not is_lazy(items) and not is_conditional(items):
+        if not is_lazy(items) and not is_conditional(items) and not is_conditional_collection(items):
             return NATIVE
         return kind(settled_contents(gathered(items)))
 
@@ -78,7 +104,7 @@ def settling(kind: Object) -> Callable[..., Object]:
 
 
 def reversed_(items: Object) -> Object:
-    if type(items) is Counting:
+    if isinstance(items, Lazy):
         items = items.entries()
     return iter(list(items)[::-1]) if is_conditional(items) else NATIVE
 
@@ -171,11 +197,11 @@ def range_(*limits: Object) -> Object:
 
 def of_dict(run: Callable[..., Object]) -> Callable[..., Object]:
     """A program of a method of dicts with conditional keys."""
-    return lambda holder, *args: run(holder, *args) if keys.has_conditional_keys(holder) else NATIVE
+    return lambda holder, *args: run(holder, *args) if keys.is_by_data(holder, args[0] if args else None) else NATIVE
 
 
 def setdefault_(holder: Object, key: Object, default: Object = None) -> Object:
-    if keys.has_conditional_keys(holder) or state.journals:
+    if keys.is_by_data(holder, key) or state.journals:
         return keys.setdefault(holder, key, default)
     return dict.setdefault(holder, key, default.kind()) if type(default) is keys.Empty else NATIVE
 
@@ -186,7 +212,7 @@ def update_(holder: Object, *given: Object, **named: Object) -> Object:
     ):
         return NATIVE
     for source in (*given, named):
-        pairs = keys.items(source) if isinstance(source, dict) else gathered(source)
+        pairs = keys.View(source, None) if isinstance(source, dict) else gathered(source)
         done(for_(pairs, lambda pair: set_item(holder, *unpacked(pair, 2)), None))
     return None
 
@@ -199,19 +225,25 @@ def counter_(items: Object = ()) -> Object:
         return collections.Counter(entries)
     made: Object = collections.Counter()
 
-    def count(value: Object) -> None:
-        lifted(lambda key: set_item(made, key, keys.item(made, key) + 1), value)
-
-    done(for_(entries, count, None))
+    counted_(made, entries)
     return made
 
 
+def most_common_(holder: Object, n: Object = None) -> Object:
+    if not keys.has_conditional_keys(holder) and not any(map(is_of_interest, holder.values())):
+        return NATIVE
+    found = sorted_(keys.View(holder, None), key=lambda pair: pair[1], reverse=True)
+    if n is None:
+        return found
+    return entry_at(found, slice(None, n)) if is_data(n) or is_conditional(found) else found[:n]
+
+
 def counted_(holder: Object, items: Object) -> Object:
-    if not (isinstance(items, SEQUENCES) or is_lazy(items)):
+    if not (isinstance(items, SEQUENCES) or is_lazy(items)) or not isinstance(holder, collections.Counter):
         return NATIVE
 
     def count(value: Object) -> None:
-        lifted(lambda key: set_item(holder, key, keys.item(holder, key) + 1), value)
+        set_item(holder, value, keys.item(holder, value) + 1)
 
     done(for_(gathered(items), count, None))
     return None

@@ -13,6 +13,7 @@ from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodTy
 import numpy as np
 
 from ...base.current_recording import current_recorder
+from ...errors import TrackedValueEscaped
 from ...numpy_api.creating import as_array
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, RARE_MAKERS, REPLACEMENTS, Fills
@@ -24,10 +25,12 @@ from ..containers.choices import as_value
 from ..containers.entries import settled_contents, settled_deeply
 from ..containers.generators import ONLY_ARGUMENT, Generator, references
 from ..containers.keys import Empty, settle
+from ..containers.sets import settle as settle_members
+from ..state.bounds import as_choice
 from ..state.fork import guarded, refuse
 from ..state.places import note_contents
 from ..state.python_numbers import note_python
-from ..state.values import CHOICES, state
+from ..state.values import CHOICES, lifted, state
 from ..translate import translation_of
 from .arguments import NATIVE
 from .numbers import Unchanged
@@ -111,7 +114,7 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
         if least <= len(args) <= most and all(name in names for name in named):
             if state.has_choices:
                 choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
-                if choice is not None and (owner is None or (choice == 0 and f.__name__ in _KEYED)):
+                if choice is not None and (owner is None or (choice == 0 and f.__name__ in _KEYED and not isinstance(owner, dict))):
                     argument = args[choice]
                     return CHOICES[type(argument)].each(argument, lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named))
             for argument in args:
@@ -132,7 +135,7 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
     if not state.has_choices and not named and (type(f) is np.ufunc or isinstance(f, MathFunction)):
         return f(*args)
     if not state.journals and not state.has_choices:
-        return _filled(f, f(*args, **named))
+        return _filled(f, _answered(f, args, named))
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
     owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
     if state.has_choices and isinstance(f, np.ufunc) and len(args) <= f.nin:
@@ -147,11 +150,13 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
     if name in _LAZY and not isinstance(owner, _CONTAINERS):
         for argument in args:
             settle(argument)
+            settle_members(argument)
         args = tuple(map(settled_contents, args))
     elif not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL):
         if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
             settled_contents(owner)
             settle(owner)
+            settle_members(owner)
         args = tuple(settled_deeply(argument) for argument in args)
         named = {key: settled_deeply(value) for key, value in named.items()}
     if state.journals:
@@ -159,7 +164,60 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
     if state.attempts and name in _STEPPING:
         with guarded():
             return f(*args, **named)
-    return _filled(f, f(*args, **named))
+    return _filled(f, _answered(f, args, named))
+
+
+class _IntWanted(BaseException):
+    """Code that Python runs by itself asks for the value of an int that data decide."""
+
+
+def _wanted() -> None:
+    raise _IntWanted
+
+
+def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+    """The result of a call; where it asks for an int, the choice of its results for those that are possible."""
+    place = next((k for k, value in enumerate(args) if _holds_int(value)), None)
+    if place is None or not _is_pure(f):
+        return f(*args, **named)
+    recorder = current_recorder()
+    before, recorder.asked = recorder.asked, _wanted
+    try:
+        return f(*args, **named)
+    except (_IntWanted, TrackedValueEscaped) as error:
+        escaped = error if type(error) is TrackedValueEscaped else None
+    finally:
+        recorder.asked = before
+    value = args[place]
+    rest = lambda v: _answered(f, (*args[:place], v, *args[place + 1 :]), named)  # noqa: E731 -- its name is its use
+    if isinstance(value, (tuple, list)):
+        return lifted(lambda *parts: rest(type(value)(parts)), *map(as_choice, value))
+    choice = as_choice(value)
+    if choice is not value:
+        return lifted(rest, choice)
+    if escaped is not None:
+        raise escaped
+    return f(*args, **named)
+
+
+def _holds_int(value: Object) -> bool:
+    if type(value) is TrackedArray:
+        return not value.type.shape and value.type.dtype.kind == "i"
+    return type(value) in (tuple, list) and len(value) <= _MOST_AXES and any(type(part) is TrackedArray for part in value)
+
+
+# Tuples of no more ints are shapes.
+_MOST_AXES = 4
+
+
+def _is_pure(f: Object) -> bool:
+    """True for functions that change nothing."""
+    owner = getattr(f, "__self__", None)
+    if isinstance(owner, (str, bytes, int, float)):
+        return True
+    name = getattr(f, "__name__", "")
+    module = getattr(f, "__module__", None) or getattr(type(f), "__module__", None) or ""
+    return module.partition(".")[0] in _PURE and name not in _IMPURE and "random" not in module and name not in _WRITING_FIRST
 
 
 def _filled(f: Object, made: Object) -> Object:

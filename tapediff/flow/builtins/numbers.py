@@ -14,6 +14,7 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..containers.entries import by_length, is_conditional
 from ..state.fork import exclude
+from ..state.python_numbers import note_python
 from ..state.values import is_data, negated
 from .arguments import (
     NATIVE,
@@ -60,11 +61,11 @@ def _rounded(value: Object, to_whole: Callable[[Object], Object]) -> Object:
         return NATIVE
     number = value.reshape(()) if value.type.shape else value
     if number.type.dtype.kind == "b":
-        return np.where(number, 1, 0)
+        return note_python(np.where(number, 1, 0))
     if number.type.dtype.kind == "i":
         return number
     exclude(negated(truth(np.abs(number) < _MOST_INT)), lambda: _no_int(number._value))
-    return to_whole(number).astype(np.int64)
+    return note_python(to_whole(number).astype(np.int64))
 
 
 def _no_int(value: Object) -> Exception:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..anything import Object
-from ..containers import keys
+from ..containers import keys, sets
 from .arguments import SEQUENCES
 from .heaps import (
     bisect_left_,
@@ -66,16 +66,20 @@ from .lists_and_dicts import (
     index_,
     len_,
     list_,
+    most_common_,
     of_dict,
+    of_set,
     pop_,
     popleft_,
     range_,
     remove_,
     reversed_,
+    set_,
     setdefault_,
     settling,
     tuple_,
     update_,
+    update_set_,
 )
 from .numbers import (
     ceil_,
@@ -126,7 +130,7 @@ PROGRAMS: dict[Object, Program] = {
     builtins.bool: Program(bool_, 1, 1),
     builtins.list: Program(list_, 1, 1),
     builtins.tuple: Program(tuple_, 1, 1),
-    builtins.set: Program(settling(set), 1, 1),
+    builtins.set: Program(set_, 1, 1),
     builtins.frozenset: Program(settling(frozenset), 1, 1),
     builtins.dict: Program(settling(dict), 1, 1),
     builtins.reversed: Program(reversed_, 1, 1),
@@ -167,6 +171,8 @@ PROGRAMS: dict[Object, Program] = {
     bisect.insort_left: Program(insort_left_, 2, 4, ("lo", "hi", "key")),
     bisect.insort_right: Program(insort_right_, 2, 4, ("lo", "hi", "key")),
     collections.Counter: Program(counter_, 1, 1),
+    collections.Counter.most_common: Program(most_common_, 1, 2, ("n",)),
+    collections.Counter.update: Program(counted_, 2, 2),
     statistics.mean: Program(statistic(mean_), 1, 1),
     statistics.fmean: Program(statistic(mean_), 1, 1),
     statistics.median: Program(statistic(median_), 1, 1),
@@ -186,12 +192,16 @@ METHODS: dict[tuple[type, str], Program] = {
             ("get", of_dict(keys.get), 1, 2),
             ("pop", of_dict(keys.pop), 1, 2),
             ("setdefault", setdefault_, 1, 2),
-            ("items", of_dict(keys.items), 0, 0),
-            ("keys", of_dict(lambda holder: keys.parts_of(keys.items(holder), 0)), 0, 0),
-            ("values", of_dict(lambda holder: keys.parts_of(keys.items(holder), 1)), 0, 0),
-            ("update", counted_ if kind is collections.Counter else update_, 1, 1),
+            ("items", of_dict(lambda holder: keys.View(holder, None)), 0, 0),
+            ("keys", of_dict(lambda holder: keys.View(holder, 0)), 0, 0),
+            ("values", of_dict(lambda holder: keys.View(holder, 1)), 0, 0),
+            ("update", update_, 1, 1),
         )
     },
+    (set, "add"): Program(of_set(sets.add), 1, 1),
+    (set, "discard"): Program(of_set(sets.discard), 1, 1),
+    (set, "remove"): Program(of_set(sets.remove), 1, 1),
+    (set, "update"): Program(update_set_, 1, 1),
     (list, "sort"): Program(sort_, 0, 0, ("key", "reverse")),
     (list, "remove"): Program(remove_, 1, 1),
     (list, "insert"): Program(insert_, 2, 2),

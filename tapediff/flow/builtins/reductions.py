@@ -18,13 +18,15 @@ from ..containers.entries import is_conditional, parts
 from ..operations.dunder import added, compared
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, fork_value, select
-from ..state.values import CHOICES, Maybe, both, either, negated
+from ..state.values import CHOICES, Lazy, Maybe, both, either, negated
 from .arguments import (
     CONSTANTS,
     NATIVE,
     SEQUENCES,
     gathered,
+    in_any_order,
     is_callable_of_users,
+    is_conditional_collection,
     is_lazy,
     is_of_interest,
 )
@@ -35,9 +37,9 @@ def where_there(condition: Object, run: Callable[[], Object], otherwise: Callabl
 
 
 def sum_(items: Object, start: Object = 0) -> Object:
-    if not (is_lazy(items) or isinstance(items, SEQUENCES)):
+    if not (is_lazy(items) or isinstance(items, SEQUENCES) or is_conditional_collection(items)):
         return NATIVE
-    entries = gathered(items)
+    entries = in_any_order(items)
     if not any(
         type(v) is Maybe or type(v) in CHOICES or users_method(type(v), "__add__") or users_method(type(v), "__radd__")
         for v in entries
@@ -75,6 +77,8 @@ def all_(items: Object) -> Object:
 
 def _quantified(items: Object, wanted: bool) -> Object:
     """any and all: whether one of the entries is true, or none is false."""
+    if isinstance(items, Lazy) or is_conditional_collection(items):
+        items = in_any_order(items)
     if isinstance(items, SEQUENCES):
         if not is_of_interest(items):
             return NATIVE
@@ -115,9 +119,9 @@ def _extreme(name: str, better: str, args: Object, key: Object, default: Object)
     items = args[0] if len(args) == 1 else args
     if len(args) > 1 and default is not _MISSING:
         return NATIVE
-    if not is_lazy(items) and not (isinstance(items, (*SEQUENCES, TrackedArray))) and key is None:
+    if not is_lazy(items) and not isinstance(items, (*SEQUENCES, TrackedArray)) and not is_conditional_collection(items) and key is None:
         return NATIVE
-    entries = gathered(items)
+    entries = gathered(items) if key is not None else in_any_order(items)
     if not is_of_interest(entries) and not is_callable_of_users(key):
         named = {} if default is _MISSING else {"default": default}
         return getattr(builtins, name)(entries, key=key, **named)

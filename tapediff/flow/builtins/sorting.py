@@ -21,7 +21,9 @@ from .arguments import (
     NATIVE,
     SEQUENCES,
     gathered,
+    in_any_order,
     is_callable_of_users,
+    is_conditional_collection,
     is_lazy,
     is_of_interest,
 )
@@ -32,9 +34,9 @@ MOST_EXCHANGED = 24
 
 
 def sorted_(items: Object, /, *, key: Object = None, reverse: Object = False) -> Object:
-    if not is_lazy(items) and not isinstance(items, (*SEQUENCES, TrackedArray)) and key is None:
+    if not is_lazy(items) and not isinstance(items, (*SEQUENCES, TrackedArray)) and not is_conditional_collection(items) and key is None:
         return NATIVE
-    entries = gathered(items)
+    entries = gathered(items) if key is not None else in_any_order(items)
     if not is_of_interest(entries) and not is_callable_of_users(key):
         return builtins.sorted(entries, key=key, reverse=reverse)
     keyed = with_keys(entries, key)

@@ -9,7 +9,7 @@ import numpy as np
 from ...ir.instruction import BOOL
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..state.values import CHOICES, Maybe, is_nonempty, state
+from ..state.values import CHOICES, Lazy, Maybe, is_nonempty, state
 from .callables import call
 from .users_code import users_method
 
@@ -26,6 +26,8 @@ def truth(value: Object) -> Object:
             return is_nonempty(value)
         if state.has_maybes and kind is dict:
             return is_nonempty(value.values())
+        if state.has_maybes and kind is set:
+            return is_nonempty(value)
         return bool(value)
     if kind is TrackedArray:
         if value.type.size != 1:
@@ -34,6 +36,8 @@ def truth(value: Object) -> Object:
         return number if number.type.dtype == BOOL else number != 0
     if state.has_maybes and isinstance(value, (deque, dict)):
         return is_nonempty(value.values() if isinstance(value, dict) else value)
+    if isinstance(value, Lazy):
+        return truth(value.length())
     if kind in CHOICES:
         return CHOICES[kind].truth(value)
     if (method := users_method(kind, "__bool__")) is not None:

@@ -10,7 +10,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decide, decided, exclude, fork_value, observed
-from ..state.joins import where
+from ..state.joins import most_options, where
 from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, either, is_data, known, negated, state
 
 
@@ -25,6 +25,8 @@ def possible(choice: Choice) -> list[int]:
 def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
     """The results of an operation on each option, joined."""
     left = possible(choice)
+    if len(left) > most_options(choice.options[k] for k in left):
+        return op(settled(choice))
 
     def at(position: int) -> Object:
         k = left[position]

@@ -16,7 +16,7 @@ from ..state.fork import decided, exclude, fork_value, refuse, select
 from ..state.joins import maybe
 from ..state.places import note_attribute, note_contents
 from ..state.values import CHOICES, Maybe, both, either, is_data, is_nonempty, negated, parts, state
-from . import keys
+from . import keys, sets
 
 _HOLDERS = (list, tuple, deque)
 
@@ -231,6 +231,8 @@ def settled_deeply(value: Object, seen: set[int] | None = None) -> Object:
             if new is not entry:
                 note_contents(value)
                 value[k] = new
+    elif isinstance(value, set):
+        sets.settle(value)
     elif isinstance(value, dict):
         seen.add(id(value))
         keys.settle(value)

@@ -14,12 +14,11 @@ from ..calls.callables import call
 from ..calls.users_code import users_method
 from ..state.fork import refuse
 from ..state.places import note_contents, unwritable
-from ..state.values import CHOICES, Choice, is_tracked_value, lifted, state
-from . import entries, keys, positions
+from ..state.values import CHOICES, Choice, Lazy, is_tracked_value, lifted, state
+from . import entries, keys, positions, sets
 from .choices import each
 from .entries import is_conditional
 from .generators import ONLY_ARGUMENT, Generator, references
-from .ranges import Counting
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
 
@@ -30,11 +29,11 @@ REPEATABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarr
 def set_item(holder: Object, key: Object, value: Object) -> None:
     """holder[key] = value"""
     kind = type(holder)
-    if kind in CHOICES or type(key) in CHOICES or positions.is_position(key):
+    if kind in CHOICES or (not isinstance(holder, dict) and (type(key) in CHOICES or positions.is_position(key))):
         if not is_conditional(holder) or type(key) is slice:
             _write_entry(holder, key, value)
             return
-    if keys.has_conditional_keys(holder):
+    if isinstance(holder, dict) and keys.is_by_data(holder, key) and users_method(kind, "__setitem__") is None:
         keys.set_item(holder, key, value)
         return
     if is_conditional(holder):
@@ -61,6 +60,8 @@ def _write_entry(holder: Object, key: Object, value: Object) -> None:
     if users_method(type(holder), "__setitem__") is not None:
         call(users_method(type(holder), "__setitem__"), holder, key, value)
         return
+    if type(holder) is np.ndarray:
+        raise unwritable("a plain array is written to at a position that data decide")
     note_contents(holder)
     holder[key] = value
 
@@ -68,14 +69,13 @@ def _write_entry(holder: Object, key: Object, value: Object) -> None:
 def delete_item(holder: Object, key: Object) -> None:
     """del holder[key]"""
     kind = type(holder)
-    if kind in CHOICES or type(key) in CHOICES:
+    if kind in CHOICES or (type(key) in CHOICES and not isinstance(holder, dict)):
         lifted(delete_item, holder, key)
         return
     if isinstance(holder, list) and (is_conditional(holder) or positions.is_position(key)):
         positions.delete(holder, key)
         return
-    entries.settled_contents(holder)
-    if keys.has_conditional_keys(holder):
+    if isinstance(holder, dict) and keys.is_by_data(holder, key):
         keys.delete_item(holder, key)
         return
     if (method := users_method(kind, "__delitem__")) is not None:
@@ -104,14 +104,16 @@ def iterated(items: Object) -> Iterable[Object]:
     """An iterable that Python goes over by itself."""
     kind = type(items)
     if keys.has_conditional_keys(items):
-        return keys.parts_of(keys.items(items), 0)
+        return keys.View(items, 0).entries()
+    if sets.has_conditional_members(items):
+        return sets.ordered(items)
     if kind in _ITERABLE:
         return items
     if kind in CHOICES:
         from .choices import settled
 
         return iterated(settled(items))
-    if kind is Counting:
+    if isinstance(items, Lazy):
         return items.entries()
     if (method := users_method(kind, "__iter__")) is not None:
         return iterator_of(call(method, items))
@@ -129,6 +131,7 @@ def spread(items: Object) -> Object:
     if isinstance(items, dict):
         keys.settle(items)
         return items
+    sets.settle(items)
     if type(items) in _ITERABLE:
         return entries.settled_contents(items)
     hint = users_method(type(items), "__len__") or users_method(type(items), "__length_hint__")
@@ -188,7 +191,7 @@ def unpacked(value: Object, count: int | None) -> Object:
         from .choices import unpacked_choice
 
         return unpacked_choice(value, count)
-    if keys.has_conditional_keys(value):
+    if keys.has_conditional_keys(value) or sets.has_conditional_members(value):
         return entries.unpacked(iterated(value), count)
     if kind in _ITERABLE or all(users_method(kind, name) is None for name in ("__iter__", "__getitem__", "__next__")):
         return value
@@ -209,8 +212,8 @@ def append(result: list[Object], value: Object) -> None:
 
 def include(result: set[Object], value: Object) -> None:
     """Collect an entry of a set comprehension."""
-    if type(value) in CHOICES:
-        lifted(lambda v: include(result, v), value)
+    if sets.is_by_data(result, value):
+        sets.add(result, value)
         return
     note_contents(result)
     result.add(value)
@@ -221,9 +224,22 @@ def new_set() -> set[Object]:
     return set()
 
 
+def set_of(members: Iterable[Object]) -> set[Object]:
+    """{*members}"""
+    made: set[Object] = set()
+    for member in members:
+        include(made, member)
+    return made
+
+
+def dict_of(pairs: Iterable[tuple[Object, Object]]) -> dict[Object, Object]:
+    """{key: value for key, value in pairs}"""
+    made: dict[Object, Object] = {}
+    for key, value in pairs:
+        set_entry(made, key, value)
+    return made
+
+
 def set_entry(result: dict[Object, Object], key: Object, value: Object) -> None:
     """Collect an entry of a dict comprehension."""
-    if type(key) in CHOICES:
-        lifted(lambda k: set_entry(result, k, value), key)
-        return
     set_item(result, key, value)

@@ -6,16 +6,29 @@ Where the order of keys is data, too, each value has a number by which a loop fi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
-from ..state.joins import join_conditions, numbered
+from ..state.joins import join_conditions, numbered, one_of
 from ..state.places import note_contents
-from ..state.values import Maybe, both, either, is_data, known, negated, state
+from ..state.values import (
+    CHOICES,
+    Choice,
+    DataKey,
+    Lazy,
+    Maybe,
+    both,
+    either,
+    is_data,
+    key_at_this_point,
+    negated,
+    state,
+)
+from .data_keys import entry, has_data_keys, is_data_key, lookup, plain_keys, unwrapped
 
 
 def has_conditional_keys(holder: Object) -> bool:
@@ -23,15 +36,17 @@ def has_conditional_keys(holder: Object) -> bool:
     return state.has_maybes and isinstance(holder, dict) and Maybe in map(type, holder.values())
 
 
+def is_by_data(holder: Object, key: Object) -> bool:
+    """True where data decide which keys a dict has, or which one a key is."""
+    return has_conditional_keys(holder) or is_data_key(key)
+
+
 def there(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:
     """When a key is there, and its value."""
-    if key not in holder:
-        return False, None
-    entry = holder[key]
-    if type(entry) is not Maybe:
-        return True, entry
-    fact = known(entry.condition) if is_data(entry.condition) else entry.condition
-    return entry.condition if fact is None else fact, entry.value
+    if not is_data_key(key) and not has_data_keys(holder):
+        return entry(holder, key) if key in holder else (False, None)
+    hits, missing = lookup(holder, key)
+    return negated(missing), one_of([(hit, value) for hit, _, value in hits]) if hits else None
 
 
 def item(holder: dict[Object, Object], key: Object) -> Object:
@@ -43,12 +58,22 @@ def item(holder: dict[Object, Object], key: Object) -> Object:
         return _made(holder, key, holder.default_factory)
     if isinstance(holder, Counter):
         return 0 if condition is False else select(condition, value, 0)
-    exclude(negated(condition), lambda: KeyError(key))
+    exclude(negated(condition), lambda: _missing(key))
     return value
+
+
+def _missing(key: Object) -> KeyError:
+    return KeyError(key_at_this_point(key))
 
 
 def _made(holder: dict[Object, Object], key: Object, make: Callable[[], Object]) -> Object:
     """The value of a key, which is made where it is missing."""
+    if is_data_key(key) and (plain := plain_keys(key)) is not None:
+        # Each of the keys has a value of its own.
+        if len(plain) == 1:
+            return _made(holder, plain[0][1], make)
+        choice = Choice(tuple(k for _, k in plain), tuple(condition for condition, _ in plain))
+        return CHOICES[Choice].each(choice, lambda k: _made(holder, k, make))
     condition, value = there(holder, key)
     if condition is True:
         return value
@@ -74,7 +99,7 @@ def _made(holder: dict[Object, Object], key: Object, make: Callable[[], Object])
 def _is_of_key(holder: dict[Object, Object], key: Object, value: Object) -> bool:
     """True for a value that was made for a key on the side that put it there."""
     _, owner, of_key = state.made.get(id(value), (None, None, None))
-    return owner is holder and of_key == key
+    return owner is holder and (of_key is key or (not is_data_key(key) and not is_data_key(of_key) and of_key == key))
 
 
 class Empty:
@@ -93,6 +118,9 @@ class Empty:
 def set_item(holder: dict[Object, Object], key: Object, value: Object) -> None:
     """holder[key] = value"""
     note_contents(holder)
+    if is_data_key(key) or has_data_keys(holder):
+        _set_by_data(holder, key, value)
+        return
     old: Object = dict.get(holder, key)
     if not has_conditional_keys(holder) or (type(old) is not Maybe and key in holder and not _has_order(holder)):
         dict.__setitem__(holder, key, value)
@@ -116,36 +144,85 @@ def set_item(holder: dict[Object, Object], key: Object, value: Object) -> None:
     dict.__setitem__(holder, key, Maybe(True, value, order))
 
 
+def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> None:
+    """holder[key] = value where data decide which key that is, or which ones there are."""
+    hits, missing = lookup(holder, key)
+    for hit, own, old in hits:
+        _put_value(holder, own, value if hit is True else select(hit, value, old))
+    if missing is False:
+        return
+    plain = plain_keys(key)
+    if plain is None:
+        plain = [(True, DataKey(key))]
+    has_one = len(plain) == 1 and plain[0][1] not in holder
+    if not has_one or _has_order(holder):
+        _number(holder)
+    state.stamp += 1
+    state.has_choices = state.has_maybes = True
+    for condition, own in plain:
+        is_new = both(condition, missing)
+        if is_new is not False:
+            _put_new(holder, own, is_new, value, None if has_one and not _has_order(holder) else state.stamp)
+
+
+def _put_value(holder: dict[Object, Object], key: Object, value: Object) -> None:
+    old = holder[key] if key in holder else None
+    dict.__setitem__(holder, key, Maybe(old.condition, value, old.order) if type(old) is Maybe else value)
+
+
+def _put_new(holder: dict[Object, Object], key: Object, is_new: Object, value: Object, order: Object) -> None:
+    """Add a key where it is new."""
+    if key in holder:
+        old = holder[key]
+        condition, before = entry(holder, key)
+        if condition is True:
+            return
+        if condition is not False:
+            value, order = select(is_new, value, before), select(is_new, order, old.order)
+            is_new = either(condition, is_new)
+    dict.__setitem__(holder, key, Maybe(is_new, value, order))
+
+
 def _has_order(holder: dict[Object, Object]) -> bool:
-    return any(type(entry) is Maybe and entry.order is not None for entry in holder.values())
+    return any(type(held) is Maybe and held.order is not None for held in holder.values())
 
 
 def _number(holder: dict[Object, Object]) -> None:
-    for key, entry in numbered(holder).items():
-        dict.__setitem__(holder, key, entry)
+    for key, held in numbered(holder).items():
+        dict.__setitem__(holder, key, held)
 
 
 def delete_item(holder: dict[Object, Object], key: Object) -> None:
     """del holder[key]"""
-    condition, value = there(holder, key)
-    exclude(negated(condition), lambda: KeyError(key))
-    state.made.pop(id(value), None)
-    note_contents(holder)
-    dict.__delitem__(holder, key)
+    pop(holder, key)
 
 
 def pop(holder: dict[Object, Object], key: Object, *default: Object) -> Object:
     """holder.pop(key, default)"""
     condition, value = there(holder, key)
     if not default:
-        exclude(negated(condition), lambda: KeyError(key))
-    if key in holder:
-        state.made.pop(id(value), None)
-        note_contents(holder)
-        dict.__delitem__(holder, key)
+        exclude(negated(condition), lambda: _missing(key))
+    if condition is not False:
+        discard(holder, key)
     if condition is True or not default:
         return value
     return default[0] if condition is False else select(condition, value, default[0])
+
+
+def discard(holder: dict[Object, Object], key: Object) -> None:
+    """Remove a key, if it is there."""
+    note_contents(holder)
+    hits, _ = lookup(holder, key)
+    for hit, own, value in hits:
+        condition, _ = entry(holder, own)
+        stays = both(condition, negated(hit))
+        if stays is False or condition is hit or not (is_data_key(key) or type(own) is DataKey):
+            state.made.pop(id(value), None)
+            dict.__delitem__(holder, own)
+            continue
+        state.has_choices = state.has_maybes = True
+        order = holder[own].order if type(holder[own]) is Maybe else None
+        dict.__setitem__(holder, own, Maybe(stays, value, order))
 
 
 def get(holder: dict[Object, Object], key: Object, default: Object = None) -> Object:
@@ -159,10 +236,10 @@ def setdefault(holder: dict[Object, Object], key: Object, default: Object = None
     return _made(holder, key, default.kind if type(default) is Empty else lambda: default)
 
 
-def items(holder: dict[Object, Object]) -> list[Object]:
+def items(holder: dict[Object, Object], *, is_in_order: bool = True) -> list[Object]:
     """The keys and values as a list with conditional entries, in order; the order of many is found by guards where it is data."""
-    found = [(entry.order if type(entry := holder[key]) is Maybe else None, *there(holder, key), key) for key in holder]
-    if _has_order(holder):
+    found = [(held.order if type(held := holder[key]) is Maybe else None, *entry(holder, key), unwrapped(key)) for key in holder]
+    if is_in_order and _has_order(holder):
         if len(found) > _MOST_ORDERED and any(is_data(order) for order, *_ in found):
             settle(holder)
             return list(holder.items())
@@ -198,6 +275,39 @@ def _chosen(test: Object, yes: Object, no: Object) -> Object:
     return select(test, order, other_order), join_conditions(test, condition, other_condition), *rest
 
 
+class View(Lazy):
+    """The keys, the values or the items of a dict with conditional keys.
+
+    Attributes:
+        holder: the dict.
+        which: 0 for keys, 1 for values, None for items.
+    """
+
+    __slots__ = ("holder", "which")
+
+    def __init__(self, holder: dict[Object, Object], which: int | None) -> None:
+        self.holder, self.which = holder, which
+
+    def entries(self) -> list[Object]:
+        return self._parts(items(self.holder))
+
+    def unordered(self) -> list[Object]:
+        return self._parts(items(self.holder, is_in_order=False))
+
+    def _parts(self, entries: list[Object]) -> list[Object]:
+        return entries if self.which is None else parts_of(entries, self.which)
+
+    def length(self) -> Object:
+        return length(self.holder)
+
+    def __len__(self) -> int:
+        return int(length(self.holder))
+
+    def __iter__(self) -> Iterator[Object]:
+        settle(self.holder)
+        return iter((self.holder.items, self.holder.keys, self.holder.values)[0 if self.which is None else self.which + 1]())
+
+
 def parts_of(entries: list[Object], which: int) -> list[Object]:
     """The keys or the values of items."""
     return [Maybe(e.condition, e.value[which]) if type(e) is Maybe else e[which] for e in entries]
@@ -210,10 +320,10 @@ def settle(holder: Object) -> None:
     refuse("it must be known which keys a dict has")
     found: list[tuple[Object, Object, Object]] = []
     for place, key in enumerate(list(holder)):
-        entry = holder[key]
-        condition, value = there(holder, key)
+        held = holder[key]
+        condition, value = entry(holder, key)
         if condition is True or (condition is not False and decided(condition)):
-            order = entry.order if type(entry) is Maybe and entry.order is not None else place
+            order = held.order if type(held) is Maybe and held.order is not None else place
             at = 0
             while at < len(found) and bool(truth(found[at][0] < order)):
                 at += 1
@@ -221,36 +331,26 @@ def settle(holder: Object) -> None:
     note_contents(holder)
     holder.clear()
     for _, key, value in found:
-        dict.__setitem__(holder, key, value)
+        dict.__setitem__(holder, _settled_key(key), value)
+
+
+def _settled_key(key: Object) -> Object:
+    """A plain key, by guards."""
+    key = unwrapped(key)
+    if type(key) in CHOICES:
+        return CHOICES[type(key)].settled(key)
+    if is_data(key):
+        return {"i": int, "f": float, "b": bool}[key.type.dtype.kind](key)
+    return tuple(map(_settled_key, key)) if type(key) is tuple else key
 
 
 def length(holder: dict[Object, Object]) -> Object:
     """len(holder)"""
     total: Object = 0
     for key in holder:
-        condition, _ = there(holder, key)
+        condition, _ = entry(holder, key)
         total = total + (int(condition) if type(condition) is bool else np.where(condition, 1, 0))
     return total
-
-
-def by_tracked_key(holder: dict[Object, Object], key: Object) -> Object:
-    """holder[key] for a tracked number: the value of the key that it is equal to."""
-    hits: list[tuple[Object, Object]] = []
-    for k in holder:
-        if type(k) in (int, float, bool, np.int64, np.float64):
-            condition, value = there(holder, k)
-            if condition is not False:
-                hits.append((both(condition, truth(key == k)), value))
-    missing: Object = True
-    for hit, _ in hits:
-        missing = both(missing, negated(hit))
-    exclude(missing, lambda: KeyError(key._value.item()))
-
-    def at(k: int) -> Object:
-        hit, value = hits[k]
-        return value if k == len(hits) - 1 else fork_value(hit, lambda: value, lambda: at(k + 1))
-
-    return at(0)
 
 
 def contains(holder: dict[Object, Object], key: Object) -> Object:

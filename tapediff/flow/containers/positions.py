@@ -7,6 +7,7 @@ conditional entries; those of text and arrays, which have none, are a choice of 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,8 +15,7 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import INT64
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..calls.truth import truth
-from ..state.bounds import as_choice, bounds_of, ends, possible_ints
+from ..state.bounds import as_choice, below, bounds_of, ends, equals, possible_ints
 from ..state.fork import decide, exclude, select
 from ..state.joins import maybe, one_of
 from ..state.python_numbers import is_python, note_python
@@ -29,28 +29,12 @@ _CUT = (list, tuple)
 
 
 def is_position(key: Object) -> bool:
-    """True for an int, or a slice with an end, that data decide."""
+    """True for an int, or a slice with an end, that data decide, and for tuples with such."""
     if type(key) is TrackedArray:
         return not key.type.shape and key.type.dtype.kind == "i"
+    if type(key) is tuple:
+        return any(map(is_position, key))
     return type(key) is slice and any(type(end) is TrackedArray for end in (key.start, key.stop, key.step))
-
-
-def below(a: Object, b: Object) -> Object:
-    """a < b; a plain bool where the bounds of both tell."""
-    if not is_data(a) and not is_data(b):
-        return a < b
-    (low, high), (least, most) = ends(bounds_of(a)), ends(bounds_of(b))
-    return True if high < least else False if low >= most else truth(a < b)
-
-
-def equals(a: Object, b: Object) -> Object:
-    """a == b for ints; a plain bool where the bounds of both tell."""
-    if not is_data(a) and not is_data(b):
-        return a == b
-    (low, high), (least, most) = ends(bounds_of(a)), ends(bounds_of(b))
-    if low == high == least == most:
-        return True
-    return False if high < least or low > most else truth(a == b)
 
 
 def smaller(a: Object, b: Object) -> Object:
@@ -84,7 +68,7 @@ def inside(entry: Object, extent: int, error: str) -> Object:
     if not entry.type.shape:
         position = _inside(entry, extent, error)
         return position if not is_data(position) or position.type.dtype == INT64 else position.astype(INT64)
-    exclude(negated(truth(np.all((entry >= -extent) & (entry < extent)))), lambda: IndexError(error))
+    exclude(negated(np.all((entry >= -extent) & (entry < extent))), lambda: IndexError(error))
     return np.where(entry < 0, entry + extent, entry).astype(INT64)
 
 
@@ -96,18 +80,29 @@ def entry_at(holder: Object, key: Object) -> Object:
     """holder[key] for an int or a slice that data decide."""
     if type(key) is slice:
         return _cut(holder, key) if isinstance(holder, _CUT) else _sliced(holder, key)
+    if type(key) is tuple:
+        return _at_positions(holder, key)
     if isinstance(holder, (list, tuple, deque, str, bytes, range)):
         n = len(holder)
         position = _inside(key, n, f"{_name(holder)} index out of range")
         if type(holder) is range and n:
             return holder.start + position * holder.step
         return _entry(holder, position)
-    if type(holder) in (np.ndarray, TrackedArray) and holder.shape:
-        n = holder.shape[0]
-        position = _inside(key, n, f"index is out of bounds for axis 0 with size {n}")
-        array = holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
-        return np.take(array, position, axis=0, mode="clip")
-    return holder[key]
+    return (current_recorder().tracked_constant(holder) if type(holder) is np.ndarray else holder)[key]
+
+
+def _at_positions(holder: Object, key: tuple[Object, ...]) -> Object:
+    """An entry or part of an array; slices whose ends data decide are those that are possible."""
+    for place, part in enumerate(key):
+        if type(part) is slice and is_position(part):
+            before, after = key[:place], key[place + 1 :]
+            limits = (as_choice(end) for end in (part.start, part.stop, part.step))
+            return lifted(_with_slice(holder, before, after), *limits)
+    return (current_recorder().tracked_constant(holder) if type(holder) is np.ndarray and is_position(key) else holder)[key]
+
+
+def _with_slice(holder: Object, before: tuple[Object, ...], after: tuple[Object, ...]) -> Callable[..., Object]:
+    return lambda *limits: _at_positions(holder, (*before, slice(*limits), *after))
 
 
 def _entry(holder: Object, position: Object) -> Object:
@@ -136,12 +131,9 @@ def _gathered(entries: list[Object], position: Object) -> Object:
     python = {is_python(value) if type(is_python(value)) is bool else None for value in entries}
     if len(python) != 1 or None in python:
         return None
-    found = np.take(np.stack(entries) if any(map(is_data, entries)) else _constants(entries), position, mode="clip")
+    column = np.stack(entries) if any(map(is_data, entries)) else current_recorder().tracked_constant(np.array(entries))
+    found = np.take(column, position, mode="clip")
     return note_python(found) if True in python else found
-
-
-def _constants(entries: list[Object]) -> Object:
-    return current_recorder().tracked_constant(np.array(entries))
 
 
 def _clamped(holder: Object, key: slice) -> tuple[Object, Object]:
@@ -202,6 +194,21 @@ def _sliced(holder: Object, key: slice) -> Object:
         lambda start: lifted(lambda stop, step: holder[slice(start, stop, step)], option(key.stop), as_choice(key.step)), option(key.start)
     )
 
+
+def repeated(holder: Object, count: Object) -> Object:
+    """holder * count for an int that data decide."""
+    high = ends(bounds_of(count))[1]
+    if not isinstance(holder, _CUT) or len(holder) * high > _MOST_REPEATED:
+        choice = as_choice(count)
+        if choice is count:
+            decide("it must be known how often a sequence is repeated")
+            choice = int(count)
+        return lifted(lambda n: holder * n, choice)
+    made = _entries([(both(condition, below(k, count)), value) for k in range(int(high)) for condition, _, value in ranked(holder)])
+    return made if isinstance(holder, list) else tuple(made)
+
+
+_MOST_REPEATED = 256
 
 # Writing
 

@@ -11,17 +11,16 @@ import numpy as np
 
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.bounds import bounds_of, ends
+from ..state.bounds import below, bounds_of, ends
 from ..state.fork import exclude, fork, observed
 from ..state.joins import maybe
-from ..state.values import Unjoinable, both, is_data, negated, state
-from .positions import below
+from ..state.values import Lazy, Unjoinable, both, is_data, negated, state
 
 # So many iterations are entries of a tuple.
 MOST_ENTRIES = 64
 
 
-class Counting:
+class Counting(Lazy):
     """A range whose length is not bounded."""
 
     __slots__ = ("start", "step", "stop")
@@ -29,14 +28,13 @@ class Counting:
     def __init__(self, start: Object, stop: Object, step: int) -> None:
         self.start, self.stop, self.step = start, stop, step
 
-    @property
-    def count(self) -> Object:
+    def length(self) -> Object:
         """The length."""
         number = (self.stop - self.start + self.step - (1 if self.step > 0 else -1)) // self.step
         return np.where(number < 0, 0, number)
 
     def __len__(self) -> int:
-        return int(self.count)
+        return int(self.length())
 
     def __iter__(self) -> Object:
         return iter(range(int(self.start), int(self.stop), self.step))
@@ -47,7 +45,7 @@ class Counting:
 
     def entries(self) -> tuple[Object, ...]:
         """The numbers as conditional entries, up to a power of two of which guards tell that there are no more."""
-        return _listed(self.start, self.stop, self.step, _most(self.count))
+        return _listed(self.start, self.stop, self.step, _most(self.length()))
 
 
 def _most(count: Object) -> int:
@@ -104,9 +102,16 @@ def _is_int(value: Object) -> bool:
     return type(value) in (int, bool) or (is_data(value) and not value.type.shape and value.type.dtype.kind == "i")
 
 
+def holds(numbers: Counting, value: Object) -> Object:
+    """value in numbers"""
+    start, stop = (numbers.start, numbers.stop) if numbers.step > 0 else (numbers.stop + 1, numbers.start + 1)
+    found = both(negated(below(value, start)), below(value, stop))
+    return found if abs(numbers.step) == 1 else both(found, truth((value - numbers.start) % numbers.step == 0))
+
+
 def entry_of(numbers: Counting, key: Object) -> Object:
     """numbers[key]"""
-    count = numbers.count
+    count = numbers.length()
     position = np.where(key < 0, key + count, key) if is_data(key) else key + count if key < 0 else key
     exclude(truth(position < 0), lambda: IndexError("range object index out of range"))
     exclude(truth(position >= count), lambda: IndexError("range object index out of range"))

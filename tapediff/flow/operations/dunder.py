@@ -14,13 +14,17 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.users_code import KNOWN, users_method
 from ..containers.choices import as_value
+from ..containers.data_keys import is_data_key
 from ..containers.entries import is_conditional, item
-from ..containers.keys import by_tracked_key, has_conditional_keys
+from ..containers.entries import settled_deeply as settle_deeply
+from ..containers.keys import has_conditional_keys, is_by_data
 from ..containers.keys import item as item_of_dict
-from ..containers.positions import entry_at, is_position
+from ..containers.positions import entry_at, is_position, repeated
 from ..containers.sequences import holds_data, sequences_compared
+from ..containers.sets import OPERATORS, combined, has_conditional_members, replace
 from ..state.places import note_contents
-from ..state.values import CHOICES, lifted, state
+from ..state.python_numbers import is_python
+from ..state.values import CHOICES, is_data, lifted, state
 from .divisions import check_division
 
 # Python does operations on these by itself.
@@ -30,7 +34,8 @@ PLAIN: set[type] = {
 }  # fmt: skip
 _IMMUTABLE = {int, float, bool, complex, str, bytes, type(None), tuple, np.float64, np.float32, np.int64, np.int32, np.bool_}
 _COMPARED = {list, tuple, deque}
-_ATOMS = PLAIN - _COMPARED
+_ATOMS = PLAIN - _COMPARED - {set, frozenset, dict, str, bytes}
+_RIGHT = PLAIN - {list, tuple, str, bytes}
 _CONSTANT_KEYS = {int, str}
 _SEQUENCES = (list, tuple, str, bytes, bytearray, deque)
 
@@ -70,13 +75,40 @@ def left(a: Object, b: Object, division: str | None = None) -> Object:
     Args:
         division: the operation, if Python raises errors for some numbers.
     """
-    if type(a) in _ATOMS and type(b) in PLAIN:
+    if type(a) in _ATOMS and type(b) in _RIGHT:
         if division is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
             check_division(division, a, b)
         return a
+    if (type(a) is TrackedArray or type(b) is TrackedArray) and _is_repetition(a, b):
+        return Wrapped(a)
     if type(a) in _COMPARED and isinstance(b, type(a)):
         return Wrapped(a) if holds_data(a) or holds_data(b) else a
-    return a if _is_native(type(a)) and _is_native(type(b)) else Wrapped(a)
+    return a if _is_native(type(a)) and _is_native(type(b)) and not _is_of_conditional(a, b) else Wrapped(a)
+
+
+def _is_of_conditional(*operands: Object) -> bool:
+    """True where an operand is a dict or set whose keys or members are data."""
+    return state.has_maybes and any(
+        isinstance(value, (set, dict)) and (has_conditional_members(value) or has_conditional_keys(value)) for value in operands
+    )
+
+
+def _of_conditional(op: _Binary, a: Object, b: Object) -> Object:
+    """The result of an operator on such."""
+    name = op.forward[2:-2]
+    if isinstance(a, (set, frozenset)) and isinstance(b, (set, frozenset)) and name in OPERATORS:
+        return combined(name, a, b)
+    settle_deeply(a)
+    settle_deeply(b)
+    return op.apply(a, b)
+
+
+def _is_repetition(a: Object, b: Object) -> bool:
+    """True for a sequence and an int of Python's that data decide."""
+    for sequence, number in ((a, b), (b, a)):
+        if type(sequence) in (list, tuple, str, bytes) and is_data(number) and number.type.dtype.kind == "i":
+            return number is b or is_python(number) is True
+    return False
 
 
 def operand(a: Object) -> Object:
@@ -115,6 +147,8 @@ class Wrapped:
         self.value = value
 
     def __getitem__(self, key: Object) -> Object:
+        if isinstance(self.value, dict):
+            return _item(self.value, key)
         value = as_value(self.value) if type(key) is int else self.value
         return lifted(_item, value if type(value) is TrackedArray and len(value.type.shape) == 1 else self.value, key)
 
@@ -172,6 +206,10 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
     """As Python: the reflected method first if the right operand is of a subclass that has another one; TypeError if neither answers."""
     if op.inplace is None and type(a) in _COMPARED and type(b) is type(a) and (holds_data(a) or holds_data(b)):
         return sequences_compared(compared, op.forward[2:-2], a, b)
+    if _is_of_conditional(a, b):
+        return _of_conditional(op, a, b)
+    if op.symbol == "*" and _is_repetition(a, b):
+        return repeated(b, a) if is_data(a) else repeated(a, b)
     if type(a) in PLAIN and type(b) in PLAIN:
         if op.symbol in _DIVISIONS and (type(a) is TrackedArray or type(b) is TrackedArray):
             check_division(_DIVISIONS[op.symbol], a, b)
@@ -224,6 +262,9 @@ def _in_place(name: str) -> Callable[[Object, Object], Object]:
             if result is not NotImplemented:
                 return result
             return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
+        if _is_of_conditional(a, b) and isinstance(a, set):
+            replace(a, _of_conditional(op, a, b))
+            return a
         if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
             note_contents(a)
             return inplace(a, b)
@@ -248,7 +289,11 @@ def holder(value: Object, key: Object) -> Object:
     if isinstance(value, defaultdict) or (state.has_maybes and (is_conditional(value) or has_conditional_keys(value))):
         return Wrapped(value)
     if kind in PLAIN and type(key) in PLAIN:
-        return value if type(key) in _CONSTANT_KEYS or not is_position(key) else Wrapped(value)
+        if type(key) in _CONSTANT_KEYS:
+            return value
+        return Wrapped(value) if (is_data_key(key) if kind is dict else is_position(key)) else value
+    if isinstance(value, dict) and is_data_key(key):
+        return Wrapped(value)
     return value if _is_native(kind) and type(key) not in CHOICES else Wrapped(value)
 
 
@@ -262,9 +307,7 @@ def _item(value: Object, key: Object) -> Object:
         return value[key] if key in value else call(missing, value, key)
     if is_conditional(value) and not (type(key) is slice and is_position(key)):
         return item(value, key)
-    if isinstance(value, dict) and type(key) is TrackedArray:
-        return by_tracked_key(value, key)
-    if isinstance(value, defaultdict) or has_conditional_keys(value):
+    if isinstance(value, dict) and (isinstance(value, defaultdict) or is_by_data(value, key)):
         return item_of_dict(value, key)
     if is_position(key):
         return entry_at(value, key)

@@ -10,11 +10,14 @@ from ..calls.callables import call
 from ..calls.truth import concrete as concrete
 from ..calls.truth import truth
 from ..calls.users_code import users_method
+from ..containers import sets
 from ..containers.items import iterated
-from ..containers.keys import contains, has_conditional_keys
+from ..containers.keys import contains, is_by_data
+from ..containers.ranges import Counting, holds
+from ..state.bounds import as_choice
 from ..state.completions import BREAK
 from ..state.fork import WithCells, fork_value
-from ..state.values import CHOICES, is_tracked_value, lifted, negated
+from ..state.values import CHOICES, Lazy, is_data, is_tracked_value, lifted, negated
 from .dunder import compared
 
 Part = Callable[[], Object]
@@ -131,15 +134,23 @@ def is_not(a: Object, b: Object) -> Object:
 
 def in_(a: Object, b: Object) -> Object:
     """a in b"""
-    if type(a) in CHOICES or type(b) in CHOICES:
+    if type(b) in CHOICES:
         return lifted(in_, a, b)
     kind = type(b)
     if (method := users_method(kind, "__contains__")) is not None:
         return truth(call(method, b, a))
     if users_method(kind, "__iter__") is not None and not hasattr(kind, "__contains__"):
         return _among(a, iterated(b))
-    if has_conditional_keys(b):
+    if isinstance(b, dict) and is_by_data(b, a):
         return contains(b, a)
+    if isinstance(b, (set, frozenset)) and sets.is_by_data(b, a):
+        return sets.contains(b, a)
+    if isinstance(b, Counting) and (type(a) is int or is_data(a)):
+        return holds(b, a)
+    if isinstance(b, Lazy):
+        return _among(a, b)
+    if type(a) in CHOICES:
+        return lifted(in_, a, b)
     if not isinstance(b, (list, tuple)):
         return a in b
     if is_tracked_value(a) or any(map(is_tracked_value, b)) or users_method(type(a), "__eq__") is not None:
@@ -169,6 +180,19 @@ def not_in(a: Object, b: Object) -> Object:
 
 
 _OTHERS: dict[str, Callable[[Object, Object], Object]] = {"is_": is_, "is_not": is_not, "in_": in_, "not_in": not_in}
+
+
+def formatted(value: Object, form: Callable[[Object], str]) -> Object:
+    """A value as a part of a text; where data decide one of few, the choice of its texts."""
+    value = as_choice(value)
+    if type(value) in CHOICES:
+        return lifted(lambda option: form(shown(option)), value)
+    return form(shown(value))
+
+
+def text(*parts: Object) -> Object:
+    """A text of parts, each of which may be a choice."""
+    return lifted(lambda *found: "".join(found), *parts)
 
 
 def shown(value: Object) -> Object:

@@ -5,6 +5,7 @@ A number is known by the few values that it may have (a frozenset), or by its le
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -14,7 +15,7 @@ import numpy as np
 
 from ...ir.instruction import CONSTANT
 from ..anything import Object
-from .values import Choice, Unjoinable, is_data, known, state
+from .values import Choice, is_data, state
 
 Bounds: TypeAlias = "frozenset[float] | tuple[float, float]"
 
@@ -71,6 +72,24 @@ def as_choice(value: Object) -> Object:
         return found[0]
     state.has_choices = True
     return Choice(tuple(found), tuple(value == k for k in found))
+
+
+def below(a: Object, b: Object) -> Object:
+    """a < b; a plain bool where the bounds of both tell."""
+    if not is_data(a) and not is_data(b):
+        return a < b
+    (low, high), (least, most) = ends(bounds_of(a)), ends(bounds_of(b))
+    return True if high < least else False if low >= most else a < b
+
+
+def equals(a: Object, b: Object) -> Object:
+    """a == b for ints; a plain bool where the bounds of both tell."""
+    if not is_data(a) and not is_data(b):
+        return a == b
+    (low, high), (least, most) = ends(bounds_of(a)), ends(bounds_of(b))
+    if low == high == least == most:
+        return True
+    return False if high < least or low > most else a == b
 
 
 def _exactly(value: object) -> Bounds:
@@ -152,8 +171,8 @@ def _on_path(recorder: Object, wanted: int) -> Bounds:
         if left:
             pending += left
             continue
-        is_on_path = visited <= _MOST_ON_PATH
-        memo[owner, number] = _result(recorder, number, memo, state.facts) if is_on_path else _of_instruction(recorder, number)
+        is_followed = visited <= _MOST_ON_PATH
+        memo[owner, number] = _result(recorder, number, memo, state.facts) if is_followed else _of_instruction(recorder, number)
         pending.pop()
     return memo[owner, wanted]
 
@@ -182,7 +201,7 @@ def _result(recorder: Object, number: int, memo: dict[tuple[int, int], Object], 
     if op is CONSTANT:
         return _of_array(np.asarray(params[0]))
     if type_.dtype.kind == "b":
-        return frozenset((False, True))
+        return _of_test(recorder, op.name, inputs, memo)
     if op.name in ("argmax", "argmin", "searchsorted"):
         return _of_position(recorder, op.name, inputs, params)
     rule = _RULES.get(op.name)
@@ -193,6 +212,40 @@ def _result(recorder: Object, number: int, memo: dict[tuple[int, int], Object], 
         fact = facts.get((id(recorder), inputs[0])) if facts else None
         return _selected(recorder, inputs, given, memo) if fact is None else given[0 if fact else 1]
     return rule(*given, type_) if op.name == "convert" else rule(*given)
+
+
+def _of_test(recorder: Object, name: str, inputs: tuple[int, ...], memo: dict[tuple[int, int], Object]) -> Bounds:
+    """The outcomes of a comparison of ints, or of tests: a NaN is neither less nor greater."""
+    given = [memo.get((id(recorder), k), ANYTHING) for k in inputs]
+    if name in _COMPARISONS and all(recorder.instructions[k].type.dtype.kind == "i" for k in inputs) and all(given):
+        (low, high), (least, most) = map(ends, given)
+        mirrored = name in ("greater", "greater_equal")
+        if mirrored:
+            low, high, least, most = least, most, low, high
+        if name == "equal":
+            always, never = low == high == least == most, high < least or most < low
+        elif name in ("less", "greater"):
+            always, never = high < least, low >= most
+        else:
+            always, never = high <= least, low > most
+        return frozenset((True,)) if always else frozenset((False,)) if never else _EITHER
+    if name in _LOGIC and all(g in (_EITHER, frozenset((True,)), frozenset((False,))) for g in given):
+        return frozenset(_LOGIC[name](*chosen) for chosen in itertools.product(*given))
+    return _EITHER
+
+
+_EITHER: Bounds = frozenset((False, True))
+_LOGIC: dict[str, Callable[..., bool]] = {
+    "logical_and": lambda a, b: a and b, "logical_or": lambda a, b: a or b, "logical_not": lambda a: not a, "logical_xor": operator.xor,
+}  # fmt: skip
+
+
+def outcome(test: Object) -> bool | None:
+    """The outcome of a tracked bool, if bounds tell it."""
+    found = _of_instruction(test._recorder, test._id)
+    if len(found) == 2 and state.facts:
+        found = _on_path(test._recorder, test._id)
+    return bool(next(iter(found))) if len(found) == 1 else None
 
 
 def _of_position(recorder: Object, name: str, inputs: tuple[int, ...], params: tuple[object, ...]) -> Bounds:
@@ -310,8 +363,6 @@ _RULES: dict[str, Callable[..., Bounds]] = {
 }  # fmt: skip
 # The operands whose bounds a rule is given.
 _OPERANDS: dict[str, slice] = {
-    **dict.fromkeys(_RULES, slice(0, None)), "select": slice(1, 3), "index": slice(0, 1), "gather": slice(0, 1),
+    **dict.fromkeys((*_RULES, *_COMPARISONS, *_LOGIC), slice(0, None)), "select": slice(1, 3), "index": slice(0, 1), "gather": slice(0, 1),
 }  # fmt: skip
 
-
-__all__ = ["Bounds", "Unjoinable", "as_choice", "bounds_of", "ends", "known", "possible_ints"]

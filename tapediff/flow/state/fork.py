@@ -21,6 +21,7 @@ from ...errors import TapediffError
 from ...ir.instruction import Operand
 from ..anything import Object
 from ..translate import is_raised_by_translated
+from .bounds import outcome
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
 from .fresh import Fresh, may_be_fresh
@@ -131,6 +132,8 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
     excluded by a guard.
     """
     fact = known(test)
+    if fact is None:
+        fact = outcome(test)
     if fact is not None:
         return Taken(fact, _run(yes if fact else no))
     recorder = current_recorder()
@@ -286,7 +289,7 @@ def _joined_with(made: Fresh, test: Operand, first: Ran, second: Ran) -> Final:
         place = (yes.get(key) or no[key])[0]
         if key in joined or id(place.holder) in made.taken:
             continue
-        if (key not in no and key[1] in first.born) or (key not in yes and key[1] in second.born):
+        if (key not in no and id(place.holder) in first.born) or (key not in yes and id(place.holder) in second.born):
             # Of an object that is on no other side.
             joined[key] = yes.get(key) or no[key]
             continue

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterable
 from itertools import zip_longest
 
 import numpy as np
@@ -23,10 +24,14 @@ from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .python_numbers import note_chosen
-from .values import UNBOUND, Choice, Maybe, Unjoinable, both, either, negated, state
+from .values import UNBOUND, Choice, DataKey, Maybe, Unjoinable, both, either, negated, state
 
 # So many things one value may be.
-MOST_OPTIONS = 24
+MOST_OPTIONS = 8
+# The same of things that cannot change.
+_MOST_CONSTANTS = 24
+# And so many before it is asked for.
+_MOST_HELD = 48
 
 CONSTANTS = (bool, int, float, str, bytes, type(None))
 _NUMBERS = (int, float, np.float64, np.int64)
@@ -91,13 +96,12 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
         else:
             other, other_when = left.pop(match)
             is_same = option is other or is_equal(option, other)
-            options.append(option if is_same else note_chosen(where(test, option, other), test, option, other))
+            options.append(option if is_same else join(test, option, other))
             conditions.append(_either(test, when, other_when))
     for option, when in left:
         options.append(option)
         conditions.append(both(negated(test), when))
-    if len(options) > MOST_OPTIONS:
-        raise Unjoinable(f"more than {MOST_OPTIONS} things that one value may be")
+    _check_count(options)
     state.has_choices = True
     if len(options) == 2:
         conditions[1] = negated(conditions[0])
@@ -119,10 +123,20 @@ def one_of(hits: list[tuple[Object, Object]]) -> Object:
             _group(groups, both(condition, when), option)
     if len(groups) == 1:
         return groups[0][1]
-    if len(groups) > MOST_OPTIONS:
-        raise Unjoinable(f"more than {MOST_OPTIONS} things that one value may be")
+    _check_count([value for _, value in groups])
     state.has_choices = True
     return Choice(tuple(value for _, value in groups), tuple(condition for condition, _ in groups))
+
+
+def most_options(options: Iterable[Object]) -> int:
+    """How many options an operation is run on."""
+    return _MOST_CONSTANTS if all(type(value) in CONSTANTS or type(value) is TrackedArray for value in options) else MOST_OPTIONS
+
+
+def _check_count(options: list[Object]) -> None:
+    """A value may be one of more things than operations are run on: it may be that nothing is done with it."""
+    if len(options) > _MOST_HELD:
+        raise Unjoinable(f"more than {_MOST_HELD} things that one value may be")
 
 
 def _group(groups: list[list[Object]], condition: Object, value: Object) -> None:
@@ -133,7 +147,7 @@ def _group(groups: list[list[Object]], condition: Object, value: Object) -> None
             group[0] = either(when, condition)
             return
         if _is_alike(value, other):
-            group[:] = either(when, condition), note_chosen(where(condition, value, other), condition, value, other)
+            group[:] = either(when, condition), join(condition, value, other)
             return
     groups.append([condition, value])
 
@@ -173,6 +187,8 @@ def _is_alike(a: Object, b: Object) -> bool:
     """True for options that one can stand for."""
     if a is b or is_equal(a, b):
         return True
+    if type(a) is type(b) and isinstance(a, tuple):
+        return len(a) == len(b) and not callable(a) and (type(a) is tuple or hasattr(a, "_fields"))
     return (_is_number(a) or type(a) is float) and (_is_number(b) or type(b) is float) and type(a) is not bool and _are_of_one_kind(a, b)
 
 
@@ -231,14 +247,34 @@ def join_contents(test: Operand, yes: Object, no: Object) -> Object:
     """The entries of a container after a branch."""
     if isinstance(yes, dict):
         return _join_dicts(test, yes, no)
-    if isinstance(yes, (set, bytearray)):
+    if isinstance(yes, set):
+        return yes if yes == no else _join_sets(test, yes, no)
+    if isinstance(yes, bytearray):
         if yes != no:
-            raise Unjoinable("a set has other entries on one side")
+            raise Unjoinable("bytes are other ones on one side")
         return yes
     if isinstance(yes, deque) and yes.maxlen is not None and (len(yes) != len(no) or Maybe in map(type, (*yes, *no))):
         raise Unjoinable("a deque of limited length has another one on one side")
     entries = [join_entries(test, a, b) for a, b in zip_longest(yes, no, fillvalue=UNBOUND)]
     return deque(entries, yes.maxlen) if isinstance(yes, deque) else entries
+
+
+def _join_sets(test: Operand, yes: set[Object], no: set[Object]) -> list[Object]:
+    """The members of a set, some of them conditional."""
+    ours, theirs = ({(m.value if type(m) is Maybe else m): m for m in side} for side in (yes, no))
+    made: list[Object] = []
+    found = [*no, *(m for m in yes if (m.value if type(m) is Maybe else m) not in theirs)]
+    for member in sorted(found, key=lambda m: m.order if type(m) is Maybe else 0):
+        key = member.value if type(member) is Maybe else member
+        (first, _), (second, _) = (_there(side.get(key, UNBOUND)) for side in (ours, theirs))
+        condition = join_conditions(test, first, second)
+        if condition is True and type(key) is not DataKey:
+            made.append(key)
+        else:
+            state.stamp += 1
+            state.has_choices = state.has_maybes = True
+            made.append(Maybe(condition, key, state.stamp))
+    return made
 
 
 def _join_dicts(test: Operand, yes: dict[Object, Object], no: dict[Object, Object]) -> dict[Object, Object]:

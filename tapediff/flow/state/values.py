@@ -90,6 +90,45 @@ class Maybe:
         return f"maybe {self.value!r}"
 
 
+class Lazy:
+    """An iterable whose entries are computed where a loop or a builtin needs them: a range, or a view of a dict.
+
+    Attributes:
+        is_owned: as of a generator that nothing else goes on with.
+    """
+
+    __slots__ = ()
+    is_owned = True
+
+    def entries(self) -> Object:
+        """The entries in order; conditional ones as such."""
+        raise NotImplementedError
+
+    def unordered(self) -> Object:
+        """The entries in any order, for what does not depend on it."""
+        return self.entries()
+
+    def length(self) -> Object:
+        """How many there are."""
+        raise NotImplementedError
+
+
+class DataKey:
+    """A key of a dict, or a member of a set, that data decide: a number or a tuple. For Python it is a key of its own.
+
+    Attributes:
+        value: the key.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Object) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"key {self.value!r}"
+
+
 # More than a dict has keys.
 _FIRST_STAMP = 1 << 40
 
@@ -304,7 +343,7 @@ def holds_several(value: Object) -> bool:
     """True for what data choose, and containers of such."""
     if type(value) in _SINGLE:
         return False
-    if isinstance(value, (list, tuple, dict, deque)):
+    if isinstance(value, (list, tuple, dict, deque, set)):
         return any(type(part) is Maybe or type(part) in CHOICES for part in (value.values() if isinstance(value, dict) else value))
     return type(value) is Maybe or type(value) in CHOICES
 
@@ -315,11 +354,24 @@ def at_this_point(value: Object) -> Object:
         value = next(option for option, when in zip(value.options, value.conditions) if _holds(when))
     if isinstance(value, dict):
         there = {key: part for key, part in value.items() if type(part) is not Maybe or _holds(part.condition)}
-        return {key: at_this_point(part.value if type(part) is Maybe else part) for key, part in there.items()}
+        return {key_at_this_point(key): at_this_point(part.value if type(part) is Maybe else part) for key, part in there.items()}
+    if type(value) is set:
+        return {key_at_this_point(m.value if type(m) is Maybe else m) for m in value if type(m) is not Maybe or _holds(m.condition)}
     if type(value) in (list, tuple, deque):
         parts = [at_this_point(p.value if type(p) is Maybe else p) for p in value if type(p) is not Maybe or _holds(p.condition)]
         return deque(parts, value.maxlen) if type(value) is deque else type(value)(parts)
     return value
+
+
+def key_at_this_point(key: Object) -> Object:
+    """The key that plain Python has at this point."""
+    if type(key) is DataKey:
+        return key_at_this_point(at_this_point(key.value))
+    if is_data(key):
+        return key._value.item()
+    if type(key) in CHOICES:
+        return at_this_point(key)
+    return tuple(map(key_at_this_point, key)) if type(key) is tuple else key
 
 
 def _holds(condition: Object) -> bool:

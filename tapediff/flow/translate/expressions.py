@@ -207,9 +207,28 @@ class Expressions(ast.NodeTransformer):
             return self._at(ast.Starred(operator_call("listed", self.visit(node.value)), ast.Load()), node)
         return self.visit(node)
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        """Text with values, each of which may be a choice."""
+        if self._stays(node) or _has_walrus(node) or not any(isinstance(part, ast.FormattedValue) for part in node.values):
+            self.generic_visit(node)
+            return node
+        return self._at(operator_call("text", *map(self._formatted, node.values)), node)
+
+    def _formatted(self, part: ast.expr) -> ast.expr:
+        """A part of a text: a value is formatted before the next one is evaluated."""
+        if not isinstance(part, ast.FormattedValue):
+            return part
+        value = self.visit(part.value)
+        if part.format_spec is not None:
+            self.generic_visit(part.format_spec)
+        part.value = ast.Name("_value_", ast.Load())
+        arguments = ast.arguments([], [ast.arg("_value_")], None, [], [], None, [])
+        return operator_call("formatted", value, ast.Lambda(arguments, ast.JoinedStr([part])))
+
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
-        self.generic_visit(node)
-        node.value = operator_call("shown", node.value)
+        node.value = operator_call("shown", self.visit(node.value))
+        if node.format_spec is not None:
+            self.generic_visit(node.format_spec)
         return node
 
     def visit_Yield(self, node: ast.Yield) -> ast.expr:
@@ -232,6 +251,21 @@ class Expressions(ast.NodeTransformer):
             ast.Dict([text(key) for key, _ in pairs], [value for _, value in pairs]),
         )  # fmt: skip
         return self._at(made, node)
+
+    def visit_Set(self, node: ast.Set) -> ast.expr:
+        """A set whose members may be data."""
+        self.generic_visit(node)
+        if all(isinstance(member, ast.Constant) for member in node.elts) or any(isinstance(m, ast.Starred) for m in node.elts):
+            return node
+        return self._at(operator_call("set_of", ast.Tuple(node.elts, ast.Load())), node)
+
+    def visit_Dict(self, node: ast.Dict) -> ast.expr:
+        """A dict whose keys may be data."""
+        self.generic_visit(node)
+        if all(key is None or isinstance(key, ast.Constant) for key in node.keys) or None in node.keys:
+            return node
+        pairs: list[ast.expr] = [ast.Tuple([key, value], ast.Load()) for key, value in zip(node.keys, node.values)]  # pyright: ignore[reportArgumentType]
+        return self._at(operator_call("dict_of", ast.Tuple(pairs, ast.Load())), node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         node.value = self.visit(node.value)

@@ -1,0 +1,130 @@
+"""Keys that data decide: of a dict, and members of a set. A key of which few plain ones are possible stands for these; others are looked up
+by comparing them with each key that is there, and are kept as `DataKey`, which is a key of its own for Python."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..calls.truth import truth
+from ..state.bounds import equals, possible_ints
+from ..state.values import CHOICES, Choice, DataKey, Maybe, both, either, is_data, known, negated, state
+
+_NUMBERS = (int, float, bool, np.int64, np.float64, np.bool_)
+# So many plain keys are told apart.
+_MOST_KEYS = 64
+
+
+def is_data_key(key: Object) -> bool:
+    """True for a number or a choice that data decide, and for tuples with such parts."""
+    kind = type(key)
+    if kind is TrackedArray:
+        return not key.type.shape
+    if kind in CHOICES:
+        return True
+    return isinstance(key, tuple) and any(map(is_data_key, key))
+
+
+def has_data_keys(holder: Object) -> bool:
+    """True for a dict with keys that data decide."""
+    return state.has_maybes and DataKey in map(type, holder)
+
+
+def plain_keys(key: Object) -> list[tuple[Object, Object]] | None:
+    """The plain keys that one may be, each with its condition; None if they are many."""
+    if type(key) is Choice:
+        return list(zip(key.conditions, key.options)) if not any(map(is_data_key, key.options)) else None
+    if type(key) is TrackedArray:
+        found = possible_ints(key)
+        if key.type.dtype.kind == "b":
+            return [(negated(key), False), (key, True)]
+        return None if found is None else [(equals(key, k) if len(found) > 1 else True, k) for k in found]
+    if not isinstance(key, tuple):
+        return [(True, key)]
+    parts = [plain_keys(part) for part in key]
+    if None in parts or np.prod([len(part) for part in parts if part]) > _MOST_KEYS:
+        return None
+    made: list[tuple[Object, Object]] = []
+    for chosen in itertools.product(*parts):  # pyright: ignore[reportArgumentType]
+        condition: Object = True
+        for when, _ in chosen:
+            condition = both(condition, when)
+        values = [value for _, value in chosen]
+        made.append((condition, type(key)(*values) if hasattr(key, "_fields") else tuple(values)))
+    return made
+
+
+def same(a: Object, b: Object) -> Object:
+    """When two keys are equal."""
+    if a is b:
+        return True
+    if type(a) is Choice or type(b) is Choice:
+        choice, other = (a, b) if type(a) is Choice else (b, a)
+        found: Object = False
+        for option, when in zip(choice.options, choice.conditions):
+            found = either(found, both(when, same(option, other)))
+        return found
+    if is_data(a) or is_data(b):
+        other = b if is_data(a) else a
+        if not is_data(other) and type(other) not in _NUMBERS:
+            return False
+        is_whole = all((v.type.dtype.kind == "i") if is_data(v) else type(v) in (int, np.int64) for v in (a, b))
+        return equals(a, b) if is_whole else truth(a == b)
+    if isinstance(a, tuple) and isinstance(b, tuple) and (is_data_key(a) or is_data_key(b)):
+        if len(a) != len(b):
+            return False
+        found = True
+        for p, q in zip(a, b):
+            found = both(found, same(p, q))
+            if found is False:
+                break
+        return found
+    return a == b
+
+
+def entry(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:
+    """When a key that the dict has is there, and its value."""
+    value = holder[key]
+    if type(value) is not Maybe:
+        return True, value
+    fact = known(value.condition) if is_data(value.condition) else value.condition
+    return value.condition if fact is None else fact, value.value
+
+
+def unwrapped(key: Object) -> Object:
+    """The key of the program's."""
+    return key.value if type(key) is DataKey else key
+
+
+def lookup(holder: dict[Object, Object], key: Object) -> tuple[list[tuple[Object, Object, Object]], Object]:
+    """The keys that one may be of those that a dict has, each with when it is and with its value; and when it is none of them."""
+    plain = plain_keys(key)
+    hits: list[tuple[Object, Object, Object]] = []
+    if plain is None:
+        missing: Object = True
+        for k in holder:
+            is_there, value = entry(holder, k)
+            hit = both(is_there, same(unwrapped(k), key)) if is_there is not False else False
+            if hit is not False:
+                hits.append((hit, k, value))
+                missing = both(missing, negated(hit))
+        return hits, missing
+    missing = False
+    tracked = [k for k in holder if type(k) is DataKey]
+    for condition, k in plain:
+        absent: Object = True
+        for own in ([k] if k in holder else []) + tracked:
+            is_there, value = entry(holder, own)
+            is_same = both(is_there, same(unwrapped(own), k)) if is_there is not False else False
+            hit = both(condition, is_same)
+            if hit is not False:
+                hits.append((hit, own, value))
+                absent = both(absent, negated(is_same))
+        missing = either(missing, both(condition, absent))
+    return hits, missing if hits else True
+
+
+__all__ = ["DataKey"]
