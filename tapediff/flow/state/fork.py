@@ -11,7 +11,7 @@ import gc
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from ..translate import is_raised_by_translated
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
 from .joins import join, join_contents, join_versions, where
+from .owned import join_owned
 from .places import (
     HAVE_CELLS,
     Contents,
+    Final,
     Journal,
     Member,
     Place,
@@ -33,6 +35,7 @@ from .places import (
     Version,
     cells_of,
     changes,
+    hand_on_made,
     note_variables,
     put,
     undo,
@@ -41,7 +44,6 @@ from .places import (
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
-Final: TypeAlias = "dict[Object, tuple[Place, Object]]"
 
 
 # Behind so many sides, 5 s of recording, tests are guards: branches within branches can be ever more.
@@ -85,7 +87,7 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     """Run a side, and put everything back as it was."""
     if run is None:
         return Ran(None, {}, None)
-    journal: Journal = {}
+    journal = Journal()
     state.sides += 1
     if state.sides % SIDES_OF_GARBAGE == 0 and not state.is_in_loop:
         gc.collect(1)
@@ -103,6 +105,7 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
         final = changes(journal)
         undo(journal)
         state.journals.pop()
+        hand_on_made(journal)
         state.facts = before
     return Ran(result, final, error)
 
@@ -245,12 +248,13 @@ def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     joined: Final = {}
     for key in {**yes, **no}:
         place = (yes.get(key) or no[key])[0]
-        old = place.get() if key not in yes or key not in no else None
-        joined[key] = place, _joined_value(test, place, yes[key][1] if key in yes else old, no[key][1] if key in no else old)
+        joined[key] = place, _joined_value(test, place, key, yes, no)
     return joined
 
 
-def _joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object:
+def _joined_value(test: Operand, place: Place, key: Object, first: Final, second: Final) -> Object:
+    yes = first[key][1] if key in first else place.get()
+    no = second[key][1] if key in second else place.get()
     if yes is no:
         return yes
     if isinstance(place, Contents):
@@ -264,7 +268,7 @@ def _joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Objec
     if isinstance(place, Member):
         # Without one of its own, an object has the attribute of its class.
         yes, no = (place.inherited() if value is UNBOUND else value for value in (yes, no))
-    return join(test, yes, no)
+    return join_owned(test, key, yes, no, (first, second))
 
 
 # Errors that are pending
@@ -289,7 +293,7 @@ class Attempt:
     """
 
     def __init__(self, *, by_guards: bool = False) -> None:
-        self.journal: Journal = {}
+        self.journal = Journal()
         self.pending: list[Pending] = []
         self.by_guards = by_guards
         self.depth, self.start, self.facts = len(state.journals), len(state.path), state.facts
@@ -301,6 +305,8 @@ class Attempt:
         """Note an error that is raised on this path."""
         found: Final = {}
         for journal in state.journals[self.depth :]:
+            # Two paths come to them from here on.
+            journal.made.clear()
             for key, (place, _) in journal.items():
                 if key not in final and key not in found:
                     found[key] = place, place.get()
@@ -417,7 +423,12 @@ def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object
     if isinstance(ran, Taken):
         return ran.result
     first, second = ran
-    return select(test, first.result, second.result)
+    yes, no = first.result, second.result
+    try:
+        return join_owned(test, None, yes, no, (first.final, second.final))
+    except Unjoinable as why:
+        state.why.append(str(why))
+        return yes if decided(test) else no
 
 
 def select(test: Operand, yes: Object, no: Object) -> Object:
@@ -435,16 +446,17 @@ def fork_block(test: Operand, yes: Side, no: Side) -> Completion:
     if isinstance(ran, Taken):
         return ran.result
     first, second = ran
-    return conditional(test, first.result, second.result)
+    return conditional(test, first.result, second.result, (first.final, second.final))
 
 
-def conditional(test: Operand, yes: Completion, no: Completion) -> Completion:
+def conditional(test: Operand, yes: Completion, no: Completion, sides: tuple[Final, Final] = ({}, {})) -> Completion:
     """The completion that a test chooses."""
     if yes is no:
         return yes
     if type(yes) is Return and type(no) is Return:
+        ours, theirs = yes.value, no.value
         try:
-            return Return(join(test, yes.value, no.value))
+            return Return(join_owned(test, None, ours, theirs, sides))
         except Unjoinable:
             pass
     return Conditional(test, yes, no)

@@ -119,7 +119,7 @@ class State(threading.local):
 
     def reset(self) -> None:
         self.is_recording = False
-        self.journals: list[dict[Object, Object]] = []
+        self.journals: list[Object] = []
         self.path: list[tuple[Operand, bool]] = []
         self.facts: dict[tuple[int, int], bool] = {}
         self.guarded: dict[tuple[int, int], bool] = {}
