@@ -19,7 +19,6 @@ from ..state.completions import Completion
 from ..state.dead_places import drop_dead, without_variables
 from ..state.fork import (
     Attempt,
-    Final,
     Pending,
     WithCells,
     decided,
@@ -30,7 +29,7 @@ from ..state.fork import (
     refuse,
 )
 from ..state.joins import join
-from ..state.places import note_variables, put, undo
+from ..state.places import Final, hand_on_made, note_variables, put, undo
 from ..state.values import Restart, Unjoinable, either, state
 from ..translate import unbound_local
 from .blocks import Block, Driver, driven, if_, sequence
@@ -156,6 +155,7 @@ def _run(attempt: Attempt, body: Block) -> _End:
         del state.path[attempt.start :]
         state.facts = attempt.facts
         if state.journals:
+            hand_on_made(attempt.journal)
             for key, (place, before) in attempt.journal.items():
                 state.journals[-1].setdefault(key, (place, before))
 

@@ -108,7 +108,7 @@ class Loop:
         state.recorders.append(recorder)
         recorder.fills = current_recorder().fills
         saved = state.path, state.facts, state.is_in_loop
-        state.path, journal = [], {}
+        state.path, journal = [], Journal()
         state.is_in_loop = True
         state.journals.append(journal)
         try:

@@ -7,6 +7,7 @@ from types import BuiltinMethodType, FunctionType, MethodType
 from typing import TypeGuard
 
 from ..anything import Object
+from ..state.places import mark_made
 from ..state.values import CHOICES, State
 from ..translate import is_translated, translated
 from .users_code import KNOWN, is_users, users_method
@@ -88,6 +89,7 @@ def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
     init = KNOWN.constructors.get(kind)
     if init is not None:
         made = object.__new__(kind)
+        mark_made(made)
         if (result := function(init)(made, *args, **named)) is not None:
             raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
         return made
@@ -103,7 +105,7 @@ def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
         if getattr(kind, "__abstractmethods__", None) or init is None:
             return kind(*args, **named)
         made = object.__new__(kind)
-        State.now.born.add(id(made))
+        mark_made(made)
     else:
         made = kind.__new__(kind, *args, **named)
     if isinstance(made, kind):

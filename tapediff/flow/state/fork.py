@@ -8,11 +8,10 @@ where an `Attempt` is around, else a guard tells whether it is raised.
 from __future__ import annotations
 
 import gc
-import sys
-from collections.abc import Callable, Generator, Set
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,11 +23,12 @@ from ..translate import is_raised_by_translated
 from .bounds import outcome
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, without_variables
-from .fresh import Fresh, may_be_fresh
 from .joins import join, join_contents, join_versions, where
+from .owned import join_owned
 from .places import (
     HAVE_CELLS,
     Contents,
+    Final,
     Journal,
     Member,
     Place,
@@ -36,6 +36,7 @@ from .places import (
     Version,
     cells_of,
     changes,
+    hand_on_made,
     note_variables,
     put,
     undo,
@@ -44,7 +45,6 @@ from .places import (
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
-Final: TypeAlias = "dict[Object, tuple[Place, Object]]"
 
 
 # Behind so many sides, 5 s of recording, tests are guards: branches within branches can be ever more.
@@ -70,12 +70,11 @@ HAVE_CELLS.add(WithCells)
 
 
 class Ran(NamedTuple):
-    """The result of a side, the values that it left in places, the error that ended it, and the addresses of objects that it made."""
+    """The result of a side, the values that it left in places, and the error that ended it."""
 
     result: Object
     final: Final
     error: BaseException | None
-    born: Set[int] = frozenset()
 
 
 class Taken(NamedTuple):
@@ -89,12 +88,11 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     """Run a side, and put everything back as it was."""
     if run is None:
         return Ran(None, {}, None)
-    journal: Journal = {}
+    journal = Journal()
     state.sides += 1
     if state.sides % SIDES_OF_GARBAGE == 0 and not state.is_in_loop:
         gc.collect(1)
     before, result, error = state.facts, None, None
-    born, state.born = state.born, set()
     state.journals.append(journal)
     state.facts = {**before, **facts}
     try:
@@ -108,9 +106,9 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
         final = changes(journal)
         undo(journal)
         state.journals.pop()
+        hand_on_made(journal)
         state.facts = before
-        made, state.born = state.born, born
-    return Ran(result, final, error, made)
+    return Ran(result, final, error)
 
 
 @np.errstate(all="ignore")
@@ -163,7 +161,7 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
     if attempt is not None:
         attempt.leave_out(pending)
     if second is None:
-        _keep(first)
+        _put(first.final)
         return Taken(True, first.result)
     return _joined(test, first, second)
 
@@ -210,37 +208,15 @@ def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
     """Join the states that two sides leave; by a guard on the test where they cannot be joined."""
     drop_dead(first.final, second.final)
     try:
-        made = Fresh(first.final, second.final)
-        first, second = _joined_results(made, test, first, second)
-        joined = _joined_with(made, test, first, second)
+        joined = joined_states(test, first.final, second.final)
     except Unjoinable as why:
         state.why.append(str(why))
         holds = decided(test)
         kept = first if holds else second
-        _keep(kept)
+        _put(kept.final)
         return Taken(holds, kept.result)
     _put(joined)
-    state.born |= first.born | second.born
     return first, second
-
-
-def _joined_results(made: Fresh, test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran]:
-    """Two sides that give objects which they have made: one object in place of both."""
-    if may_be_fresh(first.result, second.result):
-        counts = sys.getrefcount(first.result), sys.getrefcount(second.result)
-        value = made.joined(first.result, second.result, counts, lambda a, b: join(test, a, b))
-    elif type(first.result) is type(second.result) is Return:
-        counts = sys.getrefcount(first.result.value), sys.getrefcount(second.result.value)
-        value = made.joined(first.result.value, second.result.value, counts, lambda a, b: join(test, a, b))
-        value = value if value is UNBOUND else Return(value)
-    else:
-        return first, second
-    return (first, second) if value is UNBOUND else (first._replace(result=value), second._replace(result=value))
-
-
-def _keep(side: Ran) -> None:
-    _put(side.final)
-    state.born |= side.born
 
 
 def _put(final: Final) -> None:
@@ -272,33 +248,16 @@ def _told(why: str, *, is_taken: bool) -> Unjoinable:
 
 def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     """The values of places after a branch; what one side leaves alone is as it is now."""
-    return _joined_with(Fresh(yes, no), test, Ran(None, yes, None), Ran(None, no, None))
-
-
-def _joined_with(made: Fresh, test: Operand, first: Ran, second: Ran) -> Final:
-    yes, no = first.final, second.final
     joined: Final = {}
-    for key, (place, _) in yes.items():
-        if key not in no or not may_be_fresh(yes[key][1], no[key][1]):
-            continue
-        counts = sys.getrefcount(yes[key][1]), sys.getrefcount(no[key][1])
-        value = made.joined(yes[key][1], no[key][1], counts, lambda a, b: join(test, a, b))
-        if value is not UNBOUND:
-            joined[key] = place, value
     for key in {**yes, **no}:
         place = (yes.get(key) or no[key])[0]
-        if key in joined or id(place.holder) in made.taken:
-            continue
-        if (key not in no and id(place.holder) in first.born) or (key not in yes and id(place.holder) in second.born):
-            # Of an object that is on no other side.
-            joined[key] = yes.get(key) or no[key]
-            continue
-        old = place.get() if key not in yes or key not in no else None
-        joined[key] = place, _joined_value(test, place, yes[key][1] if key in yes else old, no[key][1] if key in no else old)
+        joined[key] = place, _joined_value(test, place, key, yes, no)
     return joined
 
 
-def _joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object:
+def _joined_value(test: Operand, place: Place, key: Object, first: Final, second: Final) -> Object:
+    yes = first[key][1] if key in first else place.get()
+    no = second[key][1] if key in second else place.get()
     if yes is no:
         return yes
     if isinstance(place, Contents):
@@ -312,7 +271,7 @@ def _joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Objec
     if isinstance(place, Member):
         # Without one of its own, an object has the attribute of its class.
         yes, no = (place.inherited() if value is UNBOUND else value for value in (yes, no))
-    return join(test, yes, no)
+    return join_owned(test, key, yes, no, (first, second))
 
 
 # Errors that are pending
@@ -337,7 +296,7 @@ class Attempt:
     """
 
     def __init__(self, *, by_guards: bool = False) -> None:
-        self.journal: Journal = {}
+        self.journal = Journal()
         self.pending: list[Pending] = []
         self.by_guards = by_guards
         self.depth, self.start, self.facts = len(state.journals), len(state.path), state.facts
@@ -349,6 +308,8 @@ class Attempt:
         """Note an error that is raised on this path."""
         found: Final = {}
         for journal in state.journals[self.depth :]:
+            # Two paths come to them from here on.
+            journal.made.clear()
             for key, (place, _) in journal.items():
                 if key not in final and key not in found:
                     found[key] = place, place.get()
@@ -465,7 +426,12 @@ def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object
     if isinstance(ran, Taken):
         return ran.result
     first, second = ran
-    return select(test, first.result, second.result)
+    yes, no = first.result, second.result
+    try:
+        return join_owned(test, None, yes, no, (first.final, second.final))
+    except Unjoinable as why:
+        state.why.append(str(why))
+        return yes if decided(test) else no
 
 
 def select(test: Operand, yes: Object, no: Object) -> Object:
@@ -483,16 +449,17 @@ def fork_block(test: Operand, yes: Side, no: Side) -> Completion:
     if isinstance(ran, Taken):
         return ran.result
     first, second = ran
-    return conditional(test, first.result, second.result)
+    return conditional(test, first.result, second.result, (first.final, second.final))
 
 
-def conditional(test: Operand, yes: Completion, no: Completion) -> Completion:
+def conditional(test: Operand, yes: Completion, no: Completion, sides: tuple[Final, Final] = ({}, {})) -> Completion:
     """The completion that a test chooses."""
     if yes is no:
         return yes
     if type(yes) is Return and type(no) is Return:
+        ours, theirs = yes.value, no.value
         try:
-            return Return(join(test, yes.value, no.value))
+            return Return(join_owned(test, None, ours, theirs, sides))
         except Unjoinable:
             pass
     return Conditional(test, yes, no)

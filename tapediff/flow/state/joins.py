@@ -24,6 +24,7 @@ from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .python_numbers import note_chosen
+from .selects import selected
 from .values import UNBOUND, Choice, DataKey, Maybe, Unjoinable, both, either, negated, state
 
 # So many things one value may be.
@@ -49,7 +50,10 @@ def join(test: Operand, yes: Object, no: Object) -> Object:
     if yes is no or is_equal(yes, no):
         return yes
     if type(yes) in _FLOATS and type(no) in _FLOATS and (type(yes) is not float or type(no) is not float):
-        number = chosen_by(SELECT, test, yes, no)
+        number = selected(test, yes, no)
+        if number is not None and number._id <= max(yes._id, no._id):
+            return number  # known already
+        number = chosen_by(SELECT, test, yes, no) if number is None else number
         if number is not None:
             return note_chosen(number, test, yes, no)
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from types import CellType
+from typing import TypeAlias
 
 import numpy as np
 
@@ -148,7 +149,32 @@ class Plain(Place):
         self.holder[...] = value
 
 
-Journal = dict[Object, tuple[Place, Object]]
+Final: TypeAlias = "dict[Object, tuple[Place, Object]]"
+
+
+class Journal(dict[Object, tuple[Place, Object]]):
+    """The places that a side has changed, with what was there before.
+
+    Attributes:
+        made: ids of objects that were made on this side; what they hold is not noted, as no other path comes to them.
+    """
+
+    __slots__ = ("made",)
+
+    def __init__(self) -> None:
+        self.made: set[int] = set()
+
+
+def mark_made(value: Object) -> None:
+    """Note that an object was made on the side that is being run."""
+    if state.journals:
+        state.journals[-1].made.add(id(value))
+
+
+def hand_on_made(journal: Journal) -> None:
+    """Note at the end of a side what was made there: it is made on the side around, too."""
+    if state.journals:
+        state.journals[-1].made |= journal.made
 
 
 def note(place: Place) -> None:
@@ -156,7 +182,7 @@ def note(place: Place) -> None:
     if state.journals:
         journal = state.journals[-1]
         key = place.key
-        if key not in journal:
+        if key not in journal and (type(place) not in _OF_OBJECTS or id(place.holder) not in journal.made):
             journal[key] = place, place.get()
 
 
@@ -191,7 +217,7 @@ def note_attribute(owner: Object, name: str) -> None:
     """Note an attribute."""
     if isinstance(owner, type):
         state.classes_changed()
-    if state.journals:
+    if state.journals and id(owner) not in state.journals[-1].made:
         namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
         note(Member(owner, name) if type(namespace) is dict and not _is_slot(owner, name) else Attribute(owner, name))
 
@@ -225,9 +251,12 @@ def _plain_root(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def changes(journal: Journal) -> Journal:
+_OF_OBJECTS = {Member, Attribute, Contents}
+
+
+def changes(journal: Journal) -> Final:
     """The places that hold something else than before, with what is there now."""
-    found: Journal = {}
+    found: Final = {}
     for key, (place, old) in journal.items():
         value = place.get()
         if value is not old:

@@ -149,7 +149,6 @@ class State(threading.local):
         why: reasons of guards in place of joins.
         recorders: those of iterations of loops.
         sides: how many were run.
-        born: the addresses of objects that the innermost side has made.
         logic: `and` and `not` of tests, each recorded once.
         unsettled: places that were left with what data choose.
         has_choices: there is a value that stands for several.
@@ -170,7 +169,7 @@ class State(threading.local):
 
     def reset(self) -> None:
         self.is_recording = False
-        self.journals: list[dict[Object, Object]] = []
+        self.journals: list[Object] = []
         self.path: list[tuple[Operand, bool]] = []
         self.facts: dict[tuple[int, int], bool] = {}
         self.guarded: dict[tuple[int, int], bool] = {}
@@ -181,7 +180,6 @@ class State(threading.local):
         self.why: list[str] = []
         self.recorders: list[Object] = []
         self.sides = 0
-        self.born: set[int] = set()
         self.logic: dict[tuple[Object, ...], Operand] = {}
         self.unsettled: dict[Object, Object] = {}
         self.has_choices = self.has_maybes = False

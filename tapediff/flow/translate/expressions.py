@@ -12,7 +12,7 @@ from .scopes import Comprehension, has_yield, own_nodes
 _Node = TypeVar("_Node", bound=ast.AST)
 
 OPERATORS = "_flow_"
-RIGHT = "_right_"
+RIGHT, LEFT = "_right_", "_left_"
 
 INPLACE: dict[type[ast.operator], str] = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.Pow: "ipow",

@@ -14,6 +14,7 @@ from .compound import compound
 from .expressions import (
     DIVISIONS,
     INPLACE,
+    LEFT,
     OPERATORS,
     RIGHT,
     Expressions,
@@ -264,6 +265,10 @@ class _Function:
         """A statement without blocks."""
         expressions = self.expressions()
         made = self._simple(statement, expressions)
+        kept = sorted({n.target.id for part in made for n in own_nodes([part]) if isinstance(n, ast.NamedExpr)} & {RIGHT, LEFT})
+        if kept:
+            # Operands are not held any longer: whether something else refers to an object is asked at joins.
+            made.append(ast.Assign([ast.Name(name, ast.Store()) for name in kept], ast.Constant(None)))
         return [*expressions.before, *(at(s, statement) for s in made)]
 
     def _simple(self, statement: ast.stmt, values: _Values) -> list[ast.stmt]:
@@ -349,9 +354,9 @@ class _Function:
 
     def _in_place(self, statement: ast.AugAssign, old: ast.expr, value: ast.expr) -> ast.expr:
         """Numbers by Python's operator, at the user's line; what may be written to by that of `operators`."""
-        before, new = ast.Name("_left_", ast.Load()), again(value, RIGHT)
+        before, new = ast.Name(LEFT, ast.Load()), again(value, RIGHT)
         symbol = [text(DIVISIONS[type(statement.op)])] if type(statement.op) in DIVISIONS else []
-        are_numbers = operator_call("numbers", kept(old, "_left_"), kept(value, RIGHT), *symbol)
+        are_numbers = operator_call("numbers", kept(old, LEFT), kept(value, RIGHT), *symbol)
         return ast.IfExp(are_numbers, ast.BinOp(before, statement.op, new), operator_call(INPLACE[type(statement.op)], before, new))
 
     def _delete(self, target: ast.expr, values: _Values) -> list[ast.stmt]:

@@ -14,6 +14,7 @@ from ...passes.loops.last_iterations.last_rows import last_rows
 from ...passes.loops.last_iterations.last_values import last_values
 from ...passes.loops.split_carries import split_carries
 from ...passes.loops.split_constants import split_constants
+from ...passes.loops.unread_carries import unread_carries
 from ...passes.parts.regular_positions import regular_positions
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
 from ...passes.rolling.alike.alike_powers import alike_powers
@@ -59,6 +60,7 @@ def _with_loops_prepared(tape: Tape) -> Tape:
     """The tape with less in the bodies of its loops, and what keeps turns of others from being alike at once."""
     if LOOP in tape.ops:
         tape = dead_code(tape)  # of entries of what a loop gives there may be very many, which nothing reads
+        tape = tape if unread_carries.__name__ in settings.left_out else unread_carries(tape)
     tape = tape if alike_powers.__name__ in settings.left_out else alike_powers(tape)
     counted = tape if counted_loops.__name__ in settings.left_out else counted_loops(tape)
     return last_values(known_conditions(counted))
