@@ -97,6 +97,7 @@ class State(threading.local):
         attempts: bodies of `try` and `with` that are being run; the innermost last.
         negations: by the instruction of a tracked bool, its opposite.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
+        facts_of_kinds: what was found out about these.
         why: reasons of guards in place of joins.
         recorders: those of iterations of loops.
         sides: how many were run.
@@ -128,6 +129,7 @@ class State(threading.local):
         self.attempts: list[Object] = []
         self.negations: dict[tuple[int, int], Operand] = {}
         self.kinds: dict[tuple[int, int], Object] = {}
+        self.facts_of_kinds: dict[tuple[str, int, int], Object] = {}
         self.why: list[str] = []
         self.recorders: list[Object] = []
         self.sides = 0
