@@ -351,8 +351,8 @@ def frozen(value, seen=None):
     if isinstance(value, (float, np.generic)):
         return f"{float(value):.12g}" if isinstance(value, (float, np.floating)) else repr(value)
     if id(value) in seen:
-        return f"again {seen[id(value)]}"
-    seen[id(value)] = len(seen)
+        return f"again {seen[id(value)][0]}"
+    seen[id(value)] = len(seen), value  # kept, so that no other object gets its address
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, [frozen(v) for v in value.ravel().tolist()[:1000]]
     if isinstance(value, dict):

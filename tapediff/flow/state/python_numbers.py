@@ -65,7 +65,8 @@ class KindsOfCarries:
     def settle(self, recorder: Object, results: list[Object]) -> bool:
         """Find the kinds at the end of an iteration; False if one was asked for that may be another one at the start."""
         is_settled = True
-        asked = {k for k, v in enumerate(self.inputs) if any((fact, id(recorder), v._id) in state.facts_of_kinds for fact in ("python", "int"))}
+        facts = state.facts_of_kinds
+        asked = {k for k, v in enumerate(self.inputs) if any((fact, id(recorder), v._id) in facts for fact in ("python", "int"))}
         while True:
             self.at_end = [kind_of(value) for value in results]
             joined = [Kind(*(x if x == y else None for x, y in zip(a, b))) for a, b in zip(self.at_start, self.at_end)]
