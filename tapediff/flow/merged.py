@@ -18,6 +18,7 @@ from .containers.entries import settled_deeply
 from .containers.positions import inside
 from .state.dead_places import without_collector
 from .state.fork import exclude, in_side
+from .state.large_ints import check_ints
 from .state.values import State, Unjoinable, at_this_point, state
 
 # Blocks of nested statements are functions: Python's limit is for programs without them.
@@ -61,7 +62,9 @@ class Flowed:
         recorder.asked = in_side
         recorder.raise_where, recorder.inside = exclude, inside
         try:
-            return settled_deeply(call(self.f, *args, **named))
+            result = settled_deeply(call(self.f, *args, **named))
+            check_ints(recorder)
+            return result
         finally:
             # Those of the caller's objects are as plain Python leaves them.
             for place in state.unsettled.values():

@@ -333,3 +333,39 @@ def test_gradients_pass_through_generators():
     """A sum of squares of what is positive."""
     g = td.GuardedTape(flowed(lambda x: sum(v * v for v in x if v > 0)), merge=False)
     np.testing.assert_array_equal(td.gradient(g, np.array([1.0, -2.0, 3.0])), [2.0, 0.0, 6.0])  # exact: small integers
+
+
+def an_iterator_after_a_break(x):
+    items = iter([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    s = 0.0
+    for v, w in zip(x, items):
+        if v * w > 0.5:
+            break
+        s += v
+    return s * sum(items)
+
+
+def an_iterator_on_one_side(x):
+    items, s = iter([1.0, 2.0, 3.0, 4.0]), 1.0
+    if x[0] > 0:
+        s = sum(items) + x[1]
+    for v, w in zip(x, items):
+        s += v * w
+    return s
+
+
+def iterators_of_their_own(x):
+    s = 0.0
+    if x[0] > 0:
+        s += sum(v * w for v, w in zip(x, [1.0, 2.0, 3.0]) if v > w - 2)
+    for v in filter(None, iter(list(x))):
+        if v > 1:
+            break
+        s += v
+    return s
+
+
+@pytest.mark.parametrize(("f", "count"), [(an_iterator_after_a_break, 7), (an_iterator_on_one_side, 2), (iterators_of_their_own, 1)])
+def test_iterators_are_where_python_leaves_them(f, count):
+    """Guards decide where something else goes on with an iterator, and nothing where nothing does."""
+    assert recordings(f) <= count

@@ -88,6 +88,8 @@ class Number(Form):
             return [value]
         if not self._holds(other):
             return None
+        if type(value) is int:
+            return [float(value)]
         return [value.astype(self.dtype) if isinstance(value, (TrackedArray, np.ndarray)) else self.dtype.type(value)]
 
     def _holds(self, other: Number) -> bool:

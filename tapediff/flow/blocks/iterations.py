@@ -29,7 +29,9 @@ from ..anything import Object
 from ..containers.positions import inside
 from ..state.fork import exclude, in_side
 from ..state.joins import chosen
+from ..state.large_ints import check_ints_of_iteration
 from ..state.places import Cell, Contents, Entry, Journal, Place, Version, cells_of, note, put, undo
+from ..state.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.values import UNBOUND, Maybe, Unjoinable, WritesOutside, state
 from .carries import Constant, Form, as_leaf, form_at, form_of, made_anew
 from .sources import Source
@@ -55,6 +57,8 @@ class Loop:
         last: the last value of each carry where it is that of a stream's last entry.
         earlier: objects made before, if they are of the collector's youngest generation.
         may_not_run: data decide whether there is an iteration at all.
+        kinds: of the numbers that are carried; `doubts` are those of which other ones were assumed before.
+        kinds_added: of the numbers in entries that are added to lists.
     """
 
     def __init__(self, iteration: Iteration, cells: Object, source: Source | None) -> None:
@@ -69,6 +73,9 @@ class Loop:
         self.last: dict[int, int] = {}
         self.may_not_run = False
         self.earlier: list[Object] = []
+        self.doubts: dict[int, Kind] = {}
+        self.kinds = KindsOfCarries([], {})
+        self.kinds_added: list[Kind] = []
 
     def record(self, first: Object) -> None:
         """Record the loop, and leave what it leaves in places."""
@@ -89,12 +96,14 @@ class Loop:
 
     def _attempt(self) -> Tape | None:
         """The tape of an iteration; None if it changes more than was thought, which is noted."""
+        given: list[Object] = []
         for key, place in self.places.items():
             leaves = self.forms[key].leaves(place.get())
             if leaves is None:
                 self.forms[key] = self.forms[key].wider(place.get())
                 return None
             self.start[key] = [as_leaf(leaf) for leaf in leaves]
+            given += leaves
         for key, (place, form) in self.unread.items():
             if form is None:
                 continue
@@ -103,6 +112,8 @@ class Loop:
                 self.unread[key] = place, form.wider(place.get())
                 return None
             self.start[key] = [as_leaf(leaf) for leaf in leaves]
+            given += leaves
+        self.kinds = KindsOfCarries(given, self.doubts)
         recorder = Recorder("an iteration")
         # Facts about its values are keyed by its address, which no other recording may get.
         state.recorders.append(recorder)
@@ -156,7 +167,7 @@ class Loop:
                 raise Unjoinable("a loop writes to the entries of what it goes over")
             if any(place.holder is thing for thing in made for place, _ in journal.values()):
                 raise Unjoinable("a loop writes to an object that its iterations make anew")
-            results = None if self._note_changes(journal) else self._results(numbers)
+            results = None if self._note_changes(journal) else self._results(recorder, numbers)
             if results is None:
                 return None
             goes_on = [as_leaf(go, BOOL)] if self.source is None else []
@@ -170,8 +181,9 @@ class Loop:
         """Put into every place what it holds when an iteration begins. Yields the objects that are made for this."""
         for key, place in self.places.items():
             values = [_value_of(leaf) for leaf in self.start[key]]
-            leaves = iter([recorder.input(value, active=np.asarray(value).dtype.kind == "f") for value in values])
-            value = self.forms[key].made(leaves)
+            leaves = [recorder.input(value, active=np.asarray(value).dtype.kind == "f") for value in values]
+            self.kinds.note_first(leaves)
+            value = self.forms[key].made(iter(leaves))
             if isinstance(place, Version):
                 if key not in journal:
                     journal[key] = place, place.get()
@@ -182,17 +194,18 @@ class Loop:
                 yield from made_anew(self.forms[key], value)
         for key, (place, form) in self.unread.items():
             for leaf in [] if form is None else map(_value_of, self.start[key]):
-                recorder.input(leaf, active=np.asarray(leaf).dtype.kind == "f")
+                self.kinds.note_first([recorder.input(leaf, active=np.asarray(leaf).dtype.kind == "f")])
             state.has_choices = True
             put(place, Unread(key))
         for key, (place, _) in self.added.items():
             state.has_choices = state.has_maybes = True
             put(place, [Maybe(Unread(key), None)])
 
-    def _results(self, streams: list[int]) -> list[Object] | None:
+    def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:
         """What an iteration leaves: the carries, and the entries that are added to lists. None if a form has become wider."""
         self.last.clear()
         results: list[Object] = []
+        ends: list[Object] = []
         met: set[int] = set()
         carried = [(key, place, self.forms[key], self.start[key]) for key, place in self.places.items()]
         carried += [(key, place, form, self.start[key]) for key, (place, form) in self.unread.items() if form is not None]
@@ -206,10 +219,16 @@ class Loop:
                 if id(thing) in met:
                     raise Unjoinable("an object that an iteration makes is in two places")
                 met.add(id(thing))
+            ends += leaves
             for leaf, first in zip(leaves, start):
                 if type(leaf) is not bool and getattr(leaf, "_id", None) in streams:
                     self.last[len(results)] = streams.index(leaf._id)
                 results.append(_typed(leaf, first))
+        if not self.kinds.settle(recorder, ends):
+            self.doubts.update(enumerate(self.kinds.at_start))
+            return None
+        check_ints_of_iteration(recorder, self.kinds.inputs, ends)
+        self.kinds_added.clear()
         for place, forms in self.added.values():
             for number, (form, value) in enumerate(zip(forms, place.get()[1:], strict=True)):
                 leaves = form.leaves(value)
@@ -217,6 +236,7 @@ class Loop:
                     forms[number] = form.wider(value)
                     return None
                 results += [as_leaf(leaf) for leaf in leaves]
+                self.kinds_added += map(kind_of, leaves)
         return results
 
     def _widen(self, key: Object, value: Object) -> None:
@@ -272,7 +292,9 @@ class Loop:
         form = LoopForm(n, len(self.streams), len(self.outer), count, stops=count is None, most=None, site=str(user_site()))
         begins = [as_leaf(first, BOOL)] if count is None else []
         returned = LOOP(*begins, *carries, *self.streams, *self.outer, callee=callee_of(tape), form=form)
-        leaves = iter([self.source.last[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(n)])
+        ends = [self.source.last[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(n)]
+        self.kinds.note_last(first, [None if k in self.last else leaf for k, leaf in enumerate(ends)])
+        leaves = iter(ends)
         for key, place in self.places.items():
             put(place, self.forms[key].made(leaves))
         for key, (place, form) in self.unread.items():
@@ -280,9 +302,12 @@ class Loop:
         number = n
         for place, forms in self.added.values():
             width = sum(len(form.blank()) for form in forms)
-            columns = [GET(returned, k=k) for k in range(number, number + width)]
+            columns = [list(GET(returned, k=k)) for k in range(number, number + width)]
+            for column, kind in zip(columns, self.kinds_added[number - n :]):
+                for leaf in column:
+                    note_kind(leaf, kind)
             number += width
-            rows = zip(*map(list, columns)) if columns else ((),) * count
+            rows = zip(*columns) if columns else ((),) * count
             put(place, [*place.get(), *(form.made(row) for row in map(iter, rows) for form in forms)])
 
 

@@ -39,17 +39,19 @@ def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) 
     """for item in items: body(item)"""
     if type(items) in CHOICES:
         return _for_choice(items, body, otherwise)
-    loop, is_shared = Ends(), False
+    loop, is_stepped, is_shared = Ends(), False, False
     if type(items) is Counting:
         return _count(items, body, otherwise)
     if type(items) not in REPEATABLE:
         count = references(items)
         if is_emitting(items, count):
             return _for_emitted(items, body, otherwise, loop)
-        refuse_iterators(items, count)
+        is_stepped = refuse_iterators(items, count)
         is_shared = count > ONLY_ARGUMENT
     found = iterated(items)
-    steps = iter(_stepped(found, loop) if type(found) in (GeneratorType, Generator) else found)
+    steps = iter(found)
+    if is_stepped or type(found) in (GeneratorType, Generator):
+        steps = _stepped(steps, loop)
     length = _Length()
     for item in steps:
         iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
@@ -111,7 +113,7 @@ class _Length:
 
 
 def _stepped(items: Object, loop: Ends) -> Iterator[Object]:
-    """The items of a generator, which runs only where the loop does, and does not go on behind errors: it may be used after the loop."""
+    """The items of a generator or an iterator that may be used after the loop: it runs only where the loop does, and not behind errors."""
     while loop.is_decided():
         with guarded():
             try:

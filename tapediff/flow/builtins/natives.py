@@ -24,6 +24,7 @@ from ..calls.users_code import is_users
 from ..containers.choices import as_value
 from ..containers.entries import settled_contents, settled_deeply
 from ..containers.generators import ONLY_ARGUMENT, Generator, references
+from ..containers.items import refuse_iterators
 from ..containers.keys import Empty, settle
 from ..containers.sets import settle as settle_members
 from ..state.bounds import as_choice
@@ -87,7 +88,7 @@ def native(f: Object) -> Object:
             return f
     if not state.is_recording:
         return f
-    return functools.partial(_called, f)
+    return functools.partial(_called_directly, f)
 
 
 def _of_python(f: Object, /, *args: Object, **named: Object) -> Object:
@@ -118,8 +119,11 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                     argument = args[choice]
                     return CHOICES[type(argument)].each(argument, lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named))
             for argument in args:
-                if type(argument) is Generator and references(argument) <= ONLY_ARGUMENT + 1:
-                    argument.is_owned = True
+                count = references(argument) - 1
+                if type(argument) is Generator:
+                    argument.is_owned = argument.is_owned or count <= ONLY_ARGUMENT
+                elif state.journals and f.__name__ not in _LAZY:
+                    refuse_iterators(argument, count)
             result = run(*args, **named) if owner is None else run(owner, *args, **named)
             if type(result) is Unchanged:
                 return f(result.entries, *args[1:], **named)
@@ -129,6 +133,14 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
         return _called(f, *args, **named)
 
     return dispatched
+
+
+def _called_directly(f: Object, /, *args: Object, **named: Object) -> Object:
+    if state.journals and getattr(f, "__name__", "") not in _LAZY:
+        for argument in args:
+            count = references(argument) - 1
+            refuse_iterators(argument, count)
+    return _called(f, *args, **named)
 
 
 def _called(f: Object, /, *args: Object, **named: Object) -> Object:

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..anything import Object
 from ..containers import keys, sets
+from ..operations.types import is_instance, type_of
 from .arguments import SEQUENCES
 from .heaps import (
     bisect_left_,
@@ -145,6 +146,8 @@ PROGRAMS: dict[Object, Program] = {
     itertools.takewhile: Program(takewhile_, 2, 2),
     itertools.dropwhile: Program(dropwhile_, 2, 2),
     builtins.next: Program(next_, 1, 2),
+    builtins.type: Program(type_of, 1, 1),
+    builtins.isinstance: Program(is_instance, 2, 2),
     builtins.int: Program(int_, 1, 1),
     builtins.float: Program(float_, 1, 1),
     builtins.round: Program(round_, 1, 2, ("ndigits",)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -92,12 +94,36 @@ def slice_(start: Object, stop: Object, step: Object) -> Object:
     return slice(start, stop, step)
 
 
-def refuse_iterators(items: Object, count: int) -> None:
-    """End a side that goes on with an iterator which something else refers to: where it was cannot be put back."""
-    kind = type(items)
-    is_native = hasattr(kind, "__next__") and kind is not Generator and users_method(kind, "__next__") is None
-    if state.journals and count > ONLY_ARGUMENT and is_native:
+def is_shared(items: Object, count: int) -> bool:
+    """True for an iterator of Python's that something else can go on with, or with one that it draws from."""
+    if not _is_iterator(type(items)):
+        return False
+    return count > ONLY_ARGUMENT or _draws_from_shared(items)
+
+
+def _is_iterator(kind: type) -> bool:
+    return hasattr(kind, "__next__") and kind is not Generator and users_method(kind, "__next__") is None
+
+
+def _draws_from_shared(items: Object) -> bool:
+    return gc.is_tracked(items) and any(count > _ONLY_DRAWN or _draws_from_shared(part) for part, count in _drawn(items))
+
+
+def _drawn(items: Object) -> list[tuple[Object, int]]:
+    """The iterators that one draws from, as zip and map do, with their reference counts."""
+    parts = [inner for part in gc.get_referents(items) for inner in (part if type(part) is tuple else (part,))]
+    return [(part, sys.getrefcount(part)) for part in parts if hasattr(type(part), "__next__")]
+
+
+_ONLY_DRAWN = _drawn(zip([0]))[0][1]
+
+
+def refuse_iterators(items: Object, count: int) -> bool:
+    """Whether something else can go on with an iterator. Ends a side that goes on with it: where it was cannot be put back."""
+    found = is_shared(items, count)
+    if found and state.journals:
         refuse("an iterator goes on on one side of a branch")
+    return found
 
 
 def iterated(items: Object) -> Iterable[Object]:
@@ -109,6 +135,8 @@ def iterated(items: Object) -> Iterable[Object]:
         return sets.ordered(items)
     if kind in _ITERABLE:
         return items
+    if kind is Owned:
+        return items.iterator
     if kind in CHOICES:
         from .choices import settled
 
@@ -172,8 +200,23 @@ def _by_position(items: Object, method: Object) -> Iterator[Object]:
         position += 1
 
 
+class Owned:
+    """An iterator of Python's that nothing but a generator expression draws from."""
+
+    __slots__ = ("iterator",)
+
+    def __init__(self, iterator: Object) -> None:
+        self.iterator = iterator
+
+    def __iter__(self) -> Iterator[Object]:
+        return self.iterator
+
+
 def first_iterable(items: Object) -> Object:
     """The first iterable of a generator expression; Python asks it for its iterator at once."""
+    count = references(items)
+    if _is_iterator(type(items)) and not is_shared(items, count):
+        return Owned(items)
     if type(items) is Generator:
         items.is_owned = items.is_owned or references(items) <= ONLY_ARGUMENT
         return items

@@ -10,7 +10,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import exclude
 from ..state.python_numbers import is_python
-from ..state.values import both
+from ..state.values import Unjoinable, both
 
 
 def check_division(name: str, a: Object, b: Object) -> None:
@@ -21,14 +21,17 @@ def check_division(name: str, a: Object, b: Object) -> None:
         zero, other = b, a
     if type(zero) is not TrackedArray and (type(zero) not in (int, float, bool) or zero != 0):
         return
-    kind = both(is_python(zero), is_python(other))
-    if kind is False:
+    kinds = is_python(zero), is_python(other)
+    if any(kind is False for kind in kinds):
         return
-    fails = both(kind, zero == 0)
+    is_unknown = any(kind is None for kind in kinds)
+    fails = zero == 0 if is_unknown else both(both(*kinds), zero == 0)
     if name == "pow":
         fails = both(fails, other < 0)
 
-    def error() -> Exception:
+    def error() -> BaseException:
+        if is_unknown:
+            return Unjoinable("a division by zero of what may be a number of Python's")
         one, nothing = (float if _is_float(v) else int for v in (other, zero))
         try:
             getattr(operator, name)(*((nothing(0), one(-1)) if name == "pow" else (one(1), nothing(0))))

@@ -13,6 +13,7 @@ from ..state.values import both
 from .dunder import compared
 from .objects import attribute
 from .tests_of_values import if_value
+from .types import is_instance
 
 Captured = dict[str, Object]
 
@@ -151,9 +152,9 @@ class Class(Pattern):
                     pass
                 case _:
                     pass
-        if not isinstance(subject, kind):
+        found = is_instance(subject, kind)
+        if found is False:
             return False
-        found: Object = True
         try:
             entries = [subject if name is None else attribute(subject, name) for name in self._names(kind)]
         except AttributeError:

@@ -406,7 +406,7 @@ def decide(why: str) -> None:
 
 
 def exclude(test: Object, error: Callable[[], BaseException]) -> None:
-    """Raise an error where a test holds: a branch with one side that raises."""
+    """Raise an error where a test holds: a branch with one side that raises, or cannot be run."""
 
     def raise_() -> None:
         raise error()

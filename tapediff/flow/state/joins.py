@@ -75,11 +75,17 @@ def _is_number(value: Object) -> bool:
     return type(value) in _NUMBERS or (type(value) is TrackedArray and not value.type.shape and value._view is None)
 
 
+# Greater ints are not floats, and not ints of 64 bits.
+_EXACT, _MOST_INT = 2**53, 2**62
+
+
 def _are_of_one_kind(a: Object, b: Object) -> bool:
     """True if a tracked number can stand for both: not for bools, which Python counts with, nor for other dtypes."""
     kinds = {value.type.dtype.str if type(value) is TrackedArray else type(value) for value in (a, b)}
     if np.dtype(bool).str in kinds:
         return len(kinds) == 1
+    if any(type(value) is int and abs(value) > (_EXACT if kinds & {float, "<f8", np.float64} else _MOST_INT) for value in (a, b)):
+        return False
     return kinds <= {"<f8", "<i8", *_NUMBERS}
 
 

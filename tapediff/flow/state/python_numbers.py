@@ -5,7 +5,13 @@ Joins of such numbers are Python's, and results of the math module; arithmetic i
 
 from __future__ import annotations
 
-from ...ir.instruction import CONSTANT
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ir.instruction import CONSTANT, INPUT
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .values import both, either, negated, state
@@ -13,6 +19,70 @@ from .values import both, either, negated, state
 _ARITHMETIC = frozenset(
     "add subtract multiply divide negative absolute power integer_power square sqrt reciprocal floor_divide remainder convert".split()
 )
+_COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal logical_not logical_and logical_or".split())
+
+
+class Kind(NamedTuple):
+    """A kind of numbers: whether they are Python's, and whether they are ints; None where that is not known."""
+
+    is_python: bool | None
+    is_int: bool | None
+
+
+def kind_of(value: Object) -> Kind:
+    """The kind of a number, as far as it does not depend on data."""
+    python, whole = is_python(value), is_int(value)
+    return Kind(python if type(python) is bool else None, whole if type(whole) is bool else None)
+
+
+def note_kind(value: Object, kind: Object) -> None:
+    """Note the kind of a tracked number: a Kind, or a test and the two kinds of which it tells which one."""
+    if type(value) is TrackedArray and not value.type.shape:
+        state.kinds[id(value._recorder), value._id] = kind
+
+
+class KindsOfCarries:
+    """The kinds that the carries of a loop have at the start of every iteration, and what they are at its end.
+
+    Attributes:
+        inputs: what stands for them in an iteration.
+        at_start: by carry, the kinds that are assumed.
+        at_end: what they are then.
+    """
+
+    def __init__(self, given: list[Object], doubts: dict[int, Kind]) -> None:
+        self.given = given
+        self.at_start = [doubts.get(k) or kind_of(value) for k, value in enumerate(given)]
+        self.at_end = self.at_start
+        self.inputs: list[TrackedArray] = []
+
+    def note_first(self, inputs: list[TrackedArray]) -> None:
+        """Note the kinds of the next inputs."""
+        for value, kind in zip(inputs, self.at_start[len(self.inputs) :]):
+            note_kind(value, kind)
+        self.inputs += inputs
+
+    def settle(self, recorder: Object, results: list[Object]) -> bool:
+        """Find the kinds at the end of an iteration; False if one was asked for that may be another one at the start."""
+        is_settled = True
+        facts = state.facts_of_kinds
+        asked = {k for k, v in enumerate(self.inputs) if any((fact, id(recorder), v._id) in facts for fact in ("python", "int"))}
+        while True:
+            self.at_end = [kind_of(value) for value in results]
+            joined = [Kind(*(x if x == y else None for x, y in zip(a, b))) for a, b in zip(self.at_start, self.at_end)]
+            changed = [k for k, kind in enumerate(joined) if kind != self.at_start[k]]
+            if not changed:
+                return is_settled
+            is_settled = is_settled and asked.isdisjoint(changed)
+            for k in changed:
+                note_kind(self.inputs[k], joined[k])
+            self.at_start = joined
+            state.facts_of_kinds = {key: fact for key, fact in state.facts_of_kinds.items() if key[1] != id(recorder)}
+
+    def note_last(self, first: Object, leaves: list[Object]) -> None:
+        """Note the kinds of the last values, which are those at the start where the first test fails."""
+        for value, given, kind in zip(leaves, self.given, self.at_end):
+            note_kind(value, kind if kind_of(given) == kind or type(first) is not TrackedArray else (first, kind, given))
 
 
 def note_chosen(value: Object, test: Object, yes: Object, no: Object) -> Object:
@@ -25,60 +95,124 @@ def note_chosen(value: Object, test: Object, yes: Object, no: Object) -> Object:
 def note_python(value: Object) -> Object:
     """Note that a number is one of Python's; the number."""
     if type(value) is TrackedArray and not value.type.shape:
-        state.kinds[id(value._recorder), value._id] = True
+        state.kinds[id(value._recorder), value._id] = Kind(True, False)
     return value
 
 
 def is_python(value: Object) -> Object:
     """When a value is a number of Python's: a bool, tracked or not."""
     if type(value) is not TrackedArray:
-        return type(value) in (int, float, bool)
+        return value.is_python if type(value) is Kind else type(value) in (int, float, bool)
     if value.type.shape or not state.kinds:
         return False
-    return _kind_of(value._recorder, value._id)
+    return _found(_PYTHON, value._recorder, value._id)
 
 
-def _kind_of(recorder: Object, wanted: int) -> Object:
-    """The same of an instruction; iteratively, as sums may be long."""
-    pending = [wanted]
+def is_int(value: Object) -> Object:
+    """When a number is an int: a bool, tracked or not; None where that is not known."""
+    if type(value) is not TrackedArray:
+        return value.is_int if type(value) is Kind else type(value) in (int, np.int64)
+    if value.type.dtype.kind != "f" or value.type.shape or not state.kinds:
+        return value.type.dtype.kind == "i"
+    return _found(_INT, value._recorder, value._id)
+
+
+def types_of(number: TrackedArray) -> list[tuple[type, Object]] | None:
+    """The types that a tracked number may have in Python, with their conditions; None where they are not known."""
+    kind, name = number.type.dtype.kind, number._recorder.instructions[number._id].op.name
+    python = number._id in number._recorder.python_ints or is_python(number)
+    if kind == "b" and python is False and name.startswith("logical"):
+        # Of NumPy's bools: `not` makes one of Python's, and what any() makes is not known from `|`.
+        python = True if name == "logical_not" else None
+    whole = is_int(number) if kind in "if" else False
+    if python is None or whole is None or kind not in "ifb":
+        return None
+    found = [(bool, python), (np.bool_, negated(python))] if kind == "b" else [
+        (int, both(python, whole)), (float, both(python, negated(whole))),
+        (np.int64, both(negated(python), whole)), (number.type.dtype.type, both(negated(python), negated(whole))),
+    ]  # fmt: skip
+    return [(one, when) for one, when in found if when is not False]
+
+
+class _Fact(NamedTuple):
+    """A fact about instructions that follows from their operands."""
+
+    name: str
+    follows: frozenset[str]
+    of_constant: Callable[[Object, int, np.ndarray], Object]
+    of_number: Callable[[Object], Object]
+
+
+def _found(fact: _Fact, recorder: Object, wanted: int) -> Object:
+    """A fact about an instruction; iteratively, as sums may be long."""
+    pending, found = [wanted], state.facts_of_kinds
     while pending:
-        key = id(recorder), pending[-1]
-        found = state.kinds.get(key)
-        if found is None or type(found) is tuple:
-            unknown = [k for k in _operands(recorder, pending[-1], found) if not _is_settled(state.kinds.get((id(recorder), k)))]
+        number = pending[-1]
+        key = fact.name, id(recorder), number
+        if key not in found:
+            kind = state.kinds.get((id(recorder), number))
+            unknown = [k for k in _operands(fact, recorder, number, kind) if (fact.name, id(recorder), k) not in found]
             if unknown:
                 pending += unknown
                 continue
-            state.kinds[key] = _kind_by_operands(recorder, pending[-1]) if found is None else _chosen(*found)
+            found[key] = _by_operands(fact, recorder, number) if kind is None else _noted(fact, kind)
         pending.pop()
-    return state.kinds[id(recorder), wanted]
+    return found[fact.name, id(recorder), wanted]
 
 
-def _operands(recorder: Object, number: int, chosen: tuple[Object, Object, Object] | None) -> list[int]:
+def _operands(fact: _Fact, recorder: Object, number: int, kind: Object) -> list[int]:
     """The instructions on which it depends."""
-    if chosen is not None:
-        return [value._id for value in chosen[1:] if type(value) is TrackedArray and value._recorder is recorder]
+    if kind is not None:
+        return [] if type(kind) is Kind else [v._id for v in kind[1:] if type(v) is TrackedArray and v._recorder is recorder]
     op, inputs, *_ = recorder.instructions[number]
-    return list(inputs) if op.name in _ARITHMETIC else []
+    return list(inputs) if op.name in fact.follows else []
 
 
-def _kind_by_operands(recorder: Object, number: int) -> Object:
-    op, inputs, params, *_ = recorder.instructions[number]
+def _by_operands(fact: _Fact, recorder: Object, number: int) -> Object:
+    op, inputs, params, type_, *_ = recorder.instructions[number]
+    if op is INPUT:
+        return _of_input(fact, recorder, number)
     if op is CONSTANT:
-        return params[0].shape == () and recorder.plain_numbers.get(number) is not False
-    kind: Object = op.name in _ARITHMETIC
-    for k in inputs if kind else ():
-        kind = both(kind, state.kinds[id(recorder), k])
-    return kind
+        return fact.of_constant(recorder, number, params[0])
+    if op.name not in fact.follows:
+        return fact is _INT and type_.dtype.kind == "i"
+    parts = [state.facts_of_kinds[fact.name, id(recorder), k] for k in inputs]
+    if any(part is None for part in parts):
+        return False if any(part is False for part in parts) else None
+    return functools.reduce(both, parts, True)
 
 
-def _is_settled(found: Object) -> bool:
-    return found is not None and type(found) is not tuple
+def _of_input(fact: _Fact, recorder: Object, number: int) -> Object:
+    """A fact about what an iteration takes from the recording around."""
+    captured = recorder.inputs.index(number) - (len(recorder.inputs) - len(recorder.captured))
+    if captured < 0:
+        return fact is _INT and recorder.instructions[number].type.dtype.kind == "i"
+    found = fact.of_number(recorder.captured[captured])
+    return found if type(found) is bool else None
 
 
-def _chosen(test: Object, yes: Object, no: Object) -> Object:
-    """When a number is Python's that a test chooses."""
-    first, second = is_python(yes), is_python(no)
+def _noted(fact: _Fact, kind: Object) -> Object:
+    return fact.of_number(kind) if type(kind) is Kind else _chosen(fact, *kind)
+
+
+def _chosen(fact: _Fact, test: Object, yes: Object, no: Object) -> Object:
+    """When it holds for a number that a test chooses."""
+    first, second = fact.of_number(yes), fact.of_number(no)
+    if first is None or second is None:
+        return None
     if type(first) is bool and type(second) is bool:
         return first if first == second else test if first else negated(test)
     return either(both(test, first), both(negated(test), second))
+
+
+def _is_plain(recorder: Object, number: int, value: np.ndarray) -> bool:
+    return value.shape == () and recorder.plain_numbers.get(number) is not False
+
+
+def _is_whole(recorder: Object, number: int, value: np.ndarray) -> bool | None:
+    """An int is a float as an operand of a float."""
+    return value.dtype.kind == "i" or (None if float(value).is_integer() else False)
+
+
+_PYTHON = _Fact("python", _ARITHMETIC | _COMPARISONS, _is_plain, is_python)
+_INT = _Fact("int", _ARITHMETIC - frozenset(("divide", "sqrt", "reciprocal")), _is_whole, is_int)

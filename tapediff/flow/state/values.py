@@ -146,6 +146,7 @@ class State(threading.local):
         global_names: global variables that functions may assign to, with their namespaces.
         attempts: bodies of `try` and `with` that are being run; the innermost last.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
+        facts_of_kinds: what was found out about these.
         why: reasons of guards in place of joins.
         recorders: those of iterations of loops.
         sides: how many were run.
@@ -177,6 +178,7 @@ class State(threading.local):
         self.global_names: dict[tuple[int, str], tuple[dict[str, Object], str]] = {}
         self.attempts: list[Object] = []
         self.kinds: dict[tuple[int, int], Object] = {}
+        self.facts_of_kinds: dict[tuple[str, int, int], Object] = {}
         self.why: list[str] = []
         self.recorders: list[Object] = []
         self.sides = 0

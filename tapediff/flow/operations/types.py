@@ -1,0 +1,45 @@
+"""Types of tracked numbers: what Python's own number would be, which data may decide."""
+
+from __future__ import annotations
+
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..calls.users_code import users_method
+from ..state.fork import select
+from ..state.python_numbers import types_of
+from ..state.values import Unjoinable, either
+
+
+def type_of(value: Object) -> Object:
+    """type(value); a choice of types where data decide."""
+    types = _types(value)
+    if types is None:
+        return type(value)
+    chosen: Object = types[-1][0]
+    for kind, condition in reversed(types[:-1]):
+        chosen = kind if condition is True else select(condition, kind, chosen)
+    return chosen
+
+
+def is_instance(value: Object, kinds: Object) -> Object:
+    """isinstance(value, kinds): a bool, tracked or not."""
+    if type(value) is not TrackedArray or (isinstance(kinds, type) and users_method(type(kinds), "__instancecheck__") is not None):
+        return isinstance(value, kinds)
+    types = _types(value)
+    if types is None:
+        return isinstance(value, kinds)
+    found: Object = False
+    for kind, condition in types:
+        if issubclass(kind, kinds):
+            found = either(found, condition)
+    return True if all(issubclass(kind, kinds) for kind, _ in types) else found
+
+
+def _types(value: Object) -> list[tuple[type, Object]] | None:
+    """The types that a tracked number may have in Python; None for other values."""
+    if type(value) is not TrackedArray or value.type.shape or value._view is not None:
+        return None
+    types = types_of(value)
+    if types is None:
+        raise Unjoinable("the type of a number cannot be told, which is asked for")
+    return types

@@ -1,0 +1,103 @@
+"""Ints of Python's that an int64 may not have: their sizes, by those of the operands; where one is met, only a single path is recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ...ir.instruction import CONSTANT
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from .python_numbers import is_python
+from .values import Unjoinable, state
+
+# An int64 has no greater ones.
+_LARGEST = 2.0**63
+# Of ints whose origin is not known, such as positions of entries.
+_USUAL = 2.0**31
+# What a loop starts with, and so many iterations after which ints that grow by factors are too large.
+_AT_START, _ITERATIONS = 2.0**20, 128
+
+
+def _power(sizes: list[float], params: tuple[Object, ...]) -> float:
+    size, exponent = sizes[0], params[0] if params else sizes[1]
+    return size**exponent if exponent * math.log2(size + 1) < 1000 else math.inf
+
+
+_Rule = Callable[[list[float], tuple[Object, ...]], float]
+
+_RULES: dict[str, _Rule] = {
+    "add": lambda sizes, _: sizes[0] + sizes[1],
+    "subtract": lambda sizes, _: sizes[0] + sizes[1],
+    "multiply": lambda sizes, _: sizes[0] * sizes[1],
+    "square": lambda sizes, _: sizes[0] ** 2,
+    "integer_power": _power,
+    "power": _power,
+    "left_shift": lambda sizes, _: sizes[0] * 2.0 ** min(sizes[1], 1000),
+    "select": lambda sizes, _: max(sizes[1:]),
+    "remainder": lambda sizes, _: sizes[1],
+    **dict.fromkeys("negative absolute floor_divide right_shift".split(), lambda sizes, _: sizes[0]),
+    **dict.fromkeys("minimum maximum".split(), lambda sizes, _: max(sizes)),
+}  # fmt: skip
+_GROWING = frozenset("add subtract multiply square integer_power power left_shift".split())
+
+
+def check_ints(recorder: Object) -> None:
+    """Refuse a recording with ints that may be too large, in favour of one of a single path."""
+    if any(size >= _LARGEST and _is_of_python(recorder, number) for number, size in _sizes(_ints(recorder), {}).items()):
+        raise Unjoinable("an int may be greater than those of 64 bits")
+
+
+def check_ints_of_iteration(recorder: Object, inputs: list[TrackedArray], results: list[Object]) -> None:
+    """Refuse a loop whose ints may become too large."""
+    ints = _ints(recorder)
+    carries = [(a._id, b) for a, b in zip(inputs, results) if type(b) is TrackedArray and b.type.dtype.kind == "i"]
+    at_start = {a: _AT_START for a, _ in carries}
+    for _ in range(_ITERATIONS if ints else 0):
+        sizes = _sizes(ints, at_start)
+        if any(size >= _LARGEST and _is_of_python(recorder, k) for k, size in sizes.items()):
+            raise Unjoinable("ints in a loop that data end may become too large")
+        at_end = {a: sizes.get(b._id, _USUAL) for a, b in carries}
+        if all(at_end[a] <= at_start[a] for a in at_start):
+            return
+        at_start = {a: max(at_start[a], at_end[a]) for a in at_start}
+
+
+def _sizes(ints: list[Object], given: dict[int, float]) -> dict[int, float]:
+    """The most that each int of a recording can be, in its order."""
+    known: dict[int, float] = {}
+    for number, (op, inputs, params, *_) in ints:
+        if number in given:
+            size = given[number]
+        elif op is CONSTANT:
+            size = float(np.max(np.abs(params[0].astype(float)), initial=0.0))
+        elif (rule := _RULES.get(op.name)) is not None:
+            size = rule([known.get(k, 1.0) for k in inputs], params)
+        else:
+            size = _LARGEST / 2 if op.name == "convert" else _USUAL
+        known[number] = min(size, _LARGEST) if op.name in _GROWING else size
+    return known
+
+
+def _ints(recorder: Object) -> list[tuple[int, Object]]:
+    """The instructions that give ints; none if they cannot grow."""
+    columns = recorder.instructions
+    made = getattr(columns, "templates", columns)
+    if not state.kinds or not any(one.op.name in _GROWING and _is_int(one) for one in made):
+        return []
+    wanted = [_is_int(one) for one in made]
+    return [(k, columns[k]) for k, which in enumerate(getattr(columns, "which", range(len(made)))) if wanted[which]]
+
+
+def _is_int(made: Object) -> bool:
+    return getattr(getattr(made.type, "dtype", None), "kind", "") == "i"
+
+
+def _is_of_python(recorder: Object, number: int) -> bool:
+    """True for results that Python has exactly; those of NumPy are the same ones."""
+    op, _, _, type_, *_ = recorder.instructions[number]
+    if type_.shape or op.name not in _GROWING:
+        return False
+    return is_python(TrackedArray(recorder, number, None, type_)) is not False

@@ -1,0 +1,131 @@
+"""What the types of numbers are, where data choose between numbers of Python's and of NumPy's, ints and floats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flow.one_tape import POINTS, recordings
+
+
+def kind(v):
+    return 1.0 if type(v) is float else 2.0 if isinstance(v, int) else 3.0 if isinstance(v, np.floating) else 4.0
+
+
+def float_of_python_or_numpy(x):
+    return kind(x[1] if x[0] > 0.2 else 1.0) * x[1]
+
+
+def int_or_float(x):
+    s = sum(v for v in x if v > 1.0)
+    return x[0] * kind(s) + s
+
+
+def results_of_arithmetic(x):
+    n = 1
+    s = 1.0
+    for v in x[:3]:
+        if v > 0:
+            n = n + 2
+            s = s * 0.5
+        if v > 1:
+            s = s + v
+    return kind(n * n - 1) * x[0] + kind(-s) * x[1] + kind(n / 2) * x[2] + kind(n * s)
+
+
+def classes_in_patterns(x):
+    s = 0
+    for v in x[:3]:
+        if v > 0.5:
+            s = s + v
+        match s:
+            case int():
+                s = s + x[1]
+            case np.floating():
+                s = s * 0.5
+    return x[0] * s
+
+
+@pytest.mark.parametrize(
+    "f", [float_of_python_or_numpy, int_or_float, results_of_arithmetic, classes_in_patterns], ids=lambda f: f.__name__
+)
+def test_types_of_numbers_are_those_of_their_paths(f):
+    """Each option has its own, and one recording is for all of them."""
+    assert recordings(f) == 1
+
+
+def a_float_until_there_is_an_iteration(x):
+    t = 0.25
+    while t < 1.0 and x[0] > t:
+        t = t + 0.3
+    b, k = x[1], 0
+    while k < 3 and b * x[2] < 0.5:
+        b = 1.0
+        k += 1
+    return kind(t) * x[1] + kind(b) * x[3] + kind(k) * x[4]
+
+
+def asks_in_iterations(x):
+    s, w, k = 0.0, 0.0, 0
+    while k < 4 and s < 1.0:
+        w = w + kind(s) * x[1]
+        s = s + x[k]
+        k += 1
+    return s + w * kind(s)
+
+
+def divides_by_a_float_of_an_iteration(x):
+    a, b, k = x[0], 1.0, 0
+    try:
+        while k < 4 and a < 2.0:
+            a, b = a + 0.5 / b, b - 0.5
+            k += 1
+    except ZeroDivisionError:
+        return x[2]
+    return a * x[1] + b
+
+
+@pytest.mark.parametrize(
+    "f", [a_float_until_there_is_an_iteration, asks_in_iterations, divides_by_a_float_of_an_iteration], ids=lambda f: f.__name__
+)
+def test_carries_of_loops_have_the_kinds_of_their_paths(f):
+    """Python's numbers, NumPy's from some iteration on."""
+    assert recordings(f) <= 8
+
+
+def product_of_threes(x):
+    n = 3
+    for k in range(45):
+        if x[k % 4] > 0:
+            n = n * 3
+    return n % 7 * x[1]
+
+
+def grows_until_data_end_it(x):
+    n, s = 1, 0.0
+    while s < 8.0:
+        n, s = 3 * n + 1, s + 0.05 + x[0] ** 2
+    return n % 1009 * x[1]
+
+
+def chosen_large_ones(x):
+    n = 2**60 + 1 if x[0] > 0 else 0.5
+    return (n - 2**60) * x[1]
+
+
+@pytest.mark.parametrize("f", [product_of_threes, grows_until_data_end_it, chosen_large_ones], ids=lambda f: f.__name__)
+def test_ints_of_any_size_are_exact(f):
+    """Those that may be too large are recorded for each path."""
+    recordings(f, POINTS[:6])
+
+
+def test_ints_that_stay_small_are_data():
+    def f(x):
+        n, k = 1, 0
+        for v in x:
+            n = (n * 75 + (3 if v > 0 else 74)) % 65537
+        while k < 20 and n * x[0] < 1e3:
+            n, k = n + 17, k + 1
+        return n * x[1]
+
+    assert recordings(f) == 1
