@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from ..base.settings import settings
 from ..ir.tape import Tape
+from .loops.carries.saved_carries import drop_saved_carries, save_carries
 from .loops.distribution.fixed_carries import fixed_carries
 from .loops.hoist_from_loops import hoist_from_loops
 from .loops.last_iterations.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
-from .loops.saved_carries import drop_saved_carries, save_carries
 from .parts.elementwise_by_parts import elementwise_by_parts
 from .parts.join_parts import join_parts
 from .parts.regular_positions import regular_positions

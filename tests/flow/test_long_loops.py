@@ -48,7 +48,7 @@ def huber(x):
 
 def marked_pairs(x):
     s, n = x[0], 0
-    for k, (mark, v) in enumerate(MARKED):
+    for k, (mark, v) in enumerate(MARKED):  # noqa: B007 -- read behind the loop
         if mark == "up":
             s = s * 0.9 + v * x[1]
         elif s > v:
@@ -72,7 +72,7 @@ def objects_made_anew(x):
 
 def left_by_break(x):
     s = 0.0
-    for i, v in enumerate(NUMBERS):
+    for i, v in enumerate(NUMBERS):  # noqa: B007 -- read behind the loop
         s += abs(v * x[0])
         if s > 5:
             break

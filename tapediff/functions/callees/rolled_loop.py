@@ -7,14 +7,14 @@ from dataclasses import replace
 from ...base.settings import settings
 from ...ir.tape import Tape
 from ...ops.control.calls import LOOP
+from ...passes.loops.carries.split_carries import split_carries
+from ...passes.loops.carries.unread_carries import unread_carries
 from ...passes.loops.counted_loops import counted_loops
 from ...passes.loops.distribution.independent_iterations import independent_iterations
 from ...passes.loops.known_conditions import known_conditions
 from ...passes.loops.last_iterations.last_rows import last_rows
 from ...passes.loops.last_iterations.last_values import last_values
-from ...passes.loops.split_carries import split_carries
 from ...passes.loops.split_constants import split_constants
-from ...passes.loops.unread_carries import unread_carries
 from ...passes.parts.regular_positions import regular_positions
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
 from ...passes.rolling.alike.alike_powers import alike_powers

@@ -8,7 +8,7 @@ import tapediff as td
 from tapediff.base.settings import settings
 from tapediff.functions.callees.rolled_loop import rolled
 from tapediff.ops.control.calls import LOOP
-from tapediff.passes.loops.split_carries import MOST_NUMBERS, split_carries
+from tapediff.passes.loops.carries.split_carries import MOST_NUMBERS, split_carries
 
 DATA = np.sin(np.arange(30) * 0.4)
 POINT, OTHER = np.array([0.4, 0.8, 1.1]), np.array([0.7, -0.3, 0.6])

@@ -7,7 +7,7 @@ from support.agreement import agree, hessian_agrees
 import tapediff as td
 from tapediff.functions.callees.rolled_loop import rolled
 from tapediff.ops.control.calls import LOOP
-from tapediff.passes.loops.unread_carries import unread_carries
+from tapediff.passes.loops.carries.unread_carries import unread_carries
 from tapediff.passes.simplify.dead_code import dead_code
 
 XS = np.linspace(-1.0, 2.0, 12)

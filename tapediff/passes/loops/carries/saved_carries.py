@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...ir.instruction import Instruction, TupleType
-from ...ir.tape import Tape
-from ...ops.control.callee import Callee
-from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ....ir.instruction import Instruction, TupleType
+from ....ir.tape import Tape
+from ....ops.control.callee import Callee
+from ....ops.control.calls import GET, LOOP, LoopForm, loop_items
 
 # Where only some of a loop's carries are read and the others are so many bytes in all, those are copied, as further results; else all are
 # stored where they are computed. Beyond the second-level cache a copy takes less than storing what nobody reads.

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...ir.instruction import INPUT, Instruction, TupleType, ValueType, item_types
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE, Region
-from ...ops.arrays.regions import Regions
-from ...ops.control.callee import Callee
-from ...ops.control.calls import CALL, GET, LOOP, RECALL, LoopForm, loop_items
+from ....ir.instruction import INPUT, Instruction, TupleType, ValueType, item_types
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE, Region
+from ....ops.arrays.regions import Regions
+from ....ops.control.callee import Callee
+from ....ops.control.calls import CALL, GET, LOOP, RECALL, LoopForm, loop_items
 
 # Each is a register of the loop, and one of the reverse loop.
 MOST_NUMBERS = 16

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ...ir.instruction import GUARD, INPUT, Instruction, TupleType
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops.control.callee import Callee
-from ...ops.control.calls import CALL, GET, LOOP, LoopForm, loop_items
-from ..column_rewriter import ColumnRewriter
-from .counted_loops import loops_and_items
+from ....ir.instruction import GUARD, INPUT, Instruction, TupleType
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops.control.callee import Callee
+from ....ops.control.calls import CALL, GET, LOOP, LoopForm, loop_items
+from ...column_rewriter import ColumnRewriter
+from ..counted_loops import loops_and_items
 
 # Larger bodies are left as they are.
 LARGEST_BODY = 10_000

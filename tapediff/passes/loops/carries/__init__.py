@@ -1,0 +1,1 @@
+"""Carries: which there are, in which parts, and which are saved."""
