@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.passes.loops import saved_carries
+from tapediff.passes.loops.carries import saved_carries
 
 ROWS = np.linspace(0.5, 1.5, 40)
 

@@ -1,1 +1,1 @@
-"""Carries: which there are, in which parts, and which are saved."""
+"""Carries: in which parts, which of them are read, and which are saved. Open first: `split_carries.py`."""
