@@ -18,6 +18,7 @@ from .containers.entries import settled_deeply
 from .containers.positions import inside
 from .state.dead_places import without_collector
 from .state.fork import exclude, in_side
+from .state.joins import check_joined_arrays
 from .state.large_ints import check_ints
 from .state.values import State, Unjoinable, at_this_point, state
 
@@ -59,11 +60,14 @@ class Flowed:
         sys.setrecursionlimit(max(limit, DEPTH))
         state.reset()
         state.is_recording, state.native = True, native
+        # A recording that writes to arrays is made again with more of them tracked.
+        state.joins_arrays = recorder.outer is None and recorder.concrete and not recorder.fills
         recorder.asked = in_side
         recorder.raise_where, recorder.inside = exclude, inside
         try:
             result = settled_deeply(call(self.f, *args, **named))
             check_ints(recorder)
+            check_joined_arrays()
             return result
         finally:
             # Those of the caller's objects are as plain Python leaves them.

@@ -10,7 +10,18 @@ from ..anything import Object
 from ..calls.truth import concrete, truth
 from ..containers.items import iterated
 from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, folded, replaced
-from ..state.fork import Taken, WithCells, conditional, decide, fork, fork_block, observed, select, where_ends
+from ..state.fork import (
+    Taken,
+    WithCells,
+    conditional,
+    decide,
+    first_result,
+    fork,
+    fork_block,
+    observed,
+    select,
+    where_ends,
+)
 from ..state.places import note_cells, note_variables
 from ..state.values import both, facts_of, state
 
@@ -67,7 +78,7 @@ def sequence(*blocks: Callable[[], Completion]) -> Completion:
                 alive, found = True, []
                 completion = ran.result
             else:
-                completion = ran[0].result
+                completion = first_result(ran)
         if completion is None:
             continue
         if type(completion) is not Conditional:
@@ -146,7 +157,7 @@ class Ends:
                 self.alive, self.found = True, []
                 completion = ran.result
             else:
-                completion = ran[0].result
+                completion = first_result(ran)
         if completion is None or completion is CONTINUE:
             return True
         completion = replaced(completion, without_continue)

@@ -15,6 +15,7 @@ import numpy as np
 from ...base.current_recording import current_recorder
 from ...errors import TrackedValueEscaped
 from ...numpy_api.creating import as_array
+from ...numpy_api.joining import stack_objects
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, RARE_MAKERS, REPLACEMENTS, Fills
 from ...recording.python_state.math_functions import MathFunction
@@ -31,7 +32,7 @@ from ..state.bounds import as_choice
 from ..state.fork import guarded, refuse
 from ..state.places import note_contents
 from ..state.python_numbers import note_python
-from ..state.values import CHOICES, lifted, state
+from ..state.values import CHOICES, is_data, lifted, state
 from ..translate import translation_of
 from .arguments import NATIVE
 from .numbers import Unchanged
@@ -77,6 +78,8 @@ def native(f: Object) -> Object:
     kind = type(f)
     if f is abs and not state.has_choices:
         return f
+    if f is id:
+        state.has_identities = True
     if isinstance(f, MathFunction):
         return functools.partial(_of_python, f)
     if kind is BuiltinMethodType or kind is type or kind is FunctionType:
@@ -147,7 +150,7 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
     if not state.has_choices and not named and (type(f) is np.ufunc or isinstance(f, MathFunction)):
         return f(*args)
     if not state.journals and not state.has_choices:
-        return _filled(f, _answered(f, args, named))
+        return _filled(f, _answered(f, args, named), named)
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
     owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
     if state.has_choices and isinstance(f, np.ufunc) and len(args) <= f.nin:
@@ -176,7 +179,7 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
     if state.attempts and name in _STEPPING:
         with guarded():
             return f(*args, **named)
-    return _filled(f, _answered(f, args, named))
+    return _filled(f, _answered(f, args, named), named)
 
 
 class _IntWanted(BaseException):
@@ -232,9 +235,17 @@ def _is_pure(f: Object) -> bool:
     return module.partition(".")[0] in _PURE and name not in _IMPURE and "random" not in module and name not in _WRITING_FIRST
 
 
-def _filled(f: Object, made: Object) -> Object:
-    """An array that the program makes, as a tracked one where it may be written to."""
-    if type(made) is not np.ndarray or (least := _FILLING.get(id(f))) is None:
+# These make an array of a list.
+_MAKING = frozenset(("array", "asarray", "asanyarray", "ascontiguousarray"))
+
+
+def _filled(f: Object, made: Object, named: dict[str, Object]) -> Object:
+    """An array that the program makes, as a tracked one where it holds tracked numbers, or may be written to."""
+    if type(made) is not np.ndarray:
+        return made
+    if made.dtype == object and getattr(f, "__name__", "") in _MAKING and "dtype" not in named and any(map(is_data, made.flat)):
+        return stack_objects(made)
+    if (least := _FILLING.get(id(f))) is None:
         return made
     recorder = current_recorder()
     if recorder is None or recorder.fills < least or made.dtype.char not in FILLED[recorder.fills]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+import numpy as np
+
 from ...base.current_recording import current_recorder
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.fork import decide, decided, exclude, fork_value, observed
+from ..state.fork import decide, decided, exclude, observed
 from ..state.joins import most_options, where
+from ..state.options import fork_options
 from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, either, is_data, known, negated, state
 
 
@@ -27,21 +30,15 @@ def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
     left = possible(choice)
     if len(left) > most_options(choice.options[k] for k in left):
         return op(settled(choice))
-
-    def at(position: int) -> Object:
-        k = left[position]
-        value = choice.options[k]
-        if value is UNBOUND:
-            raise UnboundLocalError("a variable is read that has no value on this path")
-        if position == len(left) - 1:
-            return op(value)
-        return fork_value(choice.conditions[k], lambda: op(value), lambda: at(position + 1))
-
     unbound = [k for k in left if choice.options[k] is UNBOUND]
     if unbound and len(left) > 1:
         exclude(choice.conditions[unbound[0]], lambda: UnboundLocalError("a variable is read that has no value on this path"))
         left.remove(unbound[0])
-    return at(0)
+    if len(left) == 1 and choice.options[left[0]] is UNBOUND:
+        raise UnboundLocalError("a variable is read that has no value on this path")
+    if len(left) == 1:
+        return op(choice.options[left[0]])
+    return fork_options([choice.conditions[k] for k in left], [functools.partial(op, choice.options[k]) for k in left])
 
 
 def as_value(value: Object) -> Object:
@@ -49,13 +46,13 @@ def as_value(value: Object) -> Object:
     if type(value) is not Choice:
         return value
     options = value.options
-    kind = options[0].type if type(options[0]) is TrackedArray else None
-    if kind is None or not kind.shape or any(type(option) is not TrackedArray or option.type != kind for option in options):
+    if any(type(option) is not TrackedArray and type(option) is not np.ndarray for option in options):
+        return value
+    first = options[0]
+    if not first.shape or any(option.shape != first.shape or option.dtype != first.dtype for option in options):
         return value
     left = possible(value)
-    for option in options:
-        option._refresh()
-    key = id(current_recorder()), tuple(left), *(options[k]._id for k in left)
+    key = id(current_recorder()), *((k, _version(options[k])) for k in left)
     if value.read is None or value.read[0] != key:
         *others, last = left
         found = options[last]
@@ -63,6 +60,14 @@ def as_value(value: Object) -> Object:
             found = where(value.conditions[k], options[k], found)
         value.read = key, found
     return value.read[1]
+
+
+def _version(array: Object) -> Object:
+    """Another one where the entries are others."""
+    if type(array) is np.ndarray:
+        return array.tobytes()
+    array._refresh()
+    return array._id
 
 
 def bound(choice: Choice, error: Callable[[], Exception]) -> Object:

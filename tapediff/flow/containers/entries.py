@@ -12,7 +12,7 @@ import numpy as np
 
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.fork import decided, exclude, fork_value, refuse, select
+from ..state.fork import decided, exclude, first_of, fork_value, refuse, select
 from ..state.joins import maybe
 from ..state.places import note_attribute, note_contents
 from ..state.values import CHOICES, Maybe, both, either, is_data, is_nonempty, negated, parts, state
@@ -53,12 +53,7 @@ def _found(hits: list[tuple[Object, Object]], error: Callable[[], Exception]) ->
         exclude(missing, error)
         if not hits:
             return None
-
-    def at(k: int) -> Object:
-        hit, value = hits[k]
-        return value if hit is True or k == len(hits) - 1 else fork_value(hit, lambda: value, lambda: at(k + 1))
-
-    return at(0)
+    return first_of(hits)
 
 
 def item(holder: Object, key: Object) -> Object:

@@ -24,7 +24,7 @@ from ..containers.sequences import holds_data, sequences_compared
 from ..containers.sets import OPERATORS, combined, has_conditional_members, replace
 from ..state.places import note_contents
 from ..state.python_numbers import is_python
-from ..state.values import CHOICES, is_data, lifted, state
+from ..state.values import CHOICES, Choice, is_data, lifted, state
 from .divisions import check_division
 
 # Python does operations on these by itself.
@@ -169,8 +169,10 @@ def _method(op: _Binary) -> Callable[[Wrapped, Object], Object]:
 
 def _read(*operands: Object) -> tuple[Object, ...]:
     """Operands of an operation of Python's own, which reads the entries of arrays."""
-    values = tuple(map(as_value, operands))
-    return values if all(type(value) in PLAIN for value in values) else operands
+    for value in operands:
+        if type(value) not in PLAIN and not (type(value) is Choice and all(type(option) in PLAIN for option in value.options)):
+            return operands
+    return tuple(map(as_value, operands))
 
 
 for _op in (*_ARITHMETIC.values(), *_COMPARISONS.values()):

@@ -17,7 +17,8 @@ from ..containers.ranges import Counting, holds
 from ..state.bounds import as_choice
 from ..state.completions import BREAK
 from ..state.fork import WithCells, fork_value
-from ..state.values import CHOICES, Lazy, is_data, is_tracked_value, lifted, negated
+from ..state.places import unwritable
+from ..state.values import CHOICES, Lazy, is_data, is_tracked_value, lifted, negated, state
 from .dunder import compared
 
 Part = Callable[[], Object]
@@ -124,6 +125,8 @@ def is_(a: Object, b: Object) -> Object:
     """a is b"""
     if type(a) in CHOICES or type(b) in CHOICES:
         return lifted(is_, a, b)
+    if id(a) in state.joined_arrays and type(b) is type(a):
+        raise unwritable("an array is told from others that a branch has chosen")
     return a is b
 
 

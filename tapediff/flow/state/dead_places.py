@@ -94,6 +94,14 @@ def without_collector() -> Generator[None]:
 # Tracebacks, which keep the variables of calls alive
 
 
+def forget_frames(error: BaseException) -> None:
+    """Leave no traceback of an error that nobody sees."""
+    part: BaseException | None = error
+    while part is not None:
+        part.__traceback__ = None
+        part = part.__context__
+
+
 def without_variables(error: BaseException, body: FrameType | None = None) -> BaseException:
     """An error whose traceback has the user's lines, but no variables of the calls that it has ended.
 

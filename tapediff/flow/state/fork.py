@@ -22,12 +22,14 @@ from ..anything import Object
 from ..translate import is_raised_by_translated
 from .bounds import outcome
 from .completions import Completion, Conditional, Return, folded
-from .dead_places import drop_dead, without_variables
+from .dead_places import drop_dead, forget_frames, without_variables
 from .joins import join, join_contents, join_versions, where
 from .owned import join_owned
 from .places import (
     HAVE_CELLS,
+    Cell,
     Contents,
+    Entry,
     Final,
     Journal,
     Member,
@@ -42,6 +44,7 @@ from .places import (
     undo,
     unwritable,
 )
+from .unshared import joined_unshared
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
@@ -141,36 +144,48 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
     if state.sides > MOST_SIDES:
         decide(f"more than {MOST_SIDES:,} sides of branches")
         holds = observed(test)
-        return Taken(holds, _alone(yes if holds else no, test, holds))
+        return Taken(holds, alone(yes if holds else no, test, holds))
     attempt = attempt_around(test)
     pending = 0 if attempt is None else len(attempt.pending)
-    first = _side(yes, test, True, attempt)
+    first = side_of(yes, test, True, attempt)
     if first is None:
         if attempt is not None:
             attempt.leave_out(pending)
         return Taken(False, _run(no))
-    second = first if first is _ALONE else _side(no, test, False, attempt)
-    if second is _ALONE:
-        holds = first is _ALONE
+    with left_beside(first):
+        second = first if first is ALONE else side_of(no, test, False, attempt)
+    if second is ALONE:
+        holds = first is ALONE
         if attempt is not None:
             del attempt.pending[pending:]
-        result = _alone(yes if holds else no, test, holds)
+        result = alone(yes if holds else no, test, holds)
         if attempt is not None:
             attempt.leave_out(pending)
         return Taken(holds, result)
     if attempt is not None:
         attempt.leave_out(pending)
     if second is None:
-        _put(first.final)
+        keep(first)
         return Taken(True, first.result)
     return _joined(test, first, second)
 
 
+@contextmanager
+def left_beside(*sides: Ran) -> Generator[None]:
+    """While other sides are run: what these left is kept for the join."""
+    before = len(state.left)
+    state.left += [side.final for side in sides]
+    try:
+        yield
+    finally:
+        del state.left[before:]
+
+
 # Stands for a side that cannot be run beside the other one, and that the program takes.
-_ALONE = Ran(None, {}, None)
+ALONE = Ran(None, {}, None)
 
 
-def _side(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> Ran | None:
+def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> Ran | None:
     """Run a side. None where it is left out behind the branch, as the program does not take it or it raises an error."""
     start = len(state.path)
     state.path.append((test, holds))
@@ -182,15 +197,17 @@ def _side(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> Ran
             attempt.add(ran.error, ran.final)
         elif path_is_taken():
             if not start:
-                _put(ran.final)
+                put_final(ran.final)
                 raise ran.error
             raise _told("it raises an error", is_taken=True)
+        else:
+            forget_frames(ran.error)
     except Unjoinable as why:
         note_whether_taken(why)
         if why.is_taken:
             if start:
                 raise
-            return _ALONE
+            return ALONE
     finally:
         del state.path[start:]
     state.facts = {**state.facts, **facts_of(test, not holds)}
@@ -213,13 +230,28 @@ def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
         state.why.append(str(why))
         holds = decided(test)
         kept = first if holds else second
-        _put(kept.final)
+        keep(kept)
         return Taken(holds, kept.result)
-    _put(joined)
+    put_final(joined)
     return first, second
 
 
-def _put(final: Final) -> None:
+def first_result(ran: tuple[Ran, Ran]) -> Object:
+    """The result of the side where the test holds. Forgets the values of places: references to them are counted."""
+    for side in ran:
+        side.final.clear()
+    return ran[0].result
+
+
+def keep(side: Ran) -> None:
+    """Put the values of a side into their places, as it is the only one."""
+    put_final(side.final)
+    # Whoever has the result keeps no values of places.
+    side.final.clear()
+
+
+def put_final(final: Final) -> None:
+    """Put values into their places."""
     for key, (place, value) in final.items():
         put(place, value)
         if holds_several(value):
@@ -230,7 +262,7 @@ def _run(run: Side) -> Object:
     return None if run is None else run()
 
 
-def _alone(run: Side, test: Operand, holds: bool) -> Object:
+def alone(run: Side, test: Operand, holds: bool) -> Object:
     """Run a side that guards have shown to be taken."""
     state.guarded.update(facts_of(test, holds))
     before, state.path = state.path, []
@@ -249,15 +281,27 @@ def _told(why: str, *, is_taken: bool) -> Unjoinable:
 def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     """The values of places after a branch; what one side leaves alone is as it is now."""
     joined: Final = {}
+    taken: dict[int, Object] = {}
     for key in {**yes, **no}:
         place = (yes.get(key) or no[key])[0]
-        joined[key] = place, _joined_value(test, place, key, yes, no)
+        if isinstance(place, (Cell, Entry, Member)) and id(place.holder) not in taken:
+            pair = joined_unshared(test, place, yes, no, taken)
+            if pair is not None:
+                joined[key] = place, join(test, *pair)
+    for key in {**yes, **no}:
+        place = (yes.get(key) or no[key])[0]
+        if key not in joined and id(place.holder) not in taken:
+            old = place.get() if key not in yes or key not in no else None
+            a, b = (side[key][1] if key in side else old for side in (yes, no))
+            joined[key] = place, joined_value(test, place, a, b, (yes, no))
     return joined
 
 
-def _joined_value(test: Operand, place: Place, key: Object, first: Final, second: Final) -> Object:
-    yes = first[key][1] if key in first else place.get()
-    no = second[key][1] if key in second else place.get()
+_NO_SIDES: tuple[Final, Final] = ({}, {})
+
+
+def joined_value(test: Operand, place: Place, yes: Object, no: Object, sides: tuple[Final, Final] = _NO_SIDES) -> Object:
+    """The value of a place after a branch."""
     if yes is no:
         return yes
     if isinstance(place, Contents):
@@ -271,7 +315,7 @@ def _joined_value(test: Operand, place: Place, key: Object, first: Final, second
     if isinstance(place, Member):
         # Without one of its own, an object has the attribute of its class.
         yes, no = (place.inherited() if value is UNBOUND else value for value in (yes, no))
-    return join_owned(test, key, yes, no, (first, second))
+    return join_owned(test, place.key, yes, no, sides)
 
 
 # Errors that are pending
@@ -432,6 +476,8 @@ def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object
     except Unjoinable as why:
         state.why.append(str(why))
         return yes if decided(test) else no
+    finally:
+        first_result(ran)
 
 
 def select(test: Operand, yes: Object, no: Object) -> Object:
@@ -443,13 +489,30 @@ def select(test: Operand, yes: Object, no: Object) -> Object:
         return yes if decided(test) else no
 
 
+def first_of(hits: list[tuple[Object, Object]]) -> Object:
+    """The value of the first hit; one of them is."""
+    alive: list[tuple[Object, Object]] = []
+    for hit, value in hits:
+        fact = hit if type(hit) is bool else known(hit)
+        if fact is not False:
+            alive.append((hit, value))
+        if fact:
+            break
+    *others, (_, found) = alive or hits[-1:]
+    for hit, value in reversed(others):
+        found = select(hit, value, found)
+    return found
+
+
 def fork_block(test: Operand, yes: Side, no: Side) -> Completion:
     """The completion of a branch whose sides are blocks."""
     ran = fork(test, yes, no)
     if isinstance(ran, Taken):
         return ran.result
     first, second = ran
-    return conditional(test, first.result, second.result, (first.final, second.final))
+    completion = conditional(test, first.result, second.result, (first.final, second.final))
+    first_result(ran)
+    return completion
 
 
 def conditional(test: Operand, yes: Completion, no: Completion, sides: tuple[Final, Final] = ({}, {})) -> Completion:

@@ -23,12 +23,13 @@ from ...ops.elementwise.comparison import SELECT
 from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from .places import unwritable
 from .python_numbers import note_chosen
 from .selects import selected
 from .values import UNBOUND, Choice, DataKey, Maybe, Unjoinable, both, either, negated, state
 
 # So many things one value may be.
-MOST_OPTIONS = 8
+MOST_OPTIONS = 32
 # The same of things that cannot change.
 _MOST_CONSTANTS = 24
 # And so many before it is asked for.
@@ -58,10 +59,34 @@ def join(test: Operand, yes: Object, no: Object) -> Object:
             return note_chosen(number, test, yes, no)
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
         return note_chosen(where(test, yes, no), test, yes, no)
+    if state.joins_arrays and are_alike_arrays(yes, no):
+        return _joined_array(test, yes, no)
     if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no) and not callable(yes):
         parts = [join_entries(test, a, b) for a, b in zip(yes, no)]
         return type(yes)(*parts) if hasattr(yes, "_fields") else tuple(parts) if type(yes) is tuple else chosen(test, yes, no)
     return chosen(test, yes, no)
+
+
+def are_alike_arrays(*values: Object) -> bool:
+    """True for tracked arrays of one type that show no other one's memory."""
+    first = values[0]
+    return type(first) is TrackedArray and all(
+        type(value) is TrackedArray and value.type == first.type and value.type.shape and value._view is None for value in values
+    )
+
+
+def _joined_array(test: Operand, yes: TrackedArray, no: TrackedArray) -> TrackedArray:
+    """A new array: where one of the three is written to later, the function is recorded again without it."""
+    found = where(test, yes, no)
+    for array in (yes, no, found):
+        state.joined_arrays.setdefault(id(array), (array, array._writes))
+    return found
+
+
+def check_joined_arrays() -> None:
+    """Have the function recorded again where an array was written to that others were joined with."""
+    if any(array._writes != writes for array, writes in state.joined_arrays.values()):
+        raise unwritable("an array is written to that a branch has chosen")
 
 
 def is_equal(a: Object, b: Object) -> bool:
@@ -195,7 +220,7 @@ def _options(value: Object) -> list[tuple[Object, Object]]:
 
 def _is_alike(a: Object, b: Object) -> bool:
     """True for options that one can stand for."""
-    if a is b or is_equal(a, b):
+    if a is b or is_equal(a, b) or (state.joins_arrays and are_alike_arrays(a, b)):
         return True
     if type(a) is type(b) and isinstance(a, tuple):
         return len(a) == len(b) and not callable(a) and (type(a) is tuple or hasattr(a, "_fields"))

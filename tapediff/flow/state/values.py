@@ -150,6 +150,10 @@ class State(threading.local):
         why: reasons of guards in place of joins.
         recorders: those of iterations of loops.
         sides: how many were run.
+        joins_arrays: arrays that a test chooses are joined by their entries, as long as none of them is written to later.
+        joined_arrays: these, each with the number of writes before.
+        has_identities: the program has asked for the address of an object.
+        left: what sides have left in places, while others beside them are run.
         logic: `and` and `not` of tests, each recorded once.
         unsettled: places that were left with what data choose.
         has_choices: there is a value that stands for several.
@@ -182,6 +186,9 @@ class State(threading.local):
         self.why: list[str] = []
         self.recorders: list[Object] = []
         self.sides = 0
+        self.left: list[dict[Object, tuple[Object, Object]]] = []
+        self.joins_arrays = self.has_identities = False
+        self.joined_arrays: dict[int, tuple[TrackedArray, int]] = {}
         self.logic: dict[tuple[Object, ...], Operand] = {}
         self.unsettled: dict[Object, Object] = {}
         self.has_choices = self.has_maybes = False

@@ -1,0 +1,192 @@
+"""Objects, lists and arrays that data choose: joined where nobody can tell, and by reference where somebody can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flow.one_tape import recordings
+
+
+class Game:
+    def __init__(self, v):
+        self.points, self.played = [v, 0.0], 1.0
+
+    def add(self, v):
+        self.points[0] += v
+        self.played += 1
+        return self
+
+
+class Holder:
+    pass
+
+
+def one_name(x):
+    game, won = Game(0.1), 0
+    for v in x:
+        game.points[0 if v > 0 else 1] += abs(v)
+        if game.points[0] > 1.5:
+            won += 1
+            game = Game(v)
+    return won + 2 * game.points[0] + game.points[1]
+
+
+def in_a_list(x):
+    game, kept = Game(0.1), []
+    for v in x:
+        if v > 0.5:
+            kept.append(game)
+        if v < 0:
+            game = Game(v)
+        game.add(v)
+    return sum(g.points[0] + g.played for g in kept) + game.points[0]
+
+
+def in_an_attribute(x):
+    game, holder = Game(0.1), Holder()
+    holder.game = game
+    for v in x:
+        if v < 0:
+            game = Game(v)
+        if v > 1:
+            holder.game = game
+        holder.game.played += v
+        game.add(v)
+    return game.points[0] + game.played + 2 * holder.game.played + holder.game.points[0]
+
+
+def in_a_bound_method(x):
+    game = Game(0.1)
+    add = game.add
+    for v in x:
+        if v < 0:
+            game = Game(v)
+        add(v)
+        if v > 0.6:
+            add = game.add
+    return game.points[0] + game.played
+
+
+def in_a_default(x):
+    game, calls = Game(0.1), []
+    for v in x:
+        if v > 0.3:
+            calls.append(lambda g=game: 2 * g.points[0])
+        if v < 0:
+            game = Game(v)
+        game.add(v)
+    return sum(call() for call in calls) + game.points[0]
+
+
+def on_one_side_only(x):
+    first, second = Game(0.0), Game(1.0)
+    for v in x:
+        if v > 0:
+            second = first
+        elif v < -0.5:
+            first = Game(v)
+        second.played += v
+        first.points[1] += v
+    return 2 * second.played + first.played + second.points[1]
+
+
+def its_list_has_a_name(x):
+    game = Game(0.1)
+    points = game.points
+    for v in x:
+        game.add(v)
+        if v > 0.5:
+            game = Game(v)
+        points[0] += v
+    return 2 * game.points[0] + points[0]
+
+
+def nested_lists(x):
+    rows = [[0.0], [1.0]]
+    row = rows[0]
+    for v in x:
+        if v > 0:
+            rows = [[v], [2 * v]]
+        elif v < -1:
+            row = rows[1]
+        row[0] += v
+        rows[0][0] += 1
+    return rows[0][0] + 3 * row[0] + rows[1][0]
+
+
+def in_a_handler(x):
+    game = Game(0.1)
+    for v in x:
+        try:
+            before = game
+            if v < -0.5:
+                game = Game(v)
+                raise ValueError
+            if v > 1:
+                game = Game(2 * v)
+                raise KeyError
+        except ValueError:
+            before.played += 1
+        except KeyError:
+            game.played += 3
+        game.add(v)
+    return game.played + before.played + game.points[0]
+
+
+def chosen_by_calls(x):
+    def pick(game, v):
+        return game if v > 0 else Game(v)
+
+    first = game = Game(0.3)
+    for v in x:
+        game = pick(game, v)
+        game.played += v
+    return game.played + 2 * first.played
+
+
+def arrays_that_are_read(x):
+    r = np.array([x[0], x[1]])
+    for v in x:
+        if r[0] > 0:
+            r = 0.5 * r + v
+        elif r[1] < -2:
+            break
+        else:
+            r = r - v
+            step = r / 2
+            r = r + step
+    return r @ r
+
+
+def arrays_that_are_written(x):
+    a, b = np.array([x[0], x[1]]), np.array([x[2], x[3]])
+    c = a if x[4] > 0 else b
+    c[0] = 5.0 * x[5]
+    return a[0] + 2 * b[0] + c[1]
+
+
+def arrays_that_are_written_later(x):
+    a, b = np.array([x[0], x[1]]), np.array([x[2], x[3]])
+    c = a if x[4] > 0 else b
+    d = 1.0 * c
+    a[1] = 0.0
+    return d[1] + c[1]
+
+
+def arrays_that_are_told_apart(x):
+    a, b = np.array([x[0], x[1]]), np.array([x[2], x[3]])
+    c = a if x[4] > 0 else b
+    return (2.0 if c is a else 3.0) * c[0]
+
+
+PROGRAMS = [
+    one_name, in_a_list, in_an_attribute, in_a_bound_method, in_a_default, on_one_side_only, its_list_has_a_name, nested_lists, in_a_handler,
+    chosen_by_calls, arrays_that_are_read, arrays_that_are_written, arrays_that_are_written_later, arrays_that_are_told_apart,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_aliases_stay_aliases(program):
+    """One tape, whose values and gradients are those of plain Python, which changes objects through any of their names."""
+    assert recordings(program) == 1
