@@ -19,7 +19,6 @@ from . import entries, keys, positions, sets
 from .choices import each
 from .entries import is_conditional
 from .generators import ONLY_ARGUMENT, Generator, references
-from .ranges import Counting
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
 
