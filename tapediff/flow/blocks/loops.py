@@ -19,6 +19,7 @@ from ..containers.choices import possible
 from ..containers.generators import ONLY_ARGUMENT, Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
+from ..operations.dunder import added, compared
 from ..state.bounds import note_bounds
 from ..state.completions import Completion
 from ..state.fork import WithCells, fork_block, fork_value, guarded, observed
@@ -67,12 +68,12 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
     counter = numbers.start
 
     def goes_on() -> Object:
-        return numbers.goes_on(counter)
+        return truth(compared("lt" if numbers.step > 0 else "gt", counter, numbers.stop))
 
     def iteration() -> Completion:
         nonlocal counter
         number = counter
-        counter = number + numbers.step
+        counter = added(number, numbers.step)
         return body(number)
 
     first = goes_on()

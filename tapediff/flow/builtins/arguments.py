@@ -48,6 +48,14 @@ def is_lazy(items: Object) -> bool:
     return type(items) is Generator and items.emitting is not None and items.is_fresh
 
 
+_ITERATORS = (map, filter, zip, enumerate, reversed, type({}.keys()), type({}.values()), type({}.items()))
+
+
+def is_collection(items: Object) -> bool:
+    """True for what has entries that data may decide: sequences, arrays, views and iterators of these."""
+    return is_lazy(items) or isinstance(items, (*SEQUENCES, TrackedArray, *_ITERATORS)) or is_conditional_collection(items)
+
+
 def own(items: Object) -> None:
     """Note that nothing else goes on with a generator."""
     if type(items) is Generator:

@@ -20,7 +20,7 @@ from ..containers.entries import is_conditional, is_nonempty, length, parts, set
 from ..containers.entries import pop as entry_pop
 from ..containers.entries import put as put_entries
 from ..containers.items import include, set_item, unpacked
-from ..containers.positions import entry_at, take
+from ..containers.positions import entry_at, rotate, take
 from ..containers.ranges import range_of
 from ..containers.sequences import equal
 from ..operations.dunder import compared
@@ -90,6 +90,23 @@ def update_set_(holder: Object, items: Object) -> Object:
         return NATIVE if not is_lazy(items) else holder.update(entries)
     done(for_(entries, lambda value: include(holder, value), None))
     return None
+
+
+def dict_(items: Object = ()) -> Object:
+    if isinstance(items, dict) or not (is_lazy(items) or isinstance(items, SEQUENCES)):
+        return NATIVE
+    entries = gathered(items)
+    if not any(type(pair) is Maybe or is_data_key(pair) or (type(pair) is list and is_data_key(tuple(pair))) for pair in entries):
+        return dict(entries)
+    made: dict[Object, Object] = {}
+    done(for_(entries, lambda pair: set_item(made, *unpacked(pair, 2)), None))
+    return made
+
+
+def rotate_(holder: Object, steps: Object = 1) -> Object:
+    if not is_data(steps) or is_conditional(holder) or not holder:
+        return NATIVE
+    return rotate(holder, steps)
 
 
 def settling(kind: Object) -> Callable[..., Object]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import functools
 from collections import deque
+from enum import EnumMeta
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
 
 import numpy as np
@@ -228,7 +229,7 @@ _MOST_AXES = 4
 def _is_pure(f: Object) -> bool:
     """True for functions that change nothing."""
     owner = getattr(f, "__self__", None)
-    if isinstance(owner, (str, bytes, int, float)):
+    if isinstance(owner, (str, bytes, int, float)) or isinstance(f, EnumMeta):
         return True
     name = getattr(f, "__name__", "")
     module = getattr(f, "__module__", None) or getattr(type(f), "__module__", None) or ""

@@ -26,6 +26,7 @@ from .arguments import (
     gathered,
     in_any_order,
     is_callable_of_users,
+    is_collection,
     is_conditional_collection,
     is_lazy,
     is_of_interest,
@@ -37,7 +38,7 @@ def where_there(condition: Object, run: Callable[[], Object], otherwise: Callabl
 
 
 def sum_(items: Object, start: Object = 0) -> Object:
-    if not (is_lazy(items) or isinstance(items, SEQUENCES) or is_conditional_collection(items)):
+    if isinstance(items, TrackedArray) or not is_collection(items):
         return NATIVE
     entries = in_any_order(items)
     if not any(
@@ -119,7 +120,7 @@ def _extreme(name: str, better: str, args: Object, key: Object, default: Object)
     items = args[0] if len(args) == 1 else args
     if len(args) > 1 and default is not _MISSING:
         return NATIVE
-    if not is_lazy(items) and not isinstance(items, (*SEQUENCES, TrackedArray)) and not is_conditional_collection(items) and key is None:
+    if key is None and not is_collection(items):
         return NATIVE
     entries = gathered(items) if key is not None else in_any_order(items)
     if not is_of_interest(entries) and not is_callable_of_users(key):

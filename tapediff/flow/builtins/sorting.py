@@ -19,12 +19,10 @@ from ..state.joins import join_conditions, maybe
 from ..state.values import both, either, is_data, negated
 from .arguments import (
     NATIVE,
-    SEQUENCES,
     gathered,
     in_any_order,
     is_callable_of_users,
-    is_conditional_collection,
-    is_lazy,
+    is_collection,
     is_of_interest,
 )
 from .reductions import with_keys
@@ -34,7 +32,7 @@ MOST_EXCHANGED = 24
 
 
 def sorted_(items: Object, /, *, key: Object = None, reverse: Object = False) -> Object:
-    if not is_lazy(items) and not isinstance(items, (*SEQUENCES, TrackedArray)) and not is_conditional_collection(items) and key is None:
+    if key is None and not is_collection(items):
         return NATIVE
     entries = gathered(items) if key is not None else in_any_order(items)
     if not is_of_interest(entries) and not is_callable_of_users(key):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from enum import EnumMeta
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import TypeGuard
 
@@ -71,7 +72,7 @@ def _of_class(kind: type) -> Object:
         if made is not None:
             return functools.partial(function(made), kind)
         if type(kind).__call__ is not type.__call__:
-            return kind
+            return State.now.native(kind) if State.now.is_recording and isinstance(kind, EnumMeta) else kind
     if kind not in KNOWN.constructors and users_method(kind, "__init__") is None and users_method(kind, "__new__") is None:
         return kind if not State.now.is_recording or _is_made_by_python(kind) else State.now.native(kind)
     return functools.partial(_constructed, kind)

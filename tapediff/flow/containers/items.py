@@ -56,7 +56,7 @@ def _write_entry(holder: Object, key: Object, value: Object) -> None:
         if type(choice) is Choice:
             each(choice, lambda v, c=choice: set_item(v if c is holder else holder, v if c is key else key, value))
             return
-    if isinstance(holder, list) and positions.is_position(key):
+    if isinstance(holder, (list, deque)) and positions.is_position(key):
         positions.replace(holder, key, value)
         return
     if users_method(type(holder), "__setitem__") is not None:

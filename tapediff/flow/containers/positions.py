@@ -218,7 +218,7 @@ def replace(holder: list[Object], key: Object, value: Object) -> None:
     if type(key) is slice:
         _replace_slice(holder, key, value)
         return
-    position = _inside(key, len(holder), "list assignment index out of range")
+    position = _inside(key, len(holder), f"{'deque' if isinstance(holder, deque) else 'list assignment'} index out of range")
     left = possible_ints(position) if is_data(position) else [position]
     made = list(holder)
     for k in left or range(len(made)):
@@ -239,6 +239,12 @@ def _replace_slice(holder: list[Object], key: slice, values: Object) -> None:
     before = [(both(condition, below(place, start)), value) for condition, place, value in found]
     after = [(both(condition, negated(below(place, stop))), value) for condition, place, value in found]
     put(holder, _noted([*_entries(before), *values, *_entries(after)]))
+
+
+def rotate(holder: Object, steps: Object) -> None:
+    """holder.rotate(steps)"""
+    entries = list(holder)
+    put(holder, [_entry(entries, (k - steps) % len(entries)) for k in range(len(entries))])
 
 
 def delete(holder: list[Object], key: Object) -> None:

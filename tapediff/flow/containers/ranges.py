@@ -39,10 +39,6 @@ class Counting(Lazy):
     def __iter__(self) -> Object:
         return iter(range(int(self.start), int(self.stop), self.step))
 
-    def goes_on(self, number: Object) -> Object:
-        """When an iteration has this number."""
-        return truth(number < self.stop if self.step > 0 else number > self.stop)
-
     def entries(self) -> tuple[Object, ...]:
         """The numbers as conditional entries, up to a power of two of which guards tell that there are no more."""
         return _listed(self.start, self.stop, self.step, _most(self.length()))

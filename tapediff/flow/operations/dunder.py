@@ -294,7 +294,7 @@ def holder(value: Object, key: Object) -> Object:
         if type(key) in _CONSTANT_KEYS:
             return value
         return Wrapped(value) if (is_data_key(key) if kind is dict else is_position(key)) else value
-    if isinstance(value, dict) and is_data_key(key):
+    if (isinstance(value, dict) and is_data_key(key)) or (isinstance(value, deque) and is_position(key)):
         return Wrapped(value)
     return value if _is_native(kind) and type(key) not in CHOICES else Wrapped(value)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir.instruction import CONSTANT
 from ..anything import Object
-from .values import Choice, is_data, state
+from .values import Choice, is_data, negated, state
 
 Bounds: TypeAlias = "frozenset[float] | tuple[float, float]"
 
@@ -71,7 +71,10 @@ def as_choice(value: Object) -> Object:
     if len(found) == 1:
         return found[0]
     state.has_choices = True
-    return Choice(tuple(found), tuple(value == k for k in found))
+    conditions = [value == k for k in found]
+    if len(found) == 2:
+        conditions[1] = negated(conditions[0])
+    return Choice(tuple(found), tuple(conditions))
 
 
 def below(a: Object, b: Object) -> Object:

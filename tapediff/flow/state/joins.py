@@ -14,6 +14,7 @@ import math
 from collections import deque
 from collections.abc import Iterable
 from itertools import zip_longest
+from types import BuiltinMethodType
 
 import numpy as np
 
@@ -145,27 +146,36 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
 
 def one_of(hits: list[tuple[Object, Object]]) -> Object:
     """The value whose condition holds, as exactly one does."""
-    values = [value for _, value in hits]
-    first = values[0]
-    if all(value is first or is_equal(value, first) for value in values[1:]):
+    found = [(both(condition, when), option) for condition, value in hits for option, when in _options(value)]
+    found = [hit for hit in found if hit[0] is not False] or found[:1]
+    first = next((value for condition, value in found if condition is True), found[0][1])
+    if any(condition is True for condition, _ in found) or all(value is first or is_equal(value, first) for _, value in found):
         return first
-    if type(first) is tuple and all(type(value) is tuple and len(value) == len(first) for value in values):
-        if not any(Maybe in map(type, value) for value in values):
-            return tuple(one_of([(condition, value[k]) for condition, value in hits]) for k in range(len(first)))
+    if type(first) is tuple and all(type(value) is tuple and len(value) == len(first) for _, value in found):
+        if not any(Maybe in map(type, value) for _, value in found):
+            return tuple(one_of([(condition, value[k]) for condition, value in found]) for k in range(len(first)))
     groups: list[list[Object]] = []
-    for condition, value in hits:
-        for option, when in _options(value):
-            _group(groups, both(condition, when), option)
+    for condition, value in found:
+        _group(groups, condition, value)
     if len(groups) == 1:
         return groups[0][1]
     _check_count([value for _, value in groups])
     state.has_choices = True
-    return Choice(tuple(value for _, value in groups), tuple(condition for condition, _ in groups))
+    conditions = [condition for condition, _ in groups]
+    if len(groups) == 2:
+        conditions[1] = negated(conditions[0])
+    return Choice(tuple(value for _, value in groups), tuple(conditions))
 
 
 def most_options(options: Iterable[Object]) -> int:
     """How many options an operation is run on."""
-    return _MOST_CONSTANTS if all(type(value) in CONSTANTS or type(value) is TrackedArray for value in options) else MOST_OPTIONS
+    return _MOST_CONSTANTS if all(map(_is_constant, options)) else MOST_OPTIONS
+
+
+def _is_constant(value: Object) -> bool:
+    """True for what cannot change, and for its methods."""
+    kind = type(value)
+    return kind in CONSTANTS or kind is TrackedArray or (kind is BuiltinMethodType and type(value.__self__) in CONSTANTS)
 
 
 def _check_count(options: list[Object]) -> None:
