@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from flow.one_tape import recordings
 
 import tapediff as td
+from flow.one_tape import recordings
 from tapediff.ops.elementwise.comparison import SELECT
 from tapediff.passes.simplify.dead_code import dead_code
 
