@@ -216,7 +216,13 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
         if op.symbol in _DIVISIONS and (type(a) is TrackedArray or type(b) is TrackedArray):
             check_division(_DIVISIONS[op.symbol], a, b)
         return op.apply(a, b)
-    first, second = users_method(type(a), op.forward), users_method(type(b), op.reflected)
+    first, is_tried = users_method(type(a), op.forward), False
+    if first is not None and (type(a) is type(b) or type(b) in PLAIN):
+        result = call(first, a, b)
+        if result is not NotImplemented:
+            return result
+        is_tried = True
+    second = users_method(type(b), op.reflected)
     if first is None and second is None:
         return op.apply(a, b)
     is_comparison = op.inplace is None
@@ -225,10 +231,7 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
     if reflected_first and not is_comparison:
         reflected_first = getattr(kinds[1], op.reflected, None) is not getattr(kinds[0], op.reflected, None)
     attempts = [(first, a, b, op.forward), (second, b, a, op.reflected)]
-    if first is not None and (kinds[0] is kinds[1] or kinds[1] in PLAIN):
-        result = call(first, a, b)
-        if result is not NotImplemented:
-            return result
+    if is_tried:
         del attempts[0]
     if not is_comparison and kinds[0] is kinds[1]:
         attempts.pop()

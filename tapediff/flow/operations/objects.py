@@ -11,9 +11,9 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call, function
-from ..calls.users_code import has_simple_attributes, is_users, users_method
+from ..calls.users_code import KNOWN, has_simple_attributes, is_users, users_method
 from ..state.places import note_attribute
-from ..state.values import CHOICES, lifted
+from ..state.values import CHOICES, lifted, state
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
 # Of the class: without an attribute of this name, or a method or a plain value.
@@ -24,23 +24,29 @@ _DESCRIPTORS = (property, functools.cached_property)
 def attribute(value: Object, name: str) -> Object:
     """value.name"""
     kind = type(value)
+    if KNOWN.simple.get(kind) and type(getattr(kind, name, None)) in _SIMPLE_MEMBERS:
+        found = getattr(value, name)
+        return found if type(found) not in CHOICES else _bound(found, value, name)
     if kind in _PLAIN:
         return getattr(value, name)
     if kind in CHOICES:
         return lifted(attribute, value, name)
     if has_simple_attributes(kind) and type(getattr(kind, name, None)) in _SIMPLE_MEMBERS:
-        found = getattr(value, name)
-        return found if type(found) not in CHOICES else CHOICES[type(found)].bound(found, lambda: _missing(value, name))
+        return _bound(getattr(value, name), value, name)
     fallback = users_method(kind, "__getattr__")
     if fallback is None:
-        found = _looked_up(value, kind, name)
-        return found if type(found) not in CHOICES else CHOICES[type(found)].bound(found, lambda: _missing(value, name))
+        return _bound(_looked_up(value, kind, name), value, name)
     try:
         return _looked_up(value, kind, name, object.__getattribute__)
     except AttributeError:
         pass
     # Outside of the handler: an error of the method has no other one as its context.
     return call(fallback, value, name)
+
+
+def _bound(found: Object, value: Object, name: str) -> Object:
+    """The value of an attribute that there may be on one side only."""
+    return found if type(found) not in CHOICES else CHOICES[type(found)].bound(found, lambda: _missing(value, name))
 
 
 def _missing(value: Object, name: str) -> AttributeError:
@@ -74,7 +80,8 @@ def set_attribute(value: Object, name: str, new: Object) -> None:
         lifted(lambda v: set_attribute(v, name, new), value)
         return
     if has_simple_attributes(kind) and getattr(kind, name, None) is None:
-        note_attribute(value, name)
+        if state.journals or isinstance(value, type):
+            note_attribute(value, name)
         setattr(value, name, new)
         return
     if (found := users_method(kind, "__setattr__")) is not None:

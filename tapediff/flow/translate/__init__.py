@@ -29,7 +29,12 @@ class Translation(NamedTuple):
 
     code: CodeType | None
     reason: str = ""
-    text: str = ""
+    definition: ast.FunctionDef | None = None
+
+    @property
+    def text(self) -> str:
+        """The translated function as text."""
+        return "" if self.definition is None else ast.unparse(self.definition)
 
 
 # The variable of translated code that holds the operators; operators.py fills it.
@@ -106,7 +111,7 @@ def _translate(code: CodeType) -> Translation:
         found = _compiled(function, code, translator)
     except (NoSource, NotTranslated, SyntaxError) as why:
         return Translation(None, str(why))
-    return Translation(found, "", ast.unparse(function))
+    return Translation(found, "", function)
 
 
 def _compiled(function: ast.FunctionDef, code: CodeType, translator: Translator) -> CodeType:

@@ -1,0 +1,187 @@
+"""What both sides leave is joined as late as it can be: selects of what they compute apart, objects attribute by attribute."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from flow.one_tape import recordings
+from tapediff.ops.elementwise.comparison import SELECT
+from tapediff.passes.simplify.dead_code import dead_code
+
+
+class Vector:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __add__(self, other):
+        return Vector(self.x + other.x, self.y + other.y)
+
+    def __mul__(self, k):
+        return Vector(self.x * k, self.y * k)
+
+    def __neg__(self):
+        return Vector(-self.x, -self.y)
+
+
+class Body:
+    def __init__(self, place, speed):
+        self.place, self.speed, self.hits = place, speed, 0
+
+
+def ends_at_walls(p, steps=6):
+    place, speed, total = Vector(p[0], 0.3), Vector(-0.2, p[1]), 0.0
+    for _ in range(steps):
+        place = place + speed * 0.7
+        if place.x > 1.0:
+            speed = -speed * 0.9
+        total = total + speed.y * place.x
+    return total
+
+
+def objects_in_objects(p, steps=6):
+    body = Body(Vector(p[0], p[1]), Vector(0.1, 0.2))
+    for _ in range(steps):
+        body.place = body.place + body.speed
+        if body.place.x > 0.3:
+            body.speed = -body.speed
+            body.hits += 1
+        if body.place.y > p[2]:
+            body = Body(Vector(0.0, p[0]), Vector(0.3, -0.1))
+    return body.place.x + body.place.y * body.hits
+
+
+def another_name_of_it(p):
+    a = Vector(p[0], p[1])
+    other = a
+    if p[0] > 0:
+        a = Vector(1.0, p[1])
+    a.x += 2.0
+    return other.x * 10 + a.x
+
+
+def a_name_within(p):
+    if p[0] > 0:
+        b = Vector(p[1], 1.0)
+        a = b
+    else:
+        b = Vector(0.0, 2.0)
+        a = Vector(2.0, p[2])
+    a.x = 5.0 * p[2]
+    return b.x + a.x * a.y
+
+
+def an_attribute_of_one_side(p):
+    a = Vector(p[0], p[1])
+    if p[0] > 0:
+        a = Vector(1.0, p[1])
+    else:
+        a.z = 3.0
+    return a.x * 2 + (a.z if p[0] <= 0 else p[2])
+
+
+def lists_made_anew(p):
+    s = [p[0], p[1]]
+    for k in range(4):
+        if s[0] > s[1]:
+            s = [s[1], s[0] * 0.5]
+        t = s
+        if p[2] > 0.1 * k:
+            s = [s[0] + 1.0, s[1]]
+        t[0] = t[0] * 1.5
+    return s[0] + 2 * s[1] + t[0]
+
+
+def returned_objects(p):
+    def moved(v):
+        if v.x > 0:
+            return Vector(-v.x * 0.5, v.y)
+        return Vector(v.x + p[1], v.y * 2)
+
+    v = Vector(p[0], p[2])
+    for _ in range(5):
+        v = moved(v)
+    return v.x + v.y
+
+
+def errors_between_changes(p):
+    a = Vector(p[0], p[1])
+    try:
+        b = Vector(1.0, 2.0)
+        b.x = p[0]
+        if p[1] > 0.2:
+            raise ValueError
+        b.x = p[2]
+        a = b
+        if p[2] > 0.2:
+            raise ValueError
+        b.y = 7.0 * p[0]
+    except ValueError:
+        return a.x + 3 * b.x + b.y
+    return a.x + b.y
+
+
+OBJECTS = [
+    ends_at_walls, objects_in_objects, another_name_of_it, a_name_within, an_attribute_of_one_side, lists_made_anew, returned_objects,
+    errors_between_changes,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", OBJECTS, ids=lambda f: f.__name__)
+def test_objects_are_joined_as_python_leaves_them(program):
+    """Value and gradient are those of plain Python at 24 points, by one recording; other names see what is changed."""
+    assert recordings(program) == 1
+
+
+@pytest.mark.parametrize("program", [ends_at_walls, objects_in_objects])
+def test_joined_objects_do_not_multiply(program):
+    """Twice the steps take twice the instructions."""
+    few, many = (len(td.record(lambda p, n=n: program(p, n), np.ones(3), merge="flow")) for n in (4, 8))
+    assert many < 2.2 * few
+
+
+def common_term(p):
+    total = p[2]
+    if p[0] > 0:
+        total += np.sin(p[1])
+    else:
+        total += p[1]
+    return total
+
+
+def one_side_adds(p):
+    total = -0.0 * p[2]
+    if p[0] > 0:
+        total -= p[1]
+    return total
+
+
+def the_same_on_both(p):
+    if p[0] > 0:
+        y = np.exp(p[1] * p[2]) + 1.0
+    else:
+        y = np.exp(p[1] * p[2]) + 1.0
+    return y
+
+
+def factors_and_functions(p):
+    return np.sin(p[0] * p[1] - 2.0) if p[2] > 0 else np.sin(p[0] * p[2] - 2.0)
+
+
+def asked_again(p):
+    t = p[0] > 0
+    y = p[1] if t else p[2]
+    return y if t else p[0] * 3.0
+
+
+SELECTS = [(common_term, 1), (one_side_adds, 1), (the_same_on_both, 0), (factors_and_functions, 1), (asked_again, 1)]
+
+
+@pytest.mark.parametrize(("program", "count"), SELECTS)
+def test_what_both_sides_compute_is_computed_once(program, count):
+    """By one select, of operands; the values are the same to the last bit."""
+    assert recordings(program) == 1
+    points = np.random.default_rng(4).normal(size=(8, 3))
+    tape = td.record(program, points[0], merge="flow")
+    assert sum(i.op is SELECT for i in dead_code(tape).instructions) == count
+    for p in points:
+        assert np.array(tape(p)).tobytes() == np.array(program(p)).tobytes()
