@@ -27,9 +27,7 @@ from .joins import join, join_contents, join_versions, where
 from .owned import join_owned
 from .places import (
     HAVE_CELLS,
-    Cell,
     Contents,
-    Entry,
     Final,
     Journal,
     Member,
@@ -44,7 +42,6 @@ from .places import (
     undo,
     unwritable,
 )
-from .unshared import joined_unshared
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
@@ -281,26 +278,25 @@ def _told(why: str, *, is_taken: bool) -> Unjoinable:
 def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     """The values of places after a branch; what one side leaves alone is as it is now."""
     joined: Final = {}
-    taken: dict[int, Object] = {}
     for key in {**yes, **no}:
         place = (yes.get(key) or no[key])[0]
-        if isinstance(place, (Cell, Entry, Member)) and id(place.holder) not in taken:
-            pair = joined_unshared(test, place, yes, no, taken)
-            if pair is not None:
-                joined[key] = place, join(test, *pair)
-    for key in {**yes, **no}:
-        place = (yes.get(key) or no[key])[0]
-        if key not in joined and id(place.holder) not in taken:
-            old = place.get() if key not in yes or key not in no else None
-            a, b = (side[key][1] if key in side else old for side in (yes, no))
-            joined[key] = place, joined_value(test, place, a, b, (yes, no))
+        joined[key] = place, _value_behind(test, place, key, yes, no)
     return joined
 
 
-_NO_SIDES: tuple[Final, Final] = ({}, {})
+def _value_behind(test: Operand, place: Place, key: Object, first: Final, second: Final) -> Object:
+    # References to these are counted.
+    yes = first[key][1] if key in first else place.get()
+    no = second[key][1] if key in second else place.get()
+    if yes is no or isinstance(place, (Contents, Version, Plain)):
+        return joined_value(test, place, yes, no)
+    if isinstance(place, Member):
+        # Without one of its own, an object has the attribute of its class.
+        yes, no = (place.inherited() if value is UNBOUND else value for value in (yes, no))
+    return join_owned(test, key, yes, no, (first, second))
 
 
-def joined_value(test: Operand, place: Place, yes: Object, no: Object, sides: tuple[Final, Final] = _NO_SIDES) -> Object:
+def joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object:
     """The value of a place after a branch."""
     if yes is no:
         return yes
@@ -313,9 +309,8 @@ def joined_value(test: Operand, place: Place, yes: Object, no: Object, sides: tu
             raise unwritable("a plain array is written to on one side of a branch")
         return yes
     if isinstance(place, Member):
-        # Without one of its own, an object has the attribute of its class.
         yes, no = (place.inherited() if value is UNBOUND else value for value in (yes, no))
-    return join_owned(test, place.key, yes, no, sides)
+    return join(test, yes, no)
 
 
 # Errors that are pending

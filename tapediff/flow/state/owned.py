@@ -42,7 +42,7 @@ def join_owned(test: Operand, key: Object, yes: Object, no: Object, sides: tuple
         key: of the place; None for results, and parts of objects.
         sides: what the two leave in all places that they have changed.
     """
-    if type(yes) is type(no) and yes is not no and has_parts(type(yes)) and depth < _DEEPEST:
+    if type(yes) is type(no) and yes is not no and has_parts(type(yes)) and depth < _DEEPEST and not state.has_identities:
         # Journals hold what was there before.
         mine, other = _noted(key, yes), _noted(key, no)
         if references(yes) - mine == _OWNED and references(no) - other == _OWNED:
