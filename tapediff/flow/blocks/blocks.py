@@ -10,7 +10,18 @@ from ..anything import Object
 from ..calls.truth import concrete, truth
 from ..containers.items import iterated
 from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, folded, replaced
-from ..state.fork import Taken, WithCells, conditional, decide, first_result, fork, fork_block, observed, select, where_ends
+from ..state.fork import (
+    Taken,
+    WithCells,
+    conditional,
+    decide,
+    first_result,
+    fork,
+    fork_block,
+    observed,
+    select,
+    where_ends,
+)
 from ..state.places import note_cells, note_variables
 from ..state.values import both, facts_of, state
 
