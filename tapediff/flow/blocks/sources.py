@@ -14,7 +14,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.bounds import note_bounds
 from ..state.python_numbers import note_python
-from ..state.values import is_data
+from ..state.values import Maybe, is_data
 from .carries import Form, Number, Tuple, form_of, number_form
 
 
@@ -123,6 +123,8 @@ def _of_array(items: Operand) -> Source | None:
 
 
 def _of_list(items: list[Object]) -> Source | None:
+    if any(map(_is_conditional, items)):
+        return None
     form = form_of_item(items[0])
     while True:
         rows = []
@@ -136,6 +138,11 @@ def _of_list(items: list[Object]) -> Source | None:
             break
     columns = list(zip(*rows))
     return Source(len(items), form, [_stacked(column) for column in columns], list(rows[-1]), [_is_python(column) for column in columns])
+
+
+def _is_conditional(value: Object) -> bool:
+    """True for an item that is there by a condition, or has parts that are."""
+    return type(value) is Maybe or (type(value) is tuple and any(map(_is_conditional, value)))
 
 
 def form_of_item(value: Object) -> Form:
