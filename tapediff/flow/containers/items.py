@@ -17,6 +17,7 @@ from ..state.places import note_contents, unwritable
 from ..state.values import CHOICES, Choice, Lazy, is_tracked_value, lifted, state
 from . import entries, keys, positions, sets
 from .choices import each
+from .cursors import Cursor
 from .entries import is_conditional
 from .generators import ONLY_ARGUMENT, Generator, references
 
@@ -95,7 +96,7 @@ def slice_(start: Object, stop: Object, step: Object) -> Object:
 def refuse_iterators(items: Object, count: int) -> None:
     """End a side that goes on with an iterator which something else refers to: where it was cannot be put back."""
     kind = type(items)
-    is_native = hasattr(kind, "__next__") and kind is not Generator and users_method(kind, "__next__") is None
+    is_native = hasattr(kind, "__next__") and kind not in (Generator, Cursor) and users_method(kind, "__next__") is None
     if state.journals and count > ONLY_ARGUMENT and is_native:
         refuse("an iterator goes on on one side of a branch")
 
