@@ -12,6 +12,7 @@ from ..blocks.blocks import if_, returned, sequence
 from ..blocks.loops import for_
 from ..calls.callables import call, function
 from ..calls.truth import truth
+from ..containers.cursors import Cursor, following, has_cursor
 from ..containers.entries import is_conditional, is_nonempty, parts, settled_contents
 from ..containers.entries import put as put_entries
 from ..containers.generators import Generator
@@ -22,7 +23,7 @@ from ..operations.tests_of_values import if_value
 from ..state.completions import BREAK, Return, replaced
 from ..state.fork import exclude, select, where_ends
 from ..state.joins import maybe
-from ..state.values import Lazy, Maybe, both, either, negated
+from ..state.values import Lazy, Maybe, both, either, negated, state
 from .arguments import (
     NATIVE,
     SEQUENCES,
@@ -82,7 +83,13 @@ def entries_lazily(entries: list[Object]) -> Generator:
     return lazily(lambda: settled_contents(entries), lambda emit: for_(entries, emit, None))
 
 
+def iter_(items: Object) -> Object:
+    return Cursor(items) if has_cursor(items) else NATIVE
+
+
 def next_(items: Object, *default: Object) -> Object:
+    if type(items) is Cursor:
+        return following(items, *default)
     if not _ownable(items) or is_conditional(items):
         return NATIVE
     completion = for_(items, Return, None)
@@ -114,7 +121,7 @@ def enumerate_(items: Object, start: Object = 0) -> Object:
 
 
 def map_(f: Object, items: Object) -> Object:
-    if f is None or not _ownable(items):
+    if f is None or not state.is_recording or not _is_source(items):
         return NATIVE
     f = function(f)
     return lazily(
@@ -343,6 +350,7 @@ def zip_(*items: Object, strict: Object = False) -> Object:
     if (
         strict
         or not any(is_conditional(i) or isinstance(i, Lazy) for i in items)
+        or any(type(i) is Cursor for i in items)
         or not all(isinstance(i, (*SEQUENCES, TrackedArray, range, Lazy)) for i in items)
     ):
         return NATIVE
