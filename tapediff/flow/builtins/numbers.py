@@ -14,7 +14,7 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..containers.entries import by_length, is_conditional
 from ..state.fork import exclude
-from ..state.python_numbers import note_python
+from ..state.python_numbers import Kind, note_kind, note_python, one_if
 from ..state.values import is_data, negated
 from .arguments import (
     NATIVE,
@@ -61,11 +61,13 @@ def _rounded(value: Object, to_whole: Callable[[Object], Object]) -> Object:
         return NATIVE
     number = value.reshape(()) if value.type.shape else value
     if number.type.dtype.kind == "b":
-        return note_python(np.where(number, 1, 0))
+        return one_if(number)
     if number.type.dtype.kind == "i":
         return number
     exclude(negated(truth(np.abs(number) < _MOST_INT)), lambda: _no_int(number._value))
-    return note_python(to_whole(number).astype(np.int64))
+    made = to_whole(number).astype(np.int64)
+    note_kind(made, Kind(True, True))
+    return made
 
 
 def _no_int(value: Object) -> Exception:
@@ -82,7 +84,8 @@ def float_(value: Object = 0.0) -> Object:
     number = value.reshape(()) if value.type.shape else value
     if number.type.dtype.kind == "b":
         return np.where(number, 1.0, 0.0)
-    return number if number.type.dtype == np.float64 else number.astype(np.float64)
+    # A number of its own: this one is Python's.
+    return note_python(number * 1.0 if number.type.dtype == np.float64 else number.astype(np.float64))
 
 
 # Statistics

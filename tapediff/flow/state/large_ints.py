@@ -46,8 +46,20 @@ _GROWING = frozenset("add subtract multiply square integer_power power left_shif
 
 def check_ints(recorder: Object) -> None:
     """Refuse a recording with ints that may be too large, in favour of one of a single path."""
+    if state.kinds and _has_narrow(recorder):
+        raise Unjoinable("floats of Python's meet arrays of other dtypes than float64 and int64")
     if any(size >= _LARGEST and _is_of_python(recorder, number) for number, size in _sizes(_ints(recorder), {}).items()):
         raise Unjoinable("an int may be greater than those of 64 bits")
+
+
+def _has_narrow(recorder: Object) -> bool:
+    """True if there are numbers of other dtypes, which those of Python's do not change."""
+    columns = recorder.instructions
+    types = (getattr(made.type, "dtype", None) for made in getattr(columns, "templates", columns))
+    return recorder.has_narrow_constants or any(dtype is not None and dtype.kind in "fiu" and dtype not in _WIDE for dtype in types)
+
+
+_WIDE = (np.float64, np.int64)
 
 
 def check_ints_of_iteration(recorder: Object, inputs: list[TrackedArray], results: list[Object]) -> None:

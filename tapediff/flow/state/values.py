@@ -159,6 +159,7 @@ class State(threading.local):
         has_choices: there is a value that stands for several.
         made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
         bounds: by their instructions, what numbers can be; see bounds.py.
+        shown: arrays that may have another name, as data decide: nothing may be written to them.
         stamp: the last number of a key whose place in its dict is data.
         has_maybes: there are containers with entries that are there by data.
         outer_cells: the ids of cells of variables that outlive a call.
@@ -197,6 +198,7 @@ class State(threading.local):
         self.lengthy: set[Object] = set()
         self.made: dict[int, tuple[Object, Object, Object]] = {}
         self.bounds: dict[tuple[int, int], Object] = {}
+        self.shown: dict[int, Object] = {}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
         self.classes_changed()
