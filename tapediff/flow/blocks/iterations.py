@@ -34,6 +34,7 @@ from ..state.places import Cell, Contents, Entry, Journal, Place, Version, cells
 from ..state.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.values import UNBOUND, Maybe, Unjoinable, WritesOutside, state
 from .carries import Constant, Form, as_leaf, form_at, form_of, made_anew
+from .names_of_arrays import NamesOfArrays
 from .sources import Source
 from .unread import ReadBeforeWritten, Unread, is_unread
 
@@ -58,6 +59,7 @@ class Loop:
         earlier: objects made before, if they are of the collector's youngest generation.
         may_not_run: data decide whether there is an iteration at all.
         kinds: of the numbers that are carried; `doubts` are those of which other ones were assumed before.
+        names: variables that hold arrays.
         kinds_added: of the numbers in entries that are added to lists.
     """
 
@@ -76,6 +78,7 @@ class Loop:
         self.doubts: dict[int, Kind] = {}
         self.kinds = KindsOfCarries([], {})
         self.kinds_added: list[Kind] = []
+        self.names = NamesOfArrays()
 
     def record(self, first: Object) -> None:
         """Record the loop, and leave what it leaves in places."""
@@ -208,6 +211,7 @@ class Loop:
         self.last.clear()
         results: list[Object] = []
         ends: list[Object] = []
+        self.names.clear()
         met: set[int] = set()
         carried = [(key, place, self.forms[key], self.start[key]) for key, place in self.places.items()]
         carried += [(key, place, form, self.start[key]) for key, (place, form) in self.unread.items() if form is not None]
@@ -221,6 +225,8 @@ class Loop:
                 if id(thing) in met:
                     raise Unjoinable("an object that an iteration makes is in two places")
                 met.add(id(thing))
+            if not isinstance(place, (Contents, Version)):
+                self.names.add_all(len(ends), leaves)
             ends += leaves
             for leaf, first in zip(leaves, start):
                 if type(leaf) is not bool and getattr(leaf, "_id", None) in streams:
@@ -229,6 +235,7 @@ class Loop:
         if not self.kinds.settle(recorder, ends):
             self.doubts.update(enumerate(self.kinds.at_start))
             return None
+        self.names.check(recorder, self.kinds.given)
         check_ints_of_iteration(recorder, self.kinds.inputs, ends)
         self.kinds_added.clear()
         for place, forms in self.added.values():
@@ -296,6 +303,7 @@ class Loop:
         returned = LOOP(*begins, *carries, *self.streams, *self.outer, callee=callee_of(tape), form=form)
         ends = [self.source.last[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(n)]
         self.kinds.note_last(first, [None if k in self.last else leaf for k, leaf in enumerate(ends)])
+        self.names.note_shared(ends, self.kinds.given if self.may_not_run else [])
         leaves = iter(ends)
         for key, place in self.places.items():
             put(place, self.forms[key].made(leaves))

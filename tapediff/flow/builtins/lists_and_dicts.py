@@ -5,8 +5,6 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable
 
-import numpy as np
-
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..blocks.blocks import done
@@ -26,6 +24,7 @@ from ..containers.sequences import equal
 from ..operations.dunder import compared
 from ..state.fork import exclude, select
 from ..state.joins import maybe
+from ..state.python_numbers import one_if
 from ..state.values import Lazy, Maybe, both, either, is_data, negated, state
 from .arguments import (
     NATIVE,
@@ -150,7 +149,7 @@ def index_(holder: Object, sought: Object) -> Object:
             positions.append((hit, before))
         if hit is True:
             break
-        before = before + (1 if condition is True else np.where(condition, 1, 0))
+        before = before + one_if(condition)
     return _first(positions, lambda: ValueError(f"{type(holder).__name__}.index(x): x not in {type(holder).__name__}"))
 
 
@@ -171,7 +170,7 @@ def count_(holder: Object, sought: Object) -> Object:
     total: Object = 0
     for condition, value in parts(holder):
         hit = both(condition, equal(compared, value, sought))
-        total = total + (int(hit) if type(hit) is bool else np.where(hit, 1, 0))
+        total = total + one_if(hit)
     return total
 
 

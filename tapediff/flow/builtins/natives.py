@@ -9,7 +9,7 @@ import collections
 import functools
 from collections import deque
 from enum import EnumMeta
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
 
 import numpy as np
 
@@ -31,13 +31,14 @@ from ..containers.keys import Empty, settle
 from ..containers.sets import settle as settle_members
 from ..state.bounds import as_choice
 from ..state.fork import guarded, refuse
-from ..state.places import note_contents
+from ..state.places import note_attribute, note_contents
 from ..state.python_numbers import note_python
 from ..state.values import CHOICES, is_data, lifted, state
 from ..translate import translation_of
 from .arguments import NATIVE
 from .numbers import Unchanged
 from .programs import INDIFFERENT, METHODS, PROGRAMS, Program
+from .users_methods import may_ask, method_for, taken_out
 
 # Functions of these modules change nothing but their arguments, with the exceptions below.
 _PURE = frozenset(
@@ -66,6 +67,8 @@ _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count"
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
 # Methods of tracked arrays that write to them.
 _WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
+# Functions that set or delete an attribute.
+_SETTING = frozenset(("__setattr__", "__delattr__"))
 # Functions that leave something half done where a function that they call raises an error.
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 # Functions that write to their first argument.
@@ -77,8 +80,8 @@ _FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for nam
 def native(f: Object) -> Object:
     """The form of a function that is not translated: checked on sides, a program for some builtins."""
     kind = type(f)
-    if f is abs and not state.has_choices:
-        return f
+    if f is abs:
+        return _absolute
     if f is id:
         state.has_identities = True
     if isinstance(f, MathFunction):
@@ -93,6 +96,10 @@ def native(f: Object) -> Object:
     if not state.is_recording:
         return f
     return functools.partial(_called_directly, f)
+
+
+def _absolute(value: Object, /) -> Object:
+    return abs(value) if type(value) is TrackedArray or type(value) is float else _called_directly(abs, value)
 
 
 def _of_python(f: Object, /, *args: Object, **named: Object) -> Object:
@@ -148,9 +155,13 @@ def _called_directly(f: Object, /, *args: Object, **named: Object) -> Object:
 
 
 def _called(f: Object, /, *args: Object, **named: Object) -> Object:
+    if args and not named:
+        if (method := method_for(f, args)) is not None:
+            return method()
+        args = taken_out(f, args)
     if not state.has_choices and not named and (type(f) is np.ufunc or isinstance(f, MathFunction)):
         return f(*args)
-    if not state.journals and not state.has_choices:
+    if not state.journals and not state.has_choices and not state.shown:
         return _filled(f, _answered(f, args, named), named)
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
     owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
@@ -175,7 +186,7 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
             settle_members(owner)
         args = tuple(settled_deeply(argument) for argument in args)
         named = {key: settled_deeply(value) for key, value in named.items()}
-    if state.journals:
+    if state.journals or state.shown:
         _check(f, name, owner, args, named)
     if state.attempts and name in _STEPPING:
         with guarded():
@@ -287,6 +298,11 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
     is_random = "random" in (getattr(f, "__module__", None) or type(owner).__module__ or "")
     if isinstance(f, type) and f in (collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter):
         return
+    if name in _SETTING:
+        note_attribute(*([f.__self__, args[0]] if type(f) is MethodWrapperType else args[:2]))
+        return
+    if type(f) is np.vectorize or (isinstance(f, np.ufunc) and set("".join(f.types)) <= set("O->")) or may_ask(args):
+        refuse(f"{name or f} may call code that is not translated")
     if isinstance(f, np.ufunc) or (module in _PURE and name not in _IMPURE and not is_random):
         for argument in args[:1]:
             if name in _WRITING_FIRST:

@@ -14,8 +14,8 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..containers.entries import by_length, is_conditional
 from ..state.fork import exclude
-from ..state.python_numbers import note_python
-from ..state.values import is_data, negated
+from ..state.python_numbers import Kind, note_kind, note_python, one_if
+from ..state.values import Unjoinable, is_data, negated, state
 from .arguments import (
     NATIVE,
     SEQUENCES,
@@ -51,8 +51,8 @@ def round_(value: Object, digits: Object = None) -> Object:
     return NATIVE if digits is not None else _rounded(value, np.rint)
 
 
-# Greater numbers have no place in an int64.
-_MOST_INT = 2.0**62
+# Products of two greater numbers have no place in an int64.
+_MOST_INT = 2.0**31
 
 
 def _rounded(value: Object, to_whole: Callable[[Object], Object]) -> Object:
@@ -61,19 +61,22 @@ def _rounded(value: Object, to_whole: Callable[[Object], Object]) -> Object:
         return NATIVE
     number = value.reshape(()) if value.type.shape else value
     if number.type.dtype.kind == "b":
-        return note_python(np.where(number, 1, 0))
+        return one_if(number)
     if number.type.dtype.kind == "i":
         return number
     exclude(negated(truth(np.abs(number) < _MOST_INT)), lambda: _no_int(number._value))
-    return note_python(to_whole(number).astype(np.int64))
+    made = to_whole(number).astype(np.int64)
+    note_kind(made, Kind(True, True))
+    return made
 
 
 def _no_int(value: Object) -> Exception:
     if np.isnan(value):
         return ValueError("cannot convert float NaN to integer")
-    return OverflowError(
-        "cannot convert float infinity to integer" if np.isinf(value) else "a tracked int would be greater than 2**62"
-    )
+    if np.isinf(value):
+        return OverflowError("cannot convert float infinity to integer")
+    what = "a tracked int would be greater than 2**31"
+    return OverflowError(what) if state.is_in_loop else Unjoinable(what)  # pyright: ignore[reportReturnType] -- raised
 
 
 def float_(value: Object = 0.0) -> Object:
@@ -82,7 +85,8 @@ def float_(value: Object = 0.0) -> Object:
     number = value.reshape(()) if value.type.shape else value
     if number.type.dtype.kind == "b":
         return np.where(number, 1.0, 0.0)
-    return number if number.type.dtype == np.float64 else number.astype(np.float64)
+    # A number of its own: this one is Python's.
+    return note_python(number * 1.0 if number.type.dtype == np.float64 else number.astype(np.float64))
 
 
 # Statistics

@@ -15,6 +15,7 @@ from ..calls.truth import truth
 from ..state.fork import decided, exclude, first_of, fork_value, refuse, select
 from ..state.joins import maybe
 from ..state.places import note_attribute, note_contents
+from ..state.python_numbers import one_if
 from ..state.values import CHOICES, Maybe, both, either, is_data, is_nonempty, negated, parts, state
 from . import keys, sets
 
@@ -30,7 +31,7 @@ def length(holder: Object) -> Object:
     """len(holder)"""
     total: Object = 0
     for condition, _ in parts(holder):
-        total = total + (1 if condition is True else np.where(condition, 1, 0))
+        total = total + one_if(condition)
     return total
 
 
@@ -40,7 +41,7 @@ def ranked(holder: Object) -> list[tuple[Object, Object, Object]]:
     before: Object = 0
     for condition, value in parts(holder):
         found.append((condition, before, value))
-        before = before + (1 if condition is True else np.where(condition, 1, 0))
+        before = before + one_if(condition)
     return found
 
 

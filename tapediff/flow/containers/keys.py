@@ -15,6 +15,7 @@ from ..calls.truth import truth
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
 from ..state.joins import join_conditions, numbered, one_of
 from ..state.places import note_contents
+from ..state.python_numbers import one_if
 from ..state.values import (
     CHOICES,
     Choice,
@@ -349,7 +350,7 @@ def length(holder: dict[Object, Object]) -> Object:
     total: Object = 0
     for key in holder:
         condition, _ = entry(holder, key)
-        total = total + (int(condition) if type(condition) is bool else np.where(condition, 1, 0))
+        total = total + one_if(condition)
     return total
 
 

@@ -18,6 +18,7 @@ from ..anything import Object
 from ..state.bounds import as_choice, below, bounds_of, ends, equals, possible_ints
 from ..state.fork import decide, exclude, select
 from ..state.joins import maybe, one_of
+from ..state.places import plain_root, shown_by_data
 from ..state.python_numbers import is_python, note_python
 from ..state.values import CHOICES, Maybe, Unjoinable, both, is_data, lifted, negated, state
 from .entries import is_conditional, length, put, ranked
@@ -88,7 +89,7 @@ def entry_at(holder: Object, key: Object) -> Object:
         if type(holder) is range and n:
             return holder.start + position * holder.step
         return entry_of(holder, position)
-    return (current_recorder().tracked_constant(holder) if type(holder) is np.ndarray else holder)[key]
+    return _part(holder, key)
 
 
 def _at_positions(holder: Object, key: tuple[Object, ...]) -> Object:
@@ -98,11 +99,29 @@ def _at_positions(holder: Object, key: tuple[Object, ...]) -> Object:
             before, after = key[:place], key[place + 1 :]
             limits = (as_choice(end) for end in (part.start, part.stop, part.step))
             return lifted(_with_slice(holder, before, after), *limits)
-    return (current_recorder().tracked_constant(holder) if type(holder) is np.ndarray and is_position(key) else holder)[key]
+    return _part(holder, key) if is_position(key) else holder[key]
 
 
 def _with_slice(holder: Object, before: tuple[Object, ...], after: tuple[Object, ...]) -> Callable[..., Object]:
     return lambda *limits: _at_positions(holder, (*before, slice(*limits), *after))
+
+
+def _part(holder: Object, key: Object) -> Object:
+    """An entry of an array, or a view of a part of it: what is written to either is seen in both."""
+    if type(holder) is not np.ndarray:
+        return holder[key]
+    array = current_recorder().tracked_constant(holder)
+    part = array[key]
+    if type(part) is not TrackedArray or part._view is None:
+        return part
+    for root in (plain_root(holder), array):
+        state.shown[id(root)] = root
+
+    def write(*_: Object) -> Object:
+        raise shown_by_data()
+
+    part._view = part._view._replace(write=write)
+    return part
 
 
 def entry_of(holder: Object, position: Object) -> Object:

@@ -17,6 +17,7 @@ def check_division(name: str, a: Object, b: Object) -> None:
     """Raise the error of a division, or power, of two numbers where Python raises one."""
     if name == "pow":
         zero, other = a, b
+        _check_power(a, b)
     else:
         zero, other = b, a
     if type(zero) is not TrackedArray and (type(zero) not in (int, float, bool) or zero != 0):
@@ -40,6 +41,21 @@ def check_division(name: str, a: Object, b: Object) -> None:
         raise AssertionError(name)
 
     exclude(fails, error)
+
+
+def _check_power(a: Object, b: Object) -> None:
+    """Record a single path where the power of two floats of Python's is complex, or an error as it is too large."""
+    kinds = is_python(a), is_python(b)
+    if any(kind is False for kind in kinds) or not (_is_float(a) or _is_float(b)) or (type(b) is int and 0 <= b < 2):
+        return
+    base, exponent = (v * 1.0 for v in (a, b))
+    with np.errstate(all="ignore"):
+        size = np.abs(base) ** exponent
+    fails = (base != 0) & (size == np.inf) & (np.abs(base) < np.inf) & (np.abs(exponent) < np.inf)
+    fails = fails | ((base < 0) & (np.floor(exponent) != exponent))
+    if not any(kind is None for kind in kinds):
+        fails = both(both(*kinds), fails)
+    exclude(fails, lambda: Unjoinable("a power of floats that is complex, or too large"))
 
 
 def _is_float(value: Object) -> bool:

@@ -299,7 +299,7 @@ def holder(value: Object, key: Object) -> Object:
         return Wrapped(value) if (is_data_key(key) if kind is dict else is_position(key)) else value
     if (isinstance(value, dict) and is_data_key(key)) or (isinstance(value, deque) and is_position(key)):
         return Wrapped(value)
-    return value if _is_native(kind) and type(key) not in CHOICES else Wrapped(value)
+    return value if _is_native(kind) and type(key) not in CHOICES and users_method(type(key), "__index__") is None else Wrapped(value)
 
 
 def _item(value: Object, key: Object) -> Object:
@@ -310,6 +310,8 @@ def _item(value: Object, key: Object) -> Object:
     missing = users_method(kind, "__missing__")
     if missing is not None and isinstance(value, dict):
         return value[key] if key in value else call(missing, value, key)
+    if isinstance(value, (list, tuple, str)) and (index := users_method(type(key), "__index__")) is not None:
+        return _item(value, call(index, key))
     if is_conditional(value) and not (type(key) is slice and is_position(key)):
         return item(value, key)
     if isinstance(value, dict) and (isinstance(value, defaultdict) or is_by_data(value, key)):

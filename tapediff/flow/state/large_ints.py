@@ -15,7 +15,7 @@ from .values import Unjoinable, state
 
 # An int64 has no greater ones.
 _LARGEST = 2.0**63
-# Of ints whose origin is not known, such as positions of entries.
+# Of ints whose origin is not known, such as positions of entries; those that floats are converted to are no greater ones.
 _USUAL = 2.0**31
 # What a loop starts with, and so many iterations after which ints that grow by factors are too large.
 _AT_START, _ITERATIONS = 2.0**20, 128
@@ -46,8 +46,20 @@ _GROWING = frozenset("add subtract multiply square integer_power power left_shif
 
 def check_ints(recorder: Object) -> None:
     """Refuse a recording with ints that may be too large, in favour of one of a single path."""
+    if state.kinds and _has_narrow(recorder):
+        raise Unjoinable("floats of Python's meet arrays of other dtypes than float64 and int64")
     if any(size >= _LARGEST and _is_of_python(recorder, number) for number, size in _sizes(_ints(recorder), {}).items()):
         raise Unjoinable("an int may be greater than those of 64 bits")
+
+
+def _has_narrow(recorder: Object) -> bool:
+    """True if there are numbers of other dtypes, which those of Python's do not change."""
+    columns = recorder.instructions
+    types = (getattr(made.type, "dtype", None) for made in getattr(columns, "templates", columns))
+    return recorder.has_narrow_constants or any(dtype is not None and dtype.kind in "fiu" and dtype not in _WIDE for dtype in types)
+
+
+_WIDE = (np.float64, np.int64)
 
 
 def check_ints_of_iteration(recorder: Object, inputs: list[TrackedArray], results: list[Object]) -> None:
@@ -76,7 +88,7 @@ def _sizes(ints: list[Object], given: dict[int, float]) -> dict[int, float]:
         elif (rule := _RULES.get(op.name)) is not None:
             size = rule([known.get(k, 1.0) for k in inputs], params)
         else:
-            size = _LARGEST / 2 if op.name == "convert" else _USUAL
+            size = _USUAL
         known[number] = min(size, _LARGEST) if op.name in _GROWING else size
     return known
 

@@ -14,7 +14,7 @@ from ...errors import TrackedValueEscaped
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..translate import stored_cells
-from .values import UNBOUND, WritesOutside, state
+from .values import UNBOUND, Unjoinable, WritesOutside, state
 
 
 class Place:
@@ -99,6 +99,9 @@ class Attribute(Place):
         return vars(self.holder).get(self.name, UNBOUND) if isinstance(self.holder, type) else getattr(self.holder, self.name, UNBOUND)
 
     def set(self, value: Object) -> None:
+        if value is self.get():
+            # Some can be read only, such as fields of named tuples.
+            return
         owner = type if isinstance(self.holder, type) else object
         if value is not UNBOUND:
             owner.__setattr__(self.holder, self.name, value)
@@ -228,6 +231,10 @@ def _is_slot(owner: Object, name: str) -> bool:
 
 def note_contents(holder: Object) -> None:
     """Note the entries of a container or an array."""
+    if state.shown and isinstance(holder, np.ndarray):
+        root = root_of(holder) if type(holder) is TrackedArray else plain_root(holder)
+        if id(root) in state.shown:
+            raise shown_by_data()
     if state.journals:
         if isinstance(holder, _CONTAINERS):
             note(Contents(holder))
@@ -237,7 +244,7 @@ def note_contents(holder: Object) -> None:
                 raise WritesOutside(root)
             note(Version(root))
         elif isinstance(holder, np.ndarray):
-            note(Plain(_plain_root(holder)))
+            note(Plain(plain_root(holder)))
 
 
 def root_of(array: TrackedArray) -> TrackedArray:
@@ -245,7 +252,8 @@ def root_of(array: TrackedArray) -> TrackedArray:
     return array if array._view is None else array._view.root  # pyright: ignore[reportReturnType]
 
 
-def _plain_root(array: np.ndarray) -> np.ndarray:
+def plain_root(array: np.ndarray) -> np.ndarray:
+    """The array whose memory a plain one shows."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -274,6 +282,11 @@ def put(place: Place, value: Object) -> None:
     """Change a place."""
     note(place)
     place.set(value)
+
+
+def shown_by_data() -> Unjoinable:
+    """What ends a side that writes to an array which data may have given another name: what has that would have to change as well."""
+    return Unjoinable("an array is written to that may have another name, as data decide")
 
 
 def unwritable(what: str) -> TrackedValueEscaped:

@@ -92,6 +92,15 @@ def note_chosen(value: Object, test: Object, yes: Object, no: Object) -> Object:
     return value
 
 
+def one_if(condition: Object) -> Object:
+    """1 if a condition holds, else 0: an int of Python's."""
+    if type(condition) is bool:
+        return int(condition)
+    found = np.where(condition, 1, 0)
+    note_kind(found, Kind(True, True))
+    return found
+
+
 def note_python(value: Object) -> Object:
     """Note that a number is one of Python's; the number."""
     if type(value) is TrackedArray and not value.type.shape:

@@ -1,0 +1,53 @@
+"""Variables that hold arrays when an iteration ends: their values are carried, so that a write to one would not be seen by another name."""
+
+from __future__ import annotations
+
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..state.places import Version
+from ..state.values import Unjoinable, state
+
+
+class NamesOfArrays:
+    """The arrays of the variables that a loop carries.
+
+    Attributes:
+        arrays: by the number of the carry, the array when an iteration ends.
+        shared: carries whose array has another name then.
+        others: arrays from before the loop that have one of these names.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[int, TrackedArray] = {}
+        self.shared: set[int] = set()
+        self.others: list[TrackedArray] = []
+
+    def clear(self) -> None:
+        """Begin another attempt."""
+        self.arrays, self.shared, self.others = {}, set(), []
+
+    def add_all(self, number: int, leaves: list[Object]) -> None:
+        """Note the values of a variable, whose first carry has this number."""
+        self.arrays.update((number + k, leaf) for k, leaf in enumerate(leaves) if type(leaf) is TrackedArray and leaf.type.shape)
+
+    def check(self, recorder: Object, at_start: list[Object]) -> None:
+        """Find arrays with two names. Refuses a loop that writes to arrays if there are such."""
+        written = [place.holder for place, _ in state.journals[-1].values() if isinstance(place, Version)]
+        first: dict[int, int] = {}
+        for k, array in self.arrays.items():
+            if array._recorder is not recorder or any(array is other for other in written):
+                self.shared.add(k)
+                self.others.append(array)
+            elif first.setdefault(id(array), k) != k:
+                self.shared |= {k, first[id(array)]}
+        if written and (self.shared or any(at_start[k] is other for k in self.arrays for other in written)):
+            raise Unjoinable("a loop writes to an array that may have two names")
+
+    def note_shared(self, at_end: list[Object], at_start: list[Object]) -> None:
+        """Note the arrays behind the loop that may have two names: without an iteration, variables have those at the start."""
+        found: list[Object] = [at_end[k] for k in self.shared]
+        found += self.others
+        for k in self.arrays if at_start else ():
+            if type(at_start[k]) is TrackedArray:
+                found += [at_end[k], at_start[k]]
+        state.shown.update((id(array), array) for array in found)

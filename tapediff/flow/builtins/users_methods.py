@@ -1,0 +1,56 @@
+"""Methods in the user's code that Python's builtins call: translated, as they may look at data, or change something."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable
+
+from ..anything import Object
+from ..calls.callables import call
+from ..calls.users_code import users_method
+from ..containers.items import iterated
+
+_METHODS: dict[int, tuple[str, ...]] = {
+    id(f): names
+    for f, names in {
+        abs: ("__abs__",), float: ("__float__", "__index__"), int: ("__int__", "__index__"), complex: ("__complex__",),
+        round: ("__round__",), str: ("__str__", "__repr__"), repr: ("__repr__",), hash: ("__hash__",), format: ("__format__",),
+        divmod: ("__divmod__",), reversed: ("__reversed__",), math.floor: ("__floor__",), math.ceil: ("__ceil__",),
+        math.trunc: ("__trunc__",), operator.index: ("__index__",),
+    }.items()
+}  # fmt: skip
+# These go over all that they are given.
+_CONSUMING = {id(getattr(builtins, name)) for name in "sum list tuple set frozenset sorted min max any all".split()} | {
+    id(math.fsum),
+    id(math.prod),
+}
+# Of these a function of C may ask what it is given.
+_ASKED = ("__float__", "__index__", "__int__", "__iter__", "__array__", "__array_ufunc__")
+
+
+def method_for(f: Object, args: tuple[Object, ...]) -> Callable[[], Object] | None:
+    """The call of the user's method by which a builtin finds its result; None if it has none."""
+    names = _METHODS.get(id(f))
+    if names is None or not args:
+        return None
+    for name in names:
+        method = users_method(type(args[0]), name)
+        if method is not None:
+            return lambda: call(method, *args)
+        if hasattr(type(args[0]), name):
+            return None
+    return None
+
+
+def taken_out(f: Object, args: tuple[Object, ...]) -> tuple[Object, ...]:
+    """The arguments of a builtin, with the items of an iterable of the user's in its place."""
+    if id(f) not in _CONSUMING or len(args) != 1 or users_method(type(args[0]), "__iter__") is None:
+        return args
+    return (list(iterated(args[0])),)
+
+
+def may_ask(args: tuple[Object, ...]) -> bool:
+    """True if a function of C may call the user's code by an argument."""
+    return any(users_method(type(value), name) is not None for value in args for name in _ASKED)

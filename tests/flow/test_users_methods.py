@@ -1,0 +1,141 @@
+"""Methods in the user's code that builtins call, and objects that set their attributes themselves: as Python does, on sides as well."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+import pytest
+
+from flow.one_tape import recordings
+
+
+class Counting:
+    """An object that counts its uses."""
+
+    def __init__(self):
+        self.uses = 0
+
+    def used(self, *_):
+        self.uses += 1
+        return 0.1 * self.uses
+
+    __abs__ = __float__ = __round__ = used
+
+    def __index__(self):
+        self.uses += 1
+        return self.uses % 3
+
+    def __iter__(self):
+        return iter([self.used()])
+
+
+def counts_in_builtins(x):
+    o, s = Counting(), 0.0
+    for v in x:
+        if v > 0:
+            s += abs(o) + float(o) * v + round(o)
+        if v > 1:
+            s += [1.0, 2.0, 3.0][o] * v + sum(o) + max(list(o))
+    return s * x[0]
+
+
+class Doubling:
+    def __init__(self, gain):
+        self.gain = gain
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value * 2)
+
+
+class Adding(Doubling):
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value + 1)
+
+
+def sets_attributes_by_itself(x):
+    a, b = Doubling(0.5), Adding(1.0)
+    for v in x:
+        if v > 0:
+            a.gain = b.gain = v
+    return a.gain * b.gain
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+def sets_what_is_read_only(x):
+    pair = Pair(x[0], 1.0)
+    try:
+        if x[0] > 0.2:
+            pair.a = 3.0
+    except AttributeError:
+        return x[1]
+    return pair.a * x[2]
+
+
+def python_numbers_raise_errors(x):
+    kept = [v for v in x if v > 0.8]
+    try:
+        mean = sum(kept) / len(kept)
+    except ZeroDivisionError:
+        mean = -1.0
+    for v in x:
+        try:
+            mean += 1.0 / int(v)
+        except ZeroDivisionError:
+            mean += 7.0
+    return mean * x[0]
+
+
+@pytest.mark.parametrize(
+    "f", [counts_in_builtins, sets_attributes_by_itself, sets_what_is_read_only, python_numbers_raise_errors], ids=lambda f: f.__name__
+)
+def test_methods_run_as_in_python(f):
+    """Their effects belong to the side that calls them."""
+    assert recordings(f) == 1
+
+
+def powers_of_floats(x):
+    h = 0.25 if x[0] > 0 else -0.25
+    try:
+        return (10.0 if x[1] > 0 else 1e70) ** 5.5 * x[2] + abs(h**0.5)
+    except OverflowError:
+        return x[3]
+
+
+NARROW = np.array([0.1, 0.7, -0.3], np.float32)
+
+
+def beside_float32(x):
+    h = 0.25 if x[0] > 0 else -0.3
+    return float(np.sum(h * NARROW)) * x[1]
+
+
+@pytest.mark.parametrize("f", [powers_of_floats, beside_float32], ids=lambda f: f.__name__)
+def test_numbers_of_python_are_its_own(f):
+    """Complex powers, too large ones, and floats that do not widen arrays are recorded for each path."""
+    recordings(f)
+
+
+def rows_are_views(x):
+    table = np.arange(10.0).reshape(5, 2) * x[1]
+    row = table[np.argmax(x[:5])]
+    other = table[np.argmin(x[:5])]
+    table *= 1.5
+    row *= 3.0
+    other[0] = x[2]
+    return row.sum() * x[0] + other.sum() + table.sum()
+
+
+def rows_of_plain_arrays(x):
+    table = np.arange(10.0).reshape(5, 2)
+    row = table[np.argmax(x[:5])]
+    table *= 1.5
+    return row.sum() * x[0] + table[np.argmin(x[:5]), 1:].sum()
+
+
+@pytest.mark.parametrize(("f", "count"), [(rows_are_views, 1), (rows_of_plain_arrays, 21)], ids=["tracked", "plain"])
+def test_parts_that_data_choose_share_memory(f, count):
+    """Plain arrays that are written to are recorded for each path."""
+    assert recordings(f) <= count
