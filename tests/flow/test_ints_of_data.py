@@ -127,7 +127,7 @@ def nearest_neighbours(x):
 
 
 def occupied(x):
-    a, b = {math.floor(v) for v in x[:3]}, set(math.floor(v) for v in x[3:])
+    a, b = {math.floor(v) for v in x[:3]}, set(map(math.floor, x[3:]))
     both = len(a & b) * x[0] + len(a | b) * x[1] + len(a - b)
     a.add(math.floor(x[4]))
     b.discard(0)
@@ -291,6 +291,33 @@ def parts_of_text(x):
     return len(part) * x[1] + part.count("o") + (x[2] if part.startswith("w") else 0.0)
 
 
+# Iterators
+
+
+def supplies(x):
+    supply, total = iter(x), 0.0
+    while total < 1.0:
+        total += 0.3 * abs(next(supply, 5.0))
+    for v in supply:
+        if v > 0.5:
+            break
+        total += v
+    return total + sum(0.5 * v for v in supply) + next(supply, 3.0)
+
+
+def pairs_until_the_end(x):
+    supply, total = iter([2 * v for v in x]), 0.0
+    try:
+        while True:
+            v = next(supply)
+            if v > 0:
+                v += next(supply)
+            total = 0.7 * total + v
+    except StopIteration:
+        total += 10.0
+    return total + sum(a * b for a, b in zip(*[iter(x)] * 2))
+
+
 # Native functions and texts
 
 
@@ -325,7 +352,7 @@ PROGRAMS = {
     histogram: 1, order_of_keys: 1, order_of_many_keys: 1, cells: 1, counted: 1, grouped: 1, popped_keys: 1, missing_key: 1, names_as_keys: 1,
     displays: 1, nearest_neighbours: 1, occupied: 1, switches: 1, members_in_order: 1, as_many: 1, downwards: 1, left_early: 1, steps: 1,
     board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1,
-    parts_of_text: 1, native_functions: 1, texts: 1, calendar: 1,
+    parts_of_text: 1, supplies: 1, pairs_until_the_end: 1, native_functions: 1, texts: 1, calendar: 1,
     # A list cannot grow in a loop that data end; a guard tells of powers of two.
     listed: 2,
 }  # fmt: skip

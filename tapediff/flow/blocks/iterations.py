@@ -80,12 +80,14 @@ class Loop:
     def record(self, first: Object) -> None:
         """Record the loop, and leave what it leaves in places."""
         self.may_not_run = first is not True
-        for _ in range(MOST_ATTEMPTS):
+        attempts, tape = 0, None
+        while tape is None:
+            if attempts == MOST_ATTEMPTS:
+                raise Unjoinable("what a loop changes has no end")
+            found = len(self.read)
             tape = self._attempt()
-            if tape is not None:
-                break
-        else:
-            raise Unjoinable("what a loop changes has no end")
+            # Each variable is found to be read once.
+            attempts += len(self.read) == found
         if tape.guard_count:
             raise Unjoinable("a guard within a loop that data end")
         self._enter(tape, first)

@@ -16,6 +16,7 @@ from ...ir.instruction import Operand
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.choices import possible
+from ..containers.cursors import Cursor, exhaust, left
 from ..containers.generators import ONLY_ARGUMENT, Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
@@ -43,6 +44,8 @@ def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) 
     loop, is_stepped, is_shared = Ends(), False, False
     if type(items) is Counting:
         return _count(items, body, otherwise)
+    if type(items) is Cursor:
+        return _go_on(items, body, otherwise)
     if type(items) not in REPEATABLE:
         count = references(items)
         if is_emitting(items, count):
@@ -85,6 +88,24 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
                 raise
             state.why.append(str(why))
     return for_(numbers.entries(), body, otherwise)
+
+
+def _go_on(cursor: Cursor, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
+    """The loop over what is left of an iterator."""
+    loop, count = Ends(), len(cursor.holder)
+    for k, item in left(cursor):
+        value = item.value if type(item) is Maybe else item
+        step = WithCells(lambda k=k, value=value: _moved(cursor, k + 1, body, value), body)
+        iteration = step if type(item) is not Maybe else WithCells(lambda item=item, step=step: if_(item.condition, step, None), body)
+        if not loop.run(iteration):
+            return after_loop(loop.found)
+    loop.run(lambda: exhaust(cursor, count))
+    return loop.end(otherwise)
+
+
+def _moved(cursor: Cursor, position: int, body: Callable[[Object], Completion], value: Object) -> Completion:
+    cursor.move(position)
+    return body(value)
 
 
 class _Length:

@@ -12,6 +12,7 @@ from ..blocks.blocks import if_, returned, sequence
 from ..blocks.loops import for_
 from ..calls.callables import call, function
 from ..calls.truth import truth
+from ..containers.cursors import Cursor, following, has_cursor
 from ..containers.entries import is_conditional, is_nonempty, parts, settled_contents
 from ..containers.entries import put as put_entries
 from ..containers.generators import Generator
@@ -82,7 +83,13 @@ def entries_lazily(entries: list[Object]) -> Generator:
     return lazily(lambda: settled_contents(entries), lambda emit: for_(entries, emit, None))
 
 
+def iter_(items: Object) -> Object:
+    return Cursor(items) if has_cursor(items) else NATIVE
+
+
 def next_(items: Object, *default: Object) -> Object:
+    if type(items) is Cursor:
+        return following(items, *default)
     if not _ownable(items) or is_conditional(items):
         return NATIVE
     completion = for_(items, Return, None)
@@ -343,6 +350,7 @@ def zip_(*items: Object, strict: Object = False) -> Object:
     if (
         strict
         or not any(is_conditional(i) or isinstance(i, Lazy) for i in items)
+        or any(type(i) is Cursor for i in items)
         or not all(isinstance(i, (*SEQUENCES, TrackedArray, range, Lazy)) for i in items)
     ):
         return NATIVE

@@ -37,7 +37,7 @@ def truth(value: Object) -> Object:
     if state.has_maybes and isinstance(value, (deque, dict)):
         return is_nonempty(value.values() if isinstance(value, dict) else value)
     if isinstance(value, Lazy):
-        return truth(value.length())
+        return truth(value.truth())
     if kind in CHOICES:
         return CHOICES[kind].truth(value)
     if (method := users_method(kind, "__bool__")) is not None:

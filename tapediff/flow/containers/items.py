@@ -19,6 +19,7 @@ from ..state.places import note_contents, unwritable
 from ..state.values import CHOICES, Choice, Lazy, is_tracked_value, lifted, state
 from . import entries, keys, positions, sets
 from .choices import each
+from .cursors import Cursor
 from .entries import is_conditional
 from .generators import ONLY_ARGUMENT, Generator, references
 
@@ -102,7 +103,7 @@ def is_shared(items: Object, count: int) -> bool:
 
 
 def _is_iterator(kind: type) -> bool:
-    return hasattr(kind, "__next__") and kind is not Generator and users_method(kind, "__next__") is None
+    return hasattr(kind, "__next__") and kind not in (Generator, Cursor) and users_method(kind, "__next__") is None
 
 
 def _draws_from_shared(items: Object) -> bool:

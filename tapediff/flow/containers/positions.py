@@ -87,7 +87,7 @@ def entry_at(holder: Object, key: Object) -> Object:
         position = _inside(key, n, f"{_name(holder)} index out of range")
         if type(holder) is range and n:
             return holder.start + position * holder.step
-        return _entry(holder, position)
+        return entry_of(holder, position)
     return (current_recorder().tracked_constant(holder) if type(holder) is np.ndarray else holder)[key]
 
 
@@ -105,7 +105,7 @@ def _with_slice(holder: Object, before: tuple[Object, ...], after: tuple[Object,
     return lambda *limits: _at_positions(holder, (*before, slice(*limits), *after))
 
 
-def _entry(holder: Object, position: Object) -> Object:
+def entry_of(holder: Object, position: Object) -> Object:
     """The entry at a position from the start."""
     if not is_data(position):
         return holder[position]
@@ -244,7 +244,7 @@ def _replace_slice(holder: list[Object], key: slice, values: Object) -> None:
 def rotate(holder: Object, steps: Object) -> None:
     """holder.rotate(steps)"""
     entries = list(holder)
-    put(holder, [_entry(entries, (k - steps) % len(entries)) for k in range(len(entries))])
+    put(holder, [entry_of(entries, (k - steps) % len(entries)) for k in range(len(entries))])
 
 
 def delete(holder: list[Object], key: Object) -> None:
@@ -264,7 +264,7 @@ def take(holder: Object, key: Object, error: str) -> Object:
     position = _inside(key, length(holder) if is_counted else len(holder), error)
     if not is_counted:
         entries = list(holder)
-        value = _entry(entries, position)
+        value = entry_of(entries, position)
         made: list[Object] = []
         for k in range(len(entries) - 1):
             t = below(k, position)

@@ -112,6 +112,10 @@ class Lazy:
         """How many there are."""
         raise NotImplementedError
 
+    def truth(self) -> Object:
+        """What its truth is that of."""
+        return self.length()
+
 
 class DataKey:
     """A key of a dict, or a member of a set, that data decide: a number or a tuple. For Python it is a key of its own.

@@ -1,0 +1,128 @@
+"""Iterators of sequences: a position, which branches change like any other place, so that data may decide how far one is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..calls.truth import truth
+from ..state.bounds import below
+from ..state.fork import exclude, fork_value, refuse
+from ..state.joins import maybe
+from ..state.places import note_attribute
+from ..state.values import CHOICES, Lazy, is_data, negated, state
+from .entries import is_conditional
+from .positions import entry_of
+
+# The position of an iterator that has come to its end, where it stays.
+_OVER = 1 << 40
+# Loops over more entries are one instruction, which needs an iterator of Python's.
+_MOST_ENTRIES = 256
+_KINDS = (list, tuple, range, np.ndarray, TrackedArray)
+
+
+class Cursor(Lazy):
+    """What `iter` gives for a sequence.
+
+    Attributes:
+        holder: the sequence.
+        position: of the entry that is next.
+    """
+
+    __slots__ = ("holder", "position")
+
+    def __init__(self, holder: Object) -> None:
+        self.holder, self.position = holder, 0
+
+    def __iter__(self) -> Iterator[Object]:
+        return self
+
+    def __next__(self) -> Object:
+        self.settle()
+        if is_data(self.position):
+            self.move(int(self.position))
+        if self.position >= len(self.holder):
+            self.move(_OVER)
+            raise StopIteration
+        self.move(self.position + 1)
+        return self.holder[self.position - 1]
+
+    def entries(self) -> list[Object]:
+        found = [item for _, item in left(self)]
+        self.move(_OVER)
+        return found
+
+    def length(self) -> Object:
+        raise TypeError(f"object of type '{type(iter(self.holder)).__name__}' has no len()")
+
+    def truth(self) -> Object:
+        return True
+
+    def settle(self) -> None:
+        """Find the position in an iteration of a loop, which begins where the one before has left it."""
+        if type(self.position) in CHOICES:
+            self.position = CHOICES[type(self.position)].settled(self.position)
+
+    def move(self, position: Object) -> None:
+        """Change the position."""
+        note_attribute(self, "position")
+        self.position = position
+
+
+def has_cursor(items: Object) -> bool:
+    """True for what `iter` gives a cursor for."""
+    if type(items) not in _KINDS or is_conditional(items) or (hasattr(items, "shape") and not items.shape):
+        return False
+    return len(items) <= _MOST_ENTRIES
+
+
+def following(cursor: Cursor, *default: Object) -> Object:
+    """next(cursor, default)"""
+    cursor.settle()
+    if not is_data(cursor.position):
+        return next(cursor, *default)
+    position, count = cursor.position, len(cursor.holder)
+    is_inside = below(position, count)
+
+    def take() -> Object:
+        cursor.move(position + 1)
+        return _entry(cursor.holder, position)
+
+    if not default:
+        exclude(negated(is_inside), StopIteration)
+        return take()
+
+    def end() -> Object:
+        cursor.move(_OVER)
+        return default[0]
+
+    return take() if is_inside is True else end() if is_inside is False else fork_value(is_inside, take, end)
+
+
+def _entry(holder: Object, position: Object) -> Object:
+    """The entry at a position that is in a sequence."""
+    if type(holder) in (np.ndarray, TrackedArray):
+        array = holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
+        return np.take(array, position, axis=0, mode="clip")
+    return entry_of(list(holder), position)
+
+
+def left(cursor: Cursor) -> list[tuple[int, Object]]:
+    """The positions and the entries that are left; conditional ones where data decide the position."""
+    cursor.settle()
+    position, holder = cursor.position, cursor.holder
+    if not is_data(position):
+        return [(k, holder[k]) for k in range(position, len(holder))]
+    state.has_choices = state.has_maybes = True
+    return [(k, maybe(truth(position <= k), holder[k])) for k in range(len(holder))]
+
+
+def exhaust(cursor: Cursor, count: int) -> None:
+    """Note that a loop over a cursor of so many entries has come to the end."""
+    if len(cursor.holder) != count:
+        refuse("a list grows while an iterator goes over it")
+    cursor.move(_OVER)
