@@ -23,7 +23,7 @@ from ..operations.tests_of_values import if_value
 from ..state.completions import BREAK, Return, replaced
 from ..state.fork import exclude, select, where_ends
 from ..state.joins import maybe
-from ..state.values import Lazy, Maybe, both, either, negated
+from ..state.values import Lazy, Maybe, both, either, negated, state
 from .arguments import (
     NATIVE,
     SEQUENCES,
@@ -121,7 +121,7 @@ def enumerate_(items: Object, start: Object = 0) -> Object:
 
 
 def map_(f: Object, items: Object) -> Object:
-    if f is None or not _ownable(items):
+    if f is None or not state.is_recording or not _is_source(items):
         return NATIVE
     f = function(f)
     return lazily(

@@ -29,7 +29,9 @@ _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less"
 
 
 def ends(bounds: Bounds) -> tuple[float, float]:
-    """The least and the greatest value."""
+    """The least and the greatest value; of what no path comes to, anything."""
+    if not bounds:
+        return -math.inf, math.inf
     return bounds if type(bounds) is tuple else (min(bounds), max(bounds))
 
 
@@ -39,8 +41,9 @@ def bounds_of(value: Object) -> Bounds:
         return _exactly(value)
     if value.type.size != 1:
         return ANYTHING
-    if not state.facts:
-        return _of_instruction(value._recorder, value._id)
+    found = _of_instruction(value._recorder, value._id)
+    if not state.facts or len(found) == 1:
+        return found
     return _narrowed(value, _on_path(value._recorder, value._id))
 
 
@@ -162,8 +165,12 @@ _MOST_ON_PATH = 64
 
 def _on_path(recorder: Object, wanted: int) -> Bounds:
     """The bounds of an instruction's result, with the tests on this path: by the values that they fix, and the sides that are taken."""
-    owner, memo, pending = id(recorder), _fixed(recorder), [wanted]
-    visited = 0
+    owner, pending, visited = id(recorder), [wanted], 0
+    if state.on_path[0] is not state.facts:
+        state.on_path = state.facts, {}
+    memo: dict[tuple[int, int], Object] | None = state.on_path[1].get(owner)
+    if memo is None:
+        memo = state.on_path[1][owner] = _fixed(recorder)
     while pending:
         number = pending[-1]
         if (owner, number) in memo:
@@ -245,10 +252,23 @@ _LOGIC: dict[str, Callable[..., bool]] = {
 
 def outcome(test: Object) -> bool | None:
     """The outcome of a tracked bool, if bounds tell it."""
+    if not _is_of_ints(test._recorder, test._id):
+        return None
     found = _of_instruction(test._recorder, test._id)
     if len(found) == 2 and state.facts:
         found = _on_path(test._recorder, test._id)
     return bool(next(iter(found))) if len(found) == 1 else None
+
+
+def _is_of_ints(recorder: Object, number: int, depth: int = 0) -> bool:
+    """True for comparisons of ints, and for `and`, `or` and `not` of few of them."""
+    op, inputs, *_ = recorder.instructions[number]
+    if op.name in _COMPARISONS:
+        return all(recorder.instructions[k].type.dtype.kind == "i" for k in inputs)
+    return op.name in _LOGIC and depth < _DEEPEST and all(_is_of_ints(recorder, k, depth + 1) for k in inputs)
+
+
+_DEEPEST = 3
 
 
 def _of_position(recorder: Object, name: str, inputs: tuple[int, ...], params: tuple[object, ...]) -> Bounds:

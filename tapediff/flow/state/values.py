@@ -163,6 +163,7 @@ class State(threading.local):
         has_choices: there is a value that stands for several.
         made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
         bounds: by their instructions, what numbers can be; see bounds.py.
+        on_path: the same for the facts of one path, by the recording.
         stamp: the last number of a key whose place in its dict is data.
         has_maybes: there are containers with entries that are there by data.
         outer_cells: the ids of cells of variables that outlive a call.
@@ -201,6 +202,7 @@ class State(threading.local):
         self.lengthy: set[Object] = set()
         self.made: dict[int, tuple[Object, Object, Object]] = {}
         self.bounds: dict[tuple[int, int], Object] = {}
+        self.on_path: tuple[Object, dict[int, dict[tuple[int, int], Object]]] = None, {}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
         self.classes_changed()
