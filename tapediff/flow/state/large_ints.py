@@ -15,7 +15,7 @@ from .values import Unjoinable, state
 
 # An int64 has no greater ones.
 _LARGEST = 2.0**63
-# Of ints whose origin is not known, such as positions of entries.
+# Of ints whose origin is not known, such as positions of entries and roundings: greater ones are not met where they are multiplied.
 _USUAL = 2.0**31
 # What a loop starts with, and so many iterations after which ints that grow by factors are too large.
 _AT_START, _ITERATIONS = 2.0**20, 128
@@ -76,7 +76,7 @@ def _sizes(ints: list[Object], given: dict[int, float]) -> dict[int, float]:
         elif (rule := _RULES.get(op.name)) is not None:
             size = rule([known.get(k, 1.0) for k in inputs], params)
         else:
-            size = _LARGEST / 2 if op.name == "convert" else _USUAL
+            size = _USUAL
         known[number] = min(size, _LARGEST) if op.name in _GROWING else size
     return known
 
