@@ -16,7 +16,7 @@ from ...ir.instruction import Operand
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.choices import possible
-from ..containers.cursors import Cursor, exhaust, left
+from ..containers.cursors import Cursor, exhaust
 from ..containers.generators import ONLY_ARGUMENT, Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
@@ -93,11 +93,10 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
 def _go_on(cursor: Cursor, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
     """The loop over what is left of an iterator."""
     loop, count = Ends(), len(cursor.holder)
-    for k, item in left(cursor):
-        value = item.value if type(item) is Maybe else item
-        step = WithCells(lambda k=k, value=value: _moved(cursor, k + 1, body, value), body)
-        iteration = step if type(item) is not Maybe else WithCells(lambda item=item, step=step: if_(item.condition, step, None), body)
-        if not loop.run(iteration):
+    for k, item in enumerate(cursor.holder):
+        step = WithCells(lambda k=k, item=item: _moved(cursor, k + 1, body, item), body)
+        # The body may go on with the iterator by itself.
+        if not loop.run(WithCells(lambda k=k, step=step: if_(cursor.is_at_most(k), step, None), body)):
             return after_loop(loop.found)
     loop.run(lambda: exhaust(cursor, count))
     return loop.end(otherwise)

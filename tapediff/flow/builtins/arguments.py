@@ -14,6 +14,7 @@ from ..calls.users_code import users_method
 from ..containers import keys, sets
 from ..containers.generators import Generator
 from ..containers.items import iterated
+from ..containers.views import View
 from ..state.places import note_contents
 from ..state.values import CHOICES, Lazy, Maybe
 
@@ -87,7 +88,7 @@ def in_any_order(items: Object) -> Object:
     if isinstance(items, Lazy):
         return items.unordered()
     if keys.has_conditional_keys(items):
-        return keys.View(items, 0).unordered()
+        return View(items, 0).unordered()
     return sets.unordered(items) if sets.has_conditional_members(items) else gathered(items)
 
 

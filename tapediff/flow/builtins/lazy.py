@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..blocks.blocks import if_, returned, sequence
+from ..blocks.blocks import if_, sequence
 from ..blocks.loops import for_
 from ..calls.callables import call, function
 from ..calls.truth import truth
-from ..containers.cursors import Cursor, following, has_cursor
+from ..containers.cursors import Cursor
 from ..containers.entries import is_conditional, is_nonempty, parts, settled_contents
 from ..containers.entries import put as put_entries
 from ..containers.generators import Generator
@@ -20,8 +20,8 @@ from ..containers.items import iterated, unpacked
 from ..containers.sequences import equal, zipped
 from ..operations.dunder import added, compared
 from ..operations.tests_of_values import if_value
-from ..state.completions import BREAK, Return, replaced
-from ..state.fork import exclude, select, where_ends
+from ..state.completions import BREAK
+from ..state.fork import exclude, select
 from ..state.joins import maybe
 from ..state.values import Lazy, Maybe, both, either, negated, state
 from .arguments import (
@@ -58,13 +58,13 @@ def reduce_(f: Object, items: Object, *start: Object) -> Object:
     return functools.reduce(lambda a, b: call(f, a, b), entries, *start)
 
 
-def _ownable(items: Object) -> bool:
+def is_ownable(items: Object) -> bool:
     """True if a generator may be taken over; conditional entries always."""
     return is_conditional(items) or is_conditional_collection(items) or (is_lazy(items) and items.is_owned)
 
 
 def _is_source(items: Object) -> bool:
-    return isinstance(items, (*SEQUENCES, TrackedArray, range)) or _ownable(items)
+    return isinstance(items, (*SEQUENCES, TrackedArray, range)) or is_ownable(items)
 
 
 def lazily(native: Callable[[], Object], emitting: Callable[[Object], Object]) -> Generator:
@@ -83,27 +83,8 @@ def entries_lazily(entries: list[Object]) -> Generator:
     return lazily(lambda: settled_contents(entries), lambda emit: for_(entries, emit, None))
 
 
-def iter_(items: Object) -> Object:
-    return Cursor(items) if has_cursor(items) else NATIVE
-
-
-def next_(items: Object, *default: Object) -> Object:
-    if type(items) is Cursor:
-        return following(items, *default)
-    if not _ownable(items) or is_conditional(items):
-        return NATIVE
-    completion = for_(items, Return, None)
-    if not default:
-        exclude(where_ends(completion, lambda end: end is None), StopIteration)
-    return returned(
-        replaced(completion, lambda end: Return(default[0] if default else None) if end is None else end)
-        if default
-        else completion
-    )
-
-
 def enumerate_(items: Object, start: Object = 0) -> Object:
-    if not _ownable(items):
+    if not is_ownable(items):
         return NATIVE
 
     def run(emit: Object) -> Object:
@@ -130,7 +111,7 @@ def map_(f: Object, items: Object) -> Object:
 
 
 def starmap_(f: Object, items: Object) -> Object:
-    if not _ownable(items):
+    if not is_ownable(items):
         return NATIVE
     f = function(f)
     native = lambda: itertools.starmap(f, iterated(settled_contents(items)))  # noqa: E731 -- its name is its use
@@ -188,7 +169,7 @@ def dropwhile_(f: Object, items: Object) -> Object:
 
 
 def islice_(items: Object, *limits: Object) -> Object:
-    if not _ownable(items):
+    if not is_ownable(items):
         return NATIVE
     limit = slice(*limits)
     start, stop, step = limit.start or 0, limit.stop, limit.step or 1
@@ -221,21 +202,21 @@ def islice_(items: Object, *limits: Object) -> Object:
 
 
 def chain_(*items: Object) -> Object:
-    if not any(map(_ownable, items)):
+    if not any(map(is_ownable, items)):
         return NATIVE
     run = lambda emit: sequence(*[lambda i=i: for_(i, emit, None) for i in items])  # noqa: E731 -- its name is its use
     return lazily(lambda: itertools.chain(*[iterated(settled_contents(i)) for i in items]), run)
 
 
 def chain_of_(items: Object) -> Object:
-    if not _ownable(items) and not (isinstance(items, SEQUENCES) and any(map(_ownable, items))):
+    if not is_ownable(items) and not (isinstance(items, SEQUENCES) and any(map(is_ownable, items))):
         return NATIVE
     native = lambda: itertools.chain.from_iterable(iterated(settled_contents(items)))  # noqa: E731 -- its name is its use
     return lazily(native, lambda emit: for_(items, lambda inner: for_(inner, emit, None), None))
 
 
 def accumulate_(items: Object, func: Object = None, *, initial: Object = None) -> Object:
-    if not _ownable(items) and not (
+    if not is_ownable(items) and not (
         isinstance(items, (*SEQUENCES, TrackedArray)) and (func is not None or is_of_interest(items))
     ):
         return NATIVE
@@ -261,7 +242,7 @@ def accumulate_(items: Object, func: Object = None, *, initial: Object = None) -
 
 
 def pairwise_(items: Object) -> Object:
-    if not _ownable(items):
+    if not is_ownable(items):
         return NATIVE
 
     def run(emit: Object) -> Object:

@@ -21,6 +21,7 @@ from ..containers.items import include, set_item, unpacked
 from ..containers.positions import entry_at, rotate, take
 from ..containers.ranges import range_of
 from ..containers.sequences import equal
+from ..containers.views import View
 from ..operations.dunder import compared
 from ..state.fork import exclude, select
 from ..state.joins import maybe
@@ -228,7 +229,7 @@ def update_(holder: Object, *given: Object, **named: Object) -> Object:
     ):
         return NATIVE
     for source in (*given, named):
-        pairs = keys.View(source, None) if isinstance(source, dict) else gathered(source)
+        pairs = View(source, None) if isinstance(source, dict) else gathered(source)
         done(for_(pairs, lambda pair: set_item(holder, *unpacked(pair, 2)), None))
     return None
 
@@ -248,7 +249,7 @@ def counter_(items: Object = ()) -> Object:
 def most_common_(holder: Object, n: Object = None) -> Object:
     if not keys.has_conditional_keys(holder) and not any(map(is_of_interest, holder.values())):
         return NATIVE
-    found = sorted_(keys.View(holder, None), key=lambda pair: pair[1], reverse=True)
+    found = sorted_(View(holder, None), key=lambda pair: pair[1], reverse=True)
     if n is None:
         return found
     return entry_at(found, slice(None, n)) if is_data(n) or is_conditional(found) else found[:n]

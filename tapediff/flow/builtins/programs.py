@@ -21,6 +21,7 @@ import numpy as np
 
 from ..anything import Object
 from ..containers import keys, sets
+from ..containers.views import View
 from ..operations.types import is_instance, type_of
 from .arguments import SEQUENCES
 from .heaps import (
@@ -38,6 +39,7 @@ from .heaps import (
     nsmallest_,
     on_heap,
 )
+from .iterators import iter_, next_
 from .lazy import (
     accumulate_,
     chain_,
@@ -49,9 +51,7 @@ from .lazy import (
     filterfalse_,
     groupby_,
     islice_,
-    iter_,
     map_,
-    next_,
     pairwise_,
     permutations_,
     reduce_,
@@ -199,9 +199,9 @@ METHODS: dict[tuple[type, str], Program] = {
             ("get", of_dict(keys.get), 1, 2),
             ("pop", of_dict(keys.pop), 1, 2),
             ("setdefault", setdefault_, 1, 2),
-            ("items", of_dict(lambda holder: keys.View(holder, None)), 0, 0),
-            ("keys", of_dict(lambda holder: keys.View(holder, 0)), 0, 0),
-            ("values", of_dict(lambda holder: keys.View(holder, 1)), 0, 0),
+            ("items", of_dict(lambda holder: View(holder, None)), 0, 0),
+            ("keys", of_dict(lambda holder: View(holder, 0)), 0, 0),
+            ("values", of_dict(lambda holder: View(holder, 1)), 0, 0),
             ("update", update_, 1, 1),
         )
     },

@@ -52,15 +52,24 @@ class Cursor(Lazy):
         return self.holder[self.position - 1]
 
     def entries(self) -> list[Object]:
-        found = [item for _, item in left(self)]
+        self.settle()
+        position, holder = self.position, self.holder
         self.move(_OVER)
-        return found
+        if not is_data(position):
+            return [holder[k] for k in range(position, len(holder))]
+        state.has_choices = state.has_maybes = True
+        return [maybe(truth(position <= k), holder[k]) for k in range(len(holder))]
 
     def length(self) -> Object:
         raise TypeError(f"object of type '{type(iter(self.holder)).__name__}' has no len()")
 
     def truth(self) -> Object:
         return True
+
+    def is_at_most(self, position: int) -> Object:
+        """When the entry at a position is left."""
+        self.settle()
+        return truth(self.position <= position)
 
     def settle(self) -> None:
         """Find the position in an iteration of a loop, which begins where the one before has left it."""
@@ -109,16 +118,6 @@ def _entry(holder: Object, position: Object) -> Object:
         array = holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
         return np.take(array, position, axis=0, mode="clip")
     return entry_of(list(holder), position)
-
-
-def left(cursor: Cursor) -> list[tuple[int, Object]]:
-    """The positions and the entries that are left; conditional ones where data decide the position."""
-    cursor.settle()
-    position, holder = cursor.position, cursor.holder
-    if not is_data(position):
-        return [(k, holder[k]) for k in range(position, len(holder))]
-    state.has_choices = state.has_maybes = True
-    return [(k, maybe(truth(position <= k), holder[k])) for k in range(len(holder))]
 
 
 def exhaust(cursor: Cursor, count: int) -> None:

@@ -22,6 +22,7 @@ from .choices import each
 from .cursors import Cursor
 from .entries import is_conditional
 from .generators import ONLY_ARGUMENT, Generator, references
+from .views import View
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
 
@@ -131,7 +132,7 @@ def iterated(items: Object) -> Iterable[Object]:
     """An iterable that Python goes over by itself."""
     kind = type(items)
     if keys.has_conditional_keys(items):
-        return keys.View(items, 0).entries()
+        return View(items, 0).entries()
     if sets.has_conditional_members(items):
         return sets.ordered(items)
     if kind in _ITERABLE:

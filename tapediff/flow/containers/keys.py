@@ -6,7 +6,7 @@ Where the order of keys is data, too, each value has a number by which a loop fi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from ..state.values import (
     CHOICES,
     Choice,
     DataKey,
-    Lazy,
     Maybe,
     both,
     either,
@@ -274,39 +273,6 @@ def _chosen(test: Object, yes: Object, no: Object) -> Object:
     (order, condition, *entry), (other_order, other_condition, *other) = yes, no
     rest = (select(test, a, b) for a, b in zip(entry, other))
     return select(test, order, other_order), join_conditions(test, condition, other_condition), *rest
-
-
-class View(Lazy):
-    """The keys, the values or the items of a dict with conditional keys.
-
-    Attributes:
-        holder: the dict.
-        which: 0 for keys, 1 for values, None for items.
-    """
-
-    __slots__ = ("holder", "which")
-
-    def __init__(self, holder: dict[Object, Object], which: int | None) -> None:
-        self.holder, self.which = holder, which
-
-    def entries(self) -> list[Object]:
-        return self._parts(items(self.holder))
-
-    def unordered(self) -> list[Object]:
-        return self._parts(items(self.holder, is_in_order=False))
-
-    def _parts(self, entries: list[Object]) -> list[Object]:
-        return entries if self.which is None else parts_of(entries, self.which)
-
-    def length(self) -> Object:
-        return length(self.holder)
-
-    def __len__(self) -> int:
-        return int(length(self.holder))
-
-    def __iter__(self) -> Iterator[Object]:
-        settle(self.holder)
-        return iter((self.holder.items, self.holder.keys, self.holder.values)[0 if self.which is None else self.which + 1]())
 
 
 def parts_of(entries: list[Object], which: int) -> list[Object]:

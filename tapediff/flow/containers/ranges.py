@@ -30,8 +30,8 @@ class Counting(Lazy):
 
     def length(self) -> Object:
         """The length."""
-        number = (self.stop - self.start + self.step - (1 if self.step > 0 else -1)) // self.step
-        return np.where(number < 0, 0, number)
+        first, last, step = (self.start, self.stop, self.step) if self.step > 0 else (self.stop, self.start, -self.step)
+        return np.where(first < last, (last - first - 1) // step + 1, 0)
 
     def __len__(self) -> int:
         return int(self.length())

@@ -8,37 +8,25 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable
 
 import numpy as np
 
 from ...ir.instruction import CONSTANT
 from ..anything import Object
+from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
 from .values import Choice, is_data, negated, state
 
-Bounds: TypeAlias = "frozenset[float] | tuple[float, float]"
-
-# So many values are told apart.
-MOST_VALUES = 24
-ANYTHING: Bounds = (-math.inf, math.inf)
 _COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq,
 }  # fmt: skip
 _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 
 
-def ends(bounds: Bounds) -> tuple[float, float]:
-    """The least and the greatest value; of what no path comes to, anything."""
-    if not bounds:
-        return -math.inf, math.inf
-    return bounds if type(bounds) is tuple else (min(bounds), max(bounds))
-
-
 def bounds_of(value: Object) -> Bounds:
     """What is known of a number on this path."""
     if not is_data(value):
-        return _exactly(value)
+        return exactly(value)
     if value.type.size != 1:
         return ANYTHING
     found = _of_instruction(value._recorder, value._id)
@@ -98,12 +86,6 @@ def equals(a: Object, b: Object) -> Object:
     return False if high < least or low > most else a == b
 
 
-def _exactly(value: object) -> Bounds:
-    if not isinstance(value, (int, float, np.number, np.bool_)) or value != value:
-        return ANYTHING
-    return frozenset((value.item() if isinstance(value, np.generic) else value,))  # pyright: ignore[reportArgumentType]
-
-
 def _narrowed(value: Object, found: Bounds) -> Bounds:
     """The bounds that the tests on this path leave."""
     recorder = value._recorder
@@ -115,31 +97,8 @@ def _narrowed(value: Object, found: Bounds) -> Bounds:
             continue
         name = op.name if inputs[0] == value._id else _MIRRORED[op.name]
         other = _of_instruction(recorder, inputs[1] if inputs[0] == value._id else inputs[0])
-        found = _where(found, name, fact, ends(other))
+        found = where(found, name, fact, ends(other))
     return found
-
-
-def _where(found: Bounds, name: str, holds: bool, other: tuple[float, float]) -> Bounds:
-    """The values for which a comparison with another number may hold, or not."""
-    if not holds:
-        opposite = {"less": "greater_equal", "less_equal": "greater", "greater": "less_equal", "greater_equal": "less"}
-        if name == "equal":
-            return frozenset(v for v in found if not other[0] == other[1] == v) if type(found) is frozenset else found
-        name = opposite[name]
-    low, high = other
-    if type(found) is frozenset:
-        at_most, at_least = name in ("less", "less_equal", "equal"), name in ("greater", "greater_equal", "equal")
-        is_open = name in ("less", "greater")
-        return frozenset(
-            v for v in found
-            if (not at_most or (v < high if is_open else v <= high)) and (not at_least or (v > low if is_open else v >= low))
-        )  # fmt: skip
-    least, most = found
-    if name in ("less", "less_equal", "equal"):
-        most = min(most, high)
-    if name in ("greater", "greater_equal", "equal"):
-        least = max(least, low)
-    return least, most
 
 
 def _of_instruction(recorder: Object, wanted: int) -> Bounds:
@@ -196,7 +155,7 @@ def _fixed(recorder: Object) -> dict[tuple[int, int], Object]:
             if op.name == "equal":
                 for value, other in (inputs, inputs[::-1]):
                     if recorder.instructions[other].op is CONSTANT:
-                        found[owner, value] = _of_array(np.asarray(recorder.instructions[other].params[0]))
+                        found[owner, value] = of_array(np.asarray(recorder.instructions[other].params[0]))
     return found
 
 
@@ -209,12 +168,12 @@ def _operands(recorder: Object, number: int) -> tuple[int, ...]:
 def _result(recorder: Object, number: int, memo: dict[tuple[int, int], Object], facts: dict[tuple[int, int], bool] | None = None) -> Bounds:
     op, inputs, params, type_, *_ = recorder.instructions[number]
     if op is CONSTANT:
-        return _of_array(np.asarray(params[0]))
+        return of_array(np.asarray(params[0]))
     if type_.dtype.kind == "b":
         return _of_test(recorder, op.name, inputs, memo)
     if op.name in ("argmax", "argmin", "searchsorted"):
         return _of_position(recorder, op.name, inputs, params)
-    rule = _RULES.get(op.name)
+    rule = RULES.get(op.name)
     if rule is None or (op.name == "convert" and type_.dtype.kind not in "if"):
         return ANYTHING
     given = [memo[id(recorder), k] for k in _operands(recorder, number)]
@@ -279,14 +238,6 @@ def _of_position(recorder: Object, name: str, inputs: tuple[int, ...], params: t
     return 0, (shape[axis] if type(axis) is int and len(shape) > axis else math.prod(shape)) - 1
 
 
-def _of_array(values: np.ndarray) -> Bounds:
-    if values.dtype.kind not in "bif" or not values.size or np.isnan(values).any():
-        return ANYTHING
-    if values.size <= MOST_VALUES:
-        return frozenset(values.ravel().tolist())
-    return values.min().item(), values.max().item()
-
-
 def _selected(recorder: Object, inputs: tuple[int, ...], given: list[Bounds], memo: dict[tuple[int, int], Object]) -> Bounds:
     """The values of `select`; each side has those for which its test may hold, and one by a known test is all."""
     op, operands, *_ = recorder.instructions[inputs[0]]
@@ -299,93 +250,12 @@ def _selected(recorder: Object, inputs: tuple[int, ...], given: list[Bounds], me
         if test.name in _COMPARISONS and number in between:
             name = test.name if between[0] == number else _MIRRORED[test.name]
             other: Bounds = memo.get((id(recorder), between[1] if between[0] == number else between[0]), ANYTHING)
-            bounds = _where(bounds, name, is_so, ends(other) if other else ANYTHING)
+            bounds = where(bounds, name, is_so, ends(other) if other else ANYTHING)
         sides.append(bounds)
-    return _union(*sides)
+    return union(*sides)
 
 
-def _union(a: Bounds, b: Bounds) -> Bounds:
-    if type(a) is frozenset and type(b) is frozenset:
-        return _limited(a | b)
-    (low, high), (least, most) = (ends(part) if part else (math.inf, -math.inf) for part in (a, b))
-    return min(low, least), max(high, most)
-
-
-def _limited(values: Iterable[float]) -> Bounds:
-    found = frozenset(values)
-    if any(v != v for v in found):
-        return ANYTHING
-    return found if len(found) <= MOST_VALUES else (min(found), max(found))
-
-
-def _by_ends(combine: Callable[[float, float], float]) -> Callable[[Bounds, Bounds], Bounds]:
-    """The bounds of an operation that has its extremes at the ends of its operands."""
-
-    def rule(a: Bounds, b: Bounds) -> Bounds:
-        if not a or not b:
-            return frozenset()
-        if type(a) is frozenset and type(b) is frozenset:
-            return _limited(combine(p, q) for p in a for q in b)
-        found = [combine(p, q) for p in ends(a) for q in ends(b)]
-        return ANYTHING if any(v != v for v in found) else (min(found), max(found))
-
-    return rule
-
-
-def _each(change: Callable[[float], float]) -> Callable[[Bounds], Bounds]:
-    """The bounds of a function that does not fall."""
-    return lambda a: _limited(map(change, a)) if type(a) is frozenset else tuple(map(change, a))
-
-
-def _magnitude(a: Bounds) -> Bounds:
-    if type(a) is frozenset:
-        return _limited(map(abs, a))
-    low, high = a
-    return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
-
-
-def _divided(combine: Callable[[float, float], float]) -> Callable[[Bounds, Bounds], Bounds]:
-    """The bounds of // or % by a positive number that is known."""
-
-    def rule(a: Bounds, b: Bounds) -> Bounds:
-        if type(b) is not frozenset or len(b) != 1 or not next(iter(b)) > 0 or not a:
-            return ANYTHING
-        divisor = next(iter(b))
-        low, high = ends(a)
-        if type(a) is frozenset and math.isfinite(low) and math.isfinite(high):
-            return _limited(combine(v, divisor) for v in a)
-        if combine is operator.mod:
-            if type(divisor) is int:
-                return 0, divisor - 1
-            return 0, divisor
-        return tuple(v if math.isinf(v) else combine(v, divisor) for v in (low, high))
-
-    return rule
-
-
-def _converted(a: Bounds, type_: Object) -> Bounds:
-    kind = type_.dtype.kind
-    if kind == "f":
-        return _each(float)(a)
-    return _each(lambda v: v if math.isinf(v) else int(v))(a)
-
-
-def _whole(rounded: Callable[[float], float]) -> Callable[[float], float]:
-    return lambda v: v if math.isinf(v) else rounded(v)
-
-
-_same = _each(lambda v: v)
-_RULES: dict[str, Callable[..., Bounds]] = {
-    "select": _union, "add": _by_ends(operator.add), "subtract": _by_ends(operator.sub), "multiply": _by_ends(operator.mul),
-    "minimum": _by_ends(min), "maximum": _by_ends(max), "floor_divide": _divided(operator.floordiv), "remainder": _divided(operator.mod),
-    "absolute": _magnitude, "negative": lambda a: _limited(-v for v in a) if type(a) is frozenset else (-a[1], -a[0]),
-    "convert": _converted, "floor": _each(_whole(math.floor)), "ceil": _each(_whole(math.ceil)), "trunc": _each(_whole(math.trunc)),
-    "rint": _each(_whole(round)), "index": _same, "reshape": _same, "gather": _same,
-    "sin": lambda _: (-1.0, 1.0), "cos": lambda _: (-1.0, 1.0), "tanh": lambda _: (-1.0, 1.0), "expit": lambda _: (0.0, 1.0),
-    "exp": lambda _: (0.0, math.inf), "square": lambda _: (0.0, math.inf), "sqrt": lambda _: (0.0, math.inf),
-}  # fmt: skip
 # The operands whose bounds a rule is given.
 _OPERANDS: dict[str, slice] = {
-    **dict.fromkeys((*_RULES, *_COMPARISONS, *_LOGIC), slice(0, None)), "select": slice(1, 3), "index": slice(0, 1), "gather": slice(0, 1),
+    **dict.fromkeys((*RULES, *_COMPARISONS, *_LOGIC), slice(0, None)), "select": slice(1, 3), "index": slice(0, 1), "gather": slice(0, 1),
 }  # fmt: skip
-

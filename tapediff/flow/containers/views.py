@@ -1,0 +1,42 @@
+"""Views of dicts whose keys are data: what `keys`, `values` and `items` give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..anything import Object
+from ..state.values import Lazy
+from . import keys
+
+
+class View(Lazy):
+    """The keys, the values or the items of a dict with conditional keys.
+
+    Attributes:
+        holder: the dict.
+        which: 0 for keys, 1 for values, None for items.
+    """
+
+    __slots__ = ("holder", "which")
+
+    def __init__(self, holder: dict[Object, Object], which: int | None) -> None:
+        self.holder, self.which = holder, which
+
+    def entries(self) -> list[Object]:
+        return self._parts(keys.items(self.holder))
+
+    def unordered(self) -> list[Object]:
+        return self._parts(keys.items(self.holder, is_in_order=False))
+
+    def _parts(self, entries: list[Object]) -> list[Object]:
+        return entries if self.which is None else keys.parts_of(entries, self.which)
+
+    def length(self) -> Object:
+        return keys.length(self.holder)
+
+    def __len__(self) -> int:
+        return int(keys.length(self.holder))
+
+    def __iter__(self) -> Iterator[Object]:
+        keys.settle(self.holder)
+        return iter((self.holder.items, self.holder.keys, self.holder.values)[0 if self.which is None else self.which + 1]())
