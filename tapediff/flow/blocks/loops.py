@@ -7,6 +7,7 @@ goes on one by one.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import CellType, GeneratorType
@@ -20,12 +21,11 @@ from ..containers.cursors import Cursor, exhaust
 from ..containers.generators import ONLY_ARGUMENT, Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
-from ..operations.dunder import added, compared
 from ..state.bounds import note_bounds
 from ..state.completions import Completion
 from ..state.fork import WithCells, fork_block, fork_value, guarded, observed
 from ..state.places import HAVE_CELLS, Entry, cells_of, put
-from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, state
+from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, lifted, state
 from .blocks import Block, Ends, after_loop, if_
 from .exits import Exits
 from .iterations import Loop
@@ -71,12 +71,12 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
     counter = numbers.start
 
     def goes_on() -> Object:
-        return truth(compared("lt" if numbers.step > 0 else "gt", counter, numbers.stop))
+        return truth(lifted(operator.lt if numbers.step > 0 else operator.gt, counter, numbers.stop))
 
     def iteration() -> Completion:
         nonlocal counter
         number = counter
-        counter = added(number, numbers.step)
+        counter = lifted(operator.add, number, numbers.step)
         return body(number)
 
     first = goes_on()
