@@ -299,6 +299,25 @@ def test_equal_outcomes_come_to_equal_guards(program):
             assert len(one.instructions) == len(other.instructions)
 
 
+def list_that_grows(x):
+    found, t = [], abs(x[0]) + 1.0
+    while t > 0.1:
+        found.append(t)
+        t *= 0.6 if x[1] > 0 else 0.7
+    return sum(found)
+
+
+def test_a_loop_that_only_guards_can_end_has_few():
+    """One on the first, the second, the fourth test and so on."""
+    g = td.GuardedTape(flowed(list_that_grows), merge=False, on_new_tape="interpret", compile_after=1000, max_tapes=1000)
+    for p in POINTS:
+        # Only the order of additions differs.
+        np.testing.assert_allclose(g(p), list_that_grows(p.copy()), rtol=1e-10)
+        np.testing.assert_allclose(td.gradient(g, p), gradient_at(list_that_grows, p), rtol=1e-10)
+    # Up to 4, 8 and 16 iterations.
+    assert g.stats.recordings <= 3
+
+
 class Interrupted(BaseException):
     """What the handler of a signal raises."""
 

@@ -26,7 +26,7 @@ from ..state.completions import Completion
 from ..state.fork import WithCells, fork_block, fork_value, guarded, observed
 from ..state.places import HAVE_CELLS, Entry, cells_of, put
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, lifted, state
-from .blocks import Block, Ends, after_loop, if_
+from .blocks import BREAK, Block, Ends, after_loop, if_
 from .exits import Exits
 from .iterations import Loop
 from .sources import Source, left_in, source_of
@@ -298,9 +298,15 @@ def _until_data_end(loop: Ends, test: Object, first: Object, body: Object, other
 
 
 def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
-    """Iteration by iteration, with a guard on each test."""
-    t = first
+    """Iteration by iteration, with a guard on the first test, the second, the fourth and so on; those between run where the loop does."""
+    t, count = first, 0
     while True:
+        count += 1
+        if count & (count - 1) and otherwise is None and body is not None:
+            if not loop.run(WithCells(lambda: if_(test(), body, lambda: BREAK), body, test)):
+                return after_loop(loop.found)
+            continue
+        t = truth(test()) if t is None and loop.alive is True else t
         if loop.alive is not True:
             if not observed(loop.alive):
                 return after_loop(loop.found)
@@ -312,4 +318,4 @@ def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise:
             return loop.end(otherwise)
         if body is not None and not loop.run(body):
             return after_loop(loop.found)
-        t = truth(test()) if loop.alive is True else None
+        t = None
