@@ -115,7 +115,7 @@ def following(cursor: Cursor, *default: Object) -> Object:
 def _entry(holder: Object, position: Object) -> Object:
     """The entry at a position that is in a sequence."""
     if type(holder) in (np.ndarray, TrackedArray):
-        array = holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
+        array: Object = holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
         return np.take(array, position, axis=0, mode="clip")
     return entry_of(list(holder), position)
 

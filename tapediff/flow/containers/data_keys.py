@@ -48,7 +48,7 @@ def plain_keys(key: Object) -> list[tuple[Object, Object]] | None:
     if None in parts or np.prod([len(part) for part in parts if part]) > _MOST_KEYS:
         return None
     made: list[tuple[Object, Object]] = []
-    for chosen in itertools.product(*parts):  # pyright: ignore[reportArgumentType]
+    for chosen in itertools.product(*filter(None, parts)):
         condition: Object = True
         for when, _ in chosen:
             condition = both(condition, when)

@@ -232,7 +232,7 @@ _MOST_REPEATED = 256
 # Writing
 
 
-def replace(holder: list[Object], key: Object, value: Object) -> None:
+def replace(holder: Object, key: Object, value: Object) -> None:
     """holder[key] = value for a list and an int or slice that data decide."""
     if type(key) is slice:
         _replace_slice(holder, key, value)
@@ -246,7 +246,7 @@ def replace(holder: list[Object], key: Object, value: Object) -> None:
     put(holder, made)
 
 
-def _replace_slice(holder: list[Object], key: slice, values: Object) -> None:
+def _replace_slice(holder: Object, key: slice, values: Object) -> None:
     if key.step not in (None, 1):
         decide("a slice with steps that data decide is written to")
         holder[slice(*(None if end is None else int(end) for end in (key.start, key.stop, key.step)))] = values

@@ -28,7 +28,7 @@ def is_by_data(holder: Object, member: Object) -> bool:
     return is_data_key(member) or has_conditional_members(holder)
 
 
-def as_dict(holder: set[Object]) -> dict[Object, Object]:
+def as_dict(holder: Object) -> dict[Object, Object]:
     """The members as keys."""
     plain = [member for member in holder if type(member) is not Maybe]
     # Their hashes are addresses, so that the order is another one each time.
@@ -78,7 +78,7 @@ def remove(holder: set[Object], member: Object) -> None:
     discard(holder, member)
 
 
-def contains(holder: set[Object], member: Object) -> Object:
+def contains(holder: Object, member: Object) -> Object:
     """member in holder"""
     return keys.contains(as_dict(holder), member)
 
@@ -121,7 +121,7 @@ def _is_subset(a: set[Object], b: set[Object]) -> Object:
     return within
 
 
-def combined(name: str, a: set[Object], b: set[Object]) -> Object:
+def combined(name: str, a: Object, b: Object) -> Object:
     """The result of an operator on two sets."""
     if name in _COMPARISONS:
         return _COMPARISONS[name](a, b)

@@ -17,7 +17,7 @@ from ..anything import Object
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
 from .values import Choice, inputs_of, is_data, negated, op_of, state, type_of
 
-_COMPARISONS: dict[str, Callable[[object, object], bool]] = {
+_COMPARISONS: dict[str, Callable[..., bool]] = {
     "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq,
 }  # fmt: skip
 _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
@@ -251,7 +251,7 @@ def _selected(recorder: Object, inputs: tuple[int, ...], given: list[Bounds], me
         if test.name in _COMPARISONS and number in between:
             name = test.name if between[0] == number else _MIRRORED[test.name]
             other: Bounds = memo.get((id(recorder), between[1] if between[0] == number else between[0]), ANYTHING)
-            bounds = where(bounds, name, is_so, ends(other) if other else ANYTHING)
+            bounds = where(bounds, name, is_so, ends(other))
         sides.append(bounds)
     return union(*sides)
 

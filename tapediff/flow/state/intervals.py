@@ -92,7 +92,7 @@ def _by_ends(combine: Callable[[float, float], float]) -> Callable[[Bounds, Boun
 
 def _each(change: Callable[[float], float]) -> Callable[[Bounds], Bounds]:
     """The bounds of a function that does not fall."""
-    return lambda a: _limited(map(change, a)) if type(a) is frozenset else tuple(map(change, a))
+    return lambda a: _limited(map(change, a)) if type(a) is frozenset else (change(ends(a)[0]), change(ends(a)[1]))
 
 
 def _magnitude(a: Bounds) -> Bounds:
@@ -116,7 +116,8 @@ def _divided(combine: Callable[[float, float], float]) -> Callable[[Bounds, Boun
             if type(divisor) is int:
                 return 0, divisor - 1
             return 0, divisor
-        return tuple(v if math.isinf(v) else combine(v, divisor) for v in (low, high))
+        first, last = (v if math.isinf(v) else combine(v, divisor) for v in (low, high))
+        return first, last
 
     return rule
 

@@ -264,7 +264,9 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         if all(key is None or isinstance(key, ast.Constant) for key in node.keys) or None in node.keys:
             return node
-        pairs: list[ast.expr] = [ast.Tuple([key, value], ast.Load()) for key, value in zip(node.keys, node.values)]  # pyright: ignore[reportArgumentType]
+        pairs: list[ast.expr] = [
+            ast.Tuple([key, value], ast.Load()) for key, value in zip(node.keys, node.values) if key is not None
+        ]
         return self._at(operator_call("dict_of", ast.Tuple(pairs, ast.Load())), node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
