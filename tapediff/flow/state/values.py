@@ -233,6 +233,12 @@ def op_of(recorder: Object, number: int) -> Object:
     return columns.op_of(number) if type(columns) is GrowingColumns else columns[number].op
 
 
+def type_of(recorder: Object, number: int) -> Object:
+    """The type of an instruction's value."""
+    columns = recorder.instructions
+    return columns.type_of(number) if type(columns) is GrowingColumns else columns[number].type
+
+
 def negated(test: Object) -> Object:
     """The opposite of a bool, tracked or not."""
     if type(test) is bool:
