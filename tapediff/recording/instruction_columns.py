@@ -118,6 +118,14 @@ class GrowingColumns:
         """The operation that makes a value."""
         return self.templates[self.which[number]].op
 
+    def inputs_of(self, number: int) -> tuple[int, ...]:
+        """The operands of an operation."""
+        which = self.which[number]
+        takes = self.takes[which]
+        if takes == TWO:
+            return self.first[number], self.second[number]
+        return self.templates[which].inputs if takes == OWN else () if takes == NUMBER else (self.first[number],)
+
     def finished(self) -> Sequence[Instruction]:
         """The instructions so far, for good."""
         if not len(self.which) == len(self.first) == len(self.second):

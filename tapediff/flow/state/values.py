@@ -233,6 +233,12 @@ def op_of(recorder: Object, number: int) -> Object:
     return columns.op_of(number) if type(columns) is GrowingColumns else columns[number].op
 
 
+def inputs_of(recorder: Object, number: int) -> tuple[int, ...]:
+    """The operands of an instruction."""
+    columns = recorder.instructions
+    return columns.inputs_of(number) if type(columns) is GrowingColumns else columns[number].inputs
+
+
 def type_of(recorder: Object, number: int) -> Object:
     """The type of an instruction's value."""
     columns = recorder.instructions

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...base.source_location import user_site
-from ...errors import InvalidTape, RecursionTooDeep
+from ...errors import InvalidTape, LoopTooLong, RecursionTooDeep
 from ...ir.instruction import GUARD, Operand, Params, Primitive, ValueType
 from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 # So many calls and iterations of a callee are answered with NumPy before it is compiled, which takes as long as a few hundred.
 NUMPY_ANSWERS = 100
+# A while loop is computed by NumPy for so many operations before it is compiled, which takes as long as ten times as many.
+MOST_WITH_NUMPY = 3000
 
 # Whether replays may run native code for callees; the tests compare both.
 NATIVE = True
@@ -152,10 +155,27 @@ class Callee:
             length = form.length
             if length is None and not form.stops:
                 length = int(values[form.leading - 1])
-            if length is None or length > self._numpy_left:
+            if length is None:
+                found = self._short_loop(form, values)
+                return _native(LOOP, (self, form), values) if found is None else found
+            if length > self._numpy_left:
                 return _native(LOOP, (self, form), values)
             self._numpy_left -= length
         return np.errstate(all="ignore")(loop_with_numpy)(self, form, values)
+
+    def _short_loop(self, form: LoopForm, values: Sequence[Operand]) -> tuple[Operand, ...] | None:
+        """The results of a while loop that ends soon, without compiling it; None for others."""
+        tape = self.only_tape()
+        if tape is None or LOOP in tape.ops or CALL in tape.ops or self._numpy_left <= 0:
+            return None
+        most = min(self._numpy_left, MOST_WITH_NUMPY // max(1, len(tape)))
+        if most < 1 or (form.most is not None and form.most <= most):
+            return None
+        self._numpy_left -= most
+        try:
+            return np.errstate(all="ignore")(loop_with_numpy)(self, replace(form, most=most, failure=None), values)
+        except LoopTooLong:
+            return None
 
     # Derivatives
 
