@@ -15,7 +15,7 @@ import numpy as np
 from ...ir.instruction import CONSTANT
 from ..anything import Object
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
-from .values import Choice, is_data, negated, state
+from .values import Choice, inputs_of, is_data, negated, op_of, state, type_of
 
 _COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq,
@@ -92,8 +92,8 @@ def _narrowed(value: Object, found: Bounds) -> Bounds:
     for (owner, number), fact in state.facts.items():
         if owner != id(recorder):
             continue
-        op, inputs, *_ = recorder.instructions[number]
-        if op.name not in _COMPARISONS or value._id not in inputs:
+        op = op_of(recorder, number)
+        if op.name not in _COMPARISONS or value._id not in (inputs := inputs_of(recorder, number)):
             continue
         name = op.name if inputs[0] == value._id else _MIRRORED[op.name]
         other = _of_instruction(recorder, inputs[1] if inputs[0] == value._id else inputs[0])
@@ -140,8 +140,9 @@ def _on_path(recorder: Object, wanted: int) -> Bounds:
         if left:
             pending += left
             continue
-        is_followed = visited <= _MOST_ON_PATH
-        memo[owner, number] = _result(recorder, number, memo, state.facts) if is_followed else _of_instruction(recorder, number)
+        found = _result(recorder, number, memo, state.facts) if visited <= _MOST_ON_PATH else ANYTHING
+        # Of inputs something may be noted.
+        memo[owner, number] = _of_instruction(recorder, number) if found == ANYTHING else found
         pending.pop()
     return memo[owner, wanted]
 
@@ -151,8 +152,8 @@ def _fixed(recorder: Object) -> dict[tuple[int, int], Object]:
     found: dict[tuple[int, int], Object] = {}
     for (owner, number), fact in state.facts.items():
         if fact and owner == id(recorder):
-            op, inputs, *_ = recorder.instructions[number]
-            if op.name == "equal":
+            if op_of(recorder, number).name == "equal":
+                inputs = inputs_of(recorder, number)
                 for value, other in (inputs, inputs[::-1]):
                     if recorder.instructions[other].op is CONSTANT:
                         found[owner, value] = of_array(np.asarray(recorder.instructions[other].params[0]))
@@ -161,8 +162,8 @@ def _fixed(recorder: Object) -> dict[tuple[int, int], Object]:
 
 def _operands(recorder: Object, number: int) -> tuple[int, ...]:
     """The instructions whose bounds those of one depend on."""
-    op, inputs, *_ = recorder.instructions[number]
-    return inputs[_OPERANDS.get(op.name, slice(0, 0))]
+    part = _OPERANDS.get(op_of(recorder, number).name)
+    return () if part is None else inputs_of(recorder, number)[part]
 
 
 def _result(recorder: Object, number: int, memo: dict[tuple[int, int], Object], facts: dict[tuple[int, int], bool] | None = None) -> Bounds:
@@ -221,10 +222,10 @@ def outcome(test: Object) -> bool | None:
 
 def _is_of_ints(recorder: Object, number: int, depth: int = 0) -> bool:
     """True for comparisons of ints, and for `and`, `or` and `not` of few of them."""
-    op, inputs, *_ = recorder.instructions[number]
-    if op.name in _COMPARISONS:
-        return all(recorder.instructions[k].type.dtype.kind == "i" for k in inputs)
-    return op.name in _LOGIC and depth < _DEEPEST and all(_is_of_ints(recorder, k, depth + 1) for k in inputs)
+    name = op_of(recorder, number).name
+    if name in _COMPARISONS:
+        return all(type_of(recorder, k).dtype.kind == "i" for k in inputs_of(recorder, number))
+    return name in _LOGIC and depth < _DEEPEST and all(_is_of_ints(recorder, k, depth + 1) for k in inputs_of(recorder, number))
 
 
 _DEEPEST = 3
