@@ -9,6 +9,7 @@ import collections
 import functools
 from collections import deque
 from enum import EnumMeta
+from operator import itemgetter
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
 
 import numpy as np
@@ -179,7 +180,7 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
             settle(argument)
             settle_members(argument)
         args = tuple(map(settled_contents, args))
-    elif not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL):
+    elif not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL or type(f) is itemgetter):
         if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
             settled_contents(owner)
             settle(owner)
