@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 from enum import EnumMeta
 from types import BuiltinMethodType, FunctionType, MethodType
-from typing import TypeGuard
 
 from ..anything import Object
 from ..state.places import mark_made
-from ..state.values import CHOICES, State
+from ..state.values import CHOICES, CLASSES_CHANGED, State
 from ..translate import is_translated, translated
 from .users_code import KNOWN, is_users, users_method
 
-State.classes_changed = staticmethod(KNOWN.forget)
+CLASSES_CHANGED.append(KNOWN.forget)
 
 _functions: dict[int, tuple[FunctionType, FunctionType]] = {}
 
@@ -95,7 +94,7 @@ def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
             raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
         return made
     new, init = users_method(kind, "__new__"), users_method(kind, "__init__")
-    if new is None and _is_simply_made(kind, init):
+    if new is None and init is not None and _is_simply_made(kind, init):
         KNOWN.constructors[kind] = init
         return _constructed(kind, *args, **named)
     if new is not None:
@@ -119,9 +118,9 @@ def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
     return made
 
 
-def _is_simply_made(kind: type, init: FunctionType | None) -> TypeGuard[FunctionType]:
+def _is_simply_made(kind: type, init: FunctionType) -> bool:
     """True for classes whose objects are made by `object.__new__` and a method of the user's."""
-    if init is None or kind.__new__ is not object.__new__ or getattr(kind, "__abstractmethods__", None):
+    if kind.__new__ is not object.__new__ or getattr(kind, "__abstractmethods__", None):
         return False
     return not _only_stores(kind, init)
 

@@ -51,13 +51,8 @@ def join(test: Operand, yes: Object, no: Object) -> Object:
     """The value that a test chooses."""
     if yes is no or is_equal(yes, no):
         return yes
-    if type(yes) in _FLOATS and type(no) in _FLOATS and (type(yes) is not float or type(no) is not float):
-        number = selected(test, yes, no)
-        if number is not None and number._id <= max(yes._id, no._id):
-            return number  # known already
-        number = chosen_by(SELECT, test, yes, no) if number is None else number
-        if number is not None:
-            return note_chosen(number, test, yes, no)
+    if {type(yes), type(no)} <= _FLOATS and (number := _joined_float(test, yes, no)) is not None:
+        return number
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
         return note_chosen(where(test, yes, no), test, yes, no)
     if state.joins_arrays and are_alike_arrays(yes, no):
@@ -66,6 +61,15 @@ def join(test: Operand, yes: Object, no: Object) -> Object:
         parts = [join_entries(test, a, b) for a, b in zip(yes, no)]
         return type(yes)(*parts) if hasattr(yes, "_fields") else tuple(parts) if type(yes) is tuple else chosen(test, yes, no)
     return chosen(test, yes, no)
+
+
+def _joined_float(test: Operand, yes: Object, no: Object) -> Object:
+    """The float that a test chooses; None for other values."""
+    number: Object = selected(test, yes, no)
+    if number is not None and number._id <= max(yes._id, no._id):
+        return number  # known already
+    number = chosen_by(SELECT, test, yes, no) if number is None else number
+    return None if number is None else note_chosen(number, test, yes, no)
 
 
 def are_alike_arrays(*values: Object) -> bool:

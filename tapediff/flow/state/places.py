@@ -14,7 +14,7 @@ from ...errors import TrackedValueEscaped
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..translate import stored_cells
-from .values import UNBOUND, Unjoinable, WritesOutside, state
+from .values import UNBOUND, Unjoinable, WritesOutside, classes_changed, state
 
 
 class Place:
@@ -219,7 +219,7 @@ def note_cells(cells: Iterable[CellType]) -> None:
 def note_attribute(owner: Object, name: str) -> None:
     """Note an attribute."""
     if isinstance(owner, type):
-        state.classes_changed()
+        classes_changed()
     if state.journals and id(owner) not in state.journals[-1].made:
         namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
         note(Member(owner, name) if type(namespace) is dict and not _is_slot(owner, name) else Attribute(owner, name))

@@ -137,6 +137,10 @@ class DataKey:
 _FIRST_STAMP = 1 << 40
 
 
+# Called where a class may have changed.
+CLASSES_CHANGED: list[Callable[[], None]] = []
+
+
 class State(threading.local):
     """The interpreter's state in one thread.
 
@@ -172,9 +176,6 @@ class State(threading.local):
     """
 
     now: State
-    # Called where a class may have changed.
-    classes_changed: Callable[[], None] = staticmethod(lambda: None)
-
     def __init__(self) -> None:
         self.reset()
 
@@ -207,7 +208,13 @@ class State(threading.local):
         self.shown: dict[int, Object] = {}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
-        self.classes_changed()
+        classes_changed()
+
+
+def classes_changed() -> None:
+    """Forget what is known of classes."""
+    for forget in CLASSES_CHANGED:
+        forget()
 
 
 State.now = state = State()

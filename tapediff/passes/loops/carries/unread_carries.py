@@ -49,7 +49,7 @@ def unread_carries(tape: Tape) -> Tape:
     asked: dict[int, set[int]] = {}
     for _, item in tape.numbered(GET):
         asked.setdefault(item.inputs[0], set()).add(item.params[0])
-    plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(*i.params, asked.get(n, set()))) is not None}
+    plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(i.params[0], i.params[1], asked.get(n, set()))) is not None}
     if not plans:
         return tape
     rewriter = ColumnRewriter(tape)
