@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tapediff as td
 from flow.one_tape import recordings
 
 
@@ -180,9 +181,22 @@ def arrays_that_are_told_apart(x):
     return (2.0 if c is a else 3.0) * c[0]
 
 
+def an_object_or_none(x):
+    game, s = None, 0.0
+    for v in x:
+        if game is not None:
+            game.add(v)
+            if game.points[0] > 1.0:
+                s += game.played
+                game = None
+        elif v > 0.3:
+            game = Game(v)
+    return s if game is None else s + game.points[0]
+
+
 PROGRAMS = [
     one_name, in_a_list, in_an_attribute, in_a_bound_method, in_a_default, on_one_side_only, its_list_has_a_name, nested_lists, in_a_handler,
-    chosen_by_calls, arrays_that_are_read, arrays_that_are_written, arrays_that_are_written_later, arrays_that_are_told_apart,
+    chosen_by_calls, an_object_or_none, arrays_that_are_read, arrays_that_are_written, arrays_that_are_written_later, arrays_that_are_told_apart,
 ]  # fmt: skip
 
 
@@ -190,3 +204,12 @@ PROGRAMS = [
 def test_aliases_stay_aliases(program):
     """One tape, whose values and gradients are those of plain Python, which changes objects through any of their names."""
     assert recordings(program) == 1
+
+
+def test_an_object_or_none_takes_as_much_for_each_iteration():
+    """One object stands for those of all iterations before."""
+    tapes = [td.record(an_object_or_none, np.linspace(-1.0, 1.0, n), merge="flow") for n in (8, 16, 32)]
+    counts = [len(tape) for tape in tapes]
+    # Twice as many iterations.
+    assert counts[2] / counts[1] < 2.3
+    assert tapes[2].guard_count == 0

@@ -27,7 +27,9 @@ from .joins import join, join_contents, join_versions, where
 from .owned import join_owned
 from .places import (
     HAVE_CELLS,
+    Cell,
     Contents,
+    Entry,
     Final,
     Journal,
     Member,
@@ -42,6 +44,7 @@ from .places import (
     undo,
     unwritable,
 )
+from .unshared import joined_unshared
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
@@ -278,9 +281,17 @@ def _told(why: str, *, is_taken: bool) -> Unjoinable:
 def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     """The values of places after a branch; what one side leaves alone is as it is now."""
     joined: Final = {}
+    taken: dict[int, Object] = {}
     for key in {**yes, **no}:
         place = (yes.get(key) or no[key])[0]
-        joined[key] = place, _value_behind(test, place, key, yes, no)
+        if isinstance(place, (Cell, Entry, Member)) and id(place.holder) not in taken:
+            pair = joined_unshared(test, place, yes, no, taken)
+            if pair is not None:
+                joined[key] = place, join(test, *pair)
+    for key in {**yes, **no}:
+        place = (yes.get(key) or no[key])[0]
+        if key not in joined and id(place.holder) not in taken:
+            joined[key] = place, _value_behind(test, place, key, yes, no)
     return joined
 
 

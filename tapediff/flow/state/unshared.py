@@ -1,0 +1,170 @@
+"""Objects and lists that one place alone refers to: two of one kind, one on each side of a branch, become a new one of joined parts.
+
+References are counted: all that are there have to be those of the place, of what journals and sides beside this one keep, and of variables
+of calls that have ended. The two may be options of choices, such as of an object and None; owned.py joins what has no such references.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import Counter
+from types import FunctionType
+from typing import NamedTuple
+
+from ...ir.instruction import Operand
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from .joins import join, join_contents
+from .places import Cell, Contents, Member, Place, mark_made
+from .values import UNBOUND, Choice, Maybe, Unjoinable, state
+
+States = dict[Object, tuple[Place, Object]]
+
+
+class Slot(NamedTuple):
+    """A place on one side of a branch.
+
+    Attributes:
+        final: the values that the side leaves in places.
+    """
+
+    place: Place
+    final: States
+
+    def value_of(self, place: Place) -> Object:
+        """What the side leaves in a place."""
+        found = self.final.get(place.key)
+        return place.get() if found is None else found[1]
+
+
+def joined_unshared(
+    test: Operand, place: Place, final_yes: States, final_no: States, taken: dict[int, Object]
+) -> tuple[Object, Object] | None:
+    """The values that two sides leave in a place, with a new object in both for two that only the place refers to; None without these.
+
+    Args:
+        taken: objects for which another one stands; they are added.
+    """
+    if state.has_identities:
+        return None
+    yes, no = Slot(place, final_yes), Slot(place, final_no)
+    first, second = _only_one(yes.value_of(place)), None
+    if first is not None:
+        second = _only_one(no.value_of(place))
+    if first is None or second is None or first[0] is second[0] or type(first[0]) is not type(second[0]):
+        return None
+    try:
+        made = _joined(test, yes, no, first, second)
+    except Unjoinable:
+        return None
+    if made is None:
+        return None
+    taken[id(first[0])], taken[id(second[0])] = first[0], second[0]
+    return _replaced(yes.value_of(place), first[0], made), _replaced(no.value_of(place), second[0], made)
+
+
+def _only_one(value: Object) -> list[Object] | None:
+    """The object or list that a value may be, in a list of its own; None if there is not exactly one."""
+    if type(value) in _NEVER:
+        return None
+    options = value.options if type(value) is Choice else (value,)
+    found = [option for option in options if type(option) is list or _has_only_attributes(option)]
+    return found if len(found) == 1 else None
+
+
+_NEVER = {int, float, bool, str, type(None), tuple, TrackedArray, FunctionType}
+
+
+def _has_only_attributes(value: Object) -> bool:
+    """True for objects of classes in Python that are nothing but their attributes."""
+    kind = type(value)
+    if not kind.__flags__ & _HEAP or isinstance(value, (type, BaseException)) or kind.__new__ is not object.__new__:
+        return False
+    has_more = (
+        kind.__basicsize__ != _Plain.__basicsize__
+        or hasattr(kind, "__del__")
+        or kind.__setattr__ is not object.__setattr__
+    )
+    return not has_more and type(getattr(value, "__dict__", None)) is dict and not weakref.getweakrefcount(value)
+
+
+_HEAP = 1 << 9
+
+
+class _Plain:
+    pass
+
+
+def _joined(test: Operand, first: Slot, second: Slot, yes: list[Object], no: list[Object]) -> Object:
+    """A new object of joined parts; None if others refer to one of the two."""
+    finals = first.final, second.final
+    if not _is_unshared(yes, first, finals) or not _is_unshared(no, second, finals):
+        return None
+    if type(yes[0]) is list:
+        a, b = first.value_of(Contents(yes[0])), second.value_of(Contents(no[0]))
+        return join_contents(test, a, b) if len(a) == len(b) and Maybe not in map(type, (*a, *b)) else None
+    attributes: dict[str, Object] = {}
+    for name in dict.fromkeys((*_names(first, yes), *_names(second, no))):
+        places = Member(yes[0], name), Member(no[0], name)
+        parts = [first.value_of(places[0])], [second.value_of(places[1])]
+        if parts[0][0] is UNBOUND or parts[1][0] is UNBOUND:
+            return None
+        made = None
+        if type(parts[0][0]) is list and type(parts[1][0]) is list:
+            made = _joined(test, Slot(places[0], first.final), Slot(places[1], second.final), *parts)
+        attributes[name] = join(test, parts[0][0], parts[1][0]) if made is None else made
+    found = object.__new__(type(yes[0]))
+    vars(found).update(attributes)
+    mark_made(found)
+    return found
+
+
+def _names(slot: Slot, owner: list[Object]) -> list[str]:
+    """The attributes of an object behind a side."""
+    added = [place.name for place, _ in slot.final.values() if type(place) is Member and place.holder is owner[0]]
+    return [*vars(owner[0]), *added]
+
+
+def _is_unshared(owner: list[Object], slot: Slot, finals: tuple[States, ...]) -> bool:
+    """True if only a place refers to an object, and variables of calls that have ended.
+
+    Args:
+        owner: a list of the object alone.
+    """
+    values, places = _references(slot.place, finals)
+    known = 0
+    for choice in {id(value): value for value in values if type(value) is Choice}.values():
+        # Of the list and the dict of values, this name, and the argument.
+        if any(option is owner[0] for option in choice.options):
+            if sys.getrefcount(choice) > 2 * sum(value is choice for value in values) + 3:
+                return False
+            known += sum(option is owner[0] for option in choice.options)
+    count = sum(place.holder is owner[0] for place in places)
+    # Of the list of values, that of the object alone, and the argument.
+    return sys.getrefcount(owner[0]) <= 2 * sum(value is owner[0] for value in values) + known + count + 2
+
+
+def _references(place: Place, finals: tuple[States, ...]) -> tuple[list[Object], list[Place]]:
+    """What is in a place and in variables of calls that have ended, and what journals and other sides keep; and all their places."""
+    errors = [raised.final for attempt in state.attempts for raised in attempt.pending]
+    kept = {id(entry): entry for side in (*state.journals, *state.left, *errors) for entry in side.values()}
+    joined = {id(entry): entry for side in finals for entry in side.values()}
+    places = {id(other): other for other, _ in (*kept.values(), *joined.values())}
+    places.update((id(other), other) for other in state.unsettled.values())
+    counts = Counter(id(other.holder) for other in places.values())
+    ended: dict[Object, Place] = {}
+    for other in places.values():
+        # Besides: the argument.
+        if type(other) is Cell and sys.getrefcount(other.holder) <= counts[id(other.holder)] + 1:
+            ended[other.key] = other
+    ended[place.key] = place
+    found = [value for _, value in kept.values()]
+    found += [entry[1] for number, entry in joined.items() if number not in kept and entry[0].key in ended]
+    return [*found, *(other.get() for other in ended.values())], list(places.values())
+
+
+def _replaced(value: Object, old: Object, new: Object) -> Object:
+    if value is old:
+        return new
+    return Choice(tuple(new if option is old else option for option in value.options), value.conditions)
