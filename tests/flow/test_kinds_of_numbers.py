@@ -113,6 +113,8 @@ def chosen_large_ones(x):
     return (n - 2**60) * x[1]
 
 
+# What NumPy says of an attempt that is given up.
+@pytest.mark.filterwarnings("ignore:overflow encountered")
 @pytest.mark.parametrize("f", [product_of_threes, grows_until_data_end_it, chosen_large_ones], ids=lambda f: f.__name__)
 def test_ints_of_any_size_are_exact(f):
     """Those that may be too large are recorded for each path."""

@@ -160,7 +160,7 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
         if (method := method_for(f, args)) is not None:
             return method()
         args = taken_out(f, args)
-    if not state.has_choices and not named and (type(f) is np.ufunc or isinstance(f, MathFunction)):
+    if not state.has_choices and not named and ((type(f) is np.ufunc and f.ntypes > 1) or isinstance(f, MathFunction)):
         return f(*args)
     if not state.journals and not state.has_choices and not state.shown:
         return _filled(f, _answered(f, args, named), named)
