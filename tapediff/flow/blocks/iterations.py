@@ -32,7 +32,7 @@ from ..state.joins import chosen
 from ..state.large_ints import check_ints_of_iteration
 from ..state.places import Cell, Contents, Entry, Journal, Place, Version, cells_of, note, put, undo
 from ..state.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
-from ..state.values import UNBOUND, Maybe, Unjoinable, WritesOutside, state
+from ..state.values import UNBOUND, Maybe, Restart, Unjoinable, WritesOutside, state
 from .carries import Constant, Form, as_leaf, form_at, form_of, made_anew
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
@@ -40,6 +40,14 @@ from .unread import ReadBeforeWritten, Unread, is_unread
 
 # So often the carries' forms may become wider.
 MOST_ATTEMPTS = 16
+
+# A loop over streams may store its carries for the reverse pass; one that ends by data computes more of them again.
+LARGEST_TRAJECTORY = 1 << 27
+
+
+class TooLarge(Restart):
+    """The carries of all iterations take too much memory."""
+
 
 Iteration = Callable[[list[Operand]], Object]
 
@@ -93,7 +101,15 @@ class Loop:
             attempts += len(self.read) == found
         if tape.guard_count:
             raise Unjoinable("a guard within a loop that data end")
+        size = sum(np.asarray(_value_of(leaf)).nbytes for leaf in self._carries())
+        if self.source is not None and self.source.count * size > LARGEST_TRAJECTORY:
+            raise TooLarge
         self._enter(tape, first)
+
+    def _carries(self) -> list[Object]:
+        """What the first iteration begins with."""
+        found = [leaf for key in self.places for leaf in self.start[key]]
+        return found + [leaf for key, (_, form) in self.unread.items() if form is not None for leaf in self.start[key]]
 
     @property
     def streams(self) -> list[Operand]:
@@ -294,8 +310,7 @@ class Loop:
 
     def _enter(self, tape: Tape, first: Object) -> None:
         """Record the loop, and put its results into their places."""
-        carries = [leaf for key in self.places for leaf in self.start[key]]
-        carries += [leaf for key, (_, form) in self.unread.items() if form is not None for leaf in self.start[key]]
+        carries = self._carries()
         n = len(carries)
         count = None if self.source is None else self.source.count
         form = LoopForm(n, len(self.streams), len(self.outer), count, stops=count is None, most=None, site=str(user_site()))

@@ -28,7 +28,7 @@ from ..state.places import HAVE_CELLS, Entry, cells_of, put
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, lifted, state
 from .blocks import BREAK, Block, Ends, after_loop, if_
 from .exits import Exits
-from .iterations import Loop
+from .iterations import Loop, TooLarge
 from .sources import Source, left_in, source_of
 
 # So many instructions are recorded one iteration after the other.
@@ -219,7 +219,7 @@ class _HasExits(Restart):
 
 
 def _by_streams(source: Source, body: Callable[[Object], Completion]) -> Exits | None:
-    """Record as many iterations as there are items; None if one may leave the loop."""
+    """Record as many iterations as there are items; None if one may leave the loop, or all their carries would be stored."""
     exits = Exits(goes_on=True)
 
     def iteration(leaves: list[Operand]) -> None:
@@ -229,7 +229,7 @@ def _by_streams(source: Source, body: Callable[[Object], Completion]) -> Exits |
 
     try:
         Loop(iteration, body, source).record(True)
-    except _HasExits:
+    except (_HasExits, TooLarge):
         return None
     return exits
 
