@@ -166,7 +166,7 @@ class Mapping(Pattern):
             raise ValueError(f"mapping pattern checks duplicate key ({keys[-1]!r})")
         found: Object = True
         if has_conditional_keys(subject):
-            conditions, entries = zip(*(there(subject, key) for key in keys)) if keys else ((), ())
+            conditions, entries = zip(*(there(subject, key) for key in keys)) if keys else ((), ())  # pyright: ignore[reportArgumentType] -- a dict
             found = functools.reduce(both, conditions, found)
             if found is False:
                 return False
