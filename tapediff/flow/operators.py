@@ -68,6 +68,9 @@ from .blocks.yields import (
 from .builtins.arguments import (
     listed as listed,
 )
+from .builtins.arguments import (
+    starred as starred,
+)
 from .calls.callables import (
     function as function,
 )
@@ -170,6 +173,9 @@ from .operations.dunder import (
 from .operations.dunder import (
     operand as operand,
 )
+from .operations.errors import (
+    raised as raised,
+)
 from .operations.objects import (
     attribute as attribute,
 )
@@ -211,6 +217,9 @@ from .operations.patterns import (
 )
 from .operations.patterns import (
     match_yields as match_yields,
+)
+from .operations.stars import (
+    spreading as spreading,
 )
 from .operations.tests_of_values import (
     all_hold as all_hold,

@@ -8,6 +8,7 @@ from types import GeneratorType
 
 from ..anything import Object
 from ..calls.truth import concrete, truth
+from ..containers.choices import possible
 from ..containers.items import iterated
 from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, folded, replaced
 from ..state.fork import (
@@ -192,6 +193,24 @@ class Ends:
         left = [replaced(completion, lambda end: _LEFT if end is BREAK else end) for completion in self.found]
         ended = sequence(lambda: _first_end(left), otherwise)
         return replaced(ended, lambda end: None if end is _LEFT else end)
+
+
+def for_each_option(choice: Object, run: Callable[[Object], Completion], *blocks: Object) -> Completion:
+    """The completion of a block that is run for each option of a choice.
+
+    Args:
+        blocks: what it runs; it has their variables.
+    """
+    left = possible(choice)
+
+    def at(position: int) -> Completion:
+        k = left[position]
+        here = lambda: run(choice.options[k])  # noqa: E731 -- its name is its use
+        if position == len(left) - 1:
+            return here()
+        return fork_block(choice.conditions[k], WithCells(here, *blocks), WithCells(lambda: at(position + 1), *blocks))
+
+    return at(0)
 
 
 # The same of statements that yield: data tests are guards there

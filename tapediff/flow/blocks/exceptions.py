@@ -13,7 +13,7 @@ import numpy as np
 from ...recording.python_state.exception_handlers import PASSING
 from ..anything import Object
 from ..calls.callables import call
-from ..calls.truth import concrete
+from ..calls.truth import concrete, truth
 from ..calls.users_code import users_method
 from ..state.completions import Completion
 from ..state.dead_places import drop_dead, without_variables
@@ -30,9 +30,9 @@ from ..state.fork import (
 )
 from ..state.joins import join
 from ..state.places import Final, hand_on_made, note_variables, put, undo
-from ..state.values import Restart, Unjoinable, either, state
+from ..state.values import CHOICES, Maybe, Restart, Unjoinable, both, either, lifted, parts, state
 from ..translate import unbound_local
-from .blocks import Block, Driver, driven, if_, sequence
+from .blocks import Block, Driver, driven, for_each_option, if_, sequence
 
 OnError = Callable[[BaseException], Completion]
 Handlers = tuple[tuple[Callable[[], Object] | None, OnError | None], ...]
@@ -67,18 +67,35 @@ def _raising(error: BaseException) -> Callable[[], NoReturn]:
 
 
 def _handled(error: BaseException, handlers: Handlers) -> Completion:
-    for kinds, handler in handlers:
-        if kinds is None or _matches(error, kinds()):
-            return None if handler is None else handler(error)
-    raise error
+    if not handlers:
+        raise error
+    (kinds, handler), *others = handlers
+    catches = kinds is None or _matches(error, kinds())
+    here = lambda: None if handler is None else handler(error)  # noqa: E731 -- its name is its use
+    if catches is True:
+        return here()
+    if catches is False:
+        return _handled(error, tuple(others))
+    return fork_block(catches, WithCells(here, handler), WithCells(lambda: _handled(error, tuple(others)), *(block for _, block in others)))
 
 
-def _matches(error: BaseException, kinds: Object) -> bool:
-    """True if an `except` clause catches an error; TypeError as Python's for what is no class of exceptions."""
+def _matches(error: BaseException, kinds: Object) -> Object:
+    """When an `except` clause catches an error; TypeError as Python's for what is no class of exceptions."""
+    if type(kinds) in CHOICES or (isinstance(kinds, tuple) and any(type(kind) in CHOICES or type(kind) is Maybe for kind in kinds)):
+        found = kinds if isinstance(kinds, tuple) else (kinds,)
+        return _one_matches(error, found)
     found = kinds if isinstance(kinds, tuple) else (kinds,)
     if all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found):
         return isinstance(error, kinds)
     raise TypeError("catching classes that do not inherit from BaseException is not allowed")
+
+
+def _one_matches(error: BaseException, kinds: tuple[Object, ...]) -> Object:
+    """The same where data decide some of the classes."""
+    caught: Object = False
+    for condition, kind in parts(kinds):
+        caught = either(caught, both(condition, truth(lifted(lambda one: _matches(error, one), kind))))
+    return caught
 
 
 # The body, and what follows where it has raised errors
@@ -259,6 +276,8 @@ _STATELESS = (contextlib.suppress, contextlib.nullcontext)
 def with_(manager: Object, body: Callable[[Object], Completion]) -> Completion:
     """with manager as item: body(item)"""
     kind = type(manager)
+    if kind in CHOICES:
+        return for_each_option(manager, lambda option: with_(option, body), body)
     enter_ = _special(manager, kind, "__enter__", "")
     exit_ = _special(manager, kind, "__exit__", " (missed __exit__ method)")
     if users_method(kind, "__exit__") is None and kind not in _STATELESS:
@@ -351,7 +370,7 @@ def _tried_yields(body: Object, handlers: Object, otherwise: Object) -> Driver:
         raise
     except BaseException as error:
         for kinds, handler in handlers:
-            if kinds is None or _matches(error, kinds()):
+            if kinds is None or concrete(_matches(error, kinds())):
                 return (yield from driven(handler, error))
         raise
     return (yield from driven(otherwise)) if completion is None else completion

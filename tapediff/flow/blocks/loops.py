@@ -16,17 +16,16 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ..anything import Object
 from ..calls.truth import truth
-from ..containers.choices import possible
 from ..containers.cursors import Cursor, exhaust
 from ..containers.generators import ONLY_ARGUMENT, Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
 from ..state.bounds import note_bounds
 from ..state.completions import Completion
-from ..state.fork import WithCells, fork_block, fork_value, guarded, observed
+from ..state.fork import WithCells, fork_value, guarded, observed
 from ..state.places import HAVE_CELLS, Entry, cells_of, put
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, lifted, state
-from .blocks import BREAK, Block, Ends, after_loop, if_
+from .blocks import BREAK, Block, Ends, after_loop, for_each_option, if_
 from .exits import Exits
 from .iterations import Loop, TooLarge
 from .sources import Source, left_in, source_of
@@ -40,7 +39,7 @@ _FEWEST = 8
 def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
     """for item in items: body(item)"""
     if type(items) in CHOICES:
-        return _for_choice(items, body, otherwise)
+        return for_each_option(items, lambda option: for_(option, body, otherwise), body, otherwise)
     loop, is_stepped, is_shared = Ends(), False, False
     if type(items) is Counting:
         return _count(items, body, otherwise)
@@ -171,19 +170,6 @@ class _Iteration:
 
 
 HAVE_CELLS.add(_Iteration)
-
-
-def _for_choice(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
-    left = possible(items)
-
-    def at(position: int) -> Completion:
-        k = left[position]
-        run = lambda: for_(items.options[k], body, otherwise)  # noqa: E731 -- its name is its use
-        if position == len(left) - 1:
-            return run()
-        return fork_block(items.conditions[k], WithCells(run, body, otherwise), WithCells(lambda: at(position + 1), body, otherwise))
-
-    return at(0)
 
 
 def _recorded() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from types import BuiltinMethodType, ModuleType
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from ..blocks.blocks import done
 from ..blocks.loops import for_
 from ..calls.users_code import users_method
 from ..containers import keys, sets
+from ..containers.entries import is_conditional
 from ..containers.generators import Generator
-from ..containers.items import iterated
+from ..containers.items import iterated, spread
 from ..containers.views import View
 from ..state.places import note_contents
 from ..state.values import CHOICES, Lazy, Maybe
@@ -39,7 +41,8 @@ def is_of_interest(value: Object, depth: int = 0) -> bool:
 
 
 def is_callable_of_users(f: Object) -> bool:
-    return f is not None and type(f) not in (type, type(len))
+    """True for functions and methods that may be given, or hold, what data decide."""
+    return f is not None and type(f) is not type and not (type(f) is BuiltinMethodType and isinstance(f.__self__, ModuleType))
 
 
 def is_lazy(items: Object) -> bool:
@@ -95,6 +98,11 @@ def in_any_order(items: Object) -> Object:
 def listed(items: Object) -> Object:
     """The entries that a list display takes by a star."""
     return gathered(items)
+
+
+def starred(items: Object) -> Object:
+    """The arguments that a call is given by a star; conditional ones as such."""
+    return gathered(items) if is_lazy(items) or is_conditional(items) else spread(items)
 
 
 def collect(made: list[Object], value: Object) -> None:

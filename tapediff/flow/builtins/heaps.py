@@ -11,9 +11,10 @@ from ..anything import Object
 from ..blocks.blocks import done, if_
 from ..calls.callables import call
 from ..calls.truth import truth
-from ..containers.entries import by_length, is_conditional
+from ..containers.entries import is_conditional
 from ..containers.entries import item as entry_item
 from ..containers.entries import put as put_entries
+from ..containers.lengths import by_length
 from ..operations.dunder import compared
 from ..operations.tests_of_values import if_value
 from ..state.fork import select
@@ -40,7 +41,7 @@ def on_heap(run: Callable[..., Object]) -> Callable[..., Object]:
             or len(heap) > MOST_EXCHANGED
         ):
             return NATIVE
-        return by_length(heap, lambda: run(heap, *values)) if is_conditional(heap) else run(heap, *values)
+        return by_length(heap, lambda _: run(heap, *values)) if is_conditional(heap) else run(heap, *values)
 
     return program
 
@@ -155,7 +156,7 @@ def _bisected(a: Object, x: Object, lo: Object, hi: Object, key: Object, is_befo
         return if_value(is_before(value), lambda: between(middle + 1, high), lambda: between(low, middle))
 
     run = lambda: between(lo, len(a) if hi is None else hi)  # noqa: E731 -- its name is its use
-    return by_length(a, run) if is_conditional(a) else run()
+    return by_length(a, lambda _: run()) if is_conditional(a) else run()
 
 
 def insort_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
@@ -177,12 +178,12 @@ def _insorted(search: Callable[..., Object], a: Object, x: Object, lo: Object, h
         _insert(a, position, x)
         return None
 
-    return by_length(a, run) if is_conditional(a) else run()
+    return by_length(a, lambda _: run()) if is_conditional(a) else run()
 
 
 def insert_(holder: list[Object], position: Object, value: Object) -> Object:
     if is_conditional(holder) and not (type(position) is int and position == 0):
-        return by_length(holder, lambda: _insert(holder, position, value))
+        return by_length(holder, lambda _: _insert(holder, position, value))
     if not is_data(position):
         return NATIVE
     _insert(holder, position, value)

@@ -103,6 +103,14 @@ def dict_(items: Object = ()) -> Object:
     return made
 
 
+def fromkeys_(items: Object, value: Object = None) -> Object:
+    if not is_lazy(items) and not is_conditional(items):
+        return NATIVE
+    made: dict[Object, Object] = {}
+    done(for_(gathered(items), lambda key: set_item(made, key, value), None))
+    return made
+
+
 def rotate_(holder: Object, steps: Object = 1) -> Object:
     if not is_data(steps) or is_conditional(holder) or not holder:
         return NATIVE

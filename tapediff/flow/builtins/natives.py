@@ -25,10 +25,11 @@ from ..anything import Object
 from ..calls.callables import function
 from ..calls.users_code import is_users
 from ..containers.choices import as_value
-from ..containers.entries import settled_contents, settled_deeply
+from ..containers.entries import is_conditional, settled_contents, settled_deeply
 from ..containers.generators import ONLY_ARGUMENT, Generator, references
 from ..containers.items import refuse_iterators
 from ..containers.keys import Empty, settle
+from ..containers.lengths import by_lengths
 from ..containers.sets import settle as settle_members
 from ..state.bounds import as_choice
 from ..state.fork import guarded, refuse
@@ -181,6 +182,9 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
             settle_members(argument)
         args = tuple(map(settled_contents, args))
     elif not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL or type(f) is itemgetter):
+        holders = (owner, *args, *named.values())
+        if state.has_maybes and any(map(is_conditional, holders)) and not any(hasattr(type(holder), "__next__") for holder in holders):
+            return _by_lengths(f, owner, args, named)
         if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
             settled_contents(owner)
             settle(owner)
@@ -193,6 +197,18 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
         with guarded():
             return f(*args, **named)
     return _filled(f, _answered(f, args, named), named)
+
+
+def _by_lengths(f: Object, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+    """Call a function for each length that lists among its arguments may have."""
+    names = tuple(named)
+
+    def run(plain: tuple[Object, ...]) -> Object:
+        first, *rest = plain
+        method = f if first is owner else getattr(first, f.__name__)
+        return _called(method, *rest[: len(args)], **dict(zip(names, rest[len(args) :])))
+
+    return by_lengths((owner, *args, *named.values()), run)
 
 
 class _IntWanted(BaseException):

@@ -12,7 +12,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
-from ..containers.entries import by_length, is_conditional
+from ..containers.lengths import by_length
 from ..state.fork import exclude
 from ..state.python_numbers import Kind, note_kind, note_python, one_if
 from ..state.values import Unjoinable, is_data, negated, state
@@ -101,7 +101,7 @@ def statistic(run: Callable[[list[Object]], Object]) -> Callable[..., Object]:
         entries = list(gathered(items))
         if not is_of_interest(entries):
             return NATIVE if entries is items else Unchanged(entries)
-        return by_length(entries, lambda: run(entries)) if is_conditional(entries) else run(entries)
+        return by_length(entries, run)
 
     return program
 

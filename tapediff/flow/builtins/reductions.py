@@ -15,6 +15,7 @@ from ..calls.callables import call
 from ..calls.truth import truth
 from ..calls.users_code import users_method
 from ..containers.entries import is_conditional, parts
+from ..containers.lengths import is_real
 from ..operations.dunder import added, compared
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, fork_value, select
@@ -35,6 +36,15 @@ from .arguments import (
 
 def where_there(condition: Object, run: Callable[[], Object], otherwise: Callable[[], Object]) -> Object:
     return run() if condition is True else fork_value(condition, run, otherwise)
+
+
+def compared_where(there: Object, name: str, a: Object, b: Object) -> Object:
+    """A comparison of two keys where both are there; elsewhere False. Numbers can be compared everywhere."""
+    if there is False:
+        return False
+    if there is True or (is_real(a) and is_real(b)):
+        return truth(compared(name, a, b))
+    return truth(fork_value(there, lambda: truth(compared(name, a, b)), lambda: False))
 
 
 def sum_(items: Object, start: Object = 0) -> Object:
@@ -133,7 +143,7 @@ def _extreme(name: str, better: str, args: Object, key: Object, default: Object)
         return default
     is_found, best_key, best = keyed[0]
     for condition, k, value in keyed[1:]:
-        is_better = truth(compared(better, k, best_key))
+        is_better = compared_where(both(condition, is_found), better, k, best_key)
         takes = both(condition, either(negated(is_found), is_better))
         best, best_key = (
             old if takes is False else new if takes is True else select(takes, new, old)

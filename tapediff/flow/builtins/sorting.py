@@ -7,12 +7,11 @@ import functools
 
 import numpy as np
 
-from ...recording.arrays.tracked import TrackedArray
-from ...recording.creation import asarray
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.entries import put as put_entries
 from ..containers.entries import settled_contents
+from ..containers.lengths import absence, by_position, columns_of, in_order, is_real, stacked
 from ..operations.dunder import compared
 from ..state.fork import select
 from ..state.joins import join_conditions, maybe
@@ -25,7 +24,7 @@ from .arguments import (
     is_collection,
     is_of_interest,
 )
-from .reductions import with_keys
+from .reductions import compared_where, with_keys
 
 # Entries that are sorted by exchanges; more by positions, where all are numbers.
 MOST_EXCHANGED = 24
@@ -52,10 +51,10 @@ def sorted_(items: Object, /, *, key: Object = None, reverse: Object = False) ->
 
 def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
     """The entries in order of their keys; stable."""
-    if len(keyed) > 4 and all(condition is True for condition, _, _ in keyed) and all(_is_real(k) for _, k, _ in keyed):
-        columns = _columns([value for _, _, value in keyed])
+    if len(keyed) > 4 and all(is_real(k) for _, k, _ in keyed):
+        columns = columns_of([value for _, _, value in keyed])
         if columns is not None:
-            return _gathered_in_order([k for _, k, _ in keyed], columns, keyed)
+            return _by_gather(keyed, columns)
     if len(keyed) > MOST_EXCHANGED:
         entries = [maybe(condition, (k, value)) for condition, k, value in keyed]
         pairs = settled_contents(entries)
@@ -72,6 +71,17 @@ def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
     return [maybe(condition, value) for condition, _, value in entries if condition is not False]
 
 
+def _by_gather(keyed: list[tuple[Object, Object, Object]], columns: list[list[Object]]) -> list[Object]:
+    """Numbers, or tuples of numbers, in the order of numbers; those that are not there come last."""
+    order = np.argsort(stacked([k for _, k, _ in keyed]), kind="stable")
+    conditions = [condition for condition, _, _ in keyed]
+    if not any(map(is_data, conditions)):
+        return in_order(columns, order, keyed[0][2])
+    absent = np.take(absence(conditions), order, mode="clip")
+    order = np.take(order, np.argsort(absent, kind="stable"), mode="clip")
+    return by_position([maybe(condition, None) for condition in conditions], in_order(columns, order, keyed[0][2]))
+
+
 def _order(a: Object, b: Object) -> int:
     return -1 if bool(truth(compared("lt", a, b))) else 1 if bool(truth(compared("lt", b, a))) else 0
 
@@ -81,7 +91,8 @@ def _exchanged(
 ) -> tuple[tuple[Object, Object, Object], tuple[Object, Object, Object]]:
     """Two neighbours in order; entries that are not there come last."""
     (is_there, a, _), (other_is_there, b, _) = first, second
-    swap = both(other_is_there, either(negated(is_there), truth(compared("lt", b, a))))
+    is_less = compared_where(both(is_there, other_is_there), "lt", b, a)
+    swap = both(other_is_there, either(negated(is_there), is_less))
     if type(swap) is bool:
         return (second, first) if swap else (first, second)
     return _picked(swap, second, first), _picked(swap, first, second)
@@ -91,42 +102,6 @@ def _picked(test: Object, yes: tuple[Object, Object, Object], no: tuple[Object, 
     key = select(test, yes[1], no[1])
     value = key if yes[1] is yes[2] and no[1] is no[2] else select(test, yes[2], no[2])
     return join_conditions(test, yes[0], no[0]), key, value
-
-
-def _is_real(value: Object) -> bool:
-    return type(value) in (int, float, np.float64) or (
-        type(value) is TrackedArray and not value.type.shape and value.type.dtype.kind in "fi"
-    )
-
-
-def _columns(values: list[Object]) -> list[list[Object]] | None:
-    """Numbers as one column, tuples of numbers as one for each place; None for anything else."""
-    if all(map(_is_real, values)):
-        kinds = [[*values]]
-    elif all(type(v) is tuple and len(v) == len(values[0]) and all(map(_is_real, v)) for v in values):
-        kinds = [list(column) for column in zip(*values)]
-    else:
-        return None
-    return kinds if all(_is_uniform(column) for column in kinds) else None
-
-
-def _is_uniform(column: list[Object]) -> bool:
-    kinds = {v.type.dtype.kind if type(v) is TrackedArray else "i" if type(v) is int else "f" for v in column}
-    return len(kinds) == 1
-
-
-def _gathered_in_order(keys: list[Object], columns: list[list[Object]], keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
-    order = np.argsort(_stacked(keys), kind="stable")
-    made: list[list[Object]] = []
-    for column in columns:
-        ordered = _stacked(column)[order]
-        made.append([ordered[k] for k in range(len(column))])
-    return made[0] if type(keyed[0][2]) is not tuple else [tuple(row) for row in zip(*made)]
-
-
-def _stacked(column: list[Object]) -> Object:
-    """A tracked array of numbers."""
-    return np.stack(column) if any(map(is_data, column)) else asarray(np.array(column))
 
 
 def sort_(holder: list[Object], *, key: Object = None, reverse: Object = False) -> Object:

@@ -140,11 +140,4 @@ class _Rules:
 CHOICES[Choice] = _Rules
 
 
-def unpacked_choice(choice: Choice, count: int | None) -> Object:
-    """The entries of a choice of sequences."""
-    if count is None:
-        return list(settled(choice))
-    return [each(choice, lambda value, k=k: list(value)[k]) for k in range(count)]
-
-
 __all__ = ["Unjoinable", "called", "each", "negated", "observed", "settled", "state", "where"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.fork import decided, exclude, first_of, fork_value, refuse, select
+from ..state.fork import decided, exclude, first_of, refuse, select
 from ..state.joins import maybe
 from ..state.places import note_attribute, note_contents
 from ..state.python_numbers import one_if
@@ -157,29 +157,6 @@ def unpacked(holder: Object, count: int | None) -> Object:
     exclude(few, lambda: ValueError(f"not enough values to unpack (expected {count})"))
     exclude(many, lambda: ValueError(f"too many values to unpack (expected {count})"))
     return [item(holder, k) for k in range(count)]
-
-
-# So many lengths of one list are told apart.
-MOST_LENGTHS = 16
-
-
-def by_length(holder: Object, run: Callable[[], Object]) -> Object:
-    """The result of an operation on a list whose length is data: it is run for each length that it may have."""
-    entries = list(parts(holder))
-    if len(entries) > MOST_LENGTHS:
-        settled_contents(holder)
-        return run()
-    values = [nth(holder, k) for k in range(len(entries))]
-    total = length(holder)
-
-    def at(k: int) -> Object:
-        def here() -> Object:
-            put(holder, values[:k])
-            return run()
-
-        return here() if k == len(values) else fork_value(truth(total == k), here, lambda: at(k + 1))
-
-    return at(sum(condition is True for condition, _ in entries))
 
 
 def nth(holder: Object, k: int) -> Object:

@@ -22,6 +22,7 @@ from .choices import each
 from .cursors import Cursor
 from .entries import is_conditional
 from .generators import ONLY_ARGUMENT, Generator, references
+from .lengths import unpacked_around
 from .views import View
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
@@ -225,17 +226,30 @@ def first_iterable(items: Object) -> Object:
     return items if type(items) in CHOICES or type(items) in REPEATABLE else iter(iterated(items))
 
 
-def unpacked(value: Object, count: int | None) -> Object:
-    """The values that are assigned to several targets."""
+def entries_of_choice(choice: Object) -> list[Object]:
+    """The entries of a choice of iterables; those are conditional that not all of them have."""
+    made: list[Object] = []
+
+    def fill(value: Object) -> None:
+        note_contents(made)
+        made.extend(value if is_conditional(value) else iterated(value))
+
+    CHOICES[type(choice)].each(choice, fill)
+    return made
+
+
+def unpacked(value: Object, around: int | tuple[int, int] | None) -> Object:
+    """The values that are assigned to several targets: so many, or those before and after one with a star; all for None."""
+    if type(value) in CHOICES:
+        value = entries_of_choice(value)
     kind = type(value)
+    count = around if isinstance(around, int) else None
     if is_conditional(value):
+        if isinstance(around, tuple):
+            return unpacked_around(value, *around)
         return entries.unpacked(value, count)
     if kind is tuple or kind is list:
         return value
-    if kind in CHOICES:
-        from .choices import unpacked_choice
-
-        return unpacked_choice(value, count)
     if keys.has_conditional_keys(value) or sets.has_conditional_members(value):
         return entries.unpacked(iterated(value), count)
     if kind in _ITERABLE or all(users_method(kind, name) is None for name in ("__iter__", "__getitem__", "__next__")):

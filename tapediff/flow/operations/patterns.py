@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections import abc
 from collections.abc import Callable, Generator
 
 from ..anything import Object
 from ..calls.truth import concrete, truth
+from ..containers.choices import possible
+from ..containers.entries import is_conditional, length
 from ..containers.items import iterated
-from ..state.fork import WithCells
-from ..state.values import both
+from ..containers.keys import has_conditional_keys, there
+from ..containers.lengths import split
+from ..state.fork import WithCells, fork_value, select
+from ..state.values import CHOICES, both, either, is_data
 from .dunder import compared
 from .objects import attribute
 from .tests_of_values import if_value
@@ -66,6 +71,23 @@ class Star(Pattern):
         return True
 
 
+def _by_option(pattern: Pattern, choice: Object, captured: Captured) -> Object:
+    """When an option of a choice fits; what is captured is joined."""
+    found: Object = False
+    for k in possible(choice):
+        inner: Captured = {}
+        condition, option = choice.conditions[k], choice.options[k]
+        fit = lambda option=option, inner=inner: pattern.fits(option, inner)  # noqa: E731 -- its name is its use
+        fits = fork_value(condition, fit, lambda: False) if is_data(condition) else fit()
+        hit = both(condition, truth(fits))
+        if hit is False:
+            continue
+        for name, value in inner.items():
+            captured[name] = select(hit, value, captured[name]) if name in captured and is_data(hit) else value
+        found = either(found, hit)
+    return found
+
+
 class Sequence(Pattern):
     """A sequence whose entries fit."""
 
@@ -74,8 +96,12 @@ class Sequence(Pattern):
         self.star = next((k for k, part in enumerate(parts) if isinstance(part, Star)), None)
 
     def fits(self, subject: Object, captured: Captured) -> Object:
+        if type(subject) in CHOICES:
+            return _by_option(self, subject, captured)
         if not isinstance(subject, abc.Sequence) or isinstance(subject, (str, bytes, bytearray)):
             return False
+        if is_conditional(subject):
+            return self._fits_conditional(subject, captured)
         n, m = len(subject), len(self.parts)
         if n != m if self.star is None else n < m - 1:
             return False
@@ -88,6 +114,20 @@ class Sequence(Pattern):
             if fits is not True:
                 return self._rest(fits, k, entries, captured)
         return True
+
+    def _fits_conditional(self, subject: Object, captured: Captured) -> Object:
+        """The same for a sequence whose length is data."""
+        total, m = length(subject), len(self.parts)
+        fits = truth(total == m if self.star is None else total >= m - 1)
+        k = self.star
+        entries = split(subject, m, 0) if k is None else split(subject, k, m - 1 - k)
+        if len(entries) < (m if k is None else m - 1):
+            return False
+        if k is not None:
+            entries = [*entries[:k], entries[k : len(entries) - (m - 1 - k)], *entries[len(entries) - (m - 1 - k) :]]
+        for part, entry in zip(self.parts, entries):
+            fits = both(fits, truth(if_value(fits, lambda part=part, entry=entry: part.fits(entry, captured), lambda: False)))
+        return fits
 
     def _entries(self, subject: Object, n: int, m: int) -> Object:
         """The entry for each part, read as Python reads it: all in turn, or by positions where `*_` stands for some."""
@@ -117,15 +157,23 @@ class Mapping(Pattern):
         self.keys, self.parts, self.rest = keys, parts, rest
 
     def fits(self, subject: Object, captured: Captured) -> Object:
+        if type(subject) in CHOICES:
+            return _by_option(self, subject, captured)
         if not isinstance(subject, abc.Mapping) or len(subject) < len(self.keys):
             return False
         keys = [key() for key in self.keys]
         if len(set(keys)) != len(keys):
             raise ValueError(f"mapping pattern checks duplicate key ({keys[-1]!r})")
-        entries = [subject.get(key, _MISSING) for key in keys]
-        if any(entry is _MISSING for entry in entries):
-            return False
         found: Object = True
+        if has_conditional_keys(subject):
+            conditions, entries = zip(*(there(subject, key) for key in keys)) if keys else ((), ())  # pyright: ignore[reportArgumentType] -- a dict
+            found = functools.reduce(both, conditions, found)
+            if found is False:
+                return False
+        else:
+            entries = [subject.get(key, _MISSING) for key in keys]
+            if any(entry is _MISSING for entry in entries):
+                return False
         for part, entry in zip(self.parts, entries):
             found = both(found, part.fits(entry, captured))
             if found is False:
@@ -145,6 +193,8 @@ class Class(Pattern):
         self.kind, self.parts, self.names, self.named = kind, parts, names, named
 
     def fits(self, subject: Object, captured: Captured) -> Object:
+        if type(subject) in CHOICES:
+            return _by_option(self, subject, captured)
         kind = self.kind()
         if not isinstance(kind, type):
             match subject:

@@ -18,7 +18,7 @@ from ..state.bounds import as_choice
 from ..state.completions import BREAK
 from ..state.fork import WithCells, fork_value
 from ..state.places import unwritable
-from ..state.values import CHOICES, Lazy, is_data, is_tracked_value, lifted, negated, state
+from ..state.values import CHOICES, Lazy, Maybe, is_data, is_tracked_value, lifted, negated, state
 from .dunder import compared
 
 Part = Callable[[], Object]
@@ -156,7 +156,7 @@ def in_(a: Object, b: Object) -> Object:
         return lifted(in_, a, b)
     if not isinstance(b, (list, tuple)):
         return a in b
-    if is_tracked_value(a) or any(map(is_tracked_value, b)) or users_method(type(a), "__eq__") is not None:
+    if is_tracked_value(a) or any(type(v) is Maybe or is_tracked_value(v) for v in b) or users_method(type(a), "__eq__") is not None:
         return _among(a, b)
     return a in b
 

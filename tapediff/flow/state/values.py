@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 import numpy as np
 
@@ -53,7 +54,20 @@ class _Unbound:
 UNBOUND = _Unbound()
 
 
-class Choice:
+class Several:
+    """A value that stands for several. Python's own code cannot go on with it: the side that gives it to such code ends."""
+
+    __slots__ = ()
+
+    def _unknown(self, *_: Object) -> NoReturn:
+        raise Unjoinable("Python's own code is given a value that data choose")
+
+    __bool__ = __len__ = __iter__ = __hash__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _unknown
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = __abs__ = _unknown
+    __float__ = __int__ = __index__ = __str__ = __format__ = __getitem__ = __contains__ = __call__ = _unknown
+
+
+class Choice(Several):
     """One of several values, by data.
 
     Attributes:
@@ -72,7 +86,7 @@ class Choice:
         return f"choice of {', '.join(map(repr, self.options))}"
 
 
-class Maybe:
+class Maybe(Several):
     """An entry of a list, tuple or deque that is there by data.
 
     Attributes:
@@ -169,6 +183,7 @@ class State(threading.local):
         bounds: by their instructions, what numbers can be; see bounds.py.
         on_path: the same for the facts of one path, by the recording.
         shown: arrays that may have another name, as data decide: nothing may be written to them.
+        packed: by their instructions, conditions of entries that are there where those before are: the list, and the position.
         stamp: the last number of a key whose place in its dict is data.
         has_maybes: there are containers with entries that are there by data.
         outer_cells: the ids of cells of variables that outlive a call.
@@ -206,6 +221,7 @@ class State(threading.local):
         self.bounds: dict[tuple[int, int], Object] = {}
         self.on_path: tuple[Object, dict[int, dict[tuple[int, int], Object]]] = None, {}
         self.shown: dict[int, Object] = {}
+        self.packed: dict[tuple[int, int], tuple[object, int]] = {}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
         classes_changed()
@@ -320,6 +336,11 @@ def parts(holder: Object) -> Iterator[tuple[Object, Object]]:
                 yield (True if fact else entry.condition), entry.value
         else:
             yield True, entry
+
+
+def parted(entry: Object) -> tuple[Object, Object]:
+    """When an entry is there, and its value."""
+    return (entry.condition, entry.value) if type(entry) is Maybe else (True, entry)
 
 
 def is_nonempty(holder: Object) -> Object:

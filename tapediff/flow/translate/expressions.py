@@ -184,6 +184,8 @@ class Expressions(ast.NodeTransformer):
             func = self._at(operator_call("function", self.visit(called)), called)
         given = [self.visit(k.value) for k in node.keywords]
         keywords = [ast.keyword(k.arg, operator_call("spread", v) if k.arg is None else v) for k, v in zip(node.keywords, given)]
+        if any(isinstance(a, ast.Starred) for a in args):
+            func = self._at(operator_call("spreading", func), called)
         # The function is evaluated before its arguments: translate in the order of the text, so that `before` is, too.
         return self._at(ast.Call(func, args, keywords), node)
 
@@ -193,7 +195,7 @@ class Expressions(ast.NodeTransformer):
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
             return node
-        return self._at(ast.Starred(operator_call("spread", self.visit(node.value)), ast.Load()), node)
+        return self._at(ast.Starred(operator_call("starred", self.visit(node.value)), ast.Load()), node)
 
     def visit_List(self, node: ast.List | ast.Tuple) -> ast.expr:
         """Lists and tuples may have conditional entries."""

@@ -295,7 +295,7 @@ class _Function:
             return [ast.If(ast.Name("__debug__", ast.Load()), [ast.Expr(operator_call("assert_", test, *message))], [])]
         if isinstance(statement, ast.Raise):
             raised = [None if part is None else values.visit(part) for part in (statement.exc, statement.cause)]
-            return [ast.Raise(*raised)]
+            return [ast.Raise(*(None if part is None else operator_call("raised", part) for part in raised))]
         if isinstance(statement, _FUNCTIONS):
             return self._inner_function(statement, values)
         if isinstance(statement, ast.ClassDef):
@@ -318,14 +318,12 @@ class _Function:
             return [ast.Expr(operator_call("set_item", values.visit(target.value), values.visit(target.slice), value))]
         assert isinstance(target, (ast.Tuple, ast.List))
         if all(isinstance(part.value if isinstance(part, ast.Starred) else part, ast.Name) for part in target.elts):
-            count = ast.Constant(None if any(isinstance(part, ast.Starred) for part in target.elts) else len(target.elts))
-            return [ast.Assign([target], operator_call("unpacked", value, count))]
+            return [ast.Assign([target], operator_call("unpacked", value, _count(target.elts)))]
         names = [self.named("value", part) for part in target.elts]
         starred = [isinstance(part, ast.Starred) for part in target.elts]
         variables = [ast.Name(n, ast.Store()) for n in names]
         places: list[ast.expr] = [ast.Starred(v, ast.Store()) if is_starred else v for v, is_starred in zip(variables, starred)]
-        count = ast.Constant(None if any(starred) else len(names))
-        made: list[ast.stmt] = [ast.Assign([type(target)(places, ast.Store())], operator_call("unpacked", value, count))]
+        made: list[ast.stmt] = [ast.Assign([type(target)(places, ast.Store())], operator_call("unpacked", value, _count(target.elts)))]
         for name, part in zip(names, target.elts):
             inner = part.value if isinstance(part, ast.Starred) else part
             made += [*self.assign(inner, ast.Name(name, ast.Load()), values), ast.Delete([ast.Name(name, ast.Del())])]
@@ -413,6 +411,12 @@ class _Values(Expressions):
     def value(self, node: ast.expr) -> ast.expr:
         """A value that is stored or returned: a variable as it is must be bound."""
         return self.visit(node)
+
+
+def _count(targets: list[ast.expr]) -> ast.expr:
+    """The number of targets; of those before and after one with a star."""
+    star = next((k for k, part in enumerate(targets) if isinstance(part, ast.Starred)), None)
+    return ast.Constant(len(targets) if star is None else (star, len(targets) - star - 1))
 
 
 def _is_simple(value: ast.expr) -> bool:

@@ -1,0 +1,192 @@
+"""Lists whose length is data, by their positions: packed, and run for each length by code that does not know conditional entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from ...recording.creation import asarray
+from ..anything import Object
+from ..calls.truth import truth
+from ..state.fork import exclude, fork_value, select
+from ..state.joins import maybe
+from ..state.python_numbers import one_if
+from ..state.values import Maybe, both, either, is_data, parted, parts, state
+from .entries import is_conditional, length, put, settled_contents
+
+# So many lengths of one list are told apart.
+MOST_LENGTHS = 16
+
+
+def packed(holder: Object) -> list[Object]:
+    """The entries by position: the one at k is there where the list is longer than k."""
+    entries = list(parts(holder))
+    first = next((k for k, (condition, _) in enumerate(entries) if condition is not True), len(entries))
+    if _is_packed(entries[first:]):
+        return [maybe(condition, value) for condition, value in entries]
+    tail = entries[first:]
+    return [value for _, value in entries[:first]] + by_position([maybe(condition, value) for condition, value in tail], _values(tail))
+
+
+def by_position(entries: list[Object], values: list[Object]) -> list[Object]:
+    """As many of some values as there are entries."""
+    total = length(entries)
+    made: list[Object] = []
+    token = object()
+    for k, value in enumerate(values):
+        condition = truth(total > k) if is_data(total) else total > k
+        if is_data(condition):
+            state.packed[id(condition._recorder), condition._id] = token, k
+        if condition is not False:
+            made.append(maybe(condition, value))
+    return made
+
+
+def _is_packed(entries: list[tuple[Object, Object]]) -> bool:
+    """True if each entry is there only where the one before it is."""
+    before: tuple[Object, int] | None = None
+    for condition, _ in entries:
+        found = state.packed.get((id(condition._recorder), condition._id)) if is_data(condition) else None
+        if found is None or (before is not None and (found[0] is not before[0] or found[1] <= before[1])):
+            return False
+        before = found
+    return True
+
+
+def _values(entries: list[tuple[Object, Object]]) -> list[Object]:
+    """The values by position; anything where there is none."""
+    if len(entries) > _MOST_SELECTED and (columns := columns_of([value for _, value in entries])) is not None:
+        return in_order(columns, np.argsort(absence([condition for condition, _ in entries]), kind="stable"), entries[0][1])
+    found: list[Object] = []
+    before: Object = 0
+    for number, (condition, value) in enumerate(entries):
+        # An entry is at most at its own position.
+        for k in range(number):
+            hit = both(condition, truth(before == k))
+            if hit is not False:
+                found[k] = value if hit is True else select(hit, value, found[k])
+        found.append(value)
+        before = before + one_if(condition)
+    return found
+
+
+def absence(conditions: list[Object]) -> Object:
+    """For each entry, 1 where it is not there."""
+    return np.stack([np.where(condition, 0, 1) if is_data(condition) else np.int64(not condition) for condition in conditions])
+
+
+# So many entries are packed by selects; more numbers by a gather.
+_MOST_SELECTED = 6
+
+
+def is_real(value: Object) -> bool:
+    """True for ints and floats, tracked or not."""
+    return type(value) in (int, float, np.float64) or (
+        type(value) is TrackedArray and not value.type.shape and value.type.dtype.kind in "fi"
+    )
+
+
+def columns_of(values: list[Object]) -> list[list[Object]] | None:
+    """Numbers as one column, tuples of numbers as one for each place; None for anything else."""
+    if all(map(is_real, values)):
+        kinds = [[*values]]
+    elif all(type(v) is tuple and len(v) == len(values[0]) and all(map(is_real, v)) for v in values):
+        kinds = [list(column) for column in zip(*values)]
+    else:
+        return None
+    return kinds if all(map(_is_uniform, kinds)) else None
+
+
+def _is_uniform(column: list[Object]) -> bool:
+    kinds = {v.type.dtype.kind if type(v) is TrackedArray else "i" if type(v) is int else "f" for v in column}
+    return len(kinds) == 1
+
+
+def in_order(columns: list[list[Object]], order: Object, like: Object) -> list[Object]:
+    """Numbers, or tuples of numbers, in an order that data decide."""
+    made: list[list[Object]] = []
+    for column in columns:
+        ordered = np.take(stacked(column), order, mode="clip")
+        made.append([ordered[k] for k in range(len(column))])
+    return made[0] if type(like) is not tuple else [tuple(row) for row in zip(*made)]
+
+
+def stacked(column: list[Object]) -> Object:
+    """A tracked array of numbers."""
+    return np.stack(column) if any(map(is_data, column)) else asarray(np.array(column))
+
+
+def by_length(holder: Object, run: Callable[[Object], Object]) -> Object:
+    """The result of an operation on a list: where its length is data, the operation is run for each length that it may have."""
+    if not is_conditional(holder):
+        return run(holder)
+    if sum(condition is not True for condition, _ in parts(holder)) > MOST_LENGTHS:
+        return run(settled_contents(holder))
+    entries = packed(holder)
+    values = [entry.value if type(entry) is Maybe else entry for entry in entries]
+    is_as_before = True
+
+    def here(k: int) -> Object:
+        nonlocal is_as_before
+        if isinstance(holder, tuple):
+            return run(tuple(values[:k]))
+        put(holder, values[:k])
+        result = run(holder)
+        is_as_before = is_as_before and len(holder) == k and all(a is b for a, b in zip(holder, values))
+        return result
+
+    def at(k: int) -> Object:
+        if k == len(values):
+            return here(k)
+        return fork_value(entries[k].condition, lambda: at(k + 1), lambda: here(k))
+
+    result = at(sum(type(entry) is not Maybe for entry in entries))
+    if is_as_before and is_conditional(holder) and not isinstance(holder, tuple):
+        put(holder, entries)
+    return result
+
+
+def by_lengths(holders: tuple[Object, ...], run: Callable[[tuple[Object, ...]], Object]) -> Object:
+    """The same for several lists at once."""
+    ways = 1
+    for holder in holders:
+        if is_conditional(holder):
+            ways *= 1 + sum(condition is not True for condition, _ in parts(holder))
+    if ways > 2 * MOST_LENGTHS:
+        holders = tuple(map(settled_contents, holders))
+
+    def at(k: int, done: tuple[Object, ...]) -> Object:
+        return run(done) if k == len(holders) else by_length(holders[k], lambda plain: at(k + 1, (*done, plain)))
+
+    return at(0, ())
+
+
+def split(holder: Object, before: int, after: int) -> list[Object]:
+    """The first entries, all between, and the last ones; anything in place of those that are not there."""
+    rest = packed(holder)
+    first = [parted(entry)[1] for entry in rest[:before]]
+    rest = rest[before:]
+    last = [_last_taken(rest) for _ in range(min(after, len(rest)))]
+    return [*first, *rest, *last[::-1]]
+
+
+def _last_taken(entries: list[Object]) -> Object:
+    """The last entry that is there, which is taken out of a list of the interpreter's own."""
+    found: Object = None
+    is_over: Object = False  # the one that is taken was met
+    left: list[tuple[Object, Object]] = []
+    for condition, value in reversed([parted(entry) for entry in entries]):
+        found = value if is_over is False else found if is_over is True else select(is_over, found, value)
+        left.append((both(condition, is_over), value))
+        is_over = either(is_over, condition)
+    entries[:] = [maybe(condition, value) for condition, value in reversed(left) if condition is not False]
+    return found
+
+
+def unpacked_around(holder: Object, before: int, after: int) -> list[Object]:
+    """The entries for targets of which one has a star."""
+    few = truth(length(holder) < before + after)
+    exclude(few, lambda: ValueError(f"not enough values to unpack (expected at least {before + after})"))
+    return split(holder, before, after)

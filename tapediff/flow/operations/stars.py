@@ -1,0 +1,25 @@
+"""Calls with stars, where data decide how many arguments there are."""
+
+from __future__ import annotations
+
+import functools
+from types import FunctionType
+
+from ...base.source_location import is_library_file
+from ..anything import Object
+from ..containers.lengths import by_length
+from ..state.values import Maybe, state
+from ..translate import is_translated
+
+
+def spreading(f: Object) -> Object:
+    """A function that may be given conditional entries as arguments: it is called for each number of them."""
+    if type(f) is FunctionType and not is_translated(f) and not is_library_file(f.__code__.co_filename):
+        return f  # it looks at the frame of its caller
+    return functools.partial(_spread, f)
+
+
+def _spread(f: Object, /, *args: Object, **named: Object) -> Object:
+    if not state.has_maybes or Maybe not in map(type, args):
+        return f(*args, **named)
+    return by_length(args, lambda plain: f(*plain, **named))

@@ -1,0 +1,265 @@
+"""Programs whose lists grow, shrink and are taken apart as data say: how many recordings each needs."""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import heapq
+import itertools
+import statistics
+
+import numpy as np
+import pytest
+
+from .one_tape import recordings
+
+POINTS = [p * 1.3 for p in np.random.default_rng(7).normal(size=(24, 6))]
+
+
+def merged_intervals(x):
+    spans = sorted((min(a, a + b), max(a, a + b)) for a, b in zip(x[:3], x[3:]))
+    merged = []
+    for low, high in spans:
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return sum((k + 1) * (high - low) for k, (low, high) in enumerate(merged))
+
+
+def run_lengths(x):
+    runs = []
+    for v in x:
+        kind = "up" if v > 0 else "down"
+        if runs and runs[-1][0] == kind:
+            runs[-1][1] += 1
+            runs[-1][2] += v
+        else:
+            runs.append([kind, 1, v])
+    return sum(n * total for _, n, total in runs) + len(runs)
+
+
+def best_run(x):
+    best, run = None, []
+    for v in x:
+        if v > 0:
+            run.append(v)
+        elif run:
+            if best is None or sum(run) > sum(best):
+                best = run
+            run = []
+    return sum(best) if best is not None else sum(run) * 0.5
+
+
+def stack_machine(x):
+    stack = [1.0]
+    for v in x:
+        if v > 0.8 and len(stack) > 1:
+            a, b = stack.pop(), stack.pop()
+            stack.append(a * b)
+        elif v < -0.8 and stack:
+            stack[-1] = -stack[-1]
+        else:
+            stack.append(v)
+    return sum(stack) + 2 * stack[-1]
+
+
+def brackets(x):
+    open_, pairs, depth = [], [], 0
+    for k, v in enumerate(x):
+        if v > 0:
+            open_.append((k, v))
+            depth = max(depth, len(open_))
+        elif open_:
+            start, w = open_.pop()
+            pairs.append((k - start) * w * v)
+    return sum(pairs) + depth * x[0] - len(open_)
+
+
+def events(x):
+    queue = []
+    for k, v in enumerate(x[:4]):
+        heapq.heappush(queue, (abs(v), k, "start" if v > 0 else "stop"))
+    busy, total = 0, 0.0
+    while queue:
+        time, k, kind = heapq.heappop(queue)
+        busy += 1 if kind == "start" else -1
+        total += time * busy * (k + 1)
+    return total
+
+
+def without_duplicates(x):
+    seen = []
+    for v in x:
+        if not any(abs(v - w) < 0.5 for w in seen):
+            seen.append(v)
+    return sum(k * v for k, v in enumerate(seen, 1)) / len(seen)
+
+
+def window_of_good_values(x):
+    window, found = collections.deque(maxlen=3), 0.0
+    for v in x:
+        if abs(v) > 1.5:
+            continue
+        window.append(v)
+        found += sum(window) / len(window)
+    return found + len(window)
+
+
+def records_by_key(x):
+    records = [{"name": n, "size": v, "cost": v * w} for n, v, w in zip("abc", x[:3], x[3:])]
+    wanted = [r for r in records if r["size"] > -0.5]
+    wanted.sort(key=lambda r: r["cost"], reverse=True)
+    return sum((k + 1) * r["cost"] for k, r in enumerate(wanted)) + (wanted[0]["size"] if wanted else 0.0)
+
+
+def grouped(x):
+    kept = sorted(v for v in x if abs(v) < 2)
+    found = 0.0
+    for key, group in itertools.groupby(kept, key=lambda v: v > 0):
+        values = list(group)
+        found += len(values) * sum(values) * (2 if key else 3)
+    return found
+
+
+def merge_of_sorted(x):
+    a, b = sorted(x[:3]), sorted(x[3:])
+    i = j = 0
+    out = []
+    while i < len(a) and j < len(b):
+        if a[i] <= b[j]:
+            out.append(a[i])
+            i += 1
+        else:
+            out.append(b[j])
+            j += 1
+    out += a[i:] + b[j:]
+    return sum(k * v for k, v in enumerate(out))
+
+
+def monotonic_stack(x):
+    stack, area = [], 0.0
+    for v in x:
+        while stack and stack[-1] < v:
+            area += v - stack.pop()
+        stack.append(v)
+    return area + sum(stack) + len(stack)
+
+
+def trimmed_mean(x):
+    kept = sorted(v for v in x if v > -1)
+    if len(kept) > 2:
+        _, *kept, _ = kept
+    return sum(kept) / len(kept) if kept else x[0]
+
+
+def first_and_rest(x):
+    it = iter([v for v in x if v > 0])
+    best = next(it, 0.1)
+    for v in it:
+        best = 0.5 * best + v
+    return best
+
+
+def dispatched_by_length(x):
+    match [v for v in x if v > 0.3]:
+        case []:
+            return x[0]
+        case [a]:
+            return a * x[1]
+        case [a, b]:
+            return a - b
+        case [a, *rest]:
+            return a + 2 * sum(rest)
+
+
+def called_with_stars(x):
+    def area(*sides, scale=1.0):
+        return scale * sum(a * b for a, b in itertools.pairwise(sides))
+
+    options = {"scale": 2.0} if x[0] > 0 else {}
+    return area(*(v for v in x if v > 0), **options) + area(1.0, *[v for v in x if v < 0])
+
+
+class Short(ValueError):
+    pass
+
+
+def chosen_errors(x):
+    total = 0.0
+    for v in x:
+        kind = Short if v > 0.5 else KeyError
+        try:
+            if abs(v) > 0.5:
+                raise kind(v)
+            total += v
+        except (Short, KeyError) as error:
+            total += 2 * error.args[0] if isinstance(error, Short) else 3.0
+    return total
+
+
+def inserted_in_order(x):
+    order = []
+    for v in x:
+        if v > -0.5:
+            bisect.insort(order, v)
+            if len(order) > 3:
+                order.pop(0)
+    return sum((k + 1) * v for k, v in enumerate(order))
+
+
+def middle_of_positives(x):
+    kept = [v for v in x if v > 0]
+    if not kept:
+        return 0.1 * x[0]
+    lower, upper = kept[: len(kept) // 2], kept[len(kept) // 2 :]
+    return statistics.median(kept) + sum(lower) - 2 * sum(upper) + kept[len(kept) // 2]
+
+
+def left_over(x):
+    todo, done = collections.deque(v for v in x if v != 0), []
+    while todo:
+        v = todo.popleft()
+        if v > 1:
+            todo.append(v / 2 - 0.1)
+        done.append(v)
+        if len(done) > 8:
+            break
+    return sum(k * v for k, v in enumerate(done))
+
+
+def labels(x):
+    kept = [v for v in x if v > 0]
+    text = f"{len(kept)} kept"
+    return {"0 kept": 0.5, "1 kept": x[0], "2 kept": x[1] * 2}.get(text, sum(kept))
+
+
+PROGRAMS = {
+    merged_intervals: 1,
+    run_lengths: 1,
+    best_run: 1,
+    stack_machine: 1,
+    brackets: 1,
+    events: 1,
+    without_duplicates: 1,
+    window_of_good_values: 9,
+    records_by_key: 1,
+    grouped: 9,
+    merge_of_sorted: 3,
+    monotonic_stack: 19,
+    trimmed_mean: 1,
+    first_and_rest: 19,
+    dispatched_by_length: 1,
+    called_with_stars: 2,
+    chosen_errors: 1,
+    inserted_in_order: 1,
+    middle_of_positives: 1,
+    left_over: 3,
+    labels: 1,
+}
+
+
+@pytest.mark.parametrize(("program", "wanted"), PROGRAMS.items(), ids=lambda p: getattr(p, "__name__", str(p)))
+def test_programs_with_lists_of_data(program, wanted):
+    """Value and gradient at each point, and the number of recordings."""
+    assert recordings(program, POINTS) <= wanted
