@@ -16,7 +16,10 @@ def spreading(f: Object) -> Object:
     """A function that may be given conditional entries as arguments: it is called for each number of them."""
     if type(f) is FunctionType and not is_translated(f) and not is_library_file(f.__code__.co_filename):
         return f  # it looks at the frame of its caller
-    return functools.partial(_spread, f)
+    made = functools.partial(_spread, f)
+    # What errors call it.
+    made.__dict__.update({name: value for name in ("__module__", "__qualname__") if (value := getattr(f, name, None)) is not None})
+    return made
 
 
 def _spread(f: Object, /, *args: Object, **named: Object) -> Object:

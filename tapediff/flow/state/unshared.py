@@ -111,7 +111,7 @@ def _joined(test: Operand, first: Slot, second: Slot, yes: list[Object], no: lis
         if parts[0][0] is UNBOUND or parts[1][0] is UNBOUND:
             return None
         made = None
-        if type(parts[0][0]) is list and type(parts[1][0]) is list:
+        if type(parts[0][0]) is type(parts[1][0]) and (type(parts[0][0]) is list or _has_only_attributes(parts[0][0])):
             made = _joined(test, Slot(places[0], first.final), Slot(places[1], second.final), *parts)
         attributes[name] = join(test, parts[0][0], parts[1][0]) if made is None else made
     found = object.__new__(type(yes[0]))

@@ -96,6 +96,8 @@ class Maybe(Several):
     """
 
     __slots__ = ("condition", "order", "value")
+    # Sets have such members.
+    __hash__ = object.__hash__
 
     def __init__(self, condition: Object, value: Object, order: Object = None) -> None:
         self.condition, self.value, self.order = condition, value, order
