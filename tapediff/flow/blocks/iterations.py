@@ -269,6 +269,7 @@ class Loop:
             self.forms[key] = self.forms[key].wider(value)
         else:
             place, form = self.unread[key]
+            assert form is not None
             self.unread[key] = place, form.wider(value)
 
     def _note_changes(self, journal: Journal) -> bool:
@@ -313,10 +314,11 @@ class Loop:
         carries = self._carries()
         n = len(carries)
         count = None if self.source is None else self.source.count
+        last = [] if self.source is None else self.source.last
         form = LoopForm(n, len(self.streams), len(self.outer), count, stops=count is None, most=None, site=str(user_site()))
         begins = [as_leaf(first, BOOL)] if count is None else []
         returned = LOOP(*begins, *carries, *self.streams, *self.outer, callee=callee_of(tape), form=form)
-        ends = [self.source.last[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(n)]
+        ends = [last[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(n)]
         self.kinds.note_last(first, [None if k in self.last else leaf for k, leaf in enumerate(ends)])
         self.names.note_shared(ends, self.kinds.given if self.may_not_run else [])
         leaves = iter(ends)
@@ -332,7 +334,7 @@ class Loop:
                 for leaf in column:
                     note_kind(leaf, kind)
             number += width
-            rows = zip(*columns) if columns else ((),) * count
+            rows = zip(*columns) if columns else ((),) * (count or 0)
             put(place, [*place.get(), *(form.made(row) for row in map(iter, rows) for form in forms)])
 
 

@@ -172,6 +172,10 @@ class _Iteration:
 HAVE_CELLS.add(_Iteration)
 
 
+def _code(body: Object) -> Object:
+    return body.__code__
+
+
 def _recorded() -> int:
     recorder = current_recorder()
     return 0 if recorder is None else len(recorder.instructions)
@@ -249,12 +253,13 @@ def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, ot
             return data_loop(loop, test, t, body, otherwise)
         if body is not None and not loop.run(body):
             return after_loop(loop.found)
-        if loop.alive is True and _recorded() > before + LONG and body.__code__ not in state.lengthy:
+        is_long = loop.alive is True and body is not None and _recorded() > before + LONG
+        if is_long and _code(body) not in state.lengthy:
             try:
-                return _until_data_end(loop, test, True, WithCells(body, body), otherwise)
+                return _until_data_end(loop, test, True, body, otherwise)
             except Unjoinable as why:
                 state.why.append(str(why))
-                state.lengthy.add(body.__code__)
+                state.lengthy.add(_code(body))
 
 
 def data_loop(loop: Ends, test: Callable[[], Object], first: Object, body: Block, otherwise: Block) -> Completion:

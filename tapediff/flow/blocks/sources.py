@@ -50,7 +50,8 @@ class Source:
         """The entries for an iteration, by its number."""
         make = current_recorder().tracked_constant
         streams = [stream if isinstance(stream, TrackedArray) else make(stream) for stream in self.streams]
-        entries = [np.take(stream, number, axis=0, mode="clip") for stream in streams]
+        take: Object = np.take
+        entries = [take(stream, number, axis=0, mode="clip") for stream in streams]
         self.note_bounds(entries)
         return entries
 
@@ -67,11 +68,16 @@ def left_in(iterator: Iterator[Object]) -> int | None:
     """How many items an iterator still gives; None where that is not known. The iterator does not move."""
     kind = type(iterator)
     if kind is enumerate:
-        return left_in(iterator.__reduce__()[1][0])
+        return left_in(_reduced(iterator)[1][0])
     if kind is zip:
-        found = [left_in(part) for part in iterator.__reduce__()[1]]
-        return None if not found or None in found else min(found)
+        found = [left_in(part) for part in _reduced(iterator)[1]]
+        known = [count for count in found if count is not None]
+        return None if not found or len(known) < len(found) else min(known)
     return operator.length_hint(iterator, -1) if kind in _OVER_SEQUENCES else None
+
+
+def _reduced(iterator: Object) -> Object:
+    return iterator.__reduce__()
 
 
 # Iterators that are known by what they go over and where they are.
@@ -82,15 +88,16 @@ _OVER_SEQUENCES = {type(iter(made)) for made in _SEQUENCES}
 def source_of(iterator: Iterator[Object]) -> Source | None:
     """What an iterator still gives; None where its items are too unlike. The iterator does not move."""
     kind = type(iterator)
-    made = iterator.__reduce__()
+    made = _reduced(iterator)
     if kind is enumerate:
         inner, number = made[1]
         part = source_of(inner)
         return None if part is None else _together([_numbers(range(number, number + part.count)), part])
     if kind is zip:
-        parts = [source_of(part) for part in made[1]]
+        found = [source_of(part) for part in made[1]]
+        parts = [part for part in found if part is not None]
         is_strict = len(made) > 2 and bool(made[2])
-        if None in parts or (is_strict and len({part.count for part in parts}) > 1):
+        if len(parts) < len(found) or (is_strict and len({part.count for part in parts}) > 1):
             return None
         return _together(parts)
     items = made[1][0]

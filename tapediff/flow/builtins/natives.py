@@ -316,7 +316,8 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
     if isinstance(f, type) and f in (collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter):
         return
     if name in _SETTING:
-        note_attribute(*([f.__self__, args[0]] if type(f) is MethodWrapperType else args[:2]))
+        changed: Object = [f.__self__, args[0]] if type(f) is MethodWrapperType else args[:2]
+        note_attribute(*changed)
         return
     if type(f) is np.vectorize or (isinstance(f, np.ufunc) and set("".join(f.types)) <= set("O->")) or may_ask(args):
         refuse(f"{name or f} may call code that is not translated")

@@ -247,8 +247,9 @@ _MOST_WRITES = 16
 
 def join_versions(test: Operand, base: Operand, yes: Operand, no: Operand) -> Operand:
     """An array after a branch: that before it, with the writes of each side where that one is taken."""
-    writes = [_writes(base, version) for version in (yes, no)]
-    if None in writes or 2 * sum(size for side in writes for _, size in side) > base.type.size:
+    found = [_writes(base, version) for version in (yes, no)]
+    writes = [side for side in found if side is not None]
+    if len(writes) < 2 or 2 * sum(size for side in writes for _, size in side) > base.type.size:
         return where(test, yes, no)
     joined = base
     for side, version, taken in zip(writes, (yes, no), (test, negated(test))):

@@ -416,7 +416,9 @@ class _Values(Expressions):
 def _count(targets: list[ast.expr]) -> ast.expr:
     """The number of targets; of those before and after one with a star."""
     star = next((k for k, part in enumerate(targets) if isinstance(part, ast.Starred)), None)
-    return ast.Constant(len(targets) if star is None else (star, len(targets) - star - 1))
+    if star is None:
+        return ast.Constant(len(targets))
+    return ast.Tuple([ast.Constant(star), ast.Constant(len(targets) - star - 1)], ast.Load())
 
 
 def _is_simple(value: ast.expr) -> bool:
