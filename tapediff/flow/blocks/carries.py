@@ -17,7 +17,7 @@ from ..anything import Object
 from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal
 from ..state.owned import has_parts
 from ..state.places import Contents, Place, Version
-from ..state.values import UNBOUND, Choice, Unjoinable, either, negated
+from ..state.values import UNBOUND, Choice, Maybe, Unjoinable, either, negated, state
 
 
 class Form:
@@ -134,13 +134,47 @@ class Tuple(Form):
 
     def wider(self, value: Object) -> Form:
         if type(value) is self.kind and len(value) == len(self.parts):
-            return Tuple(self.kind, [f if f.leaves(part) is not None else f.wider(part) for f, part in zip(self.parts, value)])
+            return Tuple(self.kind, [_wider(form, part) for form, part in zip(self.parts, value)])
         if self.kind in (list, deque):
             raise Unjoinable("a list changes its length in a loop that data end")
         return Options([self]).wider(value)
 
     def blank(self) -> list[Object]:
         return [leaf for part in self.parts for leaf in part.blank()]
+
+
+class Conditional(Form):
+    """An entry of a list that is there by data."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+
+    def leaves(self, value: Object) -> list[Object] | None:
+        condition, entry = (value.condition, value.value) if type(value) is Maybe else (True, value)
+        if type(value) is Maybe and value.order is not None:
+            return None
+        leaves = self.form.leaves(entry)
+        return None if leaves is None else [condition, *leaves]
+
+    def made(self, leaves: Iterator[Object]) -> Object:
+        state.has_maybes = state.has_choices = True
+        condition = next(leaves)
+        return Maybe(condition, self.form.made(leaves))
+
+    def wider(self, value: Object) -> Form:
+        if type(value) is Maybe and value.order is not None:
+            raise Unjoinable("a dict changes the order of its keys in a loop that data end")
+        return Conditional(self.form.wider(value.value if type(value) is Maybe else value))
+
+    def blank(self) -> list[Object]:
+        return [False, *self.form.blank()]
+
+
+def _wider(form: Form, part: Object) -> Form:
+    """The form of an entry that one iteration more leaves."""
+    if type(part) is Maybe and not isinstance(form, Conditional):
+        form = Conditional(form)
+    return form if form.leaves(part) is not None else form.wider(part)
 
 
 class Record(Form):
@@ -286,6 +320,8 @@ def form_of(value: Object) -> Form:
     """The narrowest form of a value."""
     if type(value) is TrackedArray:
         return Number(value.type.shape, value.type.dtype)
+    if type(value) is Maybe:
+        return Conditional(form_of(value.value))
     if type(value) is Choice:
         return Options([form_of(option) for option in value.options])
     if isinstance(value, tuple) and (type(value) is tuple or hasattr(value, "_fields")):

@@ -9,6 +9,7 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..state.completions import BREAK, Completion, Conditional, Return, ends, replaced
 from ..state.fork import WithCells, exclude, fork, fork_value, where_ends
+from ..state.joins import is_equal
 from ..state.places import Entry, Place, put
 from ..state.values import UNBOUND, Choice, both, either, negated
 from .blocks import Ends, is_normal, without_continue
@@ -62,7 +63,7 @@ class Exits:
     def _number_of(self, error: BaseException) -> int:
         """Errors of one kind and text are one."""
         for k, known in enumerate(self.errors):
-            if type(known) is type(error) and known.args == error.args:
+            if type(known) is type(error) and _are_same(known.args, error.args):
                 return k
         self.errors.append(error)
         return len(self.errors) - 1
@@ -85,6 +86,10 @@ class Exits:
             loop.found.append(completion)
             normal = where_ends(completion, is_normal)
             loop.alive = False if normal is False else both(loop.alive, normal)
+
+
+def _are_same(args: tuple[Object, ...], others: tuple[Object, ...]) -> bool:
+    return len(args) == len(others) and all(a is b or is_equal(a, b) for a, b in zip(args, others))
 
 
 def _bound(value: Object) -> Object:

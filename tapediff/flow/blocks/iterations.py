@@ -231,12 +231,11 @@ class Loop:
         met: set[int] = set()
         carried = [(key, place, self.forms[key], self.start[key]) for key, place in self.places.items()]
         carried += [(key, place, form, self.start[key]) for key, (place, form) in self.unread.items() if form is not None]
-        for key, place, form, start in carried:
+        if self._widens(carried):
+            return None
+        for _, place, form, start in carried:
             value = place.get()
-            leaves = form.leaves(value)
-            if leaves is None:
-                self._widen(key, value)
-                return None
+            leaves = form.leaves(value) or []
             for thing in made_anew(form, value) if not isinstance(place, (Contents, Version)) else ():
                 if id(thing) in met:
                     raise Unjoinable("an object that an iteration makes is in two places")
@@ -263,6 +262,16 @@ class Loop:
                 results += [as_leaf(leaf) for leaf in leaves]
                 self.kinds_added += map(kind_of, leaves)
         return results
+
+    def _widens(self, carried: list[tuple[Object, Place, Form, list[Object]]]) -> bool:
+        """Make forms wider that do not have what an iteration leaves; whether there are any."""
+        found = False
+        for key, place, form, _ in carried:
+            value = place.get()
+            if form.leaves(value) is None:
+                self._widen(key, value)
+                found = True
+        return found
 
     def _widen(self, key: Object, value: Object) -> None:
         if key in self.forms:

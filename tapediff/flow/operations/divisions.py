@@ -43,14 +43,18 @@ def check_division(name: str, a: Object, b: Object) -> None:
     exclude(fails, error)
 
 
+@np.errstate(all="ignore")
+def _size_of_power(base: Object, exponent: Object) -> Object:
+    return np.abs(base) ** exponent
+
+
 def _check_power(a: Object, b: Object) -> None:
     """Record a single path where the power of two floats of Python's is complex, or an error as it is too large."""
     kinds = is_python(a), is_python(b)
     if any(kind is False for kind in kinds) or not (_is_float(a) or _is_float(b)) or (type(b) is int and 0 <= b < 2):
         return
     base, exponent = (v * 1.0 for v in (a, b))
-    with np.errstate(all="ignore"):
-        size = np.abs(base) ** exponent
+    size = _size_of_power(base, exponent)
     fails = (base != 0) & (size == np.inf) & (np.abs(base) < np.inf) & (np.abs(exponent) < np.inf)
     fails = fails | ((base < 0) & (np.floor(exponent) != exponent))
     if not any(kind is None for kind in kinds):
