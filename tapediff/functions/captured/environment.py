@@ -215,6 +215,8 @@ class Environment:
                 value, label = self._pending.pop()
                 try:
                     self._visit(value, label)
+                except MemoryError:
+                    raise
                 except Exception:  # noqa: BLE001 -- of classes that answer questions in their own ways: objects that are told by their identity
                     self._token(IdentityKey(value), label)
                     self.is_whole = False
