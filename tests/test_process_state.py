@@ -19,7 +19,6 @@ ELSEWHERE = {
     "flow/containers/items.py": {"sets"},  # functions of the module `sets`
     "flow/containers/sets.py": {"keys", "set"},  # functions of the module `keys`, and methods of builtin classes by name
     "flow/operations/dunder.py": {"KNOWN"},  # what is known of classes
-    "flow/state/owned.py": {"_kinds"},  # which classes have all state in their namespace, as long as they live
     "flow/translate/__init__.py": {"_known", "_made", "_stored", "_variables"},  # translations of codes, which live as long
     "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes
     "functions/callees/tape_callee.py": {"_callees"},  # the callees of equal bodies, while somebody holds them

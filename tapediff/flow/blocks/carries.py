@@ -15,8 +15,8 @@ from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal
-from ..state.owned import has_parts
 from ..state.places import Contents, Place, Version
+from ..state.unshared import has_only_attributes
 from ..state.values import UNBOUND, Choice, Maybe, Unjoinable, either, negated, state
 
 
@@ -60,7 +60,7 @@ class Constant(Form):
         own: Object = self.value
         if isinstance(own, (tuple, list)) and type(value) is type(own) and len(value) == len(own):  # pyright: ignore[reportArgumentType] -- of these kinds
             return Tuple(type(value), [form_of(part) for part in own]).wider(value)
-        if type(own) is type(value) and has_parts(type(own)) and list(vars(own)) == list(vars(value)):
+        if type(own) is type(value) and has_only_attributes(own) and list(vars(own)) == list(vars(value)):
             return Record(type(own), list(vars(own)), [form_of(part) for part in vars(own).values()]).wider(value)
         return Options([self]).wider(value)
 

@@ -24,7 +24,6 @@ from .bounds import outcome
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, forget_frames, without_variables
 from .joins import join, join_contents, join_versions, where
-from .owned import join_owned
 from .places import (
     HAVE_CELLS,
     Cell,
@@ -44,7 +43,7 @@ from .places import (
     undo,
     unwritable,
 )
-from .unshared import joined_unshared
+from .unshared import joined_results, joined_unshared
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
@@ -291,20 +290,9 @@ def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     for key in {**yes, **no}:
         place = (yes.get(key) or no[key])[0]
         if key not in joined and id(place.holder) not in taken:
-            joined[key] = place, _value_behind(test, place, key, yes, no)
+            old = place.get() if key not in yes or key not in no else None
+            joined[key] = place, joined_value(test, place, *(side[key][1] if key in side else old for side in (yes, no)))
     return joined
-
-
-def _value_behind(test: Operand, place: Place, key: Object, first: Final, second: Final) -> Object:
-    # References to these are counted.
-    yes = first[key][1] if key in first else place.get()
-    no = second[key][1] if key in second else place.get()
-    if yes is no or isinstance(place, (Contents, Version, Plain)):
-        return joined_value(test, place, yes, no)
-    if isinstance(place, Member):
-        # Without one of its own, an object has the attribute of its class.
-        yes, no = (place.inherited() if value is UNBOUND else value for value in (yes, no))
-    return join_owned(test, key, yes, no, (first, second))
 
 
 def joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object:
@@ -320,6 +308,7 @@ def joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object
             raise unwritable("a plain array is written to on one side of a branch")
         return yes
     if isinstance(place, Member):
+        # Without one of its own, an object has the attribute of its class.
         yes, no = (place.inherited() if value is UNBOUND else value for value in (yes, no))
     return join(test, yes, no)
 
@@ -478,7 +467,7 @@ def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object
     first, second = ran
     yes, no = first.result, second.result
     try:
-        return join_owned(test, None, yes, no, (first.final, second.final))
+        return joined_results(test, yes, no, first.final, second.final)
     except Unjoinable as why:
         state.why.append(str(why))
         return yes if decided(test) else no
@@ -528,7 +517,7 @@ def conditional(test: Operand, yes: Completion, no: Completion, sides: tuple[Fin
     if type(yes) is Return and type(no) is Return:
         ours, theirs = yes.value, no.value
         try:
-            return Return(join_owned(test, None, ours, theirs, sides))
+            return Return(joined_results(test, ours, theirs, *sides))
         except Unjoinable:
             pass
     return Conditional(test, yes, no)

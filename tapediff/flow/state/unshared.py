@@ -16,7 +16,7 @@ from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .joins import join, join_contents
-from .places import Cell, Contents, Member, Place, mark_made
+from .places import Cell, Contents, Entry, Member, Place, mark_made
 from .values import UNBOUND, Choice, Maybe, Unjoinable, state
 
 States = dict[Object, tuple[Place, Object]]
@@ -69,15 +69,15 @@ def _only_one(value: Object) -> list[Object] | None:
     if type(value) in _NEVER:
         return None
     options = value.options if type(value) is Choice else (value,)
-    found = [option for option in options if type(option) is list or _has_only_attributes(option)]
+    found = [option for option in options if type(option) is list or has_only_attributes(option)]
     return found if len(found) == 1 else None
 
 
 _NEVER = {int, float, bool, str, type(None), tuple, TrackedArray, FunctionType}
 
 
-def _has_only_attributes(value: Object) -> bool:
-    """True for objects of classes in Python that are nothing but their attributes."""
+def has_only_attributes(value: Object) -> bool:
+    """Return True for objects of classes in Python that are nothing but their attributes."""
     kind = type(value)
     if not kind.__flags__ & _HEAP or isinstance(value, (type, BaseException)) or kind.__new__ is not object.__new__:
         return False
@@ -101,6 +101,11 @@ def _joined(test: Operand, first: Slot, second: Slot, yes: list[Object], no: lis
     finals = first.final, second.final
     if not _is_unshared(yes, first, finals) or not _is_unshared(no, second, finals):
         return None
+    return _of_parts(test, first, second, yes, no)
+
+
+def _of_parts(test: Operand, first: Slot, second: Slot, yes: list[Object], no: list[Object]) -> Object:
+    """A new object of joined parts; None if one has parts that the other has not."""
     if type(yes[0]) is list:
         a, b = first.value_of(Contents(yes[0])), second.value_of(Contents(no[0]))
         return join_contents(test, a, b) if len(a) == len(b) and Maybe not in map(type, (*a, *b)) else None
@@ -111,13 +116,57 @@ def _joined(test: Operand, first: Slot, second: Slot, yes: list[Object], no: lis
         if parts[0][0] is UNBOUND or parts[1][0] is UNBOUND:
             return None
         made = None
-        if type(parts[0][0]) is type(parts[1][0]) and (type(parts[0][0]) is list or _has_only_attributes(parts[0][0])):
+        if type(parts[0][0]) is type(parts[1][0]) and (type(parts[0][0]) is list or has_only_attributes(parts[0][0])):
             made = _joined(test, Slot(places[0], first.final), Slot(places[1], second.final), *parts)
         attributes[name] = join(test, parts[0][0], parts[1][0]) if made is None else made
     found = object.__new__(type(yes[0]))
     vars(found).update(attributes)
     mark_made(found)
     return found
+
+
+def joined_results(test: Operand, yes: Object, no: Object, final_yes: States, final_no: States) -> Object:
+    """The result of a branch: a new object for two that nothing else refers to, as each side has just made one."""
+    if yes is no or type(yes) is not type(no) or type(yes) in _NEVER or state.has_identities:
+        return join(test, yes, no)
+    if (type(yes) is list or (has_only_attributes(yes) and has_only_attributes(no))) and _is_fresh(yes) and _is_fresh(no):
+        try:
+            made = _of_parts(test, Slot(_RESULT, final_yes), Slot(_RESULT, final_no), [yes], [no])
+        except Unjoinable:
+            made = None  # it is one of the two
+        if made is not None:
+            return made
+    return join(test, yes, no)
+
+
+_RESULT = Entry({}, "result")
+
+
+def _is_fresh(value: Object) -> bool:
+    """True for a result that only its caller, the caller of that, and the side refer to."""
+    return references(value) <= _FRESH
+
+
+def references(value: Object) -> int:
+    """Count references to an argument of the caller, with that of this frame."""
+    return sys.getrefcount(value)
+
+
+def _of_fresh() -> int:
+    side = (object(),)
+    result = side[0]
+    return _counted(result)
+
+
+def _counted(value: Object) -> int:
+    return _counted_again(value)
+
+
+def _counted_again(value: Object) -> int:
+    return references(value)
+
+
+_FRESH = _of_fresh()
 
 
 def _names(slot: Slot, owner: list[Object]) -> list[str]:
