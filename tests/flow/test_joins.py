@@ -22,6 +22,9 @@ class Vector:
     def __neg__(self):
         return Vector(-self.x, -self.y)
 
+    def moved(self, a):
+        return Vector(self.x + a, self.y)
+
 
 class Body:
     def __init__(self, place, speed):
@@ -137,6 +140,84 @@ def test_joined_objects_do_not_multiply(program):
     """Twice the steps take twice the instructions."""
     few, many = (len(td.record(lambda p, n=n: program(p, n), np.ones(3), merge="flow")) for n in (4, 8))
     assert many < 2.2 * few
+
+
+def by_an_expression(x):
+    p = Vector(x[0], x[1])
+    for v in x:
+        p = p.moved(v) if p.x < 1 else Vector(v, p.y + 1)
+    return p.x * p.y
+
+
+def by_statements(x):
+    p = Vector(x[0], x[1])
+    for v in x:
+        if v > 0:
+            p = Vector(p.x + v, p.y)
+            p.y += 1
+        else:
+            q = Vector(p.x * 2, p.y - v)
+            p = q
+    return p.x * p.y
+
+
+def one_is_kept_elsewhere(x):
+    p = Vector(x[0], x[1])
+    h = None
+    for v in x[:4]:
+        if v > 0:
+            p = Vector(p.x + v, p.y)
+            h = p
+        else:
+            p = Vector(p.x * 2, p.y - v)
+        p.x += 1
+    return p.x * p.y + (h.x if h is not None else 0)
+
+
+def moved_or_halved(p, v):
+    if v > 0:
+        return Vector(p.x + v, p.y)
+    else:
+        return Vector(p.x * 0.5, p.y - v)
+
+
+def by_a_function(x):
+    p = Vector(x[0], x[1])
+    for v in x:
+        p = moved_or_halved(p, v)
+    return p.x * p.y
+
+
+def by_early_returns(x):
+    def st(p, v):
+        if v > 0:
+            return Vector(p.x + v, p.y)
+        if v < -1:
+            return Vector(p.x, p.y + v)
+        return Vector(p.x * 0.5, p.y - v)
+
+    p = Vector(x[0], x[1])
+    for v in x:
+        p = st(p, v)
+    return p.x * p.y
+
+
+def lists_of_objects(x):
+    p = [Vector(x[0], x[1]), 0.0]
+    for v in x:
+        p = [Vector(p[0].x + v, p[0].y), p[1]] if v > 0 else [Vector(p[0].x, p[0].y + v), p[1] + 1]
+    return p[0].x * p[0].y + p[1]
+
+
+MADE = [by_an_expression, by_statements, one_is_kept_elsewhere, by_a_function, by_early_returns, lists_of_objects]
+
+
+@pytest.mark.parametrize("program", MADE, ids=lambda f: f.__name__)
+def test_objects_that_both_sides_make_are_one(program):
+    """Twice as many branches are some three times as many instructions at most: a choice of objects would double at each."""
+    assert recordings(program) == 1
+    few, many = (len(td.record(program, np.linspace(-0.7, 0.8, n), merge="flow")) for n in (6, 12))
+    assert program in (one_is_kept_elsewhere, by_early_returns) or many < 2.6 * few
 
 
 def common_term(p):

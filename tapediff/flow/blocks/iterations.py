@@ -20,6 +20,7 @@ import numpy as np
 
 from ...base.source_location import user_site
 from ...functions.callees.tape_callee import callee_of
+from ...functions.loops import LARGEST_TRAJECTORY
 from ...ir.instruction import BOOL, Operand
 from ...ir.tape import Tape
 from ...ops.control.calls import GET, LOOP, LoopForm
@@ -41,12 +42,8 @@ from .unread import ReadBeforeWritten, Unread, is_unread
 # So often the carries' forms may become wider.
 MOST_ATTEMPTS = 16
 
-# A loop over streams may store its carries for the reverse pass; one that ends by data computes more of them again.
-LARGEST_TRAJECTORY = 1 << 27
-
-
 class TooLarge(Restart):
-    """The carries of all iterations take too much memory."""
+    """The carries of all iterations take too much memory; a loop that ends by data computes more of them again."""
 
 
 Iteration = Callable[[list[Operand]], Object]

@@ -36,6 +36,7 @@ LONG = 10_000
 # Fewer iterations are recorded one after the other.
 _FEWEST = 8
 
+
 def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
     """for item in items: body(item)"""
     if type(items) in CHOICES:
@@ -107,13 +108,13 @@ def _moved(cursor: Cursor, position: int, body: Callable[[Object], Completion], 
 
 
 class _Length:
-    """How many instructions the iterations of a loop record, looked at after two of them, four, eight and so on."""
+    """Counts the instructions that the iterations of a loop record, after two of them, four, eight and so on."""
 
-    __slots__ = ("before", "count", "next", "start")
+    __slots__ = ("before", "count", "next")
 
     def __init__(self) -> None:
         self.count, self.next = 0, 2
-        self.before = self.start = _recorded()
+        self.before = _recorded()
 
     def is_to_be_looked_at(self) -> bool:
         self.count += 1
@@ -127,7 +128,7 @@ class _Length:
         """True if so many iterations more would be too many instructions."""
         number = self.next // 4 or 1
         self.next *= 2
-        if left is None or left < _FEWEST or body.__code__ in state.lengthy:
+        if left is None or left < _FEWEST or _code(body) in state.lengthy:
             return False
         return (_recorded() - self.before) * left > LONG * number
 
@@ -173,7 +174,8 @@ HAVE_CELLS.add(_Iteration)
 
 
 def _code(body: Object) -> Object:
-    return body.__code__
+    """The code of a block; what a builtin is given in place of one, itself."""
+    return getattr(body, "__code__", body)
 
 
 def _recorded() -> int:
@@ -196,7 +198,7 @@ def _over(steps: Iterator[Object], loop: Ends, body: Callable[[Object], Completi
             exits = _until_an_exit(source, loop.alive, body)
     except Unjoinable as why:
         state.why.append(str(why))
-        state.lengthy.add(body.__code__)
+        state.lengthy.add(_code(body))
         return False
     if is_shared:
         deque(steps, maxlen=0)
@@ -240,6 +242,7 @@ def _until_an_exit(source: Source, first: Object, body: Callable[[Object], Compl
 
     Loop(iteration, body, None).record(first)
     return exits
+
 
 def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, otherwise: Block) -> Completion:
     """while test(): body()"""
