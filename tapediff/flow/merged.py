@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ..base.current_recording import current_recorder
 from ..errors import RefusedByRecording
+from ..recording.arrays.tracked import TrackedArray
 from ..recording.python_state.filled_arrays import may_be_filled
 from ..recording.recorder import unnoticed_errors
 from .anything import Object
@@ -20,7 +21,7 @@ from .state.dead_places import without_collector
 from .state.fork import exclude, in_side
 from .state.joins import check_joined_arrays
 from .state.large_ints import check_ints
-from .state.values import State, Unjoinable, at_this_point, state
+from .state.values import State, Unjoinable, at_this_point, plain_ints, state
 
 # Blocks of nested statements are functions: Python's limit is for programs without them.
 DEPTH = 20_000
@@ -64,6 +65,7 @@ class Flowed:
         state.joins_arrays = recorder.outer is None and recorder.concrete and not recorder.fills
         recorder.asked = in_side
         recorder.raise_where, recorder.inside = exclude, inside
+        result: Object = None
         try:
             result = settled_deeply(call(self.f, *args, **named))
             check_ints(recorder)
@@ -71,12 +73,30 @@ class Flowed:
             return result
         finally:
             # Those of the caller's objects are as plain Python leaves them.
+            kept = _reached(result)
             for place in state.unsettled.values():
-                place.set(at_this_point(place.get()))
+                left = at_this_point(place.get())
+                place.set(left if id(place.holder) in kept else plain_ints(left))
             state.reset()
             recorder.asked = None
             recorder.raise_where = recorder.inside = None
             sys.setrecursionlimit(limit)
+
+
+def _reached(result: Object) -> set[int]:
+    """The containers and objects that a result consists of: their numbers are of the tape."""
+    found: dict[int, Object] = {}
+    pending = [result]
+    while pending:
+        value = pending.pop()
+        if id(value) in found or type(value) is TrackedArray:
+            continue
+        found[id(value)] = value
+        if isinstance(value, (list, tuple)):
+            pending += value
+        else:
+            pending += (value if isinstance(value, dict) else getattr(value, "__dict__", {})).values()
+    return set(found)
 
 
 def flowed(f: Callable[..., Object]) -> Flowed:

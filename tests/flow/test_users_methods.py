@@ -7,7 +7,8 @@ import collections
 import numpy as np
 import pytest
 
-from flow.one_tape import recordings
+import tapediff as td
+from flow.one_tape import POINTS, recordings
 
 
 class Counting:
@@ -139,3 +140,26 @@ def rows_of_plain_arrays(x):
 def test_parts_that_data_choose_share_memory(f, count):
     """Plain arrays that are written to are recorded for each path."""
     assert recordings(f) <= count
+
+
+USES = Counting()
+TALLY = {"hits": 0, "flags": [False]}
+
+
+def counts_in_objects_of_the_caller(x):
+    USES.uses, TALLY["hits"], TALLY["flags"][0] = 0, 0, False
+    for v in x:
+        if v > 0:
+            USES.used()
+            TALLY["hits"] += 2
+            TALLY["flags"][0] = True
+    return USES.uses * x[0] + TALLY["hits"]
+
+
+def test_objects_of_the_caller_have_plain_ints_afterwards():
+    """Recording leaves what plain Python leaves."""
+    counts_in_objects_of_the_caller(POINTS[0].copy())
+    expected = USES.uses, dict(TALLY)
+    td.gradient(td.GuardedTape(counts_in_objects_of_the_caller, merge="flow", on_new_tape="interpret"), POINTS[0])
+    assert (USES.uses, TALLY) == expected
+    assert [type(value) for value in (USES.uses, TALLY["hits"], TALLY["flags"][0])] == [int, int, bool]

@@ -44,7 +44,7 @@ from .places import (
     unwritable,
 )
 from .unshared import joined_results, joined_unshared
-from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
+from .values import UNBOUND, Unjoinable, both, facts_of, holds_int, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
 
@@ -253,7 +253,7 @@ def put_final(final: Final) -> None:
     """Put values into their places."""
     for key, (place, value) in final.items():
         put(place, value)
-        if holds_several(value):
+        if holds_several(value) or (not state.journals and type(place) is not Cell and holds_int(value)):
             state.unsettled[key] = place
 
 

@@ -405,6 +405,22 @@ def holds_several(value: Object) -> bool:
     return type(value) is Maybe or type(value) in CHOICES
 
 
+def holds_int(value: Object) -> bool:
+    """True for an int or a bool that data decide, and lists and dicts of such."""
+    parts = value if type(value) is list else value.values() if type(value) is dict else (value,)
+    return any(type(part) is TrackedArray and part.type.dtype.kind in "ib" and not part.type.shape for part in parts)
+
+
+def plain_ints(value: Object) -> Object:
+    """The ints and bools that plain Python has at this point, in place of tracked ones."""
+    if type(value) is list:
+        return list(map(plain_ints, value))
+    if type(value) is dict:
+        return {key: plain_ints(part) for key, part in value.items()}
+    is_int = type(value) is TrackedArray and value.type.dtype.kind in "ib" and not value.type.shape
+    return value._value.item() if is_int else value
+
+
 def at_this_point(value: Object) -> Object:
     """The value that plain Python has at this point, in place of a choice."""
     while type(value) is Choice:
