@@ -1,4 +1,4 @@
-"""What the interpreter of control flow costs, beside plain recording and the default: recordings, first gradients and calls.
+"""Costs of the interpreter of control flow against plain recording and the default: recordings, first gradients and calls.
 
     python -m benchmarks.flow_costs [--only TEXT ...] [--json FILE]
 
@@ -224,7 +224,7 @@ def _first(program, form, k):
 
 
 def _in_child(run, *args):
-    """What a function gives that runs in a copy of this process."""
+    """Run a function in a copy of this process; its result."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -59,13 +59,13 @@ class Case:
 
 @dataclasses.dataclass
 class Result:
-    """What became of a case.
+    """The verdict on a case.
 
     Args:
         title: of the case.
         outcome: number of recordings as a class, "wrong", "error", "timeout" or "unjudged".
-        recordings: how many there were.
-        paths: how many points there were.
+        recordings: their number.
+        paths: the number of points.
         first: seconds of the first point.
         later: seconds of all further points.
         reasons: why recordings are of a single path; where something is wrong, what.
@@ -125,7 +125,7 @@ def functions_of(module):
 
 
 def required(f):
-    """How many arguments a function has to be given."""
+    """Number of required arguments of a function."""
     kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     try:
         return sum(p.default is p.empty and p.kind in kinds for p in inspect.signature(f).parameters.values())
@@ -157,7 +157,7 @@ def of_a_scan(piece):
 
 
 def runs(case):
-    """Whether Python runs a program and it gives numbers; functions of modules of tests may be parts of programs."""
+    """True if Python runs a program and it gives numbers; functions of test modules may be parts of programs."""
     return not case.title.startswith("test_") or isinstance(in_a_process(lambda: plain(case.f, case.points), 10.0), list)
 
 
@@ -234,7 +234,7 @@ def last_of(data):
 
 @np.errstate(all="ignore")
 def expectations(case):
-    """What Python leaves at each point: value or error, state, and the gradient of a tape of this point alone, or why there is none."""
+    """Reference at each point: Python's value or error, the state, and the gradient of a tape of this point alone, or the reason for none."""
     found = []
     for x in case.points:
         given = x.copy()
@@ -284,7 +284,7 @@ def judged(case):
 
 
 def compared(found, wanted, left):
-    """What is wrong with an answer, or "unjudged", or "" if nothing is."""
+    """The fault of an answer, or "unjudged", or "" for none."""
     (ending, value), state, (kind, gradient) = wanted
     if isinstance(found, Exception):
         name = type(found).__name__
@@ -327,7 +327,7 @@ def size(recordings):
 
 
 def state_of(f, *given):
-    """What a program may have changed: its arguments, defaults, closure, and the global objects of its module."""
+    """State that a program may have changed: its arguments, defaults, closure, and the global objects of its module."""
     f = f.func if isinstance(f, functools.partial) else f
     f = getattr(f, "__func__", f)
     if not isinstance(f, types.FunctionType):

@@ -319,7 +319,7 @@ def test_a_loop_that_only_guards_can_end_has_few():
 
 
 class Interrupted(BaseException):
-    """What the handler of a signal raises."""
+    """Raised by the handler of a signal."""
 
 
 def test_an_interruption_is_no_error_of_a_side():

@@ -1,4 +1,4 @@
-"""What both sides leave is joined as late as it can be: selects of what they compute apart, objects attribute by attribute."""
+"""Joins are as late as they can be: selects of the terms that differ, objects attribute by attribute."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the types of numbers are, where data choose between numbers of Python's and of NumPy's, ints and floats."""
+"""Types of numbers, where data choose between numbers of Python's and of NumPy's, ints and floats."""
 
 from __future__ import annotations
 

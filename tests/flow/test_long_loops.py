@@ -204,7 +204,7 @@ def test_the_recording_does_not_grow_with_the_iterations(recorded):
 
 
 def test_iterators_stay_where_they_are(recorded):
-    """What follows a loop over an iterator that others hold goes on behind what the loop took."""
+    """An iterator that others hold is at its end after the loop."""
 
     def program(x):
         numbers, s = iter(NUMBERS), x[0]

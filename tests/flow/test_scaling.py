@@ -25,7 +25,7 @@ def with_exits(n):
 
 
 def test_exits_one_after_the_other_take_time_in_proportion():
-    """What follows an exit is shared by all ends that go on there: it was gone over once for each, which is exponential."""
+    """Code after an exit is recorded once for all paths that reach it: once for each would be exponential."""
     x = np.linspace(-1.0, 1.0, 4)
     counts = [len(td.record(with_exits(n), x, merge="flow")) for n in (8, 16, 32)]
     assert counts[2] / counts[1] < 2.3

@@ -199,7 +199,7 @@ def for_each_option(choice: Object, run: Callable[[Object], Completion], *blocks
     """The completion of a block that is run for each option of a choice.
 
     Args:
-        blocks: what it runs; it has their variables.
+        blocks: the functions that it runs; it has their variables.
     """
     left = possible(choice)
 

@@ -55,7 +55,7 @@ class Loop:
     Attributes:
         iteration: runs one, on the entries of its streams; whether another one follows: a bool, tracked or not.
         cells: has the variables of its blocks.
-        source: what it goes over by streams; None where data end it.
+        source: its iterable, as streams; None where data end it.
         forms: of the carries.
         unread: variables that an iteration writes to before it reads them, with the forms of their last values.
         added: lists to which each iteration adds entries, with the forms of these.
@@ -104,7 +104,7 @@ class Loop:
         self._enter(tape, first)
 
     def _carries(self) -> list[Object]:
-        """What the first iteration begins with."""
+        """Carries of the first iteration."""
         found = [leaf for key in self.places for leaf in self.start[key]]
         return found + [leaf for key, (_, form) in self.unread.items() if form is not None for leaf in self.start[key]]
 
@@ -159,7 +159,7 @@ class Loop:
 
     def _note_read(self, key: Object) -> None:
         if key not in self.unread:
-            raise Unjoinable("a list is read that a loop makes longer")
+            raise Unjoinable("a loop appends to a list and reads it")
         place, _ = self.unread.pop(key)
         self.read.add(key)
         self.places[key], self.forms[key] = place, form_of(place.get())
@@ -182,9 +182,9 @@ class Loop:
                 self.source.note_bounds(entries)
             go = self.iteration(entries)
             if numbers != [entry._id for entry in entries]:
-                raise Unjoinable("a loop writes to the entries of what it goes over")
+                raise Unjoinable("a loop writes to the entries of its iterable")
             if any(place.holder is thing for thing in made for place, _ in journal.values()):
-                raise Unjoinable("a loop writes to an object that its iterations make anew")
+                raise Unjoinable("a loop writes to an object that each iteration replaces")
             results = None if self._note_changes(journal) else self._results(recorder, numbers)
             if results is None:
                 return None
@@ -220,7 +220,7 @@ class Loop:
             put(place, [Maybe(Unread(key), None)])
 
     def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:
-        """What an iteration leaves: the carries, and the entries that are added to lists. None if a form has become wider."""
+        """Results of an iteration: the carries, and the entries added to lists. None if a form has become wider."""
         self.last.clear()
         results: list[Object] = []
         ends: list[Object] = []
@@ -235,7 +235,7 @@ class Loop:
             leaves = form.leaves(value) or []
             for thing in made_anew(form, value) if not isinstance(place, (Contents, Version)) else ():
                 if id(thing) in met:
-                    raise Unjoinable("an object that an iteration makes is in two places")
+                    raise Unjoinable("an object made in an iteration has two names")
                 met.add(id(thing))
             if not isinstance(place, (Contents, Version)):
                 self.names.add_all(len(ends), leaves)
@@ -283,7 +283,7 @@ class Loop:
         for place, forms in self.added.values():
             entries = place.get()
             if type(entries[0]) is not Maybe or len(entries) != len(forms) + 1 or any(map(is_unread, entries[1:])):
-                raise Unjoinable("a list changes its length in a loop by data")
+                raise Unjoinable("a loop changes the length of a list by a condition")
         known = {**self.places, **self.unread, **self.added}
         new = {key: place for key, (place, old) in journal.items() if key not in known and _differs(place.get(), old)}
         young = {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier} if new else set()
@@ -345,7 +345,7 @@ class Loop:
 
 
     def _behind(self, first: Object, key: Object, before: Object) -> Object:
-        """What stands for an object that the last iteration has made."""
+        """Stand-in for an object that the last iteration has made."""
         made = Unread(key, is_behind=True)
         return chosen(first, made, before) if self.may_not_run else made
 

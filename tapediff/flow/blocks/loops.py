@@ -193,7 +193,7 @@ def _over(steps: Iterator[Object], loop: Ends, body: Callable[[Object], Completi
         if loop.alive is True:
             exits = _by_streams(source, body)
         if exits is None and is_shared:
-            raise Unjoinable("where an iterator is behind a loop depends on data")
+            raise Unjoinable("the position of an iterator after a loop depends on data")
         if exits is None:
             exits = _until_an_exit(source, loop.alive, body)
     except Unjoinable as why:

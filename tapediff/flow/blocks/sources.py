@@ -1,4 +1,4 @@
-"""What a long loop still goes over, as streams: arrays with one entry for each iteration."""
+"""Streams: the rest of a long loop's iterable as arrays with one entry for each iteration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Source:
     """The items that are left of an iterable.
 
     Attributes:
-        count: how many.
+        count: of the items.
         form: of an item.
         streams: an array for each of its leaves.
         last: the leaves of the last item.
@@ -65,7 +65,7 @@ class Source:
 
 
 def left_in(iterator: Iterator[Object]) -> int | None:
-    """How many items an iterator still gives; None where that is not known. The iterator does not move."""
+    """Length of the rest of an iterator; None where that is not known. The iterator does not move."""
     kind = type(iterator)
     if kind is enumerate:
         return left_in(_reduced(iterator)[1][0])
@@ -86,7 +86,7 @@ _OVER_SEQUENCES = {type(iter(made)) for made in _SEQUENCES}
 
 
 def source_of(iterator: Iterator[Object]) -> Source | None:
-    """What an iterator still gives; None where its items are too unlike. The iterator does not move."""
+    """Items left in an iterator; None where they are too unlike. The iterator does not move."""
     kind = type(iterator)
     made = _reduced(iterator)
     if kind is enumerate:

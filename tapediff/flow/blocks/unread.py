@@ -33,9 +33,9 @@ class Unread:
         raise self.read()
 
     def read(self) -> BaseException:
-        """What is raised where it is read."""
+        """The exception for a read."""
         if self.is_behind:
-            return Unjoinable("an object that a loop's last iteration has made is read behind the loop")
+            return Unjoinable("an object made in a loop's last iteration is read after the loop")
         return ReadBeforeWritten(self.key)
 
 

@@ -23,11 +23,11 @@ _is_users_file = _Files().__getitem__
 
 
 class _Known:
-    """What was found of classes in this recording: kept until an attribute of a class is set.
+    """Facts about classes in this recording: kept until an attribute of a class is set.
 
     Attributes:
-        simple: whether attributes of its objects are looked up without code of the user's, but for descriptors.
-        native: whether no operator of a class is in the user's code.
+        simple: True if attributes of its objects are looked up without code of the user's, except descriptors.
+        native: True if no operator of a class is in the user's code.
         constructors: the user's `__init__` of classes whose objects are made by `object.__new__`.
     """
 

@@ -26,7 +26,7 @@ _KINDS = (list, tuple, range, np.ndarray, TrackedArray)
 
 
 class Cursor(Lazy):
-    """What `iter` gives for a sequence.
+    """The result of `iter` for a sequence.
 
     Attributes:
         holder: the sequence.

@@ -122,7 +122,7 @@ _ONLY_DRAWN = _drawn(zip([0]))[0][1]
 
 
 def refuse_iterators(items: Object, count: int) -> bool:
-    """Whether something else can go on with an iterator. Ends a side that goes on with it: where it was cannot be put back."""
+    """True if an iterator is shared. Ends a side that advances a shared one: its position cannot be restored."""
     found = is_shared(items, count)
     if found and state.journals:
         refuse("an iterator goes on on one side of a branch")

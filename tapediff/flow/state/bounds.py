@@ -24,7 +24,7 @@ _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less"
 
 
 def bounds_of(value: Object) -> Bounds:
-    """What is known of a number on this path."""
+    """Bounds of a number on this path."""
     if not is_data(value):
         return exactly(value)
     if value.type.size != 1:

@@ -172,7 +172,7 @@ def one_of(hits: list[tuple[Object, Object]]) -> Object:
 
 
 def most_options(options: Iterable[Object]) -> int:
-    """How many options an operation is run on."""
+    """Number of options that an operation is run on."""
     return _MOST_CONSTANTS if all(map(_is_constant, options)) else MOST_OPTIONS
 
 

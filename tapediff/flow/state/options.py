@@ -38,7 +38,7 @@ def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Obj
 
     Args:
         conditions: tracked bools; exactly one of them holds.
-        sides: what gives the value where it does.
+        sides: functions that give the value where it does.
     """
     recorder = current_recorder()
     tests = [test if test._recorder is recorder else recorder.capture(test) for test in conditions]

@@ -285,7 +285,7 @@ def put(place: Place, value: Object) -> None:
 
 
 def shown_by_data() -> Unjoinable:
-    """What ends a side that writes to an array which data may have given another name: what has that would have to change as well."""
+    """The refusal of a write to an array that may have another name, by data: a value under that name would have to change as well."""
     return Unjoinable("an array is written to that may have another name, as data decide")
 
 

@@ -45,9 +45,9 @@ class KindsOfCarries:
     """The kinds that the carries of a loop have at the start of every iteration, and what they are at its end.
 
     Attributes:
-        inputs: what stands for them in an iteration.
+        inputs: the inputs of an iteration's tape for them.
         at_start: by carry, the kinds that are assumed.
-        at_end: what they are then.
+        at_end: their kinds behind an iteration.
     """
 
     def __init__(self, given: list[Object], doubts: dict[int, Kind]) -> None:

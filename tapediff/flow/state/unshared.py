@@ -33,7 +33,7 @@ class Slot(NamedTuple):
     final: States
 
     def value_of(self, place: Place) -> Object:
-        """What the side leaves in a place."""
+        """The value that the side leaves in a place."""
         found = self.final.get(place.key)
         return place.get() if found is None else found[1]
 
@@ -195,7 +195,7 @@ def _is_unshared(owner: list[Object], slot: Slot, finals: tuple[States, ...]) ->
 
 
 def _references(place: Place, finals: tuple[States, ...]) -> tuple[list[Object], list[Place]]:
-    """What is in a place and in variables of calls that have ended, and what journals and other sides keep; and all their places."""
+    """Values in a place, in variables of ended calls, in journals and of other sides; and all their places."""
     errors = [raised.final for attempt in state.attempts for raised in attempt.pending]
     kept = {id(entry): entry for side in (*state.journals, *state.left, *errors) for entry in side.values()}
     joined = {id(entry): entry for side in finals for entry in side.values()}

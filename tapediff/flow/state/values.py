@@ -125,11 +125,11 @@ class Lazy:
         return self.entries()
 
     def length(self) -> Object:
-        """How many there are."""
+        """The number of entries."""
         raise NotImplementedError
 
     def truth(self) -> Object:
-        """What its truth is that of."""
+        """The value that `bool` asks."""
         return self.length()
 
 
@@ -166,18 +166,18 @@ class State(threading.local):
         path: of these sides, the tests and the outcomes that lead there.
         facts: by the instruction of a tracked bool, its value on this path.
         guarded: the same of tests that guards have decided, which hold on all paths from there on.
-        implied: what the latest outcomes of tests imply.
+        implied: facts implied by the latest outcomes of tests.
         global_names: global variables that functions may assign to, with their namespaces.
         attempts: bodies of `try` and `with` that are being run; the innermost last.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
-        facts_of_kinds: what was found out about these.
+        facts_of_kinds: facts about these.
         why: reasons of guards in place of joins.
         recorders: those of iterations of loops.
-        sides: how many were run.
+        sides: the number that were run.
         joins_arrays: arrays that a test chooses are joined by their entries, as long as none of them is written to later.
         joined_arrays: these, each with the number of writes before.
         has_identities: the program has asked for the address of an object.
-        left: what sides have left in places, while others beside them are run.
+        left: final values of places of sides, while the other sides are run.
         logic: `and` and `not` of tests, each recorded once.
         unsettled: places that were left with what data choose.
         has_choices: there is a value that stands for several.

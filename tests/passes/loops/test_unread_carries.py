@@ -1,4 +1,4 @@
-"""What a loop hands on is dropped where nothing reads it; sums that are left need no loop."""
+"""Carries are dropped where nothing reads them; sums that are left need no loop."""
 
 import numpy as np
 import pytest

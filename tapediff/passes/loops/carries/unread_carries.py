@@ -27,7 +27,7 @@ LARGEST_BODY = 10_000
 
 @dataclass(frozen=True)
 class Plan:
-    """How a loop hands on less.
+    """A loop with fewer carries.
 
     Attributes:
         callee: of an iteration.
