@@ -354,6 +354,8 @@ def _stepped(run: Object, *args: Object) -> Driver:
 def try_yields(body: Object, handlers: Object, otherwise: Object, last: Object) -> Driver:
     try:
         completion = yield from _tried_yields(body, handlers, otherwise)
+    except (Unjoinable, Restart):
+        raise
     except BaseException:
         ended = yield from driven(last)
         if ended is None:
@@ -366,7 +368,7 @@ def try_yields(body: Object, handlers: Object, otherwise: Object, last: Object) 
 def _tried_yields(body: Object, handlers: Object, otherwise: Object) -> Driver:
     try:
         completion = yield from _stepped(body)
-    except Unjoinable:
+    except (Unjoinable, Restart):
         raise
     except BaseException as error:
         for kinds, handler in handlers:
@@ -382,6 +384,9 @@ def with_yields(manager: Object, body: Object) -> Generator[Object, Object, Comp
     item = call(enter_, manager)
     try:
         completion = yield from _stepped(body, item)
+    except (Unjoinable, Restart):
+        call(exit_, manager, None, None, None)
+        raise
     except BaseException as error:
         if not concrete(call(exit_, manager, type(error), error, error.__traceback__)):
             raise
