@@ -21,7 +21,7 @@ from .state.dead_places import without_collector
 from .state.fork import exclude, in_side
 from .state.joins import check_joined_arrays
 from .state.large_ints import check_ints
-from .state.values import State, Unjoinable, at_this_point, plain_ints, state
+from .state.values import Unjoinable, at_this_point, plain_ints, state
 
 # Blocks of nested statements are functions: Python's limit is for programs without them.
 DEPTH = 20_000
@@ -102,6 +102,3 @@ def _reached(result: Object) -> set[int]:
 def flowed(f: Callable[..., Object]) -> Flowed:
     """The merged form of a function."""
     return f if isinstance(f, Flowed) else Flowed(f)
-
-
-__all__ = ["State", "flowed"]

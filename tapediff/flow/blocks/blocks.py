@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import abc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import GeneratorType
 
 from ..anything import Object
@@ -14,7 +14,6 @@ from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, 
 from ..state.fork import (
     Taken,
     WithCells,
-    conditional,
     decide,
     first_result,
     fork,
@@ -255,6 +254,3 @@ def while_yields(test: Object, body: Object, otherwise: Object) -> Driver:
         if completion is not None and completion is not CONTINUE:
             return completion
     return (yield from driven(otherwise))
-
-
-__all__ = ["BREAK", "CONTINUE", "Iterator", "Jump", "conditional"]

@@ -17,7 +17,7 @@ from ..anything import Object
 from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal
 from ..state.places import Contents, Place, Version
 from ..state.unshared import has_only_attributes
-from ..state.values import UNBOUND, Choice, Maybe, Unjoinable, either, negated, state
+from ..state.values import Choice, Maybe, Unjoinable, either, negated, state
 
 
 class Form:
@@ -345,6 +345,3 @@ def form_at(place: Place, value: Object) -> Form:
 def as_leaf(value: Object, dtype: np.dtype | None = None) -> Operand:
     """A leaf as an operand."""
     return value if isinstance(value, TrackedArray) else np.asarray(value, dtype)[()]
-
-
-__all__ = ["UNBOUND", "Form", "as_leaf", "form_at"]

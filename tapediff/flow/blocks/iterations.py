@@ -31,9 +31,9 @@ from ..containers.positions import inside
 from ..state.fork import exclude, in_side
 from ..state.joins import chosen
 from ..state.large_ints import check_ints_of_iteration
-from ..state.places import Cell, Contents, Entry, Journal, Place, Version, cells_of, note, put, undo
+from ..state.places import Cell, Contents, Journal, Place, Version, cells_of, note, put, undo
 from ..state.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
-from ..state.values import UNBOUND, Maybe, Restart, Unjoinable, WritesOutside, state
+from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, state
 from .carries import Constant, Form, as_leaf, form_at, form_of, made_anew
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
@@ -392,6 +392,3 @@ def _typed(leaf: Object, first: Object) -> Object:
     if hasattr(leaf, "_value"):
         return leaf if leaf.dtype == wanted else leaf.astype(wanted)
     return np.asarray(leaf, wanted)[()]
-
-
-__all__ = ["UNBOUND", "Entry", "Loop"]

@@ -13,7 +13,7 @@ from ..blocks.loops import for_
 from ..calls.callables import call, function
 from ..calls.truth import truth
 from ..containers.cursors import Cursor
-from ..containers.entries import is_conditional, is_nonempty, parts, settled_contents
+from ..containers.entries import is_conditional, parts, settled_contents
 from ..containers.entries import put as put_entries
 from ..containers.generators import Generator
 from ..containers.items import iterated, unpacked
@@ -23,7 +23,7 @@ from ..operations.tests_of_values import if_value
 from ..state.completions import BREAK
 from ..state.fork import exclude, select
 from ..state.joins import maybe
-from ..state.values import Lazy, Maybe, both, either, negated, state
+from ..state.values import Lazy, Maybe, both, either, is_nonempty, negated, state
 from .arguments import (
     NATIVE,
     SEQUENCES,

@@ -14,7 +14,7 @@ from ..calls.truth import truth
 from ..calls.users_code import users_method
 from ..containers import keys, sets
 from ..containers.data_keys import is_data_key
-from ..containers.entries import is_conditional, is_nonempty, length, parts, settled_contents
+from ..containers.entries import is_conditional, length, parts, settled_contents
 from ..containers.entries import pop as entry_pop
 from ..containers.entries import put as put_entries
 from ..containers.items import include, set_item, unpacked
@@ -26,7 +26,7 @@ from ..operations.dunder import compared
 from ..state.fork import exclude, select
 from ..state.joins import maybe
 from ..state.python_numbers import one_if
-from ..state.values import Lazy, Maybe, both, either, is_data, negated, state
+from ..state.values import Lazy, Maybe, both, either, is_data, is_nonempty, negated, state
 from .arguments import (
     NATIVE,
     SEQUENCES,

@@ -11,10 +11,10 @@ from ...base.current_recording import current_recorder
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.fork import decide, decided, exclude, observed
+from ..state.fork import decide, decided, exclude
 from ..state.joins import most_options, where
 from ..state.options import fork_options
-from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, either, is_data, known, negated, state
+from ..state.values import CHOICES, UNBOUND, Choice, both, either, is_data, known, negated
 
 
 def possible(choice: Choice) -> list[int]:
@@ -138,6 +138,3 @@ class _Rules:
 
 
 CHOICES[Choice] = _Rules
-
-
-__all__ = ["Unjoinable", "called", "each", "negated", "observed", "settled", "state", "where"]

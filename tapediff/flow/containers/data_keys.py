@@ -125,6 +125,3 @@ def lookup(holder: dict[Object, Object], key: Object) -> tuple[list[tuple[Object
                 absent = both(absent, negated(is_same))
         missing = either(missing, both(condition, absent))
     return hits, missing if hits else True
-
-
-__all__ = ["DataKey"]

@@ -16,7 +16,7 @@ from ..state.fork import decided, exclude, first_of, refuse, select
 from ..state.joins import maybe
 from ..state.places import note_attribute, note_contents
 from ..state.python_numbers import one_if
-from ..state.values import CHOICES, Maybe, both, either, is_data, is_nonempty, negated, parts, state
+from ..state.values import CHOICES, Maybe, both, either, is_data, negated, parts, state
 from . import keys, sets
 
 _HOLDERS = (list, tuple, deque)
@@ -222,6 +222,3 @@ def settled_deeply(value: Object, seen: set[int] | None = None) -> Object:
                 note_attribute(value, name)
                 vars(value)[name] = new
     return value
-
-
-__all__ = ["either", "is_conditional", "is_nonempty", "length", "parts", "settled_contents", "settled_deeply"]

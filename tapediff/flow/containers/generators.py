@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import GeneratorType
 
 from ..anything import Object
-from ..state.completions import BREAK, CONTINUE, Completion, Jump, ends, replaced
+from ..state.completions import CONTINUE, Completion, Jump, ends, replaced
 from ..state.fork import exclude, guarded, is_of_program, refuse, where_ends
 from ..state.places import Cell, cells_of, note
 from ..state.values import state
@@ -184,8 +184,5 @@ def _outside(end: Jump | None) -> Completion:
 def emit(consumer: Emit, value: Object) -> Completion:
     """yield value"""
     return consumer(value)
-
-
-__all__ = ["BREAK", "Generator", "Left", "emit", "emitted", "is_emitting"]
 
 Generator.__name__ = Generator.__qualname__ = "generator"

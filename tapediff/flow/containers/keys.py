@@ -323,6 +323,3 @@ def length(holder: dict[Object, Object]) -> Object:
 def contains(holder: dict[Object, Object], key: Object) -> Object:
     """key in holder"""
     return there(holder, key)[0]
-
-
-__all__ = ["either"]

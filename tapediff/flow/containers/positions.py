@@ -20,7 +20,7 @@ from ..state.fork import decide, exclude, select
 from ..state.joins import maybe, one_of
 from ..state.places import plain_root, shown_by_data
 from ..state.python_numbers import is_python, note_python
-from ..state.values import CHOICES, Maybe, Unjoinable, both, is_data, lifted, negated, state
+from ..state.values import Maybe, Unjoinable, both, is_data, lifted, negated, state
 from .entries import is_conditional, length, put, ranked
 
 _NAMES = {str: "string", range: "range object", np.ndarray: "array"}
@@ -299,6 +299,3 @@ def take(holder: Object, key: Object, error: str) -> Object:
         left.append((both(condition, negated(hit)), value))
     put(holder, _entries(left))
     return one_of(hits)
-
-
-__all__ = ["CHOICES", "entry_at", "is_position"]

@@ -385,6 +385,3 @@ def _there(entry: Object) -> tuple[Object, Object]:
 def maybe(condition: Object, value: Object) -> Object:
     """An entry that is there by a condition."""
     return value if condition is True else Maybe(condition, value)
-
-
-__all__ = ["UNBOUND", "chosen", "join", "join_conditions", "join_contents", "join_entries", "maybe", "one_of", "where"]
