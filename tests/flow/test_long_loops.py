@@ -140,6 +140,18 @@ def an_error_in_an_iteration(x):
     return s
 
 
+def bound_in_some_iterations(x):
+    s = 0.0
+    for k, v in enumerate(NUMBERS):
+        if v * x[0] > 0.9:
+            last = k
+        s += v * x[0]
+    try:
+        return s + last
+    except UnboundLocalError:
+        return s - 100
+
+
 def lists_that_are_read(x):
     y = [x[0]]
     for v in NUMBERS:
@@ -148,7 +160,7 @@ def lists_that_are_read(x):
 
 
 WHOLE = [huber, marked_pairs, an_object, objects_made_anew, left_by_break, left_by_return, tracked_rows_and_temporaries, entries_written]
-WHOLE += [counted_by_while, loops_in_loops, an_error_in_an_iteration]
+WHOLE += [counted_by_while, loops_in_loops, an_error_in_an_iteration, bound_in_some_iterations]
 
 
 @pytest.fixture

@@ -140,29 +140,34 @@ class Loop:
         state.path, journal = [], Journal()
         state.is_in_loop = True
         state.journals.append(journal)
+        read, written = None, None
         try:
             return recorder.run(self._run, journal, saved[2])
         except ReadBeforeWritten as found:
-            self._note_read(found.key)
-            return None
+            read = found.key
         except WritesOutside as found:
             written = found.array
         finally:
             state.journals.pop()
             state.path, state.facts, state.is_in_loop = saved
             self.outer = recorder.captured
+        if written is None:
+            place = self._read_place(read)
+            self.places[read], self.forms[read] = place, form_of(place.get())
+            return None
         if written._recorder is not current_recorder():
             raise WritesOutside(written)
         place = Version(written)
         self.places[place.key], self.forms[place.key] = place, form_at(place, place.get())
         return None
 
-    def _note_read(self, key: Object) -> None:
+    def _read_place(self, key: Object) -> Place:
+        """The place of a variable that an iteration reads before it writes it."""
         if key not in self.unread:
             raise Unjoinable("a loop appends to a list and reads it")
         place, _ = self.unread.pop(key)
         self.read.add(key)
-        self.places[key], self.forms[key] = place, form_of(place.get())
+        return place
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
         recorder.is_called, recorder.asked, recorder.raise_where, recorder.inside = True, in_side, exclude, inside
@@ -298,7 +303,7 @@ class Loop:
             value = place.get()
             if is_unread(value):
                 # Some iterations leave it as it was.
-                self._note_read(key)
+                self.places[key], self.forms[key] = self._read_place(key), form_of(journal[key][1])
                 found = True
             elif form is None and (wanted := _form_of_last(value)) is not None:
                 self.unread[key] = place, wanted
