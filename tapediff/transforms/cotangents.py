@@ -5,7 +5,7 @@ Comes in: cotangents by value, dense, of a region, of an item of a tuple, or cho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from ..ir.instruction import DynamicArrayType, Operand, ValueType
@@ -32,15 +32,25 @@ class Chosen(NamedTuple):
 
     Attributes:
         quality: of the cotangent there: NONZERO, NOT_YET_SEEDED or MAYBE_DISCARDED.
+        around: masks that choose it within this one's choice, with the same.
     """
 
     mask: TrackedArray
     where: bool
     cotangent: Operand
     quality: int
+    around: tuple[tuple[TrackedArray, bool], ...] = ()
 
     def selected(self) -> Operand:
-        return SELECT(self.mask, *((self.cotangent, 0.0) if self.where else (0.0, self.cotangent)))
+        chosen = self.cotangent
+        for mask, where in ((self.mask, self.where), *reversed(self.around)):
+            chosen = SELECT(mask, *((chosen, 0.0) if where else (0.0, chosen)))
+        return chosen
+
+    @property
+    def masks(self) -> tuple[int, ...]:
+        """The masks, and how those around choose: terms of the same ones are added as they are."""
+        return (self.mask._id, *(v for mask, where in self.around for v in (mask._id, where)))
 
 
 def _in_precision_of(type_: ValueType, cotangent: TrackedArray) -> Operand:
@@ -63,7 +73,9 @@ class Cotangents:
         self.active = active
         self.dense: dict[int, list[Operand | Chosen]] = {}
         self.parts: dict[int, list[RegionCotangent]] = {}
-        self.items: dict[int, dict[int, list[Operand]]] = {}
+        # Of parts and items, those that are chosen.
+        self.chosen_parts: dict[int, list[Chosen]] = {}
+        self.items: dict[int, dict[int, list[Operand | Chosen]]] = {}
         # Values of which some cotangent is MAYBE_DISCARDED, some is NOT_YET_SEEDED, and some that concerns all of the value is NONZERO.
         self.maybe_discarded: set[int] = set()
         self.not_yet_seeded: set[int] = set()
@@ -77,7 +89,13 @@ class Cotangents:
             return
         # type() and not isinstance(): the __class__ property of tracked arrays is slow to ask.
         kind = type(cotangent)
-        if kind is RegionCotangent:
+        inner = type(cotangent.cotangent) if kind is Chosen else None
+        if inner is RegionCotangent:
+            self.chosen_parts.setdefault(number, []).append(cotangent)
+        elif inner is ItemCotangent:
+            item = cotangent.cotangent
+            self.items.setdefault(number, {}).setdefault(item.k, []).append(cotangent._replace(cotangent=item.z_bar))
+        elif kind is RegionCotangent:
             self.parts.setdefault(number, []).append(cotangent)
         elif kind is ItemCotangent:
             self.items.setdefault(number, {}).setdefault(cotangent.k, []).append(cotangent.z_bar)
@@ -101,6 +119,7 @@ class Cotangents:
 
     def total_or_chosen(self, number: int) -> tuple[Operand | Chosen, int]:
         dense = self.dense.pop(number, [])
+        dense += self._assembled(number, self.chosen_parts.pop(number, []))
         parts = self.parts.pop(number, None)
         if parts:
             shape = self.tape.instructions[number].type.shape
@@ -119,19 +138,37 @@ class Cotangents:
         loop = instruction.inputs[0] if isinstance(instruction.type, DynamicArrayType) else -1
         return self.sum(dense, loop), self.quality(number)
 
+    def _assembled(self, number: int, parts: Sequence[Chosen]) -> list[Operand | Chosen]:
+        """Chosen parts of an array as chosen arrays."""
+        shape = self.tape.instructions[number].type.shape
+        made: list[Operand | Chosen] = []
+        for group in _groups(parts, lambda part: (part.masks, part.where)):
+            z_bars, regions = [p.cotangent.z_bar for p in group], [p.cotangent.region for p in group]
+            made.append(group[0]._replace(cotangent=assemble(z_bars, regions, shape), quality=MAYBE_DISCARDED))
+        return made
+
     def _joined(self, number: int, terms: list[Operand | Chosen]) -> list[Operand | Chosen]:
-        """Terms of both sides of one mask as one; others as arrays where there are several."""
+        """Terms of both sides of one mask as one; as arrays where there are several."""
         if len(terms) == 1:
             return terms
-        chosen = [term for term in terms if isinstance(term, Chosen)]
-        if len(chosen) < len(terms) or len({term.mask._id for term in chosen}) > 1:
-            return [term.selected() if isinstance(term, Chosen) else term for term in terms]
+        groups = _groups([term for term in terms if isinstance(term, Chosen)], lambda term: term.masks)
+        joined = [self._both_sides(number, group) for group in groups]
+        if len(joined) == 1 and len(groups[0]) == len(terms):
+            return joined
+        plain = [term for term in terms if not isinstance(term, Chosen)]
+        return [*plain, *(term.selected() if isinstance(term, Chosen) else term for term in joined)]
+
+    def _both_sides(self, number: int, chosen: Sequence[Chosen]) -> Operand | Chosen:
         sides = [self._side(chosen, where) for where in (True, False) if any(term.where is where for term in chosen)]
         if len(sides) == 1:
-            return list(sides)
-        if sides[0].quality == sides[1].quality == NONZERO:
-            self.nonzero.add(number)
-        return [SELECT(chosen[0].mask, sides[0].cotangent, sides[1].cotangent)]
+            return sides[0]
+        cotangent = SELECT(chosen[0].mask, sides[0].cotangent, sides[1].cotangent)
+        if not chosen[0].around:
+            if sides[0].quality == sides[1].quality == NONZERO:
+                self.nonzero.add(number)
+            return cotangent
+        *around, (mask, where) = chosen[0].around
+        return Chosen(mask, where, cotangent, max(sides[0].quality, sides[1].quality), tuple(around))
 
     def _side(self, chosen: Sequence[Chosen], where: bool) -> Chosen:
         terms = [term for term in chosen if term.where is where]
@@ -168,3 +205,11 @@ class Cotangents:
         adder = callee.adder(x.type.item)
         returned = LOOP(counted, x, y, callee=adder, form=LoopForm(0, 2, 0, None))
         return GET(returned, k=0)
+
+
+def _groups(terms: Sequence[Chosen], key: Callable[[Chosen], Hashable]) -> list[list[Chosen]]:
+    """Terms of equal keys together, in the order of the first ones."""
+    found: dict[Hashable, list[Chosen]] = {}
+    for term in terms:
+        found.setdefault(key(term), []).append(term)
+    return list(found.values())

@@ -26,6 +26,7 @@ from ..ops.elementwise.arithmetic import DIVIDE, MULTIPLY
 from ..ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, LOGICAL_NOT, SELECT
 from ..ops.elementwise.elementary import HYPOT
 from ..passes.activity import active_values
+from ..passes.demand import demand_of
 from ..passes.simplify.smooth_squares import Squares, square_bar_of
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.recorder import Recorder
@@ -130,6 +131,9 @@ class _Sweep:
         self.cotangents = Cotangents(tape, recorder, self.active)
         self.hides_not_yet_seeded = False
         self.squares = Squares(tape)
+        demand = demand_of(tape)
+        # Cotangents that one of these chooses are chosen at the very end, so that what gives them is needed on their side only.
+        self.tests = set[int]() if demand is None else demand.tests_of_dear()
 
     def results(self, wrt: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
         """The value numbers of the cotangents of the tape's inputs, and their qualities."""
@@ -151,7 +155,7 @@ class _Sweep:
                 self._apply_record_rule(number, instruction, found.items.pop(number))
             if number in self.squares.pending:
                 self._apply_square_rules(number, instruction)
-            if instruction.op is INPUT or (number not in found.dense and number not in found.parts):
+            if instruction.op is INPUT or not (number in found.dense or number in found.parts or number in found.chosen_parts):
                 continue
             z_bar, quality = found.total_or_chosen(number)
             if z_bar is not None:
@@ -164,7 +168,9 @@ class _Sweep:
         self.recorder.site = instruction.site
         types = item_types(instruction)
         z_bars: list[Operand] = [None] * len(types)
+        chosen = _in_common([term for terms in items.values() for term in terms])
         for k, terms in items.items():
+            terms = [t.cotangent if chosen else t.selected() if isinstance(t, Chosen) else t for t in terms]
             z_bars[k] = self.cotangents.sum(terms, number if isinstance(types[k], DynamicArrayType) else -1)
         inputs = [self.cotangents.value(i) for i in instruction.inputs]
         active = [self.active[i] for i in instruction.inputs]
@@ -174,10 +180,18 @@ class _Sweep:
         self.hides_not_yet_seeded |= quality == NOT_YET_SEEDED
         cotangents = op.vjp(z_bars, self.cotangents.value(number), *inputs, active=active, maybe_discarded=quality != NONZERO, **named)
         for i, cotangent in zip(instruction.inputs, cotangents):
-            if isinstance(cotangent, NonzeroCotangent):
+            if chosen is not None:
+                cotangent = cotangent.z_bar if isinstance(cotangent, NonzeroCotangent) else cotangent
+                self._add_under(i, chosen, cotangent, MAYBE_DISCARDED)
+            elif isinstance(cotangent, NonzeroCotangent):
                 self.cotangents.add(i, cotangent.z_bar, NONZERO)
             else:
                 self.cotangents.add(i, cotangent, MAYBE_DISCARDED)
+
+    def _add_under(self, operand: int, chosen: Chosen, cotangent: Operand, quality: int) -> None:
+        """Add a cotangent that the same masks choose as the one that it comes from."""
+        if cotangent is not None:
+            self.cotangents.add(operand, chosen._replace(cotangent=cotangent, quality=quality), MAYBE_DISCARDED)
 
     def _apply_rules(self, number: int, instruction: Instruction, z_bar: Operand, quality: int) -> None:
         op = declared_op(instruction)
@@ -187,6 +201,9 @@ class _Sweep:
         if isinstance(z_bar, Chosen):
             if isinstance(op, Elementwise) and not self.squares.squared_operands(instruction):
                 self._apply_rules_where_chosen(number, instruction, z_bar)
+                return
+            if self._is_dear(z_bar) and not isinstance(op, Elementwise):
+                self._apply_rules_under(number, instruction, z_bar)
                 return
             z_bar = z_bar.selected()
         named = op.named(instruction.params)
@@ -231,26 +248,59 @@ class _Sweep:
                     cotangent = self._guarded(op, z_bar.cotangent, cotangent, guarded)
                     self._add_chosen(i, z_bar._replace(cotangent=cotangent, quality=passed), instruction)
 
+    def _is_dear(self, chosen: Chosen) -> bool:
+        return chosen.mask._id in self.tests
+
+    def _apply_rules_under(self, number: int, instruction: Instruction, z_bar: Chosen) -> None:
+        """The same for other ops: where a test fails, what they give is not chosen, whatever it is."""
+        op = declared_op(instruction)
+        inputs = [self.cotangents.value(i) for i in instruction.inputs]
+        value, named = self.cotangents.value(number), op.named(instruction.params)
+        quality = MAYBE_DISCARDED if op.masks else z_bar.quality
+        if callable(op.vjp):
+            asked = {"active": [self.active[i] for i in instruction.inputs]} if op is SOLUTION else {}
+            found = op.vjp(z_bar.cotangent, value, *inputs, **asked, **named)
+        else:
+            found = [
+                None if rule is None or not self.active[i] else rule(z_bar.cotangent, value, *inputs, **named)
+                for i, rule in zip(instruction.inputs, op.vjp)
+            ]
+        for i, cotangent in zip(instruction.inputs, found):
+            self._add_under(i, z_bar, cotangent, quality)
+
     def _choose(self, instruction: Instruction, before: Chosen | None, z_bar: Operand, quality: int) -> None:
         """The rules of `select`, whose cotangents are chosen by its mask, among those that were chosen before."""
         mask, *values = instruction.inputs
+        is_test = mask in self.tests
+        if before is not None and is_test and not self._is_dear(before):
+            before, z_bar = None, before.selected()
         for i, where in zip(values, (True, False)):
             if not self.active[i]:
                 continue
+            chooses = self.cotangents.value(mask), where
             if before is None:
-                self._add_chosen(i, Chosen(self.cotangents.value(mask), where, z_bar, quality), instruction)
-            elif before.mask._id != mask:
-                both = (before.mask, before.where), (self.cotangents.value(mask), where)
+                self._add_chosen(i, Chosen(*chooses, z_bar, quality), instruction)
+            elif before.mask._id == mask:
+                if before.where is where:
+                    self._add_chosen(i, before, instruction)
+            elif is_test:
+                around = (*before.around, (before.mask, before.where))
+                self._add_chosen(i, Chosen(*chooses, before.cotangent, before.quality, around), instruction)
+            elif self._is_dear(before):
+                here = Chosen(*chooses, before.cotangent, before.quality).selected()
+                self._add_chosen(i, before._replace(cotangent=here, quality=MAYBE_DISCARDED), instruction)
+            else:
+                both = (before.mask, before.where), chooses
                 joined = LOGICAL_AND(*(m if is_so else LOGICAL_NOT(m) for m, is_so in both))
                 self._add_chosen(i, before._replace(mask=joined, where=True), instruction)
-            elif before.where is where:
-                self._add_chosen(i, before, instruction)
 
     def _add_chosen(self, operand: int, chosen: Chosen, instruction: Instruction) -> None:
         """Add to the cotangent of an operand; as an array where the operand was broadcast."""
         shape = self.tape.instructions[operand].type.shape
         if shape == instruction.type.shape == np.shape(chosen.cotangent):
             self.cotangents.add(operand, chosen, MAYBE_DISCARDED)
+        elif self._is_dear(chosen):
+            self._add_under(operand, chosen, unbroadcast(chosen.cotangent, shape), chosen.quality)
         else:
             self.cotangents.add(operand, unbroadcast(chosen.selected(), shape), MAYBE_DISCARDED)
 
@@ -299,3 +349,10 @@ def multiplies_by_finite(tape: Tape, instruction: Instruction) -> bool:
 
 def _is_finite(value: np.ndarray) -> bool:
     return math.isfinite(value) if value.shape == () else bool(np.isfinite(value).all())
+
+
+def _in_common(terms: Sequence[Operand | Chosen]) -> Chosen | None:
+    """One of several cotangents that the same masks choose in the same way; None for others."""
+    first = terms[0]
+    is_common = isinstance(first, Chosen) and all(isinstance(t, Chosen) and (t.masks, t.where) == (first.masks, first.where) for t in terms)
+    return first if is_common else None

@@ -61,6 +61,7 @@ class Callee:
         may_branch: a call may take another path than the recorded one.
         is_merged: it records the merged form of a body; see functions/merged_body.py.
         is_test: it decides whether a while loop begins.
+        is_side: results of its variant 0 are not chosen by who reads them, whatever they are.
         extends: the callee whose results this one's begin with, if it was made from it.
     """
 
@@ -68,6 +69,7 @@ class Callee:
     may_branch = False
     is_merged = False
     is_test = False
+    is_side = False
 
     def __init__(
         self, name: str, in_types: Sequence[ValueType], *, stops: bool = False, is_compiled: bool = True
@@ -112,8 +114,9 @@ class Callee:
         """Compiles a variant for loops that feed it in a certain way."""
         # Imported when something is first compiled, so that `import tapediff` stays fast.
         from ...compiler.loop_kernel import LoopKernel
+        from .dear_sides import dear_sides
 
-        tape = self.variant_tape(number)
+        tape = dear_sides(self.variant_tape(number))
         if (tape.input_types, tape.output_types) != (self.in_types, self.out_types):
             # Native code would write beyond the room that its callers made for it.
             raise InvalidTape(f"a variant of {self.name} has other types than the first", got=str(tape.output_types))

@@ -47,13 +47,19 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
 
 
 class CallOfCallee(Invocation):
-    """A call: a loop of one iteration."""
+    """A call: a loop of one iteration. One of variant 0 of a side leaves the memory of its results as it is."""
 
     def __init__(self, item: Invoke, symbol: str, threads: int) -> None:
         super().__init__(item, ArgumentLayout.of_call(threads), symbol)
 
     def emit(self) -> None:
-        chosen = self.item.op is CALL_VARIANT
+        chosen, code = self.item.op is CALL_VARIANT, self.code
+        onward = code.label()
+        if self.callee.is_side:
+            run = code.label()
+            is_taken = code.emit(f"icmp ne i64 {code.emit(f'load i64, ptr {self.operand(0)}')}, 0")
+            code.line(f"br i1 {is_taken}, label %{run}, label %{onward}")
+            code.start(run)
         numbers = self.operand(0) if chosen else self.result(self.outputs)
         self.header(1, numbers, 1)
         for k in range(self.inputs):
@@ -61,3 +67,6 @@ class CallOfCallee(Invocation):
         for k in range(self.outputs):
             self.point(output_word(k, self.inputs), self.result(k))
         self.run(chosen)
+        if self.callee.is_side:
+            code.line(f"br label %{onward}")
+            code.start(onward)

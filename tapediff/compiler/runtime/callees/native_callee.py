@@ -45,6 +45,8 @@ class NativeCallee(Protocol):
     in_types: tuple[ValueType, ...]
     out_types: tuple[ValueType, ...]
     is_compiled: bool
+    # What is not chosen of its variant 0 reads nothing of it.
+    is_side: bool
     # Its dispatch tables; None until there is one.
     native: Any
 

@@ -1,0 +1,163 @@
+"""Which values are needed only where a condition holds, and what these take: the dear sides of selections by one bool.
+
+From the outputs back: what a selection, an `and` or an `or` reads beside its test is needed where the test has one outcome. Values that
+take less than a call are needed wherever the selection around is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..ir.instruction import BOOL_SCALAR, CONSTANT, INPUT, Instruction, TupleType, ValueType
+from ..ir.tape import Tape
+from ..ops import Elementwise, Op
+from ..ops.control.calls import GET, LOOP, TupleOp
+from ..ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, SELECT
+from .loops.save_or_recompute import additions_of
+
+# In additions: what a side has to take for a call to pay, 0.1 us; and what an element of an array takes, of which several are done at once.
+DEAR, LANES = 400.0, 4.0
+# Tests within tests beyond so many are not told apart.
+DEEPEST = 32
+
+ALWAYS = 0
+
+
+class Demand:
+    """When the values of a tape are needed.
+
+    Attributes:
+        parents, tests: by place, the place around it, and the value with its outcome that leads from there; ALWAYS has none.
+        places: by value, where it is needed; -1 for what nothing reads.
+        costs: by value, what it takes, in additions; beyond all measure what must not run for nothing: it may fail, or not end.
+        dear: by place, the innermost place around it, itself included, that takes more than a call. What is cheap is needed there.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.parents, self.tests, self._depths = [ALWAYS], [(-1, True)], [0]
+        self._within: dict[tuple[int, int, bool], int] = {}
+        instructions = tape.instructions
+        self.places = [-1] * len(instructions)
+        for output in tape.outputs:
+            self.places[output] = ALWAYS
+        for number in range(len(instructions) - 1, -1, -1):
+            self._read(number, instructions[number])
+        for number, instruction in enumerate(instructions):
+            if instruction.op is GET:
+                self.places[number] = self.places[instruction.inputs[0]]
+        self.costs = [_cost(tape, number, i) if self.places[number] > 0 else 0.0 for number, i in enumerate(instructions)]
+        self.dear = self._dear()
+
+    def _read(self, number: int, instruction: Instruction) -> None:
+        op, inputs, _, type_, _ = instruction
+        place = self.places[number]
+        if place < 0 or not isinstance(op, Op) or _has_length_of_data(self.tape, instruction):
+            # Guards, too, are not to be left out; nor what is of no use, but is there.
+            place = self.places[number] = ALWAYS
+        if type_ == BOOL_SCALAR and op in (LOGICAL_AND, LOGICAL_OR):
+            self._need(inputs[0], place)
+            self._need(inputs[1], self._inside(place, inputs[0], op is LOGICAL_AND))
+        elif op is SELECT and self.tape.instructions[inputs[0]].type == BOOL_SCALAR:
+            self._need(inputs[0], place)
+            self._need(inputs[1], self._inside(place, inputs[0], True))
+            self._need(inputs[2], self._inside(place, inputs[0], False))
+        else:
+            for i in inputs:
+                self._need(i, place)
+
+    def _need(self, number: int, place: int) -> None:
+        known = self.places[number]
+        self.places[number] = place if known < 0 else self._around(known, place)
+
+    def _around(self, a: int, b: int) -> int:
+        """The innermost place around both."""
+        while a != b:
+            # A place has a greater number than the one around it.
+            a, b = (self.parents[a], b) if a > b else (a, self.parents[b])
+        return a
+
+    def _inside(self, place: int, test: int, holds: bool) -> int:
+        """The place where a test has an outcome, within another one."""
+        while self.tape.instructions[test].op is LOGICAL_NOT:
+            test, holds = self.tape.instructions[test].inputs[0], not holds
+        known = self._within.get((place, test, holds))
+        if known is None:
+            known = self._within[place, test, holds] = self._made(place, test, holds)
+        return known
+
+    def _made(self, place: int, test: int, holds: bool) -> int:
+        around = place
+        while around != ALWAYS:
+            if self.tests[around][0] == test:
+                return place
+            around = self.parents[around]
+        if self._depths[place] == DEEPEST or self.tape.instructions[test].op is CONSTANT:
+            return place
+        self.parents.append(place)
+        self.tests.append((test, holds))
+        self._depths.append(self._depths[place] + 1)
+        return len(self.parents) - 1
+
+    def _dear(self) -> list[int]:
+        total = [0.0] * len(self.parents)
+        for place, cost in zip(self.places, self.costs):
+            total[place] += cost
+        is_dear = [False] * len(total)
+        for place in range(len(total) - 1, 0, -1):
+            is_dear[place] = total[place] >= DEAR
+            if not is_dear[place]:
+                total[self.parents[place]] += total[place]
+        found = [ALWAYS]
+        for place in range(1, len(total)):
+            found.append(place if is_dear[place] else found[self.parents[place]])
+        return found
+
+    def where(self, number: int) -> int:
+        """The dear place where a value is needed."""
+        return self.dear[self.places[number]]
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there are dear sides."""
+        return any(self.dear)
+
+    def tests_of_dear(self) -> set[int]:
+        """The tests that lead to dear places."""
+        found, pending = set[int](), set(self.dear)
+        while pending:
+            place = pending.pop()
+            if place != ALWAYS:
+                found.add(self.tests[place][0])
+                pending.add(self.parents[place])
+        return found
+
+
+def demand_of(tape: Tape) -> Demand | None:
+    """When values are needed; None for tapes without dear sides."""
+    if SELECT not in tape.ops:
+        return None
+    found = Demand(tape)
+    return found if found.has_any else None
+
+
+def is_costly(op: object) -> bool:
+    """True for what may fail on values that the program does not compute there, or not end."""
+    return isinstance(op, TupleOp) or (isinstance(op, Op) and (op.raises or op.fails_on_integers))
+
+
+def _cost(tape: Tape, number: int, instruction: Instruction) -> float:
+    op = instruction.op
+    if op in (INPUT, CONSTANT, GET):
+        return 0.0
+    if is_costly(op) and op is not LOOP:
+        return DEAR
+    cost = additions_of(tape, number, True)
+    return cost / LANES if isinstance(op, Elementwise) and instruction.type.shape else max(cost, DEAR if op is LOOP else 0.0)
+
+
+def _has_length_of_data(tape: Tape, instruction: Instruction) -> bool:
+    """True for loops whose length is known only when they run, and what reads their results: these are handed to no call."""
+    types = [tape.instructions[i].type for i in instruction.inputs]
+    items: Sequence[object] = instruction.type.items if isinstance(instruction.type, TupleType) else (instruction.type,)
+    return not all(isinstance(t, (ValueType, TupleType)) for t in (*types, *items))
