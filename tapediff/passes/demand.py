@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..base.settings import settings
 from ..ir.instruction import BOOL_SCALAR, CONSTANT, INPUT, Instruction, TupleType, ValueType
 from ..ir.tape import Tape
 from ..ops import Elementwise, Op
@@ -29,7 +30,7 @@ class Demand:
     Attributes:
         parents, tests: by place, the place around it, and the value with its outcome that leads from there; ALWAYS has none.
         places: by value, where it is needed; -1 for what nothing reads.
-        costs: by value, what it takes, in additions; beyond all measure what must not run for nothing: it may fail, or not end.
+        costs: by value, what it takes, in additions; of what may fail, enough for a call.
         dear: by place, the innermost place around it, itself included, that takes more than a call. What is cheap is needed there.
     """
 
@@ -135,14 +136,14 @@ class Demand:
 
 def demand_of(tape: Tape) -> Demand | None:
     """When values are needed; None for tapes without dear sides."""
-    if SELECT not in tape.ops:
+    if SELECT not in tape.ops or "dear_sides" in settings.left_out:
         return None
     found = Demand(tape)
     return found if found.has_any else None
 
 
-def is_costly(op: object) -> bool:
-    """True for what may fail on values that the program does not compute there, or not end."""
+def may_fail(op: object) -> bool:
+    """True for what may fail on values that the program has not computed, or not end."""
     return isinstance(op, TupleOp) or (isinstance(op, Op) and (op.raises or op.fails_on_integers))
 
 
@@ -150,10 +151,10 @@ def _cost(tape: Tape, number: int, instruction: Instruction) -> float:
     op = instruction.op
     if op in (INPUT, CONSTANT, GET):
         return 0.0
-    if is_costly(op) and op is not LOOP:
+    if may_fail(op) and op is not LOOP:
         return DEAR
     cost = additions_of(tape, number, True)
-    return cost / LANES if isinstance(op, Elementwise) and instruction.type.shape else max(cost, DEAR if op is LOOP else 0.0)
+    return cost / LANES if isinstance(op, Elementwise) and instruction.type.shape else cost
 
 
 def _has_length_of_data(tape: Tape, instruction: Instruction) -> bool:

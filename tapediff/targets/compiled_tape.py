@@ -12,7 +12,7 @@ from ..base.held_locks import holding
 from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import PENDING
 from ..errors import ArgumentMismatch, GuardFailed, ShapeMismatch
-from ..functions.callees.dear_sides import dear_sides
+from ..functions.callees.callee import with_dear_sides
 from ..functions.callees.rolled_loop import rolled
 from ..functions.captured.environment_check import EnvironmentCheck, stale_error
 from ..ir.arguments import chosen_arguments
@@ -421,8 +421,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 def _derived(tape: Tape, argnums: Key) -> Tape:
     """The tape that a kernel computes."""
     if isinstance(argnums, Operator):
-        return dear_sides(argnums.tape(tape))
-    return dear_sides(run_passes(rolled(tape.without_aux())) if argnums is None else gradient_tape(tape, argnums))
+        return with_dear_sides(argnums.tape(tape))
+    return with_dear_sides(run_passes(rolled(tape.without_aux())) if argnums is None else gradient_tape(tape, argnums))
 
 
 # What a pickle keeps of the function that was compiled, which other processes may not have.

@@ -17,11 +17,13 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...base.source_location import user_site
 from ...errors import InvalidTape, LoopTooLong, RecursionTooDeep
-from ...ir.instruction import GUARD, Operand, Params, Primitive, ValueType
+from ...ir.instruction import GUARD, INPUT, Operand, Params, Primitive, ValueType
 from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
+from ...ops.arrays.shape import BROADCAST
 from ...ops.control.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
+from ...passes.dear_sides import dear_sides
 from ...passes.pipeline import PREPARE, run_passes
 from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder
@@ -114,9 +116,8 @@ class Callee:
         """Compiles a variant for loops that feed it in a certain way."""
         # Imported when something is first compiled, so that `import tapediff` stays fast.
         from ...compiler.loop_kernel import LoopKernel
-        from .dear_sides import dear_sides
 
-        tape = dear_sides(self.variant_tape(number))
+        tape = with_dear_sides(self.variant_tape(number))
         if (tape.input_types, tape.output_types) != (self.in_types, self.out_types):
             # Native code would write beyond the room that its callers made for it.
             raise InvalidTape(f"a variant of {self.name} has other types than the first", got=str(tape.output_types))
@@ -343,6 +344,39 @@ class TapeCallee(Callee):
 
     def may_compile(self, number: int) -> bool:
         return True
+
+
+class SideCallee(TapeCallee):
+    """A side of a branch: variant 1 computes it. Variant 0 gives zeros, or anything: nothing that is chosen reads it."""
+
+    is_side = True
+
+    def only_tape(self) -> Tape | None:
+        return None
+
+    def variant_tape(self, number: int) -> Tape:
+        return self.plain_tape(number, None)
+
+    def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
+        return self._tape if number else _of_zeros(self._tape)
+
+    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
+        return run(self.plain_tape(number or 0, None), inputs), number or 0
+
+
+def _of_zeros(tape: Tape) -> Tape:
+    made = Rewriter(tape)
+    inputs = [made.emit(INPUT, (), (k,), type_, None) for k, type_ in enumerate(tape.input_types)]
+    outputs: list[int] = []
+    for type_ in tape.output_types:
+        zero = made.constant(0, ValueType((), type_.dtype))
+        outputs.append(made.make(BROADCAST, (zero,), (type_.shape,)) if type_.shape else zero)
+    return replace(tape, instructions=tuple(made.instructions), inputs=tuple(inputs), outputs=tuple(outputs))
+
+
+def with_dear_sides(tape: Tape) -> Tape:
+    """The tape to compile: dear sides of its branches run only where they are taken."""
+    return dear_sides(tape, lambda side: SideCallee(side.name, side))
 
 
 @functools.cache

@@ -1,68 +1,35 @@
 """Dear sides of selections as calls, which run only where their side is taken.
 
-What is needed only where a condition holds, see passes/demand.py, is gathered until something else reads of it. Then there is one call of
+What is needed only where a condition holds, see demand.py, is gathered until something else reads of it. Then there is one call of
 all that was gathered, of two variants: nothing but zeros, and the side. Derivatives are taken before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from ...base.settings import settings
-from ...ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, TupleType, ValueType
-from ...ir.interpreter import run
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops import Op
-from ...ops.arrays.indexing import ASSEMBLE, INDEX
-from ...ops.arrays.regions import entries_of_vector
-from ...ops.arrays.shape import BROADCAST
-from ...ops.control.calls import CALL_VARIANT, GET
-from ...ops.elementwise.arithmetic import CONVERT
-from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
-from ...passes.demand import ALWAYS, Demand, demand_of, is_costly
-from ...passes.simplify.dead_code import dead_code
-from .callee import TapeCallee
+from ..ir.instruction import CONSTANT, INPUT, INT64, Instruction, TupleType, ValueType
+from ..ir.rewriter import Rewriter
+from ..ir.tape import Tape
+from ..ops import Elementwise, Op
+from ..ops.arrays.indexing import ASSEMBLE, INDEX
+from ..ops.arrays.regions import entries_of_vector
+from ..ops.control.calls import CALL_VARIANT, GET
+from ..ops.elementwise.arithmetic import CONVERT
+from ..ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
+from .demand import ALWAYS, Demand, demand_of, may_fail
+from .simplify.dead_code import dead_code
 
 # In additions: less of a side, gathered alone, is computed always.
 LEAST_GATHERED = 100.0
 
 
-class SideCallee(TapeCallee):
-    """A side of a branch: variant 1 computes it. Variant 0 gives zeros, or anything: nothing that is chosen reads it."""
-
-    is_side = True
-
-    def only_tape(self) -> Tape | None:
-        return None
-
-    def variant_tape(self, number: int) -> Tape:
-        return self.plain_tape(number, None)
-
-    def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
-        return self._tape if number else _of_zeros(self._tape)
-
-    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
-        return run(self.plain_tape(number or 0, None), inputs), number or 0
-
-
-def _of_zeros(tape: Tape) -> Tape:
-    made = Rewriter(tape)
-    inputs = [made.emit(INPUT, (), (k,), type_, None) for k, type_ in enumerate(tape.input_types)]
-    outputs: list[int] = []
-    for type_ in tape.output_types:
-        zero = made.constant(0, ValueType((), type_.dtype))
-        outputs.append(made.make(BROADCAST, (zero,), (type_.shape,)) if type_.shape else zero)
-    return replace(tape, instructions=tuple(made.instructions), inputs=tuple(inputs), outputs=tuple(outputs))
-
-
-def dear_sides(tape: Tape) -> Tape:
+def dear_sides(tape: Tape, callee_of: Callable[[Tape], object]) -> Tape:
     """The tape with its dear sides as calls. It is to be compiled: no derivative is taken of it."""
-    demand = None if dear_sides.__name__ in settings.left_out else demand_of(tape)
-    return tape if demand is None else _Gathering(tape, demand).rewritten()
+    demand = demand_of(tape)
+    return tape if demand is None else _Gathering(tape, demand, callee_of).rewritten()
 
 
 class _Side:
@@ -82,12 +49,13 @@ class _Side:
 class _Gathering:
     """A tape whose dear sides become calls."""
 
-    def __init__(self, tape: Tape, demand: Demand) -> None:
-        self.tape, self.demand = tape, demand
+    def __init__(self, tape: Tape, demand: Demand, callee_of: Callable[[Tape], object]) -> None:
+        self.tape, self.demand, self.callee_of = tape, demand, callee_of
         self.rewriter = Rewriter(tape)
         # By place, the side that is being gathered; and by value, the side that it is of.
         self.open: dict[int, _Side] = {}
         self.sides: list[_Side | None] = [None] * len(tape.instructions)
+        # Results of calls, which are anything where these do not run, and what is made of them.
         self.called = set[int]()
         self.conditions: dict[int, int] = {}
         self.readers: list[list[int]] = [[] for _ in tape.instructions]
@@ -125,19 +93,18 @@ class _Gathering:
     def _close(self, side: _Side) -> None:
         del self.open[side.place]
         condition = self._condition(side.place)
-        if condition is not None and (self._is_worth_a_call(side) or self._reads_results(side)):
+        costs, instructions = self.demand.costs, self.tape.instructions
+        reads_results = any(i in self.called for n in side.members for i in instructions[n].inputs)
+        is_small = sum(costs[n] for n in side.members) < LEAST_GATHERED and not any(may_fail(instructions[n].op) for n in side.members)
+        is_harmless = not reads_results or all(_takes_anything(instructions[n]) for n in side.members)
+        runs_always = condition is None or (is_small and is_harmless)
+        if condition is not None and not runs_always:
             self._call(side, condition)
-            return
-        for number in side.members:
-            self.rewriter.number[number] = self.rewriter.copy(number)
-
-    def _is_worth_a_call(self, side: _Side) -> bool:
-        costs = self.demand.costs
-        return sum(costs[n] for n in side.members) >= LEAST_GATHERED or any(is_costly(self.tape.instructions[n].op) for n in side.members)
-
-    def _reads_results(self, side: _Side) -> bool:
-        """True for what reads results of calls: it must not run where these did not."""
-        return any(i in self.called for n in side.members for i in self.tape.instructions[n].inputs)
+        else:
+            for number in side.members:
+                self.rewriter.number[number] = self.rewriter.copy(number)
+        if reads_results or not runs_always:
+            self.called.update(side.members)
 
     def _condition(self, place: int) -> int | None:
         """The number of the condition of a place, or of the innermost one around it that is known by now; None if all are needed always."""
@@ -161,7 +128,6 @@ class _Gathering:
 
     def _call(self, side: _Side, condition: int) -> None:
         rewriter, members = self.rewriter, set(side.members)
-        self.called |= members
         given, read_again = self._results(side, members)
         body = Rewriter(self.tape)
         operands = self._arguments(side, members)
@@ -180,9 +146,8 @@ class _Gathering:
         inputs = tuple(range(len(operands)))
         active = tuple(k for k in inputs if body.instructions[k].type.is_float)
         made = Tape(tuple(body.instructions), inputs, tuple(results), f"a side of {self.tape.name}", active, True)
-        callee = SideCallee(made.name, made)
         chosen = rewriter.make(CONVERT, (condition,), (INT64,))
-        called = rewriter.make(CALL_VARIANT, (chosen, *[rewriter.number[n] for n in operands]), (callee,))
+        called = rewriter.make(CALL_VARIANT, (chosen, *[rewriter.number[n] for n in operands]), (self.callee_of(made),))
         items = [rewriter.make(GET, (called,), (k,)) for k in range(len(results))]
         for number, item in zip(arrays, items):
             rewriter.number[number] = item
@@ -252,3 +217,9 @@ def _is_view(instruction: Instruction) -> bool:
     """True for another way to read an array."""
     return isinstance(instruction.op, Op) and instruction.op.is_view and instruction.op is not GET and len(instruction.inputs) == 1
 
+
+
+def _takes_anything(instruction: Instruction) -> bool:
+    """True for what may be computed of any numbers: its results are no positions, counts or lengths."""
+    op, type_ = instruction.op, instruction.type
+    return isinstance(op, Elementwise) and not op.fails_on_integers and isinstance(type_, ValueType) and type_.dtype.kind in "fb"
