@@ -16,6 +16,7 @@ from ..ir.tape import Tape
 from ..ops import Elementwise, Op
 from ..ops.arrays.indexing import ASSEMBLE, INDEX
 from ..ops.arrays.regions import entries_of_vector
+from ..ops.arrays.shape import RESHAPE
 from ..ops.control.calls import CALL_VARIANT, GET
 from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
@@ -117,6 +118,8 @@ class _Gathering:
         number = self.rewriter.number[test]
         if number < 0:
             return around
+        if self.rewriter.instructions[number].type.shape:
+            number = self.rewriter.make(RESHAPE, (number,), ((),))
         if not holds:
             number = self.rewriter.make(LOGICAL_NOT, (number,))
         number = number if around is None else self.rewriter.make(LOGICAL_AND, (around, number))

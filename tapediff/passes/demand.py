@@ -59,7 +59,7 @@ class Demand:
         if type_ == BOOL_SCALAR and op in (LOGICAL_AND, LOGICAL_OR):
             self._need(inputs[0], place)
             self._need(inputs[1], self._inside(place, inputs[0], op is LOGICAL_AND))
-        elif op is SELECT and self.tape.instructions[inputs[0]].type == BOOL_SCALAR:
+        elif op is SELECT and self.tape.instructions[inputs[0]].type.size == 1:
             self._need(inputs[0], place)
             self._need(inputs[1], self._inside(place, inputs[0], True))
             self._need(inputs[2], self._inside(place, inputs[0], False))
@@ -129,7 +129,9 @@ class Demand:
         while pending:
             place = pending.pop()
             if place != ALWAYS:
-                found.add(self.tests[place][0])
+                # Others have one axis, and would give one to the numbers that they choose.
+                if self.tape.instructions[self.tests[place][0]].type == BOOL_SCALAR:
+                    found.add(self.tests[place][0])
                 pending.add(self.parents[place])
         return found
 

@@ -242,8 +242,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def _make_kernel(self, argnums: Key) -> Kernel:
         long = None if isinstance(argnums, Operator) or self.backend != NATIVE else long_program(self.tape, argnums)
         if self.memory is not None and (long is None or long[1].workspace_bytes > self.memory):
-            long = fitted(self.tape, lambda tape: _derived(tape, argnums), self.memory, self.threads)[:2]
-        tape, program = (_derived(self.tape, argnums), None) if long is None else long
+            long = fitted(self.tape, lambda tape: _derived(tape, argnums, self.backend), self.memory, self.threads)[:2]
+        tape, program = (_derived(self.tape, argnums, self.backend), None) if long is None else long
         return make_kernel(self.backend, tape, program, self.threads)
 
     def _is_long(self, argnums: tuple[int, ...]) -> bool:
@@ -418,11 +418,13 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return f"<CompiledTape of {self.tape.name}: {len(self.tape)} instructions, {self.tape.guard_count} guards>"
 
 
-def _derived(tape: Tape, argnums: Key) -> Tape:
+def _derived(tape: Tape, argnums: Key, backend: str) -> Tape:
     """The tape that a kernel computes."""
     if isinstance(argnums, Operator):
-        return with_dear_sides(argnums.tape(tape))
-    return with_dear_sides(run_passes(rolled(tape.without_aux())) if argnums is None else gradient_tape(tape, argnums))
+        made = argnums.tape(tape)
+    else:
+        made = run_passes(rolled(tape.without_aux())) if argnums is None else gradient_tape(tape, argnums)
+    return with_dear_sides(made) if backend == NATIVE else made
 
 
 # What a pickle keeps of the function that was compiled, which other processes may not have.

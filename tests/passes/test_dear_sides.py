@@ -1,0 +1,232 @@
+"""Dear sides of branches run only where they are taken, and give what the paths give."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.passes import dear_sides, demand
+
+MATRIX = np.random.default_rng(0).normal(size=(6, 6))
+STIFF = MATRIX @ MATRIX.T + 6.0 * np.eye(6)
+POINTS = [*np.random.default_rng(1).normal(size=(8, 6)), np.zeros(6), -np.ones(6)]
+
+
+def one_dear_side(x):
+    if x[0] > 0:
+        r = np.sum(np.tanh((STIFF + np.outer(x, x)) @ MATRIX))
+    else:
+        r = x[1]
+    return r + x[2]
+
+
+def two_dear_sides(x):
+    k = np.outer(x, x)
+    if x[0] > 0:
+        r, s = np.sum((STIFF + k) @ MATRIX), x[3]
+    else:
+        r, s = np.sum(MATRIX @ k @ MATRIX), np.sum(np.exp(k @ x))
+    return r * s + x[2]
+
+
+def sides_within_sides(x):
+    s = np.sum(x * x)
+    if x[0] > 0:
+        k = np.outer(x, x) + STIFF
+        if x[1] > 0:
+            r = np.sum(k @ k)
+        elif x[2] > 0:
+            r = np.sum(np.log(np.diagonal(np.linalg.cholesky(k))))
+        else:
+            r = x[3]
+        r = r + x[4] * k[1, 2]
+    elif x[1] > 0:
+        r = np.sum(np.tanh(MATRIX @ np.outer(x, x)))
+    else:
+        r = x[2]
+    return r * x[5] + s
+
+
+def loop_on_one_side(x):
+    y, z = x[0], x[1]
+    if x[2] > 0:
+        for _ in range(200):
+            y = y + 0.01 * np.sin(z)
+            z = z - 0.01 * y
+    return y * y + z
+
+
+def scan_on_one_side(x):
+    r = x[2]
+    if x[0] > 0:
+        def step(c, a):
+            c = c + 0.1 * np.tanh(c) * a
+            return c, c * c
+
+        c, squares = td.scan(step, x[1], np.arange(50.0))
+        r = c + np.sum(squares) * 1e-3
+    return r * x[3]
+
+
+def side_in_each_iteration(x):
+    v, s = x * 1.0, 0.0
+    for k in range(12):
+        if v[0] > 0:
+            v = np.tanh(STIFF @ v * 0.1) - 0.3
+            r = np.linalg.solve(STIFF + np.outer(v, v), x)
+            s = s + r[0] * k
+        else:
+            v = v + 0.2
+        s = s + v[1] * v[2]
+    return s
+
+
+def one_test_again_and_again(x):
+    y = x[1]
+    for k in range(5):
+        if x[0] > 0:
+            y = y + np.sum(np.sin(MATRIX @ x * y)) * 0.1
+        y = y * x[2] + k
+    return y
+
+
+def position_on_one_side(x):
+    r = x[1]
+    if x[0] > 0:
+        order = np.argsort(x)
+        r = np.sum((MATRIX @ x)[order] * x) + x[order[2]]
+    return r
+
+
+def reads_of_entries(x):
+    r = 0.0
+    if x[0] > 0:
+        for k in range(6):
+            for j in range(6):
+                r = r + np.exp(x[k] * MATRIX[k, j]) * x[j]
+    return r + x[0] * x[1]
+
+
+def early_return(x):
+    if x[0] > 0.5:
+        return np.sum(STIFF @ np.outer(x, x))
+    y = np.sum(np.cos(MATRIX @ x))
+    if y > 0:
+        return y * np.sum(np.linalg.inv(STIFF + np.outer(x, x)))
+    return y + x[3]
+
+
+PROGRAMS = [one_dear_side, two_dear_sides, sides_within_sides, loop_on_one_side, scan_on_one_side, side_in_each_iteration,
+            one_test_again_and_again, position_on_one_side, reads_of_entries, early_return]  # fmt: skip
+
+
+@pytest.fixture
+def all_dear(monkeypatch):
+    """Everything that is needed on one side only is a call."""
+    monkeypatch.setattr(demand, "DEAR", 0.5)
+    monkeypatch.setattr(dear_sides, "LEAST_GATHERED", 0.5)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The numbers of members of the calls that are made."""
+    made, call = [], dear_sides._Gathering._call
+
+    def counted(self, side, condition):
+        made.append(len(side.members))
+        call(self, side, condition)
+
+    monkeypatch.setattr(dear_sides._Gathering, "_call", counted)
+    return made
+
+
+def agrees(f):
+    """One tape of all paths gives what a tape of each path gives, whichever point it was recorded at."""
+    for order in (POINTS, POINTS[::-1]):
+        g = td.GuardedTape(f, merge="flow")
+        for x in [*order, *order[:2]]:
+            own = td.record(f, x, merge=False)
+            value, gradient = td.value_and_gradient(g, x)
+            # The order of sums differs, and of products in factors.
+            np.testing.assert_allclose(value, f(x), rtol=1e-10, atol=1e-12)
+            np.testing.assert_allclose(g(x), f(x), rtol=1e-10, atol=1e-12)
+            np.testing.assert_allclose(gradient, td.gradient(own, x), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_sides_give_what_their_paths_give(f, calls):
+    agrees(f)
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_all_that_is_of_one_side_may_be_a_call(f, calls, all_dear):
+    agrees(f)
+    assert calls
+
+
+@pytest.mark.parametrize("f", PROGRAMS[:4], ids=lambda f: f.__name__)
+def test_second_derivatives_are_those_of_the_paths(f, all_dear):
+    g = td.GuardedTape(f, merge="flow")
+    for x in POINTS[:4]:
+        # As for gradients.
+        np.testing.assert_allclose(td.hvp(g, x, POINTS[5]), td.hvp(td.record(f, x, merge=False), x, POINTS[5]), rtol=1e-7, atol=1e-9)
+
+
+def test_a_side_is_computed_only_where_it_is_taken():
+    """Forward and backward: a function that counts its calls."""
+    ran = []
+
+    @td.primitive(compiled=False)
+    def counted(a):
+        ran.append("forward")
+        return np.sum(a @ a), a
+
+    @counted.backward
+    def counted_back(a, z_bar):
+        ran.append("backward")
+        return z_bar * (a.sum(1)[None, :] + a.sum(0)[:, None])
+
+    def f(x):
+        return np.where(x[0] > 0, counted(np.outer(x, x)), x[1]) + x[2]
+
+    compiled = td.compile(f, POINTS[0])
+    for x in POINTS:
+        ran.clear()
+        td.value_and_gradient(compiled, x)
+        assert set(ran) == ({"forward", "backward"} if x[0] > 0 else set())
+
+
+def test_a_derivative_that_is_infinite_on_the_other_side_does_not_count():
+    def f(x):
+        if x[0] > 0:
+            r = np.sum(np.sqrt(x @ STIFF @ x) * (STIFF @ np.outer(np.log(x[0]) * x, x)))
+        else:
+            r = x[1]
+        return r + x[2]
+
+    g = td.GuardedTape(f, merge="flow")
+    td.gradient(g, np.ones(6))
+    np.testing.assert_array_equal(td.gradient(g, np.zeros(6)), [0, 1, 1, 0, 0, 0])
+
+
+def test_a_factorisation_fails_only_where_it_is_taken():
+    def f(x):
+        r = x[1]
+        if x[0] > 0:
+            r = np.sum(np.log(np.diagonal(np.linalg.cholesky(np.eye(6) * x[0]))))
+        return r + x[2]
+
+    g = td.GuardedTape(f, merge="flow")
+    for x in (np.ones(6), -np.ones(6), np.ones(6)):
+        assert td.value_and_gradient(g, x)[0] == f(x)
+    assert g.stats.recordings == 1
+
+
+def test_cheap_sides_stay_selects(calls):
+    def f(x):
+        s = 0.0
+        for v in x:
+            s = s + (0.5 * v * v if abs(v) < 1 else abs(v) - 0.5)
+        return s
+
+    agrees(f)
+    assert not calls
