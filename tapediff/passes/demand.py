@@ -19,7 +19,7 @@ from .loops.save_or_recompute import additions_of
 # In additions: what a side has to take for a call to pay, 0.1 us; and what an element of an array takes, of which several are done at once.
 DEAR, LANES = 400.0, 4.0
 # Tests within tests beyond so many are not told apart.
-DEEPEST = 32
+DEEPEST = 100
 
 ALWAYS = 0
 
@@ -79,13 +79,26 @@ class Demand:
         return a
 
     def _inside(self, place: int, test: int, holds: bool) -> int:
-        """The place where a test has an outcome, within another one."""
-        while self.tape.instructions[test].op is LOGICAL_NOT:
-            test, holds = self.tape.instructions[test].inputs[0], not holds
-        known = self._within.get((place, test, holds))
-        if known is None:
-            known = self._within[place, test, holds] = self._made(place, test, holds)
-        return known
+        """The place where a test has an outcome, within another one; where several have, one within the other."""
+        # Tests that are left, and those of which the places within the first one are to be kept.
+        first, left, whole = place, [(test, holds)], list[tuple[int, bool]]()
+        while left:
+            test, holds = left.pop()
+            op, inputs = self.tape.instructions[test][:2]
+            known = self._within.get((place, test, holds))
+            if known is not None:
+                place = known
+            elif op is LOGICAL_NOT:
+                left.append((inputs[0], not holds))
+            elif op is (LOGICAL_AND if holds else LOGICAL_OR):
+                if place == first:
+                    whole.append((test, holds))
+                left += [(inputs[1], holds), (inputs[0], holds)]
+            else:
+                self._within[place, test, holds] = place = self._made(place, test, holds)
+            while whole and len(left) < len(whole):
+                self._within[(first, *whole.pop())] = place
+        return place
 
     def _made(self, place: int, test: int, holds: bool) -> int:
         around = place

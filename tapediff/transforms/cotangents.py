@@ -32,25 +32,15 @@ class Chosen(NamedTuple):
 
     Attributes:
         quality: of the cotangent there: NONZERO, NOT_YET_SEEDED or MAYBE_DISCARDED.
-        around: masks that choose it within this one's choice, with the same.
     """
 
     mask: TrackedArray
     where: bool
     cotangent: Operand
     quality: int
-    around: tuple[tuple[TrackedArray, bool], ...] = ()
 
     def selected(self) -> Operand:
-        chosen = self.cotangent
-        for mask, where in ((self.mask, self.where), *reversed(self.around)):
-            chosen = SELECT(mask, *((chosen, 0.0) if where else (0.0, chosen)))
-        return chosen
-
-    @property
-    def masks(self) -> tuple[int, ...]:
-        """The masks, and how those around choose: terms of the same ones are added as they are."""
-        return (self.mask._id, *(v for mask, where in self.around for v in (mask._id, where)))
+        return SELECT(self.mask, *((self.cotangent, 0.0) if self.where else (0.0, self.cotangent)))
 
 
 def _in_precision_of(type_: ValueType, cotangent: TrackedArray) -> Operand:
@@ -142,7 +132,7 @@ class Cotangents:
         """Chosen parts of an array as chosen arrays."""
         shape = self.tape.instructions[number].type.shape
         made: list[Operand | Chosen] = []
-        for group in _groups(parts, lambda part: (part.masks, part.where)):
+        for group in _groups(parts, lambda part: (part.mask._id, part.where)):
             z_bars, regions = [p.cotangent.z_bar for p in group], [p.cotangent.region for p in group]
             made.append(group[0]._replace(cotangent=assemble(z_bars, regions, shape), quality=MAYBE_DISCARDED))
         return made
@@ -151,7 +141,7 @@ class Cotangents:
         """Terms of both sides of one mask as one; as arrays where there are several."""
         if len(terms) == 1:
             return terms
-        groups = _groups([term for term in terms if isinstance(term, Chosen)], lambda term: term.masks)
+        groups = _groups([term for term in terms if isinstance(term, Chosen)], lambda term: term.mask._id)
         joined = [self._both_sides(number, group) for group in groups]
         if len(joined) == 1 and len(groups[0]) == len(terms):
             return joined
@@ -162,13 +152,9 @@ class Cotangents:
         sides = [self._side(chosen, where) for where in (True, False) if any(term.where is where for term in chosen)]
         if len(sides) == 1:
             return sides[0]
-        cotangent = SELECT(chosen[0].mask, sides[0].cotangent, sides[1].cotangent)
-        if not chosen[0].around:
-            if sides[0].quality == sides[1].quality == NONZERO:
-                self.nonzero.add(number)
-            return cotangent
-        *around, (mask, where) = chosen[0].around
-        return Chosen(mask, where, cotangent, max(sides[0].quality, sides[1].quality), tuple(around))
+        if sides[0].quality == sides[1].quality == NONZERO:
+            self.nonzero.add(number)
+        return SELECT(chosen[0].mask, sides[0].cotangent, sides[1].cotangent)
 
     def _side(self, chosen: Sequence[Chosen], where: bool) -> Chosen:
         terms = [term for term in chosen if term.where is where]

@@ -8,7 +8,7 @@ fused and compiled, or differentiated again, like any other tape.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,6 +134,7 @@ class _Sweep:
         demand = demand_of(tape)
         # Cotangents that one of these chooses are chosen at the very end, so that what gives them is needed on their side only.
         self.tests = set[int]() if demand is None else demand.tests_of_dear()
+        self.joined: dict[Hashable, TrackedArray] = {}
 
     def results(self, wrt: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
         """The value numbers of the cotangents of the tape's inputs, and their qualities."""
@@ -189,7 +190,7 @@ class _Sweep:
                 self.cotangents.add(i, cotangent, MAYBE_DISCARDED)
 
     def _add_under(self, operand: int, chosen: Chosen, cotangent: Operand, quality: int) -> None:
-        """Add a cotangent that the same masks choose as the one that it comes from."""
+        """Add a cotangent that the same mask chooses as the one that it comes from."""
         if cotangent is not None:
             self.cotangents.add(operand, chosen._replace(cotangent=cotangent, quality=quality), MAYBE_DISCARDED)
 
@@ -283,16 +284,21 @@ class _Sweep:
             elif before.mask._id == mask:
                 if before.where is where:
                     self._add_chosen(i, before, instruction)
-            elif is_test:
-                around = (*before.around, (before.mask, before.where))
-                self._add_chosen(i, Chosen(*chooses, before.cotangent, before.quality, around), instruction)
-            elif self._is_dear(before):
+            elif self._is_dear(before) and not is_test:
                 here = Chosen(*chooses, before.cotangent, before.quality).selected()
                 self._add_chosen(i, before._replace(cotangent=here, quality=MAYBE_DISCARDED), instruction)
             else:
-                both = (before.mask, before.where), chooses
-                joined = LOGICAL_AND(*(m if is_so else LOGICAL_NOT(m) for m, is_so in both))
-                self._add_chosen(i, before._replace(mask=joined, where=True), instruction)
+                self._add_chosen(i, before._replace(mask=self._joined((before.mask, before.where), chooses), where=True), instruction)
+
+    def _joined(self, *both: tuple[TrackedArray, bool]) -> TrackedArray:
+        """The mask that is true where two choose."""
+        key = tuple((mask._id, where) for mask, where in both)
+        known = self.joined.get(key)
+        if known is None:
+            known = self.joined[key] = LOGICAL_AND(*(mask if where else LOGICAL_NOT(mask) for mask, where in both))
+            if self.tests.issuperset(mask._id for mask, _ in both):
+                self.tests.add(known._id)
+        return known
 
     def _add_chosen(self, operand: int, chosen: Chosen, instruction: Instruction) -> None:
         """Add to the cotangent of an operand; as an array where the operand was broadcast."""
@@ -352,7 +358,8 @@ def _is_finite(value: np.ndarray) -> bool:
 
 
 def _in_common(terms: Sequence[Operand | Chosen]) -> Chosen | None:
-    """One of several cotangents that the same masks choose in the same way; None for others."""
+    """One of several cotangents that one mask chooses in one way; None for others."""
     first = terms[0]
-    is_common = isinstance(first, Chosen) and all(isinstance(t, Chosen) and (t.masks, t.where) == (first.masks, first.where) for t in terms)
-    return first if is_common else None
+    if not all(isinstance(term, Chosen) for term in terms):
+        return None
+    return first if len({(term.mask._id, term.where) for term in terms}) == 1 else None
