@@ -25,6 +25,7 @@ class PathCallee:
 
     is_pure = True
     may_branch = True
+    is_side = False
 
     def __init__(self, f, in_types, out_types, *, name="body", stops=False, is_compiled=True, decides=True, most=64):
         self.f, self.name, self.in_types, self.out_types = f, name, in_types, out_types
