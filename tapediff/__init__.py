@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .ir.tape import Tape
     from .recording.recorder import is_recording
     from .recording.creation import asarray, empty, full, ones, zeros
-    from .targets.merged_recording import record
+    from .targets.record_function import record
     from .targets.compile_target import compile
     from .targets.compiled_tape import CompiledTape
     from .targets.native.row_arguments import Rows
@@ -77,7 +77,7 @@ MODULES = {
     "ir.tape": "Tape",
     "recording.recorder": "is_recording",
     "recording.creation": "asarray empty full ones zeros",
-    "targets.merged_recording": "record",
+    "targets.record_function": "record",
     "targets.compile_target": "compile",
     "targets.compiled_tape": "CompiledTape",
     "targets.native.row_arguments": "Rows",

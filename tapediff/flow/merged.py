@@ -14,6 +14,7 @@ from ..recording.recorder import unnoticed_errors
 from .anything import Object
 from .builtins.natives import native
 from .calls.callables import call
+from .calls.packaged import with_forms
 from .containers import choices as choices
 from .containers.entries import settled_deeply
 from .containers.positions import inside
@@ -30,19 +31,24 @@ DEPTH = 20_000
 class Flowed:
     """A function that gives what `f` gives; a recording of it holds all paths that can be joined.
 
+    Args:
+        note_merged: called where a recording has joined paths.
+
     Attributes:
         f: the function.
         reason: why the last recording was one of a single path; empty if it was not.
     """
 
-    def __init__(self, f: Callable[..., Object]) -> None:
+    def __init__(self, f: Callable[..., Object], note_merged: Callable[[], None] | None = None) -> None:
         functools.update_wrapper(self, f)
-        self.f, self.reason = f, ""
+        self.f, self.reason, self._note_merged = f, "", note_merged
 
     def __call__(self, *args: Object, **named: Object) -> Object:
         recorder = current_recorder()
-        if recorder is None or state.is_recording:
+        if recorder is None:
             return self.f(*args, **named)
+        if state.is_recording and (recorder is state.recorder or any(recorder is inner for inner in state.recorders)):
+            return call(self.f, *args, **named)
         try:
             with unnoticed_errors(), without_collector():
                 self.reason = ""
@@ -59,12 +65,14 @@ class Flowed:
     def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
+        # Of a recording around, of which this one may be a part: a body of a loop.
+        around = dict(vars(state))
         state.reset()
-        state.is_recording, state.native = True, native
+        state.is_recording, state.native, state.recorder = True, native, recorder
         # A recording that writes to arrays is made again with more of them tracked.
         state.joins_arrays = recorder.outer is None and recorder.concrete and not recorder.fills
-        recorder.asked = in_side
-        recorder.raise_where, recorder.inside = exclude, inside
+        hooks = recorder.asked, recorder.raise_where, recorder.inside
+        recorder.asked, recorder.raise_where, recorder.inside = in_side, exclude, inside
         result: Object = None
         try:
             result = settled_deeply(call(self.f, *args, **named))
@@ -77,9 +85,11 @@ class Flowed:
             for place in state.unsettled.values():
                 left = at_this_point(place.get())
                 place.set(left if id(place.holder) in kept else plain_ints(left))
-            state.reset()
-            recorder.asked = None
-            recorder.raise_where = recorder.inside = None
+            if state.sides and self._note_merged is not None:
+                self._note_merged()
+            vars(state).clear()
+            vars(state).update(around)
+            recorder.asked, recorder.raise_where, recorder.inside = hooks
             sys.setrecursionlimit(limit)
 
 
@@ -99,6 +109,10 @@ def _reached(result: Object) -> set[int]:
     return set(found)
 
 
-def flowed(f: Callable[..., Object]) -> Flowed:
-    """The merged form of a function."""
-    return f if isinstance(f, Flowed) else Flowed(f)
+def flowed(f: Object, note_merged: Callable[[], None] | None = None) -> Object:
+    """The merged form of a function; of a function of this package, with the merged forms of the user's functions that it calls.
+
+    Args:
+        note_merged: called where a recording has joined paths.
+    """
+    return with_forms(f, lambda users: users if isinstance(users, Flowed) else Flowed(users, note_merged))

@@ -15,7 +15,6 @@ from ..ir.pytree import flatten
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, caught_outside, kept_callee, type_of
 from .captured.freeze import freeze
-from .loops import body_merging
 
 
 def cond(pred: Operand, true_fn: Callable[..., object], false_fn: Callable[..., object], *args: Tree) -> Tree:
@@ -82,7 +81,7 @@ def _branch(name: str, choice: Operand, functions: Sequence[Callable[..., Tree]]
     names = {getattr(f, "__name__", "f") for f in functions}
     label = f"td.{name}" if "<lambda>" in names else f"td.{name} of {', '.join(sorted(names))}"
     make = lambda: Body(label, frozen, treedef, run)  # noqa: E731 -- the next line is its only use
-    return call(*kept_callee(label, (treedef, site), frozen, types, make, merging=body_merging), operands, leaves, frozen)
+    return call(*kept_callee(label, (treedef, site), frozen, types, make), operands, leaves, frozen)
 
 
 def _taken(name: str, choice: Operand, functions: Sequence[Callable[..., Tree]], site: Site | None) -> Callable[..., Tree]:

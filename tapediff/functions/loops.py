@@ -5,7 +5,6 @@ Outside recordings, and where nothing is tracked, they just run.
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -21,7 +20,6 @@ from ..ops.control.calls import LoopForm
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, kept_callee, type_of
 from .captured.freeze import Frozen, freeze
-from .merged_body import VARIANTS_BEFORE, VARIANTS_BEFORE_OF_LOOPS, MergedBody
 from .recorded_loop import RecordedLoop
 
 # A loop whose carries take more bytes than this stores few of them and computes the others again.
@@ -85,7 +83,7 @@ def _scan_loop(
             )
         return result
 
-    return RecordedLoop("td.scan", f, frozen, treedef, run, x_treedef, user_site(), loop_merging)
+    return RecordedLoop("td.scan", f, frozen, treedef, run, x_treedef, user_site())
 
 
 def _looped_scan(
@@ -94,13 +92,6 @@ def _looped_scan(
     """A scan as one instruction."""
     carries, ys = loop.record(init_leaves, [as_operand(leaf) for leaf in x_leaves], form)
     return unflatten(loop.treedef, carries), unflatten(loop.rest, ys)
-
-
-def repeated_scan(
-    f: Callable[[Tree, Sequence[Operand]], tuple[Tree, Tree]], init: Tree, xs: Sequence[Operand], length: int
-) -> tuple[Tree, Tree]:
-    """A scan, of a loop that a recording has found to be long."""
-    return scan(f, init, list(xs), length)
 
 
 def _is_large(carries: Sequence[Operand], length: int) -> bool:
@@ -224,7 +215,7 @@ def fori_loop(lower: Operand, upper: Operand, body: Callable[[Operand, Tree], Tr
         counted = lambda carry, _: ((carry[0] + 1, body(carry[0], carry[1])), None)  # noqa: E731 -- the next line is its only use
         return scan(counted, (int(lower), init), None, runs)[0][1]
     whole = flatten((lower, init))[1]
-    loop = RecordedLoop("td.fori_loop", body, frozen, whole, run, None, user_site(), loop_merging)
+    loop = RecordedLoop("td.fori_loop", body, frozen, whole, run, None, user_site())
     leading = [] if runs is not None else [as_operand(upper - lower)]
     carries, _ = loop.record([lower, *leaves], [], LoopForm(0, 0, 0, runs, site=None if runs is not None else str(loop.site)), leading)
     return unflatten(treedef, carries[1:])
@@ -260,13 +251,8 @@ def while_loop(
 
 def repeated_while(
     cond: Callable[[Tree], Operand], body: Callable[[Tree], Tree], init: Tree, most: int | None, failure: tuple[str, str] | None = None,
-    is_recorded: bool = False,
 ) -> Tree:  # fmt: skip
-    """The loop of td.while_loop; of a solver, `most` iterations without an end are td.NotConverged: what it says, and what to do.
-
-    Args:
-        is_recorded: an iteration is recorded also where the first value ends the loop.
-    """
+    """The loop of td.while_loop; of a solver, `most` iterations without an end are td.NotConverged: what it says, and what to do."""
     leaves, treedef = flatten(init)
     frozen = freeze(body, cond)
     form = LoopForm(0, 0, 0, None, stops=True, most=most, site=str(user_site()), failure=failure)
@@ -282,9 +268,9 @@ def repeated_while(
         value = functions[0](tree[0])
         return value, _as_bool(functions[1](value))
 
-    loop = RecordedLoop("td.while_loop", body, frozen, treedef, run, None, user_site(), body_merging)
+    loop = RecordedLoop("td.while_loop", body, frozen, treedef, run, None, user_site())
     first = _first_test(cond, loop.promoted(leaves), treedef)
-    carries, _ = loop.record(leaves, [], form, [first], is_recorded)
+    carries, _ = loop.record(leaves, [], form, [first])
     return unflatten(treedef, carries)
 
 
@@ -299,23 +285,6 @@ def _first_test(cond: Callable[[Tree], Operand], operands: Sequence[Operand], tr
     callee, body = kept_callee("while test", treedef, frozen, [type_of(o) for o in operands], make)
     callee.is_test = True
     return call(callee, body, operands, leaves, frozen)
-
-
-def body_merging(body: Body, wanted: bool | None, before: int = VARIANTS_BEFORE) -> MergedBody | None:
-    """What merges the branches of a body; None where nothing is to be.
-
-    Args:
-        wanted: as of td.GuardedTape.
-        before: the variants that it has before.
-    """
-    # A kernel that runs a body cannot go back to its paths where an iteration turns out to be none that can be merged.
-    loop = functools.partial(repeated_while, most=None, is_recorded=True)
-    return None if wanted is False else MergedBody.of(body, wanted is True, loop, before)
-
-
-def loop_merging(body: Body, wanted: bool | None) -> MergedBody | None:
-    """The same for the body of a loop with a known number of iterations."""
-    return body_merging(body, wanted, VARIANTS_BEFORE_OF_LOOPS)
 
 
 def _as_bool(value: Operand) -> Operand:

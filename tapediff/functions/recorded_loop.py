@@ -15,7 +15,7 @@ from ..ops.control.calls import LOOP, LoopCotangents, LoopForm
 from ..ops.elementwise.arithmetic import CONVERT
 from ..transforms.reverse_loop import carries_read
 from .callees.body import Body, as_operand, caught_outside, items_of, kept_callee, type_of, value_of
-from .callees.recorded_callee import BodyMerging, RecordedCallee
+from .callees.recorded_callee import RecordedCallee
 from .captured.freeze import Frozen
 
 # At most this many td.cond per loop body are inlined; each doubles its paths. Further ones are calls.
@@ -27,22 +27,19 @@ class RecordedLoop:
 
     Args:
         run: run(functions, (carry, x)) gives (carry, further results).
-        merging: what merges the branches of a body.
     """
 
     def __init__(
         self, name: str, f: Callable[..., object], frozen: Frozen, treedef: TreeDef, run: Callable[[list[Callable[..., Tree]], Tree], Tree],
-        x_treedef: TreeDef | None, site: Site | None, merging: Callable[[Body, bool | None], BodyMerging | None],
+        x_treedef: TreeDef | None, site: Site | None,
     ) -> None:  # fmt: skip
-        self._merging = merging
         self.name = f"{name} of {getattr(f, '__name__', 'f')}"
         self.frozen, self.treedef, self.run, self.site = frozen, treedef, run, site
         self.x_treedef = flatten(None)[1] if x_treedef is None else x_treedef
         self.rest: TreeDef = self.x_treedef
 
     def record(
-        self, init: Sequence[Operand], streams: Sequence[Operand], form: LoopForm, leading: Sequence[Operand] = (),
-        is_recorded: bool = False,
+        self, init: Sequence[Operand], streams: Sequence[Operand], form: LoopForm, leading: Sequence[Operand] = ()
     ) -> tuple[list[Operand], list[Operand]]:
         """Record the loop.
 
@@ -51,12 +48,11 @@ class RecordedLoop:
             streams: arrays with one entry for each iteration.
             form: as far as it is known; the counts are filled in.
             leading: the number of iterations, or the first test, where these are known at run time only.
-            is_recorded: an iteration is recorded whatever the first test says.
 
         Returns:
             The last carries, and the stacked further results.
         """
-        runs = is_recorded or not form.stops or bool(value_of(leading[0]))
+        runs = not form.stops or bool(value_of(leading[0]))
         callee, body, carries = self._body(self.promoted(init), streams, form.stops, runs)
         n = len(carries)
         form = replace(form, carries=n, streams=len(streams), constants=len(self.frozen.tracked))
@@ -64,7 +60,6 @@ class RecordedLoop:
         if handler is not None:
             callee.must_not_fail(handler)
         returned = LOOP(*leading, *carries, *streams, *self.frozen.tracked, callee=callee, form=form)
-        returned._recorder.calls.append(returned._id)
         count = len(callee.out_types) - int(form.stops)
         results = items_of(returned, count)
         if body.results is not None:
@@ -126,8 +121,7 @@ class RecordedLoop:
 
         make = lambda: Body(self.name, self.frozen, treedef, run, keeps_arguments=False)  # noqa: E731
         return kept_callee(
-            self.name, treedef, self.frozen, types, make, stops=stops, branches_to_inline=BRANCHES_TO_INLINE,
-            merging=self._merging,
+            self.name, treedef, self.frozen, types, make, stops=stops, branches_to_inline=BRANCHES_TO_INLINE
         )
 
     def _fitting(self, callee: RecordedCallee, carries: Sequence[Operand]) -> list[Operand] | None:

@@ -16,14 +16,13 @@ from ..ir.keys import value_key
 from ..ir.pytree import TreeDef, flatten, has_values, unflatten
 from ..recording.arguments.static import Static, boxed, static_of, unboxed
 from ..recording.recorder import current_recorder
-from .callees.body import Body, as_operand, call, caught_outside, type_of
+from .callees.body import Body, as_operand, call, caught_outside, merges_bodies, type_of
 from .callees.callee import LOCK
 from .callees.path_messages import site_of
 from .callees.recorded_callee import RecordedCallee
 from .captured.freeze import Frozen, freeze
 from .captured.pickling import Portable, found, place_of
-from .loops import body_merging
-from .merging.prepare.state_changes import warn_of_changes
+from .state_changes import warn_of_changes
 
 # The signature of a function, which wrapping does not change.
 P = ParamSpec("P")
@@ -94,22 +93,18 @@ class SubTape:
 
     @holding(LOCK)
     def _callee(self, treedef: TreeDef, frozen: Frozen, types: Sequence[ValueType]) -> tuple[RecordedCallee, Body]:
-        recorder = current_recorder()
-        wanted = recorder.merges if self.merge is None and recorder is not None else self.merge
-        key = (treedef, frozen.key, tuple(types), wanted)
+        # The user's own guard says what variants there are to be.
+        merges = self.guard is None and (merges_bodies() if self.merge is None else self.merge)
+        key = (treedef, frozen.key, tuple(types), merges)
         known = self._callees.get(key)
         if known is None:
             warn_of_changes(self.f, self.name)
             ask = None if self.guard is None else _Asked(self.guard, frozen.owned(), treedef)
             run = functools.partial(_run_guarded, ask)
-            body = Body(self.name, frozen, treedef, run)
-            # The user's own guard says what variants there are to be.
-            merging = None if ask is not None else body_merging(body, wanted)
-            callee = RecordedCallee(
-                self.name, types, body, is_compiled=self.compiled, most_compiled=self.max_tapes, ask=ask, merging=merging
-            )
+            body = Body(self.name, frozen, treedef, run, merges=merges)
+            callee = RecordedCallee(self.name, types, body, is_compiled=self.compiled, most_compiled=self.max_tapes, ask=ask)
             known = self._callees[key] = callee, body
-        return known[0].replacement() or known[0], known[1]
+        return known
 
     # Reports
 
@@ -131,7 +126,6 @@ class SubTape:
             for number, variant in callee.variants.items():
                 lines.append(f"    variant {number}: {len(variant.tape)} instructions")
                 lines += [f"      {guard}" for guard in variant.tape.guards]
-            lines += [f"    {line}" for line in (() if callee.merging is None else callee.merging.report(callee))]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -211,8 +205,8 @@ def subtape(
         max_tapes: paths beyond this many are replayed with NumPy instead of compiled.
         compiled: False: its variants are always replayed with NumPy, also inside a compiled caller.
         name: of the function, in messages.
-        merge: whether branches in f are merged, so that one variant serves their paths, where that is proven to change nothing: True:
-            with the first path; None: once there are three, unless the recording around it says otherwise; False: never.
+        merge: whether branches in f are joined, so that one variant serves their paths: None: unless the recording around it says
+            otherwise; False: never. With a guard of the user's own they are not.
 
     Returns:
         A function like f. Called with plain arrays it is f.

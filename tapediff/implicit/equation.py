@@ -11,7 +11,6 @@ from ..errors import DtypeMismatch, ShapeMismatch
 from ..functions.callees.body import Body, as_operand, kept_callee, type_of, value_of
 from ..functions.callees.recorded_callee import RecordedCallee
 from ..functions.captured.freeze import freeze
-from ..functions.loops import body_merging
 from ..ir.instruction import FLOAT64, Operand, Tree, is_tracked
 from ..ir.pytree import flatten
 from ..numpy_api.joining import as_value
@@ -102,7 +101,7 @@ class Equation:
         name = f"the {part} of {self.name} of {getattr(self.f, '__name__', 'f')}"
         types = [type_of(operand) for operand in self.operands(self.x0)]
         make = lambda: Body(name, self._frozen, self._treedef, lambda fs, tree: function(fs[0], *tree))  # noqa: E731
-        return kept_callee(name, self._treedef, self._frozen, types, make, merging=body_merging)[0]
+        return kept_callee(name, self._treedef, self._frozen, types, make)[0]
 
 
 def _matrix(slope: Operand, x: Operand) -> Operand:

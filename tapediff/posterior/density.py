@@ -7,8 +7,8 @@ from typing import cast
 
 import numpy as np
 
+from ..base.wrapper import Wrapper
 from ..functions.captured.pickling import Portable
-from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
 from ..recording.recorder import current_recorder

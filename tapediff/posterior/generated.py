@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .. import random
-from ..functions.merging.prepare.wrappers import Wrapper
+from ..base.wrapper import Wrapper
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
 from ..targets.guarded_tape import GuardedTape

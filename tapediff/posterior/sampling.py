@@ -11,7 +11,7 @@ import numpy as np
 
 from ..adapters import nutpie
 from ..adapters.shards import pickled
-from ..functions.merging.prepare.wrappers import Wrapper
+from ..base.wrapper import Wrapper
 from ..ir.instruction import Tree
 from ..targets.guarded_tape import GuardedTape
 from .density import NamedDensity

@@ -18,7 +18,6 @@ from ..numpy_api.joining import stack_objects
 from ..numpy_api.kinds import plain_data
 from .arrays.tracked import TrackedArray
 from .instruction_columns import GrowingColumns
-from .merged_calls import take_merged_forms
 from .python_state.caught_errors import failure_caught, refusal_caught
 from .recorder import Recorder
 
@@ -34,7 +33,6 @@ def finished_tape(recorder: Recorder, result: Operand, has_aux: bool = False) ->
     if recorder.refusal is not None:
         raise refusal_caught(recorder.name, recorder.refusal) from recorder.refusal.error
     recorder.call_arrays.finish()
-    take_merged_forms(recorder.instructions, recorder.calls, recorder.is_called)
     result, aux = split_result(result, recorder.name) if has_aux else (result, None)
     leaves, treedef = flatten_result(result)
     beside, aux_tree = flatten_aux(aux, recorder.name) if has_aux else ([], None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,23 +23,16 @@ from .recorder import Recorder, RecordingStopped
 # A recording of so many instructions has taken 30 ms or more, and a gradient takes several times as long again.
 LONG = 30_000
 
-# So many times fewer are asked about, too: they may be slow to compile, or have been recorded again and again.
-FEWER = 10
-
-
-def lengths_to_look_at() -> list[int]:
-    """At how many instructions it is asked whether a recording is stopped."""
-    return [length for k in range(4) if (length := LONG // FEWER << k) < LONG] + [LONG]
-
 
 def record(
-    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, look: Callable[[Recorder], bool] | None = None,
-    **named: Tree,
+    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, longest: int | None = None,
+    merges: bool = True, **named: Tree,
 ) -> Tape:  # fmt: skip
-    """See td.record, in targets/merged_recording.py, which also merges branches.
+    """See td.record, in targets/record_function.py, which also joins paths.
 
     Args:
-        look: asked when the recording is long whether it is stopped.
+        longest: the recording is stopped when it has more instructions.
+        merges: whether the bodies of sub-tapes and loops hold all their paths.
 
     Raises:
         RecordingStopped: it was.
@@ -50,8 +44,7 @@ def record(
     f = by_position(f, args)
     leaves, trees = flatten_arguments(args, (), f)
     recorder = Recorder(name, prescribed=prescribed)
-    if look is not None:
-        recorder.look_at(look, lengths_to_look_at())
+    recorder.merges, recorder.longest = merges, longest or sys.maxsize
     flat = f if trees is None else FlatFunction(f, trees, has_aux)
     try:
         tape = recorder.run(_record, flat, leaves, has_aux)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections import ChainMap, Counter, defaultdict
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
-from types import CodeType, FrameType
-from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Callable, Generator, Sequence
+from types import FrameType
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
@@ -20,7 +19,7 @@ from numpy import asarray  # NumPy's own; see numpy_namespace.py
 from ..base.current_recording import CURRENT
 from ..base.current_recording import current_recorder as current_recorder
 from ..base.operating_system import IMPORT_FAILURES, raise_if_out_of_memory
-from ..base.source_location import Site, is_library_file, is_same_line, user_site
+from ..base.source_location import Site, is_same_line, user_site
 from ..base.uninterrupted import require_stack
 from ..errors import (
     RefusedByRecording,
@@ -43,7 +42,6 @@ from ..ir.instruction import (
     Operand,
     Outcome,
     Params,
-    ValueType,
 )
 from ..ir.interpreter import is_outcome_of, outcome_of
 from ..ir.pytree import taken_apart
@@ -63,8 +61,6 @@ from .arrays.numbers import LARGEST_INT
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
-from .instruction_columns import GrowingColumns
-from .masks import Mask
 from .python_state import gc_pause, scipy_functions
 from .python_state import numpy_namespace as namespace
 from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal
@@ -82,44 +78,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-# A recording is one of operations on arrays where one operation in so many is on arrays.
-ONE_IN = 4
-
 _ARRAY = np.ndarray
 
 # Numbers that take part in operations of float64 as they are.
 _USUAL = (float, int, np.float64)
 
 
-# A line from which more than this part of a recording comes may be in a long loop.
-MOST_OF_RECORDING = 10
-
-
-class UsersLine(NamedTuple):
-    """Where a function of the user's is.
-
-    Attributes:
-        names: its variables, and the global names.
-        has_iterators: a variable, or an attribute of one, is used up by going over it, and cannot be gone over again.
-    """
-
-    code: CodeType
-    line: int
-    names: Mapping[str, Operand]
-    has_iterators: bool
-
-
-def _has_iterators(frame: FrameType) -> bool:
-    names = frame.f_code.co_names
-    # What a comprehension goes over is a variable of it.
-    own = [value for name, value in frame.f_locals.items() if not name.startswith(".")]
-    variables = [*own, *(frame.f_globals[name] for name in names if name in frame.f_globals)]
-    attributes = [getattr(owner, "__dict__", {}).get(name) for owner in variables for name in names]
-    return any(isinstance(value, Iterator) for value in (*variables, *attributes))
-
-
 class RecordingStopped(BaseException):
-    """Enough of a function was recorded to know where it looks at values."""
+    """A recording has more instructions than it may have."""
 
 
 class Recorder(TapeBuilder):
@@ -132,13 +98,10 @@ class Recorder(TapeBuilder):
             another kind, or at another line, than the one that the outcome was found at: from there on NumPy decides.
         along: the guards that these outcomes were found at, where that is known.
         fills: what the first attempt fills; see `run`.
-        longest: at the first guard after so many instructions the recording is stopped, by an exception that nobody should catch.
-        stops: asked whether it is; if not, again after twice as many instructions. None: it is.
 
     Attributes:
-        is_stopped: the recording was; it is of no use then, even if it went on. is_long: because `look` said so.
-        look, next_look, further_looks: asked at the first operation after so many instructions, whether the recording is
-            stopped; and after so many again.
+        longest: at the first operation after so many instructions the recording is stopped, by an exception that nobody should catch.
+        is_stopped: it was, and is of no use, even if it went on.
         captured: the values of outer recordings that became inputs of this one.
         asked: called before each guard; may refuse it.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
@@ -146,27 +109,15 @@ class Recorder(TapeBuilder):
         is_called: the outer recording calls this one's tape; otherwise it takes over the operations.
         branches_to_inline: how many td.cond in a loop body may still become paths of the body.
         python_ints: inputs that stand for Python integers, as isinstance() must say.
-        plain_numbers: which values may be plain numbers of Python in the function, so far as known; see functions/merging.
-        chosen_numbers: the sides of values that are chosen from others by merging, of which it is not known whether they may be plain.
-        checked_numbers: divisors and powers of such, which guards say are none that Python raises an error for.
-        mask: when the program reaches what is being recorded; None where it always does; see masks.py.
+        numpy_numbers: numbers that NumPy has made of Python's.
         raise_where: raises an error where a condition holds, for recordings of several paths; None where guards decide it.
         inside: the same for a position that is outside of an extent; gives it counted from the start.
-        masked_guards: how many guards ask that, too.
         written_at: by the number of an array after a write, the tracked positions at which it was written.
         entry_runs: vectors of which all entries were recorded one after the other, with the number of the first one; in their order.
-        has_ints: selections between numbers, of which one was an int of Python's.
         large_ints: constants that were ints of Python's beyond 2**31.
-        counts: of whole numbers that loops have counted, what is known; see merging/run_time/whole_numbers/counting.py.
-        loops_by_data: how many loops of merged functions that data ends were recorded, by where they stand.
-        recorded_turns: of long loops, by where they stand, how many turns those had of which one was recorded, and its operations.
-        bits: of whole numbers of Python's that are data, how many bits the largest has that each may be.
-        turn_numbers: whole numbers that a loop goes over, or that `int` gives, with the largest of each.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
-        at_end: checks of merged functions, for the end of the recording.
-        merges: whether the bodies of sub-tapes and loops are merged: True: at once; None: after a few paths.
+        merges: whether the bodies of sub-tapes and loops hold all their paths.
         inlines: sub-tapes are recorded as part of what calls them.
-        calls: the instructions that call sub-tapes, or loop over them.
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
         index_asked: the number in a list that NumPy made an array of at y[...] = value, and where that is.
@@ -176,13 +127,11 @@ class Recorder(TapeBuilder):
 
     def __init__(
         self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Outcome] = (), along: Sequence[Guard] = (),
-        longest: int | None = None, fills: Fills = Fills.NOTHING,
+        fills: Fills = Fills.NOTHING,
     ) -> None:  # fmt: skip
         super().__init__(name, concrete)
-        self.longest, self.is_stopped, self.is_long = longest, False, False
-        self.stops: Callable[[], bool] | None = None
-        self.look: Callable[[Recorder], bool] | None = None
-        self.next_look, self.further_looks = sys.maxsize, tuple[int, ...]()
+        self.is_stopped = False
+        self.longest = sys.maxsize
         self.concrete = concrete
         self.prescribed, self.along = prescribed, along
         self.captured: list[TrackedArray] = []
@@ -197,27 +146,15 @@ class Recorder(TapeBuilder):
         self.guard_count = 0
         self.branches_to_inline = 0
         self.python_ints: set[int] = set()
-        self.plain_numbers: dict[int, bool] = {}
-        self.chosen_numbers: dict[int, tuple[int, ...]] = {}
-        self.checked_numbers: set[int] = set()
-        self.mask: Mask | None = None
+        self.numpy_numbers: set[int] = set()
         self.raise_where: Callable[[Operand, Callable[[], BaseException]], None] | None = None
         self.inside: Callable[[Operand, int, str], Operand] | None = None
-        self.masked_guards = 0
         self.written_at: dict[int, Operand] = {}
         self.entry_runs: list[tuple[int, TrackedArray]] = []
-        self.has_ints: set[int] = set()
         self.large_ints: set[int] = set()
-        self.loops_by_data = Counter[Hashable]()
-        self.recorded_turns = defaultdict[Hashable, list[tuple[int, int]]](list)
-        self.counts: dict[int, tuple[tuple[int, ...], float, float]] = {}
-        self.bits: dict[int, float] = {}
-        self.turn_numbers: dict[int, float] = {}
         self.has_narrow_constants = False
-        self.at_end: dict[Hashable, Callable[[], None]] = {}
-        self.merges: bool | None = None
+        self.merges = True
         self.inlines = False
-        self.calls: list[int] = []
         self.call_arrays = CallArrays()
         self.buffers: Buffers | None = None
         self.fills = fills
@@ -242,7 +179,7 @@ class Recorder(TapeBuilder):
         else:
             namespace.inner_recording_begins(self.fills)
             self.fills = max(self.fills, outer.fills)
-            self.merges = outer.merges if self.merges is None else self.merges
+            self.merges &= outer.merges
 
     def run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         """Call `body(recorder, *args)` and return its result, recording. The recording ends in any case, also by an interrupt.
@@ -309,12 +246,9 @@ class Recorder(TapeBuilder):
 
     def _restart(self, fills: Fills) -> None:
         """Forget what was recorded."""
-        look, looks, stops = self.look, (self.next_look, *self.further_looks), self.stops
-        self.__init__(
-            self.name, concrete=self.concrete, prescribed=self.prescribed, along=self.along, longest=self.longest, fills=fills
-        )
-        self.look_at(look, looks)
-        self.stops = stops
+        merges, longest = self.merges, self.longest
+        self.__init__(self.name, concrete=self.concrete, prescribed=self.prescribed, along=self.along, fills=fills)
+        self.merges, self.longest = merges, longest
 
     def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         """Call `body`, recording.
@@ -411,8 +345,8 @@ class Recorder(TapeBuilder):
             types = [self.instructions[i][3] for i in ids]
             type_ = op.infer(*types, **op.named(params)) if params else op.infer(*types)
             return TrackedArray(self, self._append(op, tuple(ids), params, type_), None, type_)
-        if len(self.instructions) > self.next_look:
-            self.has_grown_long()
+        if len(self.instructions) > self.longest:
+            self.stop()
         try:
             value = op.evaluate(*values, *params)
         except VALUE_FAILURES as failure:
@@ -489,7 +423,7 @@ class Recorder(TapeBuilder):
         array = np.array(array, order="C")
         number = self.constant(array.copy())
         if array.shape == ():
-            self.plain_numbers[number] = False  # NumPy's own
+            self.numpy_numbers.add(number)
         return TrackedArray(self, number, array[()] if array.shape == () else array, self.instructions[number].type)
 
     def complex_pair(self, re: TrackedArray, im: TrackedArray) -> ComplexArray:
@@ -546,11 +480,6 @@ class Recorder(TapeBuilder):
             self.append_number(GUARD, (kind, outcome), BOOL_SCALAR, ORDINAL, value._id, ordinal, sys._getframe(1))
         else:
             self._append(GUARD, (value._id,), (kind, outcome, ordinal), BOOL_SCALAR)
-        if self.longest is not None and len(self.instructions) > self.longest:
-            if self.stops is None or self.stops():
-                self.is_stopped = True
-                raise RecordingStopped
-            self.longest *= 2
         if kind == "int" and isinstance(outcome, float):
             return int(outcome)  # NaN or infinity: raises as plain Python does
         return outcome
@@ -565,52 +494,10 @@ class Recorder(TapeBuilder):
             self._left = 0
         return is_own
 
-    def look_at(self, look: Callable[[Recorder], bool] | None, lengths: Sequence[int]) -> None:
-        """Have it asked, at some lengths, whether the recording is stopped."""
-        self.look, (self.next_look, *further) = look, lengths
-        self.further_looks = tuple(further)
-
-    def has_grown_long(self) -> None:
-        """Ask whether the recording goes on."""
-        look = self.look
-        self.look_at(look, self.further_looks or (sys.maxsize,))
-        if look is not None and look(self):
-            self.is_stopped = self.is_long = True
-            raise RecordingStopped
-
-    @property
-    def is_of_arrays(self) -> bool:
-        """Whether at least one operation in ONE_IN is on arrays."""
-        columns = self.instructions
-        if not isinstance(columns, GrowingColumns):
-            return False
-        counts = np.bincount(columns.which, minlength=len(columns.templates)).tolist()
-        on_arrays = sum(n for i, n in zip(columns.templates, counts) if type(i.type) is ValueType and i.type.shape and i.op is not CONSTANT)
-        return ONE_IN * on_arrays >= len(columns.which)
-
-    def users_lines(self) -> list[UsersLine]:
-        """The lines that the recorded function, and those that it has called, are at, from the innermost outwards."""
-        found: list[UsersLine] = []
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and id(frame) != self.entry_frame:
-            if not is_library_file(frame.f_code.co_filename):
-                names = ChainMap(dict(frame.f_locals), frame.f_globals)
-                found.append(UsersLine(frame.f_code, frame.f_lineno, names, _has_iterators(frame)))
-            frame = frame.f_back
-        return found
-
-    def users_loops(self) -> list[UsersLine]:
-        """As users_lines, with the other lines of these functions from which much of the recording comes."""
-        lines, columns = self.users_lines(), self.instructions
-        if not isinstance(columns, GrowingColumns):
-            return lines
-        found = Counter[tuple[CodeType, int]]()
-        for template, count in zip(columns.templates, np.bincount(columns.which, minlength=len(columns.templates))):
-            if isinstance(template.site, Site):
-                found[template.site.code, template.site.line] += int(count)
-        known = {line.code: line for line in reversed(lines)}
-        busy = [at for at, count in found.items() if at[0] in known and count * MOST_OF_RECORDING >= len(columns)]
-        return lines + [known[code]._replace(line=line) for code, line in busy if line != known[code].line]
+    def stop(self) -> None:
+        """End the recording, which has become too long."""
+        self.is_stopped, self.longest = True, sys.maxsize
+        raise RecordingStopped
 
     def is_constant(self, number: int) -> bool:
         """Whether a value is computed from constants alone."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Literal
 
 from ..errors import ArgumentMismatch
 from ..functions.callees.path_messages import warn
@@ -19,7 +18,7 @@ from .backends import NATIVE, check_backend
 from .compiled_tape import CompiledTape
 from .evaluate.like_function import like, like_tape
 from .guarded.policy import checked_contents
-from .merged_recording import record
+from .record_function import record
 
 
 def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree]) -> None:
@@ -40,7 +39,7 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
 
 
 def compile(
-    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | Literal["flow"] | None = None,
+    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False, **named: Tree,
 ) -> CompiledTape:  # fmt: skip
     """Turn a tape into native code: forward and backward in one kernel.

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import TrackedValueEscaped
-from ..functions.merged_body import report_of_bodies
 from ..ir.instruction import Tree
 from ..ir.tape import Tape
 from ..recording.arguments.bind_call import BoundCall, positional
@@ -62,9 +61,8 @@ class GuardedReports:
         text = explanation(
             self._function.name, self._policy.max_tapes, self.stats, self._recordings.tapes(), list(recorder.reasons), recorder.last_failure
         )
-        tapes = [v.tape for v in self._cache.all()]
         paths = [self._path_at(point if isinstance(point, tuple) else (point,)) for point in points]
-        return "\n".join([text, *recorder.merging.report(tapes), *report_of_bodies(tapes), *ways_taken(paths)])
+        return "\n".join([text, *ways_taken(paths)])
 
     def _path_at(self, args: tuple[Tree, ...]) -> Tape:
         """The tape of the path at a point, which is not kept: every branch on data is a guard of it."""
@@ -98,8 +96,8 @@ class GuardedReports:
                 "margins look at values, which a recording would not notice", fix="ask for them outside it"
             )
         call = self._function.call(args, ())
-        # Merged branches have no guards.
-        tape = None if self._recorder.merging.is_on else self._cache.tape_at(call.key, call.bound.inputs)
+        # Branches that are joined have no guards.
+        tape = None if self._policy.merge else self._cache.tape_at(call.key, call.bound.inputs)
         if tape is None:
             call = self._function.call(args, (), with_data=False)
             tape = Recorder(self._function.name).run(record_bound, call.bound)

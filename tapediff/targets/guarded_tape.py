@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
-from typing import Literal, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -40,7 +40,6 @@ from .evaluate.nested_recording import is_recorded, record_nested
 from .evaluate.request import Given, Request, requested
 from .guarded.dispatch import Dispatch
 from .guarded.keyed_call import GuardedFunction, KeyedCall
-from .guarded.merging import again_unmerged
 from .guarded.native_paths import GuardedCalls
 from .guarded.paths.direct_paths import DirectPaths
 from .guarded.paths.recordings import AllRecordings
@@ -83,11 +82,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         has_aux: f returns (y, aux), and so does safe(x); see td.compile.
         memory: the most bytes that a kernel of a tape may need beside arguments and results; see td.compile.
         threads: how many threads may share one gradient; see td.compile.
-        merge: whether branches on data are computed on both sides where that is proven to change nothing, so that one tape serves their
-            paths: None once three paths have been met, or one branch went either way many times; True from the first tape on; False
-            never. `explain()` says which, and why others are not. With None, tapes of paths come back where they are more than 1.5 times as
-            fast and few: where recording the paths that are expected takes less than 100,000 calls save. "flow": by the interpreter that
-            runs both sides of each branch and joins the states they leave, in the first recording; see docs/guards.md.
+        merge: whether a recording holds all paths that can be joined: both sides of a branch on data are run, and the states that they
+            leave are joined, so that one tape serves them; see docs/guards.md. False: each path has a tape of its own.
         check_contents: how arrays and containers that f reads from outside are compared at each call: "sample": up to 1 kB whole, of larger
             arrays 17 numbers, and another kB at every 16th call; "always": whole; "off": not at all.
         frozen: whether f goes on as it was when it was recorded, whatever happens to what it reads from outside.
@@ -118,17 +114,12 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         self, f: UserFunction, guard: UserFunction | None = None, *,
         max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
         on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
-        backend: str = NATIVE, has_aux: bool = False, merge: bool | Literal["flow"] | None = None,
+        backend: str = NATIVE, has_aux: bool = False, merge: bool = True,
         memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False,
     ) -> None:  # fmt: skip
         if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",
                                    got=type(f).__name__, fix="td.GuardedTape(f)")  # fmt: skip
-        if merge == "flow":
-            # Imported where it is asked for.
-            from ..flow import flowed
-
-            f, merge = flowed(f), False
         if guard is not None and not callable(guard):
             raise ArgumentMismatch("guard must be a function of f's arguments", got=type(guard).__name__,
                                    fix="td.GuardedTape(f, guard=lambda x: x[0] > 1)")  # fmt: skip
@@ -241,20 +232,16 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         return self._in_full(args, argnums, out, named, status, keep)
 
     def _raise_kept(self, status: int) -> None:
-        """Raise what user code has raised that native code called, unless a merged branch is the cause."""
-        try:
-            if status == PENDING:
-                raise_pending()
-            if (raised := self.take_error()) is not None:
-                raise raised
-        except Exception as error:
-            if not self.went_unmerged(error):
-                raise
+        """Raise what user code has raised that native code called."""
+        if status == PENDING:
+            raise_pending()
+        if (raised := self.take_error()) is not None:
+            raise raised
 
-    @again_unmerged
     def _in_full(
         self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], guarded: GuardValue | None, keep: bool
     ) -> Tree:
+        self.refresh()
         asked = requested(self, args, argnums, named)
         if asked.has_aux or asked.wrt is not None:
             return gradient_answer(self, asked, out, keep)
@@ -275,9 +262,9 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
             return self._value(args, named, found)
         return found
 
-    @again_unmerged
     def _value(self, args: tuple[Tree, ...], named: dict[str, Tree], guarded: GuardValue | None) -> Tree:
         """The full path."""
+        self.refresh()
         given = Given(self, args, FIRST, named, tuple(named))
         if named:
             args = positional(self.f, args, named)
@@ -295,12 +282,12 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         self.direct_calls.remember(given.asked_for("value"), lambda: self._direct.kernel(call, variant, None), known)
         return value
 
-    @again_unmerged
     def operate(
         self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], out: Out,
         several: bool,
     ) -> Evaluation:
         """See evaluation.evaluate."""
+        self.refresh()
         if is_recorded((*args, *vectors)):
             return evaluate(self.f, args, argnums, build, vectors, out, several, self._function.has_aux)
         call = self._function.call(args, argnums)
@@ -310,12 +297,12 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
             found.kernel = lambda alone: self._direct.kernel(call, variant, build(call.bound.argnums), alone=alone)
         return found
 
-    @again_unmerged
     def tape_for(self, args: Sequence[Tree]) -> tuple[Tape, list[Operand]]:
         """The tape whose path holds at `args`, and its inputs there, for derivatives of any kind.
 
         Its guards are decided by NumPy's replay, as those of the tapes derived from it will be.
         """
+        self.refresh()
         if is_recorded(args):
             return record_nested(bind_call(self.f, args, (), has_aux=self._function.has_aux))
         call, variant, _ = self._dispatch.answer(
@@ -324,15 +311,15 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         )
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
 
-    @again_unmerged
     def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Operand]:
         """The tape that answers at x, the value, and the gradient; for calls from compiled code."""
+        self.refresh()
         _, variant, (value, gradients) = self._gradients(self._function.call((x,), (0,)), None)
         return variant, value, gradients[0]
 
-    @again_unmerged
     def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Variant, list[Operand], bool]:
         """The tape that answers, value and gradients (or the results, without argnums), and whether f returns several."""
+        self.refresh()
         call = self._function.call(args, argnums or ())
         attempts = lambda call: self._dispatch.attempt(call, None if argnums is None else call.bound.argnums, None)  # noqa: E731
         _, variant, (value, gradients) = self._dispatch.answer(call, attempts)
@@ -361,15 +348,6 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         kernel, asked_for = lambda: self._direct.kernel(call, variant, numbers), asked.given.asked_for(VALUE_AND_GRADIENT)
         self.direct_calls.remember(asked_for, kernel, *known_gradient(chosen, value, found, out))
         return (value, found) if keep else found
-
-    def went_unmerged(self, error: BaseException) -> bool:
-        """Whether a merged branch is the cause of an error; from now on it is a branch."""
-        if not self._recorder.caused(error):
-            return False
-        self._cache.clear()
-        self._fast = self._fast_gradient = unknown_yet
-        self._fast_value, self.direct_calls = unknown_yet, DirectCalls()
-        return True
 
     def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:
         return self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, call.bound.argnums, outs))

@@ -340,8 +340,11 @@ class Loop:
         number = n
         for place, forms in self.added.values():
             width = sum(len(form.blank()) for form in forms)
-            columns = [list(GET(returned, k=k)) for k in range(number, number + width)]
-            for column, kind in zip(columns, self.kinds_added[number - n :]):
+            arrays = [GET(returned, k=k) for k in range(number, number + width)]
+            columns = list(map(list, arrays))
+            for array, column, kind in zip(arrays, columns, self.kinds_added[number - n :]):
+                if column and array.ndim == 1:
+                    array._recorder.entry_runs.append((column[0]._id, array))
                 for leaf in column:
                     note_kind(leaf, kind)
             number += width

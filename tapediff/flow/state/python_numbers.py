@@ -215,7 +215,7 @@ def _chosen(fact: _Fact, test: Object, yes: Object, no: Object) -> Object:
 
 
 def _is_plain(recorder: Object, number: int, value: np.ndarray) -> bool:
-    return value.shape == () and recorder.plain_numbers.get(number) is not False
+    return value.shape == () and number not in recorder.numpy_numbers
 
 
 def _is_whole(recorder: Object, number: int, value: np.ndarray) -> bool | None:

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from types import CellType, CodeType, FunctionType
 from typing import NamedTuple
 
-from ...functions.merging.prepare.source import _FUTURES, NoSource, definition_of, without_warnings
 from ..anything import Object
 from .expressions import FRAME_FUNCTIONS, OPERATORS, NotTranslated
 from .scopes import own_nodes
+from .source import FUTURES, NoSource, definition_of, without_warnings
 from .statements import Translator
 
 _LOCALS = ".<locals>."
@@ -121,7 +121,7 @@ def _compiled(function: ast.FunctionDef, code: CodeType, translator: Translator)
     factory = ast.FunctionDef(_FACTORY, args, [function], [], None)
     factory.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
     module = ast.fix_missing_locations(ast.copy_location(ast.Module([ast.copy_location(factory, function)], []), function))
-    made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True))
+    made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & FUTURES, dont_inherit=True))
     (outer,) = (c for c in made.co_consts if isinstance(c, CodeType))
     (inner,) = (c for c in outer.co_consts if isinstance(c, CodeType))
     return _renamed(inner, translator, code.co_qualname, frozenset())

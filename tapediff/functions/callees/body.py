@@ -23,7 +23,7 @@ from ...recording.recorder import current_recorder
 from ..captured.freeze import Frozen
 from .callee import LOCK
 from .path_messages import short
-from .recorded_callee import BodyMerging, RecordedCallee
+from .recorded_callee import RecordedCallee
 
 
 class Body:
@@ -34,13 +34,18 @@ class Body:
         treedef: of the tree that `run` gets.
         run: run(functions, tree) gives a tree of results.
         keeps_arguments: whether writing into an argument is an error, as the caller's array would have to change too.
+        merges: whether one variant holds all paths that can be joined.
+
+    Attributes:
+        has_merged: some were.
     """
 
     def __init__(
         self, name: str, frozen: Frozen, treedef: TreeDef, run: Callable[[list[Callable[..., Tree]], Tree], Tree], *,
-        keeps_arguments: bool = True,
+        keeps_arguments: bool = True, merges: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.treedef, self._run, self._keeps_arguments = name, treedef, run, keeps_arguments
+        self.merges, self.has_merged = merges, False
         self._frozen = frozen.owned()
         self._count = 0
         self.results: TreeDef | None = None
@@ -60,7 +65,7 @@ class Body:
         if self._integers:
             arguments[0]._recorder.python_ints = {arguments[k]._id for k in self._integers}
         functions, containers_changed, held = self._frozen.filled(arguments[first_hole:])
-        result = self._run(functions, unflatten(self.treedef, arguments[:first_hole]))
+        result = self._run(self._forms(functions), unflatten(self.treedef, arguments[:first_hole]))
         leaves, treedef = flatten(result)
         if self.results is None:
             self.results = treedef
@@ -75,6 +80,18 @@ class Body:
             is_held = isinstance(result, (tuple, list, dict)) and is_held_elsewhere(sys.getrefcount(result), 1)
             note_results(self.aliases, leaves, arguments, held, is_held)
         return leaves
+
+    def _forms(self, functions: list[Callable[..., Tree]]) -> list[Callable[..., Tree]]:
+        """The functions as they are recorded."""
+        if not self.merges:
+            return functions
+        # Imported where it is used, as it imports what records loops.
+        from ...flow import flowed
+
+        return [flowed(function, self._note_merged) for function in functions]
+
+    def _note_merged(self) -> None:
+        self.has_merged = True
 
     def _check_writes(self, protected: Sequence[Operand], containers_changed: Callable[[], bool]) -> None:
         if any(argument._writes for argument in protected):
@@ -99,6 +116,12 @@ class Body:
             )  # fmt: skip
 
 
+def merges_bodies() -> bool:
+    """Whether the bodies of sub-tapes and loops that are recorded now hold all their paths."""
+    recorder = current_recorder()
+    return recorder is None or recorder.merges
+
+
 # The callees of td.cond, td.scan and so on, whose functions are often made anew at every recording; the latest are kept.
 _MOST_RECENT = 512
 _recent: OrderedDict[Hashable, tuple[RecordedCallee, Body]] = OrderedDict()
@@ -107,23 +130,22 @@ _recent: OrderedDict[Hashable, tuple[RecordedCallee, Body]] = OrderedDict()
 @holding(LOCK)
 def kept_callee(
     name: str, key: Hashable, frozen: Frozen, types: Sequence[ValueType], make: Callable[[], Body], *,
-    stops: bool = False, branches_to_inline: int = 0, merging: Callable[[Body, bool | None], BodyMerging | None] | None = None,
+    stops: bool = False, branches_to_inline: int = 0, may_merge: bool = True,
 ) -> tuple[RecordedCallee, Body]:  # fmt: skip
     """The callee of these functions and types, made at first use; functions of equal code and variables share one."""
-    recorder = current_recorder()
-    wanted = None if recorder is None else recorder.merges
-    full = (name, key, frozen.key, tuple(types), stops, branches_to_inline, wanted)
+    merges = may_merge and merges_bodies()
+    full = (name, key, frozen.key, tuple(types), stops, branches_to_inline, merges)
     known = _recent.get(full)
     if known is None:
         body = make()
-        merged = None if merging is None else merging(body, wanted)
-        callee = RecordedCallee(name, types, body, stops=stops, branches_to_inline=branches_to_inline, merging=merged)
+        body.merges = merges
+        callee = RecordedCallee(name, types, body, stops=stops, branches_to_inline=branches_to_inline)
         known = _recent[full] = callee, body
         while len(_recent) > _MOST_RECENT:
             _recent.popitem(last=False)
     else:
         _recent.move_to_end(full)
-    return known[0].replacement() or known[0], known[1]
+    return known
 
 
 # Operands
@@ -158,7 +180,6 @@ def items_of(returned: Operand, count: int) -> list[Operand]:
 def call(callee: RecordedCallee, body: Body, operands: Sequence[Operand], leaves: Sequence[Operand], frozen: Frozen) -> Tree:
     """Record one call; the tree of its results. The leaves are the operands as the program has them."""
     returned = CALL(*operands, callee=callee)
-    returned._recorder.calls.append(returned._id)
     assert body.results is not None, "the call has recorded a variant"
     results = items_of(returned, len(callee.out_types))
     given = [[operand if is_tracked(operand) else leaf] for operand, leaf in zip(operands, leaves)]

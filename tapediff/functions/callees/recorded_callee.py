@@ -6,7 +6,7 @@ import copyreg
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -20,14 +20,13 @@ from ...ir.keys import has_identities
 from ...ir.serialize import State
 from ...ir.tape import Tape
 from ...numpy_api.kinds import kind_of
-from ...ops.control.calls import CALL, LOOP
+from ...ops.control.calls import CALL
 from ...passes.pipeline import run_passes
 from ...recording.finish import finished_tape
-from ...recording.merged_calls import take_merged_forms
 from ...recording.python_state.caught_errors import Failure
 from ...recording.python_state.draws.drawn_guards import DrawnGuards
 from ...recording.python_state.filled_arrays import Fills
-from ...recording.recorder import Recorder, unnoticed_errors
+from ...recording.recorder import Recorder
 from ..captured.pickling import remembered
 from .callee import LOCK, Callee, without_guards
 from .path_messages import check_prescribed, paths_text, warn
@@ -48,26 +47,6 @@ class UserGuard(Protocol):
     def __call__(self, inputs: Sequence[Operand]) -> Hashable: ...
 
 
-class MergedForm(NamedTuple):
-    """A function with its branches merged, and its first tape.
-
-    Attributes:
-        is_quick: it takes about as long as a path of the function; another pays only where calls take their operations together.
-    """
-
-    function: Function
-    tape: Tape
-    is_quick: bool
-
-
-class BodyMerging(Protocol):
-    """Records a callee's function with its branches merged; see functions/merged_body.py."""
-
-    def merged(self, callee: RecordedCallee, number: int, inputs: Sequence[Operand]) -> MergedForm | None: ...
-    def fail(self, error: Exception) -> None: ...
-    def report(self, callee: RecordedCallee) -> Sequence[str]: ...
-
-
 class RecordedCallee(Callee):
     """A callee that records a variant when its path is first taken.
 
@@ -77,24 +56,15 @@ class RecordedCallee(Callee):
         most_compiled: further variants are replayed with NumPy, and the latest of them are kept.
         branches_to_inline: how many td.cond of the function are to be paths of it instead of calls.
         ask: gives the user's guard value at plain inputs, if `ask.is_needed`; then Python answers every call.
-        merging: merges the function's branches once there are several variants; None where that is not wanted.
-
-    Attributes:
-        is_merged: new paths are recorded in the merged form of the function.
     """
 
     def __init__(
         self, name: str, in_types: Sequence[ValueType], function: Function, *, stops: bool = False, is_compiled: bool = True,
-        most_compiled: int = 64, ask: UserGuard | None = None, branches_to_inline: int = 0, merging: BodyMerging | None = None,
+        most_compiled: int = 64, ask: UserGuard | None = None, branches_to_inline: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(name, in_types, stops=stops, is_compiled=is_compiled)
         self._function, self._most_compiled, self._ask = function, most_compiled, ask
-        self._branches_to_inline, self.merging, self.is_merged = branches_to_inline, merging, False
-        self._merged: Function | None = None
-        # The numbers of variants of the merged form, and the callee that has no others.
-        self._merged_numbers: set[int] = set()
-        self._replacement: RecordedCallee | None = None
-        self._is_quick = self._is_taking = False
+        self._branches_to_inline = branches_to_inline
         # Which arrays are tracked from the first attempt of a recording on; how often that has changed.
         self._fills, self._changes = Fills.NOTHING, 0
         self._paths: dict[Hashable, Paths[PathEntry]] = {}
@@ -116,7 +86,7 @@ class RecordedCallee(Callee):
         paths = [(key, [v.number for v in p.tapes]) for key, p in self._paths.items() if not has_identities(key)]
         variants = [self.variants[number] for _, numbers in paths for number in numbers]
         tapes = [(v.number, (v.tape, v.form, v.fills)) for v in variants]
-        emptied: dict[str, object] = {"variants": {}, "_plain": {}, "_prepared": {}, "merging": None, "_merged": None, "_replacement": None}
+        emptied: dict[str, object] = {"variants": {}, "_plain": {}, "_prepared": {}}
         return {
             **super().__getstate__(),
             **emptied,
@@ -144,6 +114,11 @@ class RecordedCallee(Callee):
                 variant = self.variants[number] = PathEntry(tape, number)
                 variant.form, variant.fills = form, fills
                 paths.insert(variant)
+
+    @property
+    def is_merged(self) -> bool:  # type: ignore[override]  # known to be False for the others
+        """Whether paths of the function were joined."""
+        return getattr(self._function, "has_merged", False)
 
     @property
     def may_branch(self) -> bool:  # type: ignore[override]  # known to be False for the others
@@ -186,39 +161,10 @@ class RecordedCallee(Callee):
         return None if has_calls else self.guarded_tape(0)
 
     def may_compile(self, number: int) -> bool:
-        return number < self._most_compiled or number in self._merged_numbers
+        return number < self._most_compiled
 
     def known_paths(self) -> dict[int, PathEntry | None]:
         return dict(self.variants)
-
-    def replacement(self, is_apart: bool = False) -> RecordedCallee | None:
-        """A callee whose first variant is the merged form, for tapes that are recorded now.
-
-        Args:
-            is_apart: calls of it do not need each other's results.
-        """
-        made = self._replacement
-        if made is None or not made.is_merged or self._handler is not None or not (self._is_quick or is_apart):
-            return None
-        made._take_inner_forms()
-        return made
-
-    def _take_inner_forms(self) -> None:
-        """Let the merged form have the merged forms of loops in it that had none when it was recorded."""
-        if self._is_taking:  # a function that calls itself
-            return
-        self._is_taking = True
-        try:
-            for number, variant in self.variants.items():
-                loops = [n for n, i in enumerate(variant.tape.instructions) if i.op is LOOP] if LOOP in variant.tape.ops else []
-                if any(variant.tape.instructions[n].params[0].replacement() is not None for n in loops):
-                    changed = list(variant.tape.instructions)
-                    take_merged_forms(changed, loops, is_called=True)
-                    variant.tape = replace(variant.tape, instructions=tuple(changed))
-                    self._plain.pop(number, None)
-                    self._prepared.pop(number, None)
-        finally:
-            self._is_taking = False
 
     def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         key = self._key(inputs)
@@ -235,7 +181,7 @@ class RecordedCallee(Callee):
         while True:
             outputs = _attempt(variant.tape, inputs, held)
             if not isinstance(outputs, GuardFailure):
-                if variant.form == self._form:
+                if variant.form == self._changes:
                     self._paths_of(key).last = variant
                 return outputs, variant.number
             following = variant.sibling(outputs) or self._variant(key, _decided(variant, outputs), variant, inputs)
@@ -260,15 +206,10 @@ class RecordedCallee(Callee):
         return self._ask(inputs)
 
     def _paths_of(self, key: Hashable) -> Paths[PathEntry]:
-        """The variants under the user's guard value, in the form that is recorded now."""
-        full = *self._form, key
+        """The variants under the user's guard value, with the arrays that are tracked now."""
+        full = self._changes, key
         paths = self._paths.get(full)
         return self._paths.setdefault(full, Paths()) if paths is None else paths
-
-    @property
-    def _form(self) -> tuple[bool, int]:
-        """What is recorded now: merged branches or paths, and how many times other arrays were tracked than before."""
-        return self.is_merged, self._changes
 
     # Recording
 
@@ -277,36 +218,18 @@ class RecordedCallee(Callee):
         self, key: Hashable, decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
     ) -> PathEntry:
         """A variant whose path starts with the decided outcomes, recorded unless there is one by now."""
-        if missed is not None and missed.form != self._form:
+        if missed is not None and missed.form != self._changes:
             decided, missed = (), None
         paths = self._paths_of(key)
         found = paths.find(decided) if decided else paths.last
         if found is not None:
             return found
-        if self.is_merged:
-            try:
-                return self._recorded(key, decided, missed, inputs)
-            except Exception as error:  # noqa: BLE001 -- where it is the function's own, a path of it raises it again
-                self.leave_merged(error)
-                return self._variant(key, (), None, inputs)
-        variant = self._recorded(key, decided, missed, inputs)
-        made = None if self.merging is None or self.is_merged else self.merging.merged(self, variant.number, inputs)
-        if made is not None:
-            if made.is_quick:
-                self._use_merged(made)
-            replacement = RecordedCallee(
-                self.name, self.in_types, self._function, stops=self.stops, is_compiled=self.is_compiled,
-                most_compiled=self._most_compiled, branches_to_inline=self._branches_to_inline, merging=self.merging,
-            )  # fmt: skip
-            replacement.out_types = self.out_types
-            replacement._use_merged(made)
-            self._replacement, self._is_quick = replacement, made.is_quick
-        return variant
+        return self._recorded(key, decided, missed, inputs)
 
     def _recorded(
         self, key: Hashable, decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
     ) -> PathEntry:
-        form, paths = self._form, self._paths_of(key)
+        form, paths = self._changes, self._paths_of(key)
         tape, fills = self._record(inputs, decided, missed)
         if missed is not None:
             try:
@@ -316,56 +239,33 @@ class RecordedCallee(Callee):
                     raise
                 # With more tracked arrays the function has other guards: its paths are recorded afresh.
                 self._fills, self._changes = fills, self._changes + 1
-                form, paths = self._form, self._paths_of(key)
+                form, paths = self._changes, self._paths_of(key)
         # A recursive function records the path that it is on once more, further in.
         found = paths.find(tuple(guard.outcome for guard in tape.guards))
         return found or self._keep(paths, tape, form, fills)
 
-    def _use_merged(self, made: MergedForm) -> None:
-        """Record new paths in the merged form of the function."""
-        self.is_merged, self._merged = True, made.function
-        self._keep(self._paths_of(None), made.tape, self._form, Fills.NOTHING)
-
-    def leave_merged(self, error: Exception) -> None:
-        """Record new paths in the plain form again."""
-        self.is_merged, self._merged = False, None
-        if self.merging is not None:
-            self.merging.fail(error)
-
     def _record(self, inputs: Sequence[Operand], decided: tuple[Outcome, ...], missed: PathEntry | None = None) -> tuple[Tape, Fills]:
         """A tape, and which arrays are tracked on it."""
-        if self.is_merged:
-            if self._merged is None:
-                raise UnsupportedFunction(f"the merged form of {self.name} is known in another process only")
-            with unnoticed_errors():
-                return self._run(self._merged, inputs, decided, missed)
         drawn = DrawnGuards(getattr(self._function, "functions", ()))
-        recorded = self._run(self._function, inputs, decided, missed)
-        drawn.refuse(recorded[0], lambda: self._run(self._function, inputs, (), None)[0])
+        recorded = self._run(inputs, decided, missed)
+        drawn.refuse(recorded[0], lambda: self._run(inputs, (), None)[0])
         if not self._warned_draws and drawn.draws.warn(self.name):
             self._warned_draws = True
         return recorded
 
-    def recorded_form(self, function: Function, inputs: Sequence[Operand]) -> Tape:
-        """A tape of another form of the function. Errors that lead to its end are none of the program's."""
-        with unnoticed_errors():
-            return self._run(function, inputs, (), None)[0]
-
-    def _run(
-        self, function: Function, inputs: Sequence[Operand], decided: tuple[Outcome, ...], missed: PathEntry | None
-    ) -> tuple[Tape, Fills]:
+    def _run(self, inputs: Sequence[Operand], decided: tuple[Outcome, ...], missed: PathEntry | None) -> tuple[Tape, Fills]:
         along, fills = ((), self._fills) if missed is None else (missed.tape.guards, max(missed.fills, self._fills))
         recorder = Recorder(self.name, prescribed=decided, along=along, fills=fills)
-        tape = recorder.run(self._record_into, inputs, function)
+        tape = recorder.run(self._record_into, inputs)
         return tape, recorder.fills
 
-    def _record_into(self, recorder: Recorder, inputs: Sequence[Operand], function: Function) -> Tape:
+    def _record_into(self, recorder: Recorder, inputs: Sequence[Operand]) -> Tape:
         recorder.is_called = True
         recorder.branches_to_inline = self._branches_to_inline
         arguments = [recorder.input(v, active=t.is_float) for v, t in zip(inputs, self.in_types)]
-        recorder.outermost, recorder.outermost_site = sys._getframe(), getattr(function, "site", None)
+        recorder.outermost, recorder.outermost_site = sys._getframe(), getattr(self._function, "site", None)
         try:
-            results = tuple(function(arguments))
+            results = tuple(self._function(arguments))
         except Exception as error:
             if recorder.guard_count and recorder.outer is not None:
                 recorder.outer.note_failure(Failure(error, self.name, recorder.last_site()))
@@ -380,7 +280,7 @@ class RecordedCallee(Callee):
             )  # fmt: skip
         return tape
 
-    def _keep(self, paths: Paths[PathEntry], tape: Tape, form: tuple[bool, int], fills: Fills) -> PathEntry:
+    def _keep(self, paths: Paths[PathEntry], tape: Tape, form: int, fills: Fills) -> PathEntry:
         if self.out_types:
             tape = _with_plain_results_as(tape, self.out_types)
         types = tape.output_types
@@ -398,8 +298,6 @@ class RecordedCallee(Callee):
         variant = PathEntry(tape, self.recordings)
         self.recordings += 1
         variant.form, variant.fills = form, fills
-        if form[0]:
-            self._merged_numbers.add(variant.number)
         self.variants[variant.number] = variant
         paths.insert(variant)
         self._drop_interpreted()

@@ -29,7 +29,6 @@ from ...recording.python_state.object_snapshot import (
     is_stateful,
     plain_key,
 )
-from ...recording.recorder import current_recorder
 from .code_keys import names_of
 
 # A function that reaches more objects is not watched.
@@ -194,18 +193,6 @@ class OutsideState:
             self._large.append(array)
         if depth == 0 or array.nbytes > LARGEST_COMPARED:
             self._watch(array_key, array)
-
-
-def watch_arrays(state: OutsideState, error: Callable[[], Exception]) -> None:
-    """Compare large arrays when the current recording ends."""
-
-    def check() -> None:
-        if not state.are_arrays_same():
-            raise error()
-
-    recorder = current_recorder()
-    assert recorder is not None
-    recorder.at_end[id(state)] = check
 
 
 def _key(value: object) -> Hashable:

@@ -74,8 +74,8 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
                 template = recorder.template_at(frame, op, shift, type_, TWO)
             which = columns.which
             number_of_made = len(which)
-            if number_of_made > recorder.next_look:
-                recorder.has_grown_long()
+            if number_of_made > recorder.longest:
+                recorder.stop()
             made = _new_object(type(self))
             made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, number_of_made, value, type_, None, 0
             columns.first.append(self._id)
@@ -140,8 +140,8 @@ def _recorded(
         template = recorder.template_at(frame, op, shift, type_, takes)
     which = columns.which
     number_of_made = len(which)
-    if number_of_made > recorder.next_look:
-        recorder.has_grown_long()
+    if number_of_made > recorder.longest:
+        recorder.stop()
     # The same as calling the class, in less time.
     made = _new_object(type(like))
     made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, number_of_made, value, type_, None, 0
@@ -285,8 +285,8 @@ def logical(op: Op, *tests: Versioned) -> Operand:
     site = columns.templates[which[last._id]].site
     template = columns.template(op, (), BOOL_SCALAR, site, ONE if len(tests) == 1 else TWO)
     made._id = len(which)
-    if made._id > recorder.next_look:
-        recorder.has_grown_long()
+    if made._id > recorder.longest:
+        recorder.stop()
     columns.first.append(first._id)
     columns.second.append(-1 if len(tests) == 1 else last._id)
     which.append(template)

@@ -24,7 +24,7 @@ from ...errors import UnsupportedFunction
 from ...ir.instruction import FLOAT64, Operand, is_tracked
 from ...numpy_api.alternatives import INSTEAD
 from ...ops.elementwise.structure import STOP_GRADIENT
-from ..masks import holds, raise_where
+from .raising import holds, raise_where
 from .replacement import Replacement, standing_for
 
 Function = Callable[..., Operand]
@@ -251,16 +251,6 @@ def _number(x: Operand) -> Operand:
     return x if x.dtype == FLOAT64 else x.astype(FLOAT64)
 
 
-def _plain(original: Function, args: tuple[Operand, ...], named: dict[str, Operand]) -> Operand:
-    """Python's own function; where it fails and the program does not reach it, NaN."""
-    try:
-        return original(*args, **named)
-    except (ValueError, OverflowError, ZeroDivisionError):
-        if holds():
-            raise
-        return math.nan
-
-
 def _replacement(name: str, answer: Function) -> Replacement:
     original = getattr(math, name)
     are_lists, are_numbers = answer in _OF_LISTS, answer is not _ldexp
@@ -274,7 +264,7 @@ def _replacement(name: str, answer: Function) -> Replacement:
             args = tuple(list(numbers) if isinstance(numbers, Iterable) and type(numbers) is not tuple else numbers for numbers in args)
         values = [x for numbers in args if isinstance(numbers, (list, tuple)) for x in numbers] if are_lists else [*args, *named.values()]
         if not any(map(is_tracked, values)):
-            return _plain(original, args, named)
+            return original(*args, **named)
         numbers = [list(map(_number, each)) for each in args] if are_lists else map(_number, args) if are_numbers else args
         found = {key: _number(x) for key, x in named.items()}
         if recorder.site is not None:

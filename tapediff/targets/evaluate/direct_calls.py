@@ -255,15 +255,10 @@ def directly(target: object, verb: Hashable, argnums: Tree, named: dict[str, Tre
             args = (*args, out)
     if known is None:
         return None
-    try:
-        for call in known:
-            found = call(args)
-            if found is not None:
-                return found
-    except Exception as error:
-        went_unmerged = getattr(target, "went_unmerged", None)
-        if went_unmerged is None or not went_unmerged(error):
-            raise
+    for call in known:
+        found = call(args)
+        if found is not None:
+            return found
     return None
 
 

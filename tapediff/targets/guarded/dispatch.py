@@ -49,12 +49,6 @@ class Dispatch:
         """
         if self._policy.check_every:
             self._recorder.noted(lambda: self._staleness.check_when_due(call))
-        plain = self._recorder.plain_result(call)
-        found = self._answer(call, attempts)
-        agrees = self._recorder.is_as_expected(*found) if plain is None else self._recorder.agrees(*found, *plain)
-        return found if agrees else self._answer(call, attempts)
-
-    def _answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Answer]:
         try:
             return call, *self._follow_forms(call, attempts)
         except IntNeeded:
@@ -143,12 +137,12 @@ class Dispatch:
         return attempt
 
     def _follow_forms(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[Variant, Answer]:
-        """Follow a call, from its beginning again where the form of the function that is recorded has changed."""
+        """Follow a call, from its beginning again where other arrays are tracked from now on."""
         while True:
             try:
                 return self._follow(call, attempts(call))
             except FormChanged:
-                continue  # which happens a few times: branches are refused one by one
+                continue
 
     def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Answer]:
         """Try tapes, the one used last first, until one holds at this point; record one where there is none.

@@ -17,7 +17,6 @@ from ..native.native_calls import NativeCalls, NativeSide, check_vector
 from ..tapes.operator_tapes import Operator
 from .dispatch import Dispatch
 from .keyed_call import GuardedFunction, KeyedCall
-from .merging import again_unmerged
 from .paths.recordings import AllRecordings
 from .policy import Policy
 from .record_path import PathRecorder
@@ -52,10 +51,6 @@ class GuardedCalls(NativeCalls):
         """The tape that answers at x, the value, and the gradient."""
         raise NotImplementedError
 
-    def went_unmerged(self, error: BaseException) -> bool:
-        """Whether a merged branch is the cause of an error; from now on it is a branch."""
-        raise NotImplementedError
-
     def native_call(self, variant: Variant) -> UserFunction | None:
         """The function behind the fast path of calls like those of this tape, if native code can choose among the tapes."""
         types = variant.tape.input_types
@@ -75,8 +70,7 @@ class GuardedCalls(NativeCalls):
         Args:
             specialised: the calls agree in all that the tape is specialised on.
         """
-        # The first answers of a merged form are compared with the plain function.
-        if not self.chooses_natively or self._recorder.merging.trials_left:
+        if not self.chooses_natively:
             return False
         compiled = variant.compiled.seconds and variant.replays >= self._policy.compile_after
         return bool(compiled) and (specialised or variant.is_direct) and self.keeps(variant)
@@ -103,9 +97,9 @@ class GuardedCalls(NativeCalls):
         """The key of a call from native code: Python's ints are specialised on, as they never change."""
         return self._function.call(args, argnums, with_data=False)
 
-    @again_unmerged
     def recorded_at(self, args: Sequence[Tree]) -> Tape:
         """The tape of the path at a point; replayed with NumPy, so that nothing is compiled."""
+        self.refresh()
         call = self.keyed(args, ())
         attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
         return self._dispatch.answer(call, attempts)[1].tape.without_aux()
@@ -117,11 +111,11 @@ class GuardedCalls(NativeCalls):
         tape = known.tape if known is not None else Recorder(self.name).run(record_bound, call.bound)
         return tape.without_aux()
 
-    @again_unmerged
     def answer_kind(
         self, args: Sequence[Tree], argnums: tuple[int, ...], key: tuple[int, ...] | Operator | None, vectors: Sequence[Operand]
     ) -> tuple[Variant, list[Operand]]:
         """The tape that answers, and all outputs of its kernel of a key; see CompiledTape.kernel."""
+        self.refresh()
         call = self.keyed(args, argnums)
         if isinstance(key, Operator):
             _, variant, found = self._dispatch.answer(call, lambda call: self._dispatch.operate(call, key, vectors, None, True))

@@ -42,7 +42,7 @@ class Policy:
     """
 
     def __init__(
-        self, max_tapes: int, compile_after: int | None, on_new_tape: str, check_every: int, backend: str, merge: bool | None,
+        self, max_tapes: int, compile_after: int | None, on_new_tape: str, check_every: int, backend: str, merge: bool,
         memory: str | int | None = None, threads: int | None = None, check_contents: str = "sample", frozen: bool = False,
     ) -> None:  # fmt: skip
         self.check_contents, self.frozen = checked_contents(check_contents), frozen
@@ -53,6 +53,8 @@ class Policy:
             )
         self.max_tapes, self.check_every, self.backend = max_tapes, check_every, check_backend(backend)
         self.compile_after_given = compile_after
+        if type(merge) is not bool:
+            raise ArgumentMismatch("merge is True or False", got=repr(merge), fix="merge=False: a tape for each path")
         self.merge, self.memory = merge, bytes_of(memory, backend)
         self.threads = threads_of(threads, backend) or None
         self.program = partial(CompiledProgram, backend=self.backend, memory=self.memory, threads=self.threads)
@@ -77,19 +79,17 @@ class Policy:
             raise new_tape_error(function.name, failure, function.f)
 
     def warnings(
-        self, function: GuardedFunction, call: KeyedCall, failure: LastFailure, tapes: Sequence[Variant], unmerged: str = ""
+        self, function: GuardedFunction, call: KeyedCall, failure: LastFailure, tapes: Sequence[Variant]
     ) -> list[str]:
         """The texts of the warnings that a new tape gives cause for.
 
         Args:
             tapes: with the new one, before any is dropped.
-            unmerged: why the first of the function's branches is not merged.
         """
         name, reason, messages = function.name, failure.reason, []
         if len(tapes) > self.max_tapes and "budget" not in self.warned:
             self.warned.add("budget")
-            why = f"\n  not merged: {unmerged}" if unmerged else ""
-            messages.append(budget_text(name, self.max_tapes, tapes) + why)
+            messages.append(budget_text(name, self.max_tapes, tapes))
         # A merged tape may be the only one, and is recorded in place of a path.
         if self.on_new_tape == "warn" and (len(tapes) > 1 or reason.guard is not None):
             messages.append(new_tape_text(name, failure))

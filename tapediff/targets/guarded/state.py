@@ -45,10 +45,9 @@ def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllReco
         "cache": {name: getattr(cache, name) for name in _CACHE_COUNTS},
         "variants": [
             (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.replays, v.fills)
-            # Guards of merged tapes are those of a form that the other process has not made.
-            for v in ([] if recorder.merging.is_on else sorted(cache.all(), key=lambda variant: variant.used))
+            for v in sorted(cache.all(), key=lambda variant: variant.used)
         ],
-        "merging": recorder.merging.state, "environment": None if check is None else check.environment.fingerprint(),
+        "environment": None if check is None else check.environment.fingerprint(),
         "code": sent_code([kernel for program in programs.values() for kernel in list(program.compiled.kernels.values())]),
     }  # fmt: skip
 
@@ -70,7 +69,6 @@ def restore_guarded(function: GuardedFunction, policy: Policy, recordings: AllRe
             setattr(part, name, value)
     if not recordings.is_same_here(state["environment"]):
         return
-    recorder.merging.restore(state["merging"])
     for tape, active, number, reason, seconds, is_direct, hits, replays, fills in state["variants"]:
         # Keys are made again, as they may hold identities.
         key = function.key(reason.called_with, active)

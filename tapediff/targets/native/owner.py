@@ -80,10 +80,6 @@ class NativePaths(Protocol):
         """Note that native code has used a path lately."""
         ...
 
-    def went_unmerged(self, error: BaseException, /) -> bool:
-        """Whether a merged branch is the cause of an error; from now on it is a branch."""
-        ...
-
 
 # A CompiledPath of the owner's own class, which knows more of it.
 Path: TypeAlias = Any

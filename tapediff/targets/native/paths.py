@@ -68,7 +68,7 @@ class PathsDispatch:
         raise NotImplementedError
 
     def _raise_pending(self, status: int) -> None:
-        """Raise what a path has raised, unless a merged branch is the cause, so that another form of the function is used from now on.
+        """Raise what a path has raised.
 
         Raises:
             StaleTape: a path is to be recorded, and the function reads something else than when the address was taken.
@@ -79,9 +79,7 @@ class PathsDispatch:
                 "address taken", at="", got="a path that was not recorded before", fix="bind it again, or take the address again",
             )  # fmt: skip
         if status == AGAIN:
-            raised = take_pending() or lost_error()
-            if not self._guarded.went_unmerged(raised):
-                raise raised
+            raise take_pending() or lost_error()
 
     def _learn(self, variant: CompiledPath, table: PathsTable, asker: Path | None, status: int, outcome: int) -> None:
         """Let native code run this tape next, and from the same failed guard on."""

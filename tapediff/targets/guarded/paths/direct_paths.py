@@ -13,7 +13,6 @@ from ...compiled_tape import Key
 from ...evaluate.direct_calls import DirectKernel, NoForm
 from ...tapes.operator_tapes import Operator
 from ..keyed_call import GuardedFunction, KeyedCall, forms_of
-from ..merging import Merging
 from ..policy import Policy
 from ..staleness import StalenessCheck
 from ..tape_cache import TapeCache
@@ -29,11 +28,11 @@ class DirectPaths:
     """
 
     def __init__(
-        self, function: GuardedFunction, policy: Policy, cache: TapeCache, merging: Merging, staleness: StalenessCheck,
+        self, function: GuardedFunction, policy: Policy, cache: TapeCache, staleness: StalenessCheck,
         checked: Callable[[Callable[..., Tree]], Callable[..., Tree]],
     ) -> None:  # fmt: skip
         self._checked = checked
-        self._function, self._policy, self._cache, self._merging, self._staleness = function, policy, cache, merging, staleness
+        self._function, self._policy, self._cache, self._staleness = function, policy, cache, staleness
         self._path_calls: WeakValueDictionary[Hashable, PathCalls] = WeakValueDictionary()
         self._calls_under_guard: WeakValueDictionary[Hashable, CallsUnderGuard] = WeakValueDictionary()
 
@@ -51,9 +50,9 @@ class DirectPaths:
         return DirectKernel(self._under_guard(call, variant, key).under, kernel, forms, count, self._function.value_of_guard)
 
     def answers(self, variant: Variant) -> bool:
-        """Whether the next calls may go straight to the kernels of this tape, and are not replayed or compared with the plain function."""
+        """Whether the next calls may go straight to the kernels of this tape, and are not replayed."""
         is_compiled = variant.compiled.seconds and variant.replays >= self._policy.compile_after
-        return bool(is_compiled) and not self._merging.trials_left and self._cache.holds(variant)
+        return bool(is_compiled) and self._cache.holds(variant)
 
     def fast_call(self, call: KeyedCall, variant: Variant, key: Key) -> Callable[..., Tree]:
         """What the fast path of calls like this one runs."""

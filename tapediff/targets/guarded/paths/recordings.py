@@ -59,7 +59,7 @@ class Recordings:
         self.recorder = PathRecorder(function, policy, self.cache, programs, lock, lambda: note_effects(self))
         self.staleness = StalenessCheck(function, policy, self.cache)
         self.dispatch = Dispatch(function, policy, self.cache, self.recorder, self.staleness)
-        self.direct = DirectPaths(function, policy, self.cache, self.recorder.merging, self.staleness, self.checked)
+        self.direct = DirectPaths(function, policy, self.cache, self.staleness, self.checked)
         self.fast: Callable[..., object] = unknown_yet
         self.fast_gradient: Callable[..., object] = unknown_yet
         self.fast_value: Callable[..., object] = unknown_yet

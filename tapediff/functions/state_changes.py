@@ -10,11 +10,10 @@ from inspect import getattr_static
 from types import CodeType, FunctionType, MethodType, ModuleType, NoneType
 from weakref import WeakSet
 
-from ....base.byte_code import has, operands
-from ....base.source_location import is_library_file
-from ...callees.path_messages import warn
-from ..nodes import children, walk
-from .source import Definition, NoSource, definition_of
+from ..base.byte_code import has, operands
+from ..base.source_location import is_library_file
+from ..flow.translate.source import Definition, NoSource, definition_of
+from .callees.path_messages import warn
 
 # Methods that change what they belong to, where their result is not used.
 _CHANGING = frozenset("append extend insert add update pop popleft appendleft remove discard clear setdefault write writelines".split())
@@ -129,15 +128,15 @@ def _changes(definition: Definition, function: FunctionType, outside: Sequence[s
     arguments = _arguments(code)
     # What is made in the function is gone after it; what another function gives to it may be.
     own = frozenset((*code.co_varnames, *code.co_cellvars)).difference(outside)
-    pending: list[ast.AST] = list(children(definition))
+    pending: list[ast.AST] = list(ast.iter_child_nodes(definition))
     while pending:
         node = pending.pop()
         if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
             continue
-        pending += children(node)
+        pending += ast.iter_child_nodes(node)
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
             targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
-            if any(_outlives(part, own, arguments) for target in targets for part in walk(target)):
+            if any(_outlives(part, own, arguments) for target in targets for part in ast.walk(target)):
                 yield node
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_change(node.value.func, own, function):
             yield node

@@ -6,18 +6,14 @@ import __future__
 import ast
 import copy
 import functools
-import inspect
 import linecache
 import operator
 import warnings
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from types import CodeType
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
-from ....base.fork_locks import new_lock
-from ..nodes import children, function_node, positional, walk, with_places
-from .states.static_values import pairs
+from ...base.fork_locks import new_lock
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
 _Read = TypeVar("_Read")
@@ -25,7 +21,7 @@ _Read = TypeVar("_Read")
 # The filters of warnings are the process's.
 _WARNINGS = new_lock()
 
-_FUTURES = functools.reduce(operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
+FUTURES = functools.reduce(operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
 
 
 class NoSource(Exception):
@@ -48,68 +44,18 @@ def definition_of(code: CodeType) -> Definition:
     return file.proven[code]
 
 
-def definitions_at(code: CodeType, line: int) -> list[Definition]:
-    """The functions that a line of a function stands in, or of a comprehension in it.
-
-    Raises:
-        NoSource: there is no file.
-    """
-    found = [node for nodes in _file(code.co_filename).definitions.values() for node in nodes]
-    return [node for node in found if node.lineno <= line <= (node.end_lineno or node.lineno)]
-
-
-def is_generator(code: CodeType) -> bool:
-    """Whether a function, as it is called, hands out values one by one."""
-    return bool(code.co_flags & inspect.CO_GENERATOR)
-
-
-def lines_that_end_loops(code: CodeType) -> set[int]:
-    """The lines of tests one of which ends a `while` of a function: its own, and those of `if` around a `break`."""
-    try:
-        loops = [node for node in walk(definition_of(code)) if isinstance(node, ast.While)]
-    except NoSource:
-        return set()
-    tests = [loop.test for loop in loops]
-    pending = [node for loop in loops for node in loop.body]
-    for node in pending:
-        if isinstance(node, ast.If) and any(isinstance(part, ast.Break) for part in node.body):
-            tests.append(node.test)
-        if not isinstance(node, (ast.For, ast.While)):
-            pending += [part for part in children(node) if isinstance(part, ast.stmt)]
-    return {line for test in tests for line in range(test.lineno, (test.end_lineno or test.lineno) + 1)}
-
-
-def is_rebound(filename: str, name: str) -> bool:
-    """Whether a function in a file declares a name global, so that it may stand for something else while another function runs."""
-    return name in _file(filename).rebound
-
-
-def is_set(filename: str, name: str) -> bool:
-    """Whether a file sets an attribute of this name, of what may be a class or a function."""
-    return not _file(filename).set.isdisjoint((name, _ANY))
-
-
 class _File(NamedTuple):
-    """A parsed file: its functions by their first lines, those of decorators included, its imports, and what was made of it.
+    """A parsed file: its functions by their first lines, those of decorators included, and its imports.
 
     Attributes:
-        rebound: the names that functions declare global.
-        set: the attributes that it sets, but for those of objects of its classes.
         private: names of functions that are private to a class, as they are written.
+        proven: the functions that were found to be what the file has.
     """
 
     definitions: dict[int, list[Definition]]
     imports: tuple[str, ...]
-    rebound: frozenset[str]
-    set: frozenset[str]
     private: dict[str, str]
     proven: dict[CodeType, Definition]
-    made: dict[CodeType, Any]
-
-
-def made_of(code: CodeType) -> dict[CodeType, Any]:
-    """What was made of the functions in the file of one, by their codes; kept as long as the file is."""
-    return _file(code.co_filename).made
 
 
 def _file(filename: str) -> _File:
@@ -127,50 +73,11 @@ def _parsed(filename: str, text: str) -> _File:
         raise NoSource(f"{filename} cannot be parsed: {error}") from error
     private = _mangle(tree)
     found: dict[int, list[Definition]] = {}
-    rebound: set[str] = set()
-    for node in walk(tree):
+    for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
             found.setdefault(first, []).append(node)
-        elif isinstance(node, ast.Global):
-            rebound.update(node.names)
-    return _File(found, tuple(sorted(_imports(tree))), frozenset(rebound), frozenset(_set_attributes(tree)), private, {}, {})
-
-
-def _set_attributes(tree: ast.Module) -> Iterator[str]:
-    """The attributes that a file sets, by setattr and the like too, but for those of what is surely an object of its classes."""
-    kinds = [node for node in walk(tree) if isinstance(node, ast.ClassDef)]
-    classes = {node.name for node in kinds}
-    methods = {id(method) for kind in kinds for method in kind.body if not getattr(method, "decorator_list", ())}
-    own: set[int] = set()
-    for function in (node for node in walk(tree) if isinstance(node, ast.FunctionDef)):
-        objects = _objects_of(function, classes, id(function) in methods)
-        own |= {id(n) for n in walk(function) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in objects}
-    for node in walk(tree):
-        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and id(node) not in own:
-            yield node.attr
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in _SETTERS:
-            names = [part.value for part in node.args if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-            yield from names or [_ANY]
-
-
-def _objects_of(function: ast.FunctionDef, classes: Collection[str], is_method: bool) -> set[str]:
-    """The variables of a function that hold nothing but objects of these classes; the first argument of a method is one."""
-    nodes = list(walk(function))
-    values = [pair for n in nodes if isinstance(n, ast.Assign) for target in n.targets for pair in pairs(target, n.value)]
-    calls = [(name.id, value.func) for name, value in values if isinstance(value, ast.Call)]
-    named = Counter(name for name, called in calls if isinstance(called, ast.Name) and called.id in classes)
-    bound = Counter(n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
-    arguments = Counter(n.arg for n in nodes if isinstance(n, ast.arg))
-    found = {name for name, count in named.items() if bound[name] == count and not arguments[name]}
-    own = function.args.args[0].arg if is_method and function.args.args else ""
-    return found | ({own} if arguments[own] == 1 and not bound[own] else set())
-
-
-_SETTERS = ("setattr", "delattr", "__setattr__", "__delattr__")
-
-# What sets an attribute whose name the text does not have.
-_ANY = "*"
+    return _File(found, tuple(sorted(_imports(tree))), private, {})
 
 
 def without_warnings(read: Callable[[], _Read]) -> _Read:
@@ -200,7 +107,7 @@ def _mangle(tree: ast.Module) -> dict[str, str]:
                 setattr(node, field, found if isinstance(name, list) else found[0])
         inside = node.name.lstrip("_") if isinstance(node, ast.ClassDef) else owner
         outside = (*node.bases, *node.keywords, *node.decorator_list) if isinstance(node, ast.ClassDef) else ()
-        pending += [(part, owner if part in outside else inside) for part in children(node)]
+        pending += [(part, owner if part in outside else inside) for part in ast.iter_child_nodes(node)]
     return written
 
 
@@ -217,7 +124,7 @@ def _imports(tree: ast.Module) -> set[str]:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            pending += children(node)
+            pending += ast.iter_child_nodes(node)
     return found - {"*"}
 
 
@@ -231,11 +138,12 @@ def compile_within(definition: Definition, code: CodeType, cells: tuple[str, ...
     if isinstance(definition, ast.FunctionDef) and definition.name not in cells:
         # A function that calls itself by its global name does so here.
         inner.insert(0, ast.Global([definition.name]))
-    outer = function_node("enclosing", positional(cells), inner, definition)
+    outer = ast.FunctionDef("enclosing", ast.arguments([], [ast.arg(name) for name in cells], None, [], [], None, []), inner, [], None)
+    outer.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
     imports: list[ast.stmt] = [ast.Import([ast.alias("builtins", name)]) for name in _file(code.co_filename).imports]
-    module = with_places(ast.Module([*imports, outer], []))
+    module = ast.fix_missing_locations(ast.Module([*imports, ast.copy_location(outer, definition)], []))
     try:
-        made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True))
+        made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & FUTURES, dont_inherit=True))
     except (SyntaxError, ValueError, RecursionError):
         return None
     (enclosing,) = (c for c in made.co_consts if isinstance(c, CodeType))
@@ -262,7 +170,7 @@ def _compiled(node: Definition, code: CodeType) -> CodeType | None:
 def _without_defaults(args: ast.arguments) -> ast.arguments:
     """Arguments without annotations; defaults stay, as their number matters, but are None."""
     made = copy.deepcopy(args)
-    for part in walk(made):
+    for part in ast.walk(made):
         if isinstance(part, ast.arg):
             part.annotation = None
     nothing = ast.Constant(None)

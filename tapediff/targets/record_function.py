@@ -1,0 +1,91 @@
+"""td.record: the tape of a function, of one path or of all that can be joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import RefusedByRecording, TapediffError, TrackedValueEscaped
+from ..ir.instruction import Outcome, Tree, UserFunction
+from ..ir.tape import Tape
+from ..recording.python_state.process_state import process
+from ..recording.record import LONG, plain_call, plain_result
+from ..recording.record import record as record_as_it_runs
+from ..recording.recorder import RecordingStopped, current_recorder
+
+
+def record(
+    f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, merge: bool | None = None, **named: Tree,
+) -> Tape:  # fmt: skip
+    """Run a function once on tracked arrays and return the tape of its operations.
+
+    Args:
+        f: a function of float arrays or floats, in plain NumPy; returns a real number, an array, or a container of these.
+        args: where to record: floats or float arrays of any shape, which may be differentiated; integers, booleans and values
+            wrapped in td.Constant are data, which may change from call to call. Where Python needs an integer it is guarded. Tuples,
+            lists, dicts, named tuples and dataclasses of these; what else is in them (strings, None, bools) is part of their structure,
+            which the tape is for.
+        prescribed: outcomes for the first guards (used by GuardedTape).
+        has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. What in it depends on the
+            arguments is recomputed at each call; the rest stays as it is.
+        merge: True: a tape of all paths that can be joined: both sides of a branch on data are run; see docs/guards.md. None: only
+            where it would have more than 30,000 operations, of which long loops become few, or where it looks at whole arrays of
+            positions; see docs/control_flow.md. False: never.
+        named: further arguments by name. The tape takes by position those that f does, and all by name.
+
+    Returns:
+        The tape, valid wherever its guards hold.
+
+    Raises:
+        DtypeMismatch: no argument is real floating point, or one is no number at all.
+        UnsupportedFunction, TrackedValueEscaped: naming the user's line and the fix.
+
+    Cost: one call of f, plus about 2 µs per operation; with paths joined, a few of them.
+    """
+    (asks, _), draws = process.asked_if_recording, process.warnings_of_draws
+    try:
+        tape = _recorded(f, args, named, prescribed, has_aux, merge)
+    except TrackedValueEscaped as refusal:
+        raise_own_error(refusal, lambda: plain_result(f, *args, has_aux=has_aux, **named))
+        raise
+    if process.asked_if_recording[0] != asks and process.warnings_of_draws == draws:
+        # Imported where it is asked for, as below.
+        from .guarded.staleness import refuse_if_asked
+
+        refuse_if_asked(tape, asks, *plain_call(f, *args, has_aux=has_aux, **named))
+    return tape
+
+
+def _recorded(
+    f: UserFunction, args: Sequence[Tree], named: dict[str, Tree], prescribed: Sequence[Outcome], has_aux: bool, merge: bool | None
+) -> Tape:
+    """The tape of a function, in the form that is asked for."""
+    if not merge:
+        is_asked = merge is None and current_recorder() is None and not prescribed
+        longest = LONG if is_asked else None
+        try:
+            tape = record_as_it_runs(f, *args, prescribed=prescribed, has_aux=has_aux, longest=longest, merges=merge is None, **named)
+        except RecordingStopped:
+            pass
+        else:
+            if not (is_asked and tape.looks_at_arrays):
+                return tape
+    # Imported where it is asked for: recording alone loads neither passes nor compiler.
+    from ..flow import flowed
+
+    return record_as_it_runs(flowed(f), *args, prescribed=prescribed, has_aux=has_aux, **named)
+
+
+def raise_own_error(refusal: RefusedByRecording, plain: UserFunction) -> None:
+    """Raise what a function raises in plain NumPy, where its recording was refused: the message of an error may show values.
+
+    Args:
+        plain: calls it.
+    """
+    if current_recorder() is not None:
+        return
+    try:
+        plain()
+    except TapediffError:
+        return
+    except Exception as error:
+        raise error from None
