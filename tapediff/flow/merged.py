@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from ..base.current_recording import current_recorder
+from ..base.source_location import Site
 from ..errors import RefusedByRecording
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.python_state.filled_arrays import may_be_filled
@@ -75,7 +76,9 @@ class Flowed:
         recorder.asked, recorder.raise_where, recorder.inside = in_side, exclude, inside
         result: Object = None
         try:
-            result = settled_deeply(call(self.f, *args, **named))
+            result = call(self.f, *args, **named)
+            with recorder.at(_site_of(self.f)):
+                result = settled_deeply(result)
             check_ints(recorder)
             check_joined_arrays()
             return result
@@ -91,6 +94,12 @@ class Flowed:
             vars(state).update(around)
             recorder.asked, recorder.raise_where, recorder.inside = hooks
             sys.setrecursionlimit(limit)
+
+
+def _site_of(f: Object) -> Site | None:
+    """Where a function is defined: its result is looked at there."""
+    code = getattr(f, "__code__", None)
+    return None if code is None else Site(code, code.co_firstlineno)
 
 
 def _reached(result: Object) -> set[int]:

@@ -186,12 +186,12 @@ def test_the_margins_tell_whether_a_step_stays_on_the_path():
 def test_comparisons_inside_sub_tapes_and_loops_count():
     """Of the iterations of a loop, the one that came closest."""
     step = td.subtape(lambda v: v * 2 if v > 1 else v)
-    choice = td.GuardedTape(lambda x: td.cond(x**2 > 5, lambda v: v, lambda v: -v, x)).margins(2.0)
+    choice = td.GuardedTape(lambda x: td.cond(x**2 > 5, lambda v: v, lambda v: -v, x), merge=False).margins(2.0)
     assert [(m.comparison, m.left, m.right) for m in choice] == [("greater", 4.0, 5.0)]
 
     def f(x):
         c, _ = td.scan(lambda c, t: (c + t if c < 3 else c - t, None), x, np.array([1.0, 0.5, 2.0]))
         return step(x) + c
 
-    found = td.GuardedTape(f).margins(1.25)
+    found = td.GuardedTape(f, merge=False).margins(1.25)
     assert [(m.comparison, m.left, m.right) for m in found if m.kind == "guard"] == [("less", 2.75, 3.0), ("greater", 1.25, 1.0)]

@@ -291,11 +291,19 @@ def set_of(members: Iterable[Object]) -> set[Object]:
     return made
 
 
-def dict_of(pairs: Iterable[tuple[Object, Object]]) -> dict[Object, Object]:
-    """{key: value for key, value in pairs}"""
+def dict_of(parts: tuple[tuple[Object, ...], ...]) -> Object:
+    """{key: value, **mapping}, of pairs and of mappings alone."""
+    return lifted(lambda *mappings: _dict_of(parts, iter(mappings)), *[part[0] for part in parts if len(part) == 1])
+
+
+def _dict_of(parts: tuple[tuple[Object, ...], ...], mappings: Iterator[Object]) -> dict[Object, Object]:
     made: dict[Object, Object] = {}
-    for key, value in pairs:
-        set_entry(made, key, value)
+    for part in parts:
+        if len(part) == 2:
+            set_entry(made, *part)
+        else:
+            mapping = next(mappings)
+            call(made.update, mapping if isinstance(mapping, dict) else {**mapping})
     return made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..anything import Object
 from ..containers.choices import each
-from ..state.values import Choice
+from ..state.values import Choice, state
 
 
 def raised(error: Object) -> Object:
@@ -13,4 +13,7 @@ def raised(error: Object) -> Object:
     def raise_(option: Object) -> Object:
         raise option
 
+    if isinstance(error, KeyboardInterrupt) or (isinstance(error, type) and issubclass(error, KeyboardInterrupt)):
+        # The program's own, not that of a signal.
+        error = state.interrupt = error() if isinstance(error, type) else error
     return each(error, raise_) if type(error) is Choice else error

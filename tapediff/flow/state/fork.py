@@ -120,7 +120,9 @@ def _without_warnings(run: Callable[[], Object]) -> Object:
 
 def is_of_program(error: BaseException) -> bool:
     """True for errors that plain Python raises, too; those that end a program from outside, such as by a signal, are none."""
-    if isinstance(error, (KeyboardInterrupt, TapediffError)) or isinstance(error.__cause__, TapediffError):
+    if isinstance(error, KeyboardInterrupt):
+        return error is state.interrupt
+    if isinstance(error, TapediffError) or isinstance(error.__cause__, TapediffError):
         return False
     return isinstance(error, Exception) or is_raised_by_translated(error)
 

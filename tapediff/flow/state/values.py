@@ -163,6 +163,7 @@ class State(threading.local):
     Attributes:
         is_recording: data may be met.
         recorder: the recording that this is about.
+        interrupt: a KeyboardInterrupt that the program raises itself.
         journals: of the sides that are being run, the places that they have changed; the innermost last.
         path: of these sides, the tests and the outcomes that lead there.
         facts: by the instruction of a tracked bool, its value on this path.
@@ -200,6 +201,7 @@ class State(threading.local):
     def reset(self) -> None:
         self.is_recording = False
         self.recorder: Object = None
+        self.interrupt: BaseException | None = None
         self.journals: list[Object] = []
         self.path: list[tuple[Operand, bool]] = []
         self.facts: dict[tuple[int, int], bool] = {}

@@ -264,10 +264,10 @@ class Expressions(ast.NodeTransformer):
     def visit_Dict(self, node: ast.Dict) -> ast.expr:
         """A dict whose keys may be data."""
         self.generic_visit(node)
-        if all(key is None or isinstance(key, ast.Constant) for key in node.keys) or None in node.keys:
+        if all(isinstance(key, ast.Constant) for key in node.keys):
             return node
         pairs: list[ast.expr] = [
-            ast.Tuple([key, value], ast.Load()) for key, value in zip(node.keys, node.values) if key is not None
+            ast.Tuple([value] if key is None else [key, value], ast.Load()) for key, value in zip(node.keys, node.values)
         ]
         return self._at(operator_call("dict_of", ast.Tuple(pairs, ast.Load())), node)
 

@@ -18,7 +18,7 @@ def test_explain_gives_the_path_of_each_tape_and_why_it_was_recorded():
             return x[0] ** 3
         return x[0] ** 2
 
-    safe = td.GuardedTape(g, lambda x, mode: len(mode))
+    safe = td.GuardedTape(g, lambda x, mode: len(mode), merge=False)
     for x in (0.5, 0.7, 2.0):
         if x == 2.0:
             with pytest.warns(td.GuardWarning):
@@ -65,7 +65,7 @@ def test_explain_tells_of_the_last_miss_how_close_the_closest_tape_was():
 
 def test_explain_shows_only_where_long_paths_part():
     """A hundred guards, of which one tells two tapes apart."""
-    safe = td.GuardedTape(lambda x: sum(v if v > 0 else -v for v in x), compile_after=9)
+    safe = td.GuardedTape(lambda x: sum(v if v > 0 else -v for v in x), compile_after=9, merge=False)
     x = np.ones(100)
     td.gradient(safe, x)
     x[50] = -1.0
@@ -77,7 +77,7 @@ def test_explain_shows_only_where_long_paths_part():
 
 def test_every_recording_is_logged_with_its_reason(caplog):
     """Under the name tapediff, formatted only when somebody listens."""
-    safe = td.GuardedTape(cube_or_square, name="density")
+    safe = td.GuardedTape(cube_or_square, name="density", merge=False)
     with caplog.at_level(logging.INFO, "tapediff"):
         for x in (0.5, 2.0, 0.6):
             td.gradient(safe, A([x]))

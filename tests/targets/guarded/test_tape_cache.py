@@ -17,7 +17,7 @@ import tapediff as td
 
 def test_the_tape_not_used_for_the_longest_time_is_dropped_and_freed():
     """With room for two: 1, 2, 1, 3 drops 2; its compiled tape is gone from memory, and it is recorded again when needed."""
-    safe = td.GuardedTape(to_the_power_of_its_integer, max_tapes=2)
+    safe = td.GuardedTape(to_the_power_of_its_integer, max_tapes=2, merge=False)
     td.gradient(safe, 1.5)
     td.gradient(safe, 2.5)
     dropped = weakref.ref(next(v.compiled for v in safe._cache.all() if v.outcomes == (2,)))
@@ -40,7 +40,7 @@ def test_the_tape_not_used_for_the_longest_time_is_dropped_and_freed():
 @pytest.mark.parametrize("guard", [None, lambda x: int(x), lambda x: (int(x),)])
 def test_hits_of_every_kind_keep_a_tape_from_being_dropped(guard):
     """A tape that is hit again and again stays, whichever way its hits are found; those not used are dropped."""
-    safe = td.GuardedTape(to_the_power_of_its_integer, guard, max_tapes=3)
+    safe = td.GuardedTape(to_the_power_of_its_integer, guard, max_tapes=3, merge=False)
     for x in (1.5, 2.5, 3.5):
         td.gradient(safe, x)
     for _ in range(3):

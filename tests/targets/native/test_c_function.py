@@ -373,7 +373,7 @@ def curved(x, params):
 def test_products_follow_branches():
     """Of compiled tapes and of guarded ones: all kinds, by all arguments and by some."""
     random, params = np.random.default_rng(8), {"a": np.array([0.5, 1.5, 2.5])}
-    safe = td.GuardedTape(curved)
+    safe = td.GuardedTape(curved, merge=False)
     v, p = random.normal(size=3), {"a": random.normal(size=3)}
     w, u = random.normal(size=(3, 3)), 0.3
     functions = {
@@ -475,7 +475,7 @@ def test_policies_hold_for_functions_of_several_arguments(settings):
 
 def test_results_of_other_shapes_have_a_code():
     """A path may not write past the end of out, whichever is met first; an integer fits where there is room for a float."""
-    safe = td.GuardedTape(lambda x, b: x if x[0] > b else x[:2] if x[1] > b else 1)
+    safe = td.GuardedTape(lambda x, b: x if x[0] > b else x[:2] if x[1] > b else 1, merge=False)
     function = safe.c_function("value", np.ones(3), 0.0)
     for _ in range(2):
         assert call(function, [1.0, 1.0, 1.0, 0.0], 3)[0] == 0
@@ -483,7 +483,7 @@ def test_results_of_other_shapes_have_a_code():
         assert code == codes.WRONG_SIZE
         assert np.all(out == 7.0)
         assert isinstance(function.take_error(), td.ShapeMismatch)
-    function = td.GuardedTape(lambda x, b: np.sum(x) if x[0] > b else 1).c_function("value", np.ones(3), 0.0)
+    function = td.GuardedTape(lambda x, b: np.sum(x) if x[0] > b else 1, merge=False).c_function("value", np.ones(3), 0.0)
     assert call(function, [-1.0, 1.0, 1.0, 0.0], 1)[1] == 1.0
 
 

@@ -318,7 +318,7 @@ def test_a_guarded_tape_takes_its_size_from_its_tapes_or_from_the_first_call():
 
 def test_hits_and_paths_are_those_of_the_guarded_tape():
     """Bound, by address and from Python: one set of tapes; native hits are counted, also in explain()."""
-    safe = td.GuardedTape(branching)
+    safe = td.GuardedTape(branching, merge=False)
     x, call = np.ones(3), FromC(safe)
     for k in range(60):
         x[0] = 2.0 if k % 2 else 0.5
@@ -333,7 +333,7 @@ def test_hits_and_paths_are_those_of_the_guarded_tape():
 
 def test_the_budget_holds_for_native_calls():
     """No more tapes than max_tapes; those used natively last are kept; old native code is freed; answers stay right."""
-    safe = td.GuardedTape(lambda x: np.sum(x) * int(x[0]), max_tapes=3)
+    safe = td.GuardedTape(lambda x: np.sum(x) * int(x[0]), max_tapes=3, merge=False)
     x, out = np.zeros(2), np.empty(2)
     call = safe.bind(x, out)
     with warnings.catch_warnings():
@@ -359,7 +359,7 @@ def test_the_budget_holds_for_native_calls():
 
 def test_native_use_keeps_a_tape_from_being_dropped():
     """The tape that only native code uses is the most recently used one."""
-    safe = td.GuardedTape(lambda x: np.sum(x) * int(x[0]), max_tapes=2)
+    safe = td.GuardedTape(lambda x: np.sum(x) * int(x[0]), max_tapes=2, merge=False)
     x, out = np.array([1.5]), np.empty(1)
     call = safe.bind(x, out)
     with warnings.catch_warnings():
@@ -374,24 +374,24 @@ def test_native_use_keeps_a_tape_from_being_dropped():
 def test_policies_hold_for_native_calls():
     """A user's guard is asked at each call; "raise" refuses new paths; "interpret" counts its replays; checks are made."""
     asked = []
-    safe = td.GuardedTape(branching, guard=lambda x: asked.append(1) or bool(x[0] > 1.0))
+    safe = td.GuardedTape(branching, guard=lambda x: asked.append(1) or bool(x[0] > 1.0), merge=False)
     call = FromC(safe)
     for _ in range(4):
         assert call(np.ones(3)) == 0
     assert len(asked) == 4
-    safe = td.GuardedTape(branching)
+    safe = td.GuardedTape(branching, merge=False)
     call = FromC(safe)
     assert call(np.full(3, 2.0)) == 0
     safe.on_new_tape = "raise"
     assert call(np.zeros(3)) == -5
     assert isinstance(safe.take_error(), td.NewTape)
-    lazy = td.GuardedTape(branching, on_new_tape="interpret")
+    lazy = td.GuardedTape(branching, on_new_tape="interpret", merge=False)
     call = FromC(lazy)
     for k in range(12):
         assert call(np.ones(3)) == 0
         assert (lazy.stats.seconds_compiling > 0) == (k >= 10)
     scale = [1.0]
-    stale = td.GuardedTape(lambda x: np.sum(x) * scale[0], check_every=3, frozen=True)
+    stale = td.GuardedTape(lambda x: np.sum(x) * scale[0], check_every=3, frozen=True, merge=False)
     call = FromC(stale)
     assert [call(np.ones(3)) for _ in range(2)] == [0, 0]
     scale[0] = 2.0
