@@ -63,6 +63,10 @@ class Flowed:
         # The path of this point alone, which raises what the function raises.
         return self.f(*args, **named)
 
+    def _tapediff_rebuilt(self, rebuild: Callable[[Object], Object]) -> Object:
+        """What a sub-tape or a loop is given in its place: bodies hold their paths by themselves."""
+        return rebuild(self.f)
+
     def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
