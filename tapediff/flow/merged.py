@@ -20,7 +20,7 @@ from .containers import choices as choices
 from .containers.entries import settled_deeply
 from .containers.positions import inside
 from .state.dead_places import without_collector
-from .state.fork import exclude, in_side
+from .state.fork import exclude, in_side, is_apart
 from .state.joins import check_joined_arrays
 from .state.large_ints import check_ints
 from .state.values import Unjoinable, at_this_point, plain_ints, state
@@ -76,8 +76,8 @@ class Flowed:
         state.is_recording, state.native, state.recorder = True, native, recorder
         # A recording that writes to arrays is made again with more of them tracked.
         state.joins_arrays = recorder.outer is None and recorder.concrete and not recorder.fills
-        hooks = recorder.asked, recorder.raise_where, recorder.inside
-        recorder.asked, recorder.raise_where, recorder.inside = in_side, exclude, inside
+        hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart
+        recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = in_side, exclude, inside, is_apart
         result: Object = None
         try:
             result = call(self.f, *args, **named)
@@ -96,7 +96,7 @@ class Flowed:
                 self._note_merged()
             vars(state).clear()
             vars(state).update(around)
-            recorder.asked, recorder.raise_where, recorder.inside = hooks
+            recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = hooks
             sys.setrecursionlimit(limit)
 
 

@@ -9,7 +9,7 @@ from ..ir.instruction import Operand
 from ..numpy_api.matrices import decompositions, linear_algebra
 from ..ops.arrays.shape import broadcast
 from ..ops.matrices.factors import PINV, SVD, svd_parts
-from ..ops.matrices.linear_algebra import TRIANGULAR_SOLVE, require_regular
+from ..ops.matrices.linear_algebra import TRIANGULAR_SOLVE, require_regular, where_regular
 from ..ops.matrices.stacks import identities, turned
 from .arrangements import circulant, toeplitz
 from .calls import array, floats, refuse, scipys, square
@@ -38,7 +38,8 @@ def solve_triangular(
     """
     a, b = square(a), array(b)
     if not unit_diagonal and failure_may_be_caught():
-        require_regular(a, "singular matrix: resolution failed at diagonal")
+        regular = require_regular(a, "singular matrix: resolution failed at diagonal")
+        a = where_regular(regular, a, np.eye(a.shape[-1]))
     how = {"lower": bool(lower), "transposed": _TRANSPOSED[trans], "unit": bool(unit_diagonal)}
     if np.ndim(a) == 2 and np.ndim(b) <= 2:
         return TRIANGULAR_SOLVE(a, b, **how)

@@ -5,13 +5,15 @@ Comes in: a recorder, and a value: tracked, a number, an array, or a container o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
 from ..errors import ArgumentMismatch
 from ..ir.auxiliary import flatten_aux, split_result
 from ..ir.containers import flatten_result
-from ..ir.instruction import BOOL, FLOAT64, Operand, is_tracked
+from ..ir.instruction import BOOL, CONSTANT, FLOAT64, FLOAT_SCALAR, GUARD, INPUT, Instruction, Operand, is_tracked
 from ..ir.pytree import ARRAY
 from ..ir.tape import Tape
 from ..numpy_api.joining import stack_objects
@@ -39,6 +41,8 @@ def finished_tape(recorder: Recorder, result: Operand, has_aux: bool = False) ->
     outputs = [_output(recorder, leaf) for leaf in (*leaves, *beside)]
     if recorder.buffers is not None:
         recorder.buffers.finish(outputs)
+    if recorder.left_out:
+        _leave_out(recorder, outputs)
     is_flat = treedef == ARRAY or (treedef.kind is tuple and all(part == ARRAY for part in treedef.parts))
     instructions = recorder.instructions
     return Tape(
@@ -51,6 +55,25 @@ def finished_tape(recorder: Recorder, result: Operand, has_aux: bool = False) ->
         None if is_flat else treedef,
         aux=aux_tree,
     )
+
+
+def _leave_out(recorder: Recorder, outputs: Sequence[int]) -> None:
+    """Put zeros in the place of what was recorded on sides that were left out: it may fail at other points."""
+    instructions = recorder.instructions
+    is_needed = np.zeros(len(instructions), bool)
+    is_needed[list(outputs)] = True
+    made = list(instructions)
+    for number in range(len(made) - 1, -1, -1):
+        op, inputs, *_ = made[number]
+        if is_needed[number] or op is GUARD or op is INPUT:
+            is_needed[number] = True
+            is_needed[list(inputs)] = True
+    zero = Instruction(CONSTANT, (), (np.zeros(()),), FLOAT_SCALAR, None)
+    is_left_out = np.zeros(len(made), bool)
+    for start, end in recorder.left_out:
+        is_left_out[start:end] = True
+    for number in np.flatnonzero(is_left_out & ~is_needed):
+        instructions[int(number)] = zero
 
 
 def _output(recorder: Recorder, result: Operand) -> int:

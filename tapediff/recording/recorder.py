@@ -110,10 +110,12 @@ class Recorder(TapeBuilder):
         branches_to_inline: how many td.cond in a loop body may still become paths of the body.
         python_ints: inputs that stand for Python integers, as isinstance() must say.
         numpy_numbers: numbers that NumPy has made of Python's.
+        is_apart: tells, for recordings of several paths, whether the program may not reach what is recorded now, or catch its errors.
         raise_where: raises an error where a condition holds, for recordings of several paths; None where guards decide it.
         inside: the same for a position that is outside of an extent; gives it counted from the start.
         written_at: by the number of an array after a write, the tracked positions at which it was written.
         entry_runs: vectors of which all entries were recorded one after the other, with the number of the first one; in their order.
+        left_out: the first instruction of each side of a branch that was left out, and that behind its last one.
         large_ints: constants that were ints of Python's beyond 2**31.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
         merges: whether the bodies of sub-tapes and loops hold all their paths.
@@ -147,11 +149,13 @@ class Recorder(TapeBuilder):
         self.branches_to_inline = 0
         self.python_ints: set[int] = set()
         self.numpy_numbers: set[int] = set()
+        self.is_apart: Callable[[], bool] | None = None
         self.raise_where: Callable[[Operand, Callable[[], BaseException]], None] | None = None
         self.inside: Callable[[Operand, int, str], Operand] | None = None
         self.written_at: dict[int, Operand] = {}
         self.entry_runs: list[tuple[int, TrackedArray]] = []
         self.large_ints: set[int] = set()
+        self.left_out: list[tuple[int, int]] = []
         self.has_narrow_constants = False
         self.merges = True
         self.inlines = False
@@ -533,9 +537,12 @@ class Recorder(TapeBuilder):
     def handler_of(self, kind: type[BaseException], *, managers: bool = True) -> Site | None:
         """The handler in the recorded function that may catch an exception raised now."""
         recorder = self
-        while recorder.outer is not None and not recorder.is_called:
+        while True:
+            if recorder.is_apart is not None and recorder.is_apart():
+                return user_site()
+            if recorder.outer is None or recorder.is_called:
+                return handler_of(kind, recorder.entry_frame, managers=managers)
             recorder = recorder.outer
-        return handler_of(kind, recorder.entry_frame, managers=managers)
 
     def origin(self, value: TrackedArray) -> str:
         """The operation that made a value, for error messages."""

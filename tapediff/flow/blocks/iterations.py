@@ -28,7 +28,7 @@ from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..containers.positions import inside
-from ..state.fork import exclude, in_side
+from ..state.fork import exclude, in_side, is_apart
 from ..state.joins import chosen
 from ..state.large_ints import check_ints_of_iteration
 from ..state.places import Cell, Contents, Journal, Place, Version, cells_of, note, put, undo
@@ -170,7 +170,8 @@ class Loop:
         return place
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
-        recorder.is_called, recorder.asked, recorder.raise_where, recorder.inside = True, in_side, exclude, inside
+        recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
+        recorder.inside, recorder.is_apart = inside, is_apart
         if is_nested:
             # What the iteration around has made; it asks for that itself later.
             self.earlier = gc.get_objects(generation=0)

@@ -18,6 +18,7 @@ from ...base.current_recording import current_recorder
 from ...errors import TrackedValueEscaped
 from ...numpy_api.creating import as_array
 from ...numpy_api.joining import stack_objects
+from ...ops.control.calls import CALL, LOOP
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, RARE_MAKERS, REPLACEMENTS, Fills
 from ...recording.python_state.math_functions import MathFunction
@@ -157,6 +158,22 @@ def _called_directly(f: Object, /, *args: Object, **named: Object) -> Object:
 
 
 def _called(f: Object, /, *args: Object, **named: Object) -> Object:
+    if not state.path:
+        return _called_here(f, *args, **named)
+    columns = current_recorder().instructions
+    before = len(columns.templates)
+    result = _called_here(f, *args, **named)
+    for instruction in columns.templates[before:]:
+        op = instruction.op
+        # A kernel computes it where the program does not come, too.
+        if op.raises and op.checked is None:
+            refuse(f"{op.name} may fail where it is not reached")
+        if op in (CALL, LOOP) and instruction.params[0].may_branch:
+            refuse(f"{instruction.params[0].name} takes one of several paths, which are recorded when they are met")
+    return result
+
+
+def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     if args and not named:
         if (method := method_for(f, args)) is not None:
             return method()

@@ -190,9 +190,13 @@ def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> R
     """Run a side. None where it is left out behind the branch, as the program does not take it or it raises an error."""
     start = len(state.path)
     state.path.append((test, holds))
+    recorder = current_recorder()
+    before = len(recorder.instructions)
+    is_kept = False
     try:
         ran = speculate(run, facts_of(test, holds))
         if ran.error is None:
+            is_kept = True
             return ran
         if attempt is not None:
             attempt.add(ran.error, ran.final)
@@ -210,6 +214,8 @@ def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> R
                 raise
             return ALONE
     finally:
+        if not is_kept:
+            recorder.left_out.append((before, len(recorder.instructions)))
         del state.path[start:]
     state.facts = {**state.facts, **facts_of(test, not holds)}
     return None
@@ -422,6 +428,11 @@ def observed(test: Operand) -> bool:
 def in_side() -> None:
     """Refuse a guard on a side of a branch: code that is not translated asks for a value there."""
     refuse("code that Python runs by itself asks for a value")
+
+
+def is_apart() -> bool:
+    """True where the program may not come, and where it may catch an error."""
+    return bool(state.path or state.attempts)
 
 
 def decided(test: Operand) -> bool:

@@ -17,7 +17,8 @@ from ...ops.matrices.linear_algebra import (
     LOG_ABS_DET,
     LU_FACTOR,
     LU_SOLVE,
-    require_regular,
+    regular_factors,
+    where_regular,
 )
 from ...ops.matrices.spectral import DET, DET_3, EIGH
 from ...ops.matrices.stacks import turned
@@ -47,14 +48,12 @@ def _factor(a: Operand) -> Operand:
 def _lu_solve(a: Operand, b: Operand) -> Operand:
     dtype = np.result_type(a.dtype, b.dtype)
     a, b = _as(FLOAT64, a), _as(FLOAT64, b)
-    return _as(dtype, LU_SOLVE(a, _regular_factors(a), b, transposed=False))
+    return _as(dtype, LU_SOLVE(*_regular_factors(a), b, transposed=False))
 
 
-def _regular_factors(a: Operand) -> Operand:
+def _regular_factors(a: Operand) -> tuple[Operand, Operand]:
     lu = LU_FACTOR(a)
-    if failure_may_be_caught():
-        require_regular(lu[..., :-1, :], "Singular matrix")
-    return lu
+    return regular_factors(a, lu) if failure_may_be_caught() else (a, lu)
 
 
 def _as(dtype: np.dtype, value: Operand) -> Operand:
@@ -83,7 +82,7 @@ def solve(a: Operand, b: Operand) -> Operand:
 def inv(a: Operand) -> Operand:
     a = square(a)
     doubles = _as(FLOAT64, a)
-    return _as(a.dtype, INVERSE(doubles, _regular_factors(doubles)))
+    return _as(a.dtype, INVERSE(*_regular_factors(doubles)))
 
 
 class SlogdetResult(NamedTuple):
@@ -97,7 +96,16 @@ def slogdet(a: Operand) -> SlogdetResult:
     a = square(a)
     doubles = _as(FLOAT64, a)
     lu = LU_FACTOR(doubles)
-    return SlogdetResult(_as(a.dtype, DET_SIGN(lu)), _as(a.dtype, LOG_ABS_DET(doubles, lu)))
+    return SlogdetResult(_as(a.dtype, DET_SIGN(lu)), _as(a.dtype, _log_abs_det(doubles, lu)))
+
+
+def _log_abs_det(a: Operand, lu: Operand) -> Operand:
+    if not failure_may_be_caught():
+        return LOG_ABS_DET(a, lu)
+    # Its derivative raises an error for a singular matrix.
+    regular = np.all(np.diagonal(lu[..., :-1, :], axis1=-2, axis2=-1) != 0.0, axis=-1)
+    one = np.eye(a.shape[-1])
+    return np.where(regular, LOG_ABS_DET(where_regular(regular, a, one), where_regular(regular, lu, LU_FACTOR(one))), -np.inf)
 
 
 def det(a: Operand) -> Operand:

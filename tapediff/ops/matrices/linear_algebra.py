@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand, ValueType, is_tracked
 from ..declaration.op import Op
 from .products import MATMUL
@@ -24,14 +25,27 @@ def _stack(rng: np.random.Generator, count: int, n: int) -> np.ndarray:
 
 
 def require(succeeds: Operand, message: str) -> None:
-    """Raise what NumPy raises unless a factorisation has succeeded: a guard, where that depends on tracked values."""
-    if not succeeds:
+    """Raise what NumPy raises unless a factorisation has succeeded: a guard, where that depends on tracked values and one path is recorded."""
+    recorder = current_recorder()
+    if is_tracked(succeeds) and recorder is not None and recorder.raise_where is not None:
+        recorder.raise_where(np.logical_not(succeeds), lambda: np.linalg.LinAlgError(message))
+    elif not succeeds:
         raise np.linalg.LinAlgError(message)
 
 
-def require_regular(triangle: Operand, message: str) -> None:
-    """Raise unless a triangular matrix can be divided by."""
-    require(np.all(np.diagonal(triangle, axis1=-2, axis2=-1) != 0.0), message)
+def require_regular(triangle: Operand, message: str) -> Operand:
+    """Raise unless a triangular matrix can be divided by, or each of a stack; which can."""
+    regular = np.all(np.diagonal(triangle, axis1=-2, axis2=-1) != 0.0, axis=-1)
+    require(np.all(regular), message)
+    return regular
+
+
+def where_regular(regular: Operand, matrix: Operand, other: np.ndarray) -> Operand:
+    """A matrix; another one, which can be divided by, where it cannot be and the program does not come."""
+    recorder = current_recorder()
+    if recorder is None or recorder.raise_where is None or not is_tracked(regular):
+        return matrix
+    return np.where(np.reshape(regular, (*np.shape(regular), 1, 1)), matrix, other)
 
 
 def _checked_cholesky(a: Operand) -> Operand:
@@ -42,9 +56,15 @@ def _checked_cholesky(a: Operand) -> Operand:
     return packed[..., :-1, :]
 
 
+def regular_factors(a: Operand, lu: Operand) -> tuple[Operand, Operand]:
+    """A matrix and its factors, which can be divided by; raises where they cannot be."""
+    regular = require_regular(lu[..., :-1, :], "Singular matrix")
+    one = np.eye(a.shape[-1])
+    return where_regular(regular, a, one), where_regular(regular, lu, _lu_factor(one))
+
+
 def _checked_lu_solve(a: Operand, lu: Operand, b: Operand, transposed: bool) -> Operand:
-    require_regular(lu[..., :-1, :], "Singular matrix")
-    return LU_SOLVE(a, lu, b, transposed=transposed)
+    return LU_SOLVE(*regular_factors(a, lu), b, transposed=transposed)
 
 
 def _lower_half(n: int) -> np.ndarray:
@@ -133,12 +153,18 @@ def attempted(factorise: Callable[..., Operand], rows: int) -> Callable[..., Ope
     return over_stacks(evaluate, lambda x: (x[1] + rows + 1, x[1]))
 
 
+def _attempt_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
+    """Where it has failed nothing depends on it."""
+    has_succeeded = np.reshape(z[..., -1, 0] != 0.0, (*z.shape[:-2], 1, 1))
+    return CHOLESKY_PULLBACK(np.where(has_succeeded, z[..., :-1, :], np.eye(x.shape[-1])), z_bar[..., :-1, :])
+
+
 # Where user code may catch the error, whether there is one is a value of its own, which a guard looks at.
 CHOLESKY_ATTEMPT = Op(
     "cholesky_attempt",
     evaluate=attempted(np.linalg.cholesky, 0),
     infer=lambda x: ValueType((*x.shape[:-2], x.shape[-1] + 1, x.shape[-1]), x.dtype),
-    vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z[..., :-1, :], z_bar[..., :-1, :]),),
+    vjp=(_attempt_rule,),
     lower=lambda low, i: low.cholesky(i),
     lapack=True,
     examples=lambda rng: [(CHOLESKY_ATTEMPT, (a,)) for a in (*(_definite(rng, n) for n in (1, 2, 5)), _stack(rng, 2, 3))],
@@ -282,8 +308,7 @@ def _inverse(a: Operand, lu: Operand) -> Operand:
 
 
 def _checked_inverse(a: Operand, lu: Operand) -> Operand:
-    require_regular(lu[..., :-1, :], "Singular matrix")
-    return INVERSE(a, lu)
+    return INVERSE(*regular_factors(a, lu))
 
 
 def _inverse_rule(z_bar: Operand, z: Operand, a: Operand, lu: Operand) -> Operand:
