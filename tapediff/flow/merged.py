@@ -75,7 +75,7 @@ class Flowed:
         state.reset()
         state.is_recording, state.native, state.recorder = True, native, recorder
         # A recording that writes to arrays is made again with more of them tracked.
-        state.joins_arrays = recorder.outer is None and recorder.concrete and not recorder.fills
+        state.joins_arrays = recorder.outer is None and not recorder.is_called and recorder.concrete and not recorder.fills
         hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart
         recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = in_side, exclude, inside, is_apart
         result: Object = None

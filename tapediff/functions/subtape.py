@@ -114,9 +114,9 @@ class SubTape:
         return sum(callee.recordings for callee, _ in self._callees.values())
 
     @property
-    def may_branch(self) -> bool:
-        """Whether some variant has guards, or calls what may have them."""
-        return any(callee.may_branch for callee, _ in self._callees.values())
+    def has_branches(self) -> bool:
+        """Whether some variant has guards, calls what may have them, or holds several paths."""
+        return any(callee.may_branch or callee.is_merged for callee, _ in self._callees.values())
 
     def explain(self) -> str:
         """The recorded variants, as text: for each kind of arguments its variants, with the lines and outcomes of their paths."""

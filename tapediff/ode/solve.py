@@ -94,7 +94,7 @@ def _slope(f: Callable[..., Operand], t: Operand, y: Operand, args: tuple[Tree, 
     called = subtape(rates)
     assert isinstance(called, SubTape)
     slope = called(t, y)
-    return called if called.may_branch else rates, slope
+    return called if called.has_branches else rates, slope
 
 
 def _floats(value: Operand, name: str) -> Operand:

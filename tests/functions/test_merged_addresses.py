@@ -49,7 +49,7 @@ def with_counts(piece):
     return f
 
 
-CALLS = [(in_turn, programs.four_ifs, None), (with_counts, programs.largest, None), (apart, later_in_paths, True)]
+CALLS = [(in_turn, programs.four_ifs, True), (with_counts, programs.largest, True), (apart, later_in_paths, False)]
 
 
 @pytest.mark.parametrize(("call", "body", "merge"), CALLS, ids=lambda part: getattr(part, "__name__", ""))

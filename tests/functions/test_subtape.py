@@ -27,7 +27,7 @@ def test_plain_arrays_are_given_to_the_function_itself():
 
 def test_a_call_is_one_instruction_and_a_new_path_does_not_touch_the_caller():
     """Record at 0.1; evaluate on the other side of the branch, at the threshold, and at NaN."""
-    step = td.subtape(piecewise)
+    step = td.subtape(piecewise, merge=False)
     f = lambda x: step(x[0]) * x[1]
     tape = agree(f, np.array([0.1, 2.0]), np.array([1.1, 2.0]), np.array([0.5, 3.0]))
     assert len(calls_in(tape)) == 1
@@ -42,7 +42,7 @@ def test_a_call_is_one_instruction_and_a_new_path_does_not_touch_the_caller():
 
 def test_a_function_with_an_if_per_element_ends_with_two_variants():
     """However the elements fall, and with one recording of the caller."""
-    step, recordings = td.subtape(piecewise), []
+    step, recordings = td.subtape(piecewise, merge=False), []
 
     def f(x):
         recordings.append(1)
@@ -106,14 +106,14 @@ def test_several_arguments_and_results_of_any_shape():
 
 
 def test_a_new_shape_is_a_new_variant():
-    norm = td.subtape(lambda x: np.sqrt(np.sum(x**2)) if x[0] > 0 else np.sum(x))
+    norm = td.subtape(lambda x: np.sqrt(np.sum(x**2)) if x[0] > 0 else np.sum(x), merge=False)
     agree(lambda x: norm(x[:2]) + norm(x), np.array([1.0, 2.0, 3.0]), np.array([-1.0, 2.0, 3.0]))
     assert norm.recordings == 4
 
 
 def test_sub_tapes_inside_sub_tapes():
-    inner = td.subtape(lambda v: np.sin(v) if v > 0 else v * v)
-    outer = td.subtape(lambda v, w: inner(v) * w + inner(w) if v > w else inner(v - w))
+    inner = td.subtape(lambda v: np.sin(v) if v > 0 else v * v, merge=False)
+    outer = td.subtape(lambda v, w: inner(v) * w + inner(w) if v > w else inner(v - w), merge=False)
     f = lambda x: outer(x[0], x[1]) * outer(x[1], x[2])
     points = np.random.default_rng(1).normal(size=(12, 3))
     tape = agree(f, *points)
@@ -139,7 +139,7 @@ def test_compiled_and_uncompiled_in_each_other(inner_compiled):
 
 
 def test_nested_grad_through_a_sub_tape():
-    step = td.subtape(piecewise)
+    step = td.subtape(piecewise, merge=False)
     second = td.grad(td.grad(lambda x: step(x)))
     assert [second(x) for x in (0.5, 2.0, 0.7)] == pytest.approx([2.0, 12.0, 2.0], rel=1e-14)
     third = td.grad(second)
@@ -154,19 +154,19 @@ def test_run_time_data_reaches_sub_tapes():
 
 def test_a_guard_of_the_caller_on_a_result():
     """The caller's own branch is its own; inside a GuardedTape it is a path of that."""
-    step = td.subtape(piecewise)
+    step = td.subtape(piecewise, merge=False)
     f = lambda x: x if step(x) > 4 else -x
     compiled = td.compile(f, 1.0)
     assert td.gradient(compiled, 1.1) == -1.0
     with pytest.raises(td.GuardFailed):
         td.gradient(compiled, 3.0)
-    safe = td.GuardedTape(f)
+    safe = td.GuardedTape(f, merge=False)
     assert [td.gradient(safe, x) for x in (0.5, 1.5, 3.0, 0.5, -3.0)] == [-1.0, -1.0, 1.0, -1.0, 1.0]
     assert safe.stats.recordings == 2
 
 
 def test_too_many_paths_warn_and_are_answered_all_the_same():
-    f = td.subtape(lambda v: v ** int(v), max_tapes=4)
+    f = td.subtape(lambda v: v ** int(v), max_tapes=4, merge=False)
     compiled = td.compile(lambda x: f(x), 1.5)
     points = np.arange(1, 20) + 0.5
     with pytest.warns(td.GuardWarning, match=r"took more than 4 paths.*\n.*test_subtape.py"):
@@ -222,7 +222,7 @@ def test_static_arguments_of_sub_tapes():
 
 
 def test_threads_share_the_variants():
-    step = td.subtape(piecewise)
+    step = td.subtape(piecewise, merge=False)
 
     def f(x):
         total = 0.0
@@ -280,7 +280,7 @@ def test_checkpoint_stores_inputs_only():
 
 
 def test_the_text_about_a_sub_tape_names_lines():
-    step = td.subtape(piecewise)
+    step = td.subtape(piecewise, merge=False)
     by_numpy(lambda: [td.gradient(lambda x: step(x), x) for x in (0.5, 2.0)])
     text = step.explain()
     assert "2 variants recorded" in text
@@ -307,11 +307,11 @@ def test_a_path_may_return_a_plain_number(plain):
 
 def test_a_plain_integer_of_the_first_path_is_an_integer():
     """It may be an index; a float on a later path is refused with what to write."""
-    choice = td.subtape(lambda v: 1 if v > 0 else 2)
+    choice = td.subtape(lambda v: 1 if v > 0 else 2, merge=False)
     safe = td.GuardedTape(lambda x: x[choice(x[0])] ** 2)
     assert np.array_equal(td.gradient(safe, np.array([1.0, 2.0, 3.0])), [0.0, 4.0, 0.0])
     assert np.array_equal(td.gradient(safe, np.array([-1.0, 2.0, 3.0])), [0.0, 0.0, 6.0])
-    part = td.subtape(lambda v: v**2 if v > 0 else 0)
+    part = td.subtape(lambda v: v**2 if v > 0 else 0, merge=False)
     mixed = td.GuardedTape(lambda x: part(x[0]) * x[1])
     assert np.array_equal(td.gradient(mixed, np.array([-1.0, 2.0])), [0.0, 0.0])
     with pytest.raises(td.ShapeMismatch, match=r"0\.0 instead of 0"):

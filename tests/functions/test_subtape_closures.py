@@ -48,7 +48,7 @@ def test_a_variable_of_the_enclosing_function_is_taken_as_it_was_at_the_call():
 
 def test_a_path_that_is_recorded_late_refuses_a_changed_global(monkeypatch):
     """The tapes of one sub-tape are never made of different values of a global number or array."""
-    leaf = td.subtape(lambda v: v * RATE * np.sum(DATA) if v > 0 else -v * RATE)
+    leaf = td.subtape(lambda v: v * RATE * np.sum(DATA) if v > 0 else -v * RATE, merge=False)
     compiled = td.compile(lambda x: leaf(x), 1.0, frozen=True)
     monkeypatch.setitem(globals(), "RATE", 100.0)
     assert td.gradient(compiled, 1.0) == 6.0
@@ -66,7 +66,7 @@ def test_counters_of_the_enclosing_function_count():
     """A list that the sub-tape appends to, and a variable that it assigns to, are those of the enclosing function."""
     calls, count = [], 0
 
-    @td.subtape
+    @td.subtape(merge=False)
     def f(v):
         nonlocal count
         count += 1

@@ -200,7 +200,7 @@ import sys
 import numpy as np
 import tapediff as td
 
-@td.subtape
+@td.subtape(merge=False)
 def down(n, a):
     return a * 1.5 if n == 0 else down(n - 1, a) * 0.999
 

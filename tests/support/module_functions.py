@@ -34,12 +34,12 @@ def of_order(x, order):
     return np.sum(x**order) if x[0] > 0 else -np.sum(x)
 
 
-@td.subtape
+@td.subtape(merge=False)
 def huber(r):
     return 0.5 * r * r if abs(r) < LIMIT else abs(r) - 0.5
 
 
-@td.subtape
+@td.subtape(merge=False)
 def limited(r):
     return r if abs(r) < LIMIT else LIMIT * r**2
 
@@ -48,7 +48,7 @@ def plain_tails(r, weight=2.0):
     return weight * r if r > 0 else r / weight
 
 
-tails = td.subtape(plain_tails)
+tails = td.subtape(plain_tails, merge=False)
 
 
 @td.subtape(guard=lambda v: v > 0)
@@ -61,7 +61,7 @@ def of_kind(x):
     return np.sum(x**2)
 
 
-@td.subtape
+@td.subtape(merge=False)
 def power(x, n):
     return 1.0 if n == 0 else x * power(x, n - 1)
 

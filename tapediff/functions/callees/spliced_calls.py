@@ -22,6 +22,10 @@ def spliced(tape: Tape) -> Tape:
     calls = [n for n, i in enumerate(tape.instructions) if i.op is CALL and (i.params[0].is_merged or i.params[0].is_test)]
     found = {callee: _body_of(callee) for callee in {tape.instructions[n].params[0] for n in calls}}
     bodies = {n: body for n in calls if (body := found[tape.instructions[n].params[0]]) is not None}
+    for op, inputs, params, *_ in tape.instructions:
+        # The reverse half of a call asks which variant it has run.
+        if op is GET and inputs[0] in bodies and params[0] >= len(bodies[inputs[0]].outputs):
+            del bodies[inputs[0]]
     if not bodies or sum(map(len, bodies.values())) > LONGEST_CALLER:
         return tape
     rewriter, results = Rewriter(tape), dict[int, list[int]]()

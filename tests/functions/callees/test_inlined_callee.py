@@ -18,7 +18,7 @@ def loop(tape, inline):
 def test_it_is_the_loop_with_the_call_in_it():
     """Values, gradients and Hessians, replayed and compiled, for paths met in any order; two variants at the end."""
 
-    @td.subtape
+    @td.subtape(merge=False)
     def bounced(y, v, e):
         return (-y, -e * v) if y < 0 else (y, v)
 

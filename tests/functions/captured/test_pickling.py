@@ -207,7 +207,7 @@ def test_settings_guards_and_static_arguments_travel():
 
 def test_copies_of_a_guarded_tape_are_independent():
     """Lambdas can be copied within a process; a method is that of the copied object."""
-    safe = td.GuardedTape(lambda x: np.sum(x) if x[0] > 0 else -np.sum(x))
+    safe = td.GuardedTape(lambda x: np.sum(x) if x[0] > 0 else -np.sum(x), merge=False)
     td.gradient(safe, X)
     for other in (copy.deepcopy(safe), copy.copy(safe)):
         other.on_new_tape = "raise"
@@ -246,7 +246,7 @@ def test_a_lambda_is_refused_with_its_line():
 def test_workers_load_instead_of_recording():
     """Spawned processes, which share nothing: values, gradients, new paths and errors come back."""
     compiled = td.compile(functions.with_subtapes, X)
-    safe = td.GuardedTape(functions.branching)
+    safe = td.GuardedTape(functions.branching, merge=False)
     td.gradient(safe, X)
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         for target in (compiled, safe):
