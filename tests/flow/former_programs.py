@@ -1,4 +1,4 @@
-"""Run the programs that tests/functions/merging tests through td.GuardedTape(f, merge="flow"): recordings, values, gradients, changed objects, times.
+"""Run the programs that tests/functions/merging tests through td.GuardedTape(f): recordings, values, gradients, changed objects, times.
 
 Run `python tests/flow/former_programs.py [--table] [--seconds S] [pattern ...]` from the root, with the root and `tests` on PYTHONPATH; a
 pattern is of titles, such as "loop_programs.*". Each program runs in a process of its own.
@@ -256,7 +256,7 @@ def judged(case):
     """Run a case at all its points; give the result as far as it is known after each of them."""
     result, whys = Result(case.title), []
     keep_reasons(whys)
-    guarded = td.GuardedTape(case.f, merge="flow", on_new_tape="interpret", compile_after=1000, max_tapes=1000)
+    guarded = td.GuardedTape(case.f, on_new_tape="interpret", compile_after=1000, max_tapes=1000)
     wrong, errors, unjudged = [], [], 0
     all_wanted = in_a_process(lambda: expectations(case), SECONDS) or []
     for number, (x, wanted) in enumerate(zip(case.points, all_wanted)):
@@ -388,7 +388,7 @@ def table(results):
 
 def warm_up():
     """Import what recordings import late, before processes are made."""
-    for f in (lambda x: td.gradient(td.record(lambda y: abs(y[0]) if y[0] > 0 else y[1], x), x), td.GuardedTape(lambda x: x[0], merge="flow")):
+    for f in (lambda x: td.gradient(td.record(lambda y: abs(y[0]) if y[0] > 0 else y[1], x), x), td.GuardedTape(lambda x: x[0], merge=True)):
         f(np.ones(2))
     list(judged(Case("", lambda x: abs(x[0]), [np.ones(2)])))
 

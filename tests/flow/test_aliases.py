@@ -208,7 +208,7 @@ def test_aliases_stay_aliases(program):
 
 def test_an_object_or_none_takes_as_much_for_each_iteration():
     """One object stands for those of all iterations before."""
-    tapes = [td.record(an_object_or_none, np.linspace(-1.0, 1.0, n), merge="flow") for n in (8, 16, 32)]
+    tapes = [td.record(an_object_or_none, np.linspace(-1.0, 1.0, n), merge=True) for n in (8, 16, 32)]
     counts = [len(tape) for tape in tapes]
     # Twice as many iterations.
     assert counts[2] / counts[1] < 2.3

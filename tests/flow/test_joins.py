@@ -138,7 +138,7 @@ def test_objects_are_joined_as_python_leaves_them(program):
 @pytest.mark.parametrize("program", [ends_at_walls, objects_in_objects])
 def test_joined_objects_do_not_multiply(program):
     """Twice the steps take twice the instructions."""
-    few, many = (len(td.record(lambda p, n=n: program(p, n), np.ones(3), merge="flow")) for n in (4, 8))
+    few, many = (len(td.record(lambda p, n=n: program(p, n), np.ones(3), merge=True)) for n in (4, 8))
     assert many < 2.2 * few
 
 
@@ -216,7 +216,7 @@ MADE = [by_an_expression, by_statements, one_is_kept_elsewhere, by_a_function, b
 def test_objects_that_both_sides_make_are_one(program):
     """Twice as many branches are some three times as many instructions at most: a choice of objects would double at each."""
     assert recordings(program) == 1
-    few, many = (len(td.record(program, np.linspace(-0.7, 0.8, n), merge="flow")) for n in (6, 12))
+    few, many = (len(td.record(program, np.linspace(-0.7, 0.8, n), merge=True)) for n in (6, 12))
     assert program in (one_is_kept_elsewhere, by_early_returns) or many < 2.6 * few
 
 
@@ -262,7 +262,7 @@ def test_what_both_sides_compute_is_computed_once(program, count):
     """By one select, of operands; the values are the same to the last bit."""
     assert recordings(program) == 1
     points = np.random.default_rng(4).normal(size=(8, 3))
-    tape = td.record(program, points[0], merge="flow")
+    tape = td.record(program, points[0], merge=True)
     assert sum(i.op is SELECT for i in dead_code(tape).instructions) == count
     for p in points:
         assert np.array(tape(p)).tobytes() == np.array(program(p)).tobytes()

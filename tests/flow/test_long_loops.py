@@ -211,7 +211,7 @@ def test_the_recording_does_not_grow_with_the_iterations(recorded):
             s = s * 0.5 + x[1] if s > 0 else s + 0.1 * k
         return s
 
-    short, long = (len(td.record(lambda x, n=n: program(x, n), np.ones(3), merge="flow")) for n in (100, 1000))
+    short, long = (len(td.record(lambda x, n=n: program(x, n), np.ones(3), merge=True)) for n in (100, 1000))
     assert short == long
 
 

@@ -139,7 +139,7 @@ def test_kernels_give_what_replays_give():
     """The loop as native code."""
     points = np.random.default_rng(3).normal(size=(8, 6))
     for program in (bouncing_ball, state_of_an_object):
-        compiled = td.GuardedTape(program, merge="flow")
+        compiled = td.GuardedTape(program)
         for x in points:
             np.testing.assert_allclose(compiled(x), program(x.copy()), rtol=1e-12)
             np.testing.assert_allclose(td.gradient(compiled, x), td.gradient(td.record(program, x), x), rtol=1e-9, atol=1e-12)

@@ -163,11 +163,11 @@ def test_one_tape_holds_all_paths(program):
     assert recordings(program) == 1
 
 
-def test_it_is_asked_for_by_name():
-    """In GuardedTape, td.record and td.compile; copies in other processes keep it."""
+def test_records_and_copies_hold_all_paths():
+    """In GuardedTape, and where it is asked for, td.record and td.compile; copies in other processes, too."""
     x, y = np.array([0.5, 2.0, -3.0]), np.array([-2.0, 0.1, 0.2])
-    safe = td.GuardedTape(huber, merge="flow")
-    for target in (safe, pickle.loads(pickle.dumps(safe)), td.record(huber, x, merge="flow"), td.compile(huber, x, merge="flow")):
+    safe = td.GuardedTape(huber)
+    for target in (safe, pickle.loads(pickle.dumps(safe)), td.record(huber, x, merge=True), td.compile(huber, x, merge=True)):
         np.testing.assert_allclose(td.gradient(target, y), [-2.0, 0.2, 0.4], rtol=1e-12)
         np.testing.assert_allclose(target(y) if callable(target) else td.value(target, y), huber(y))
     assert safe.stats.recordings == 1
@@ -175,7 +175,7 @@ def test_it_is_asked_for_by_name():
 
 def test_a_global_that_changes_is_seen():
     """What the function reads is compared at each call, as without the interpreter."""
-    safe = td.GuardedTape(scaled, merge="flow")
+    safe = td.GuardedTape(scaled)
     x = np.array([1.0, -2.0])
     for scale in (2.0, 5.0):
         SETTINGS["scale"] = scale
@@ -201,7 +201,7 @@ def test_effects_on_the_callers_objects_are_those_of_plain_python():
         seen.append("called")
         return x[0] if x[0] > 0 else -x[0]
 
-    td.GuardedTape(f, merge="flow")(np.array([1.0]))
+    td.GuardedTape(f)(np.array([1.0]))
     assert seen == ["called"]
 
 

@@ -27,17 +27,17 @@ def with_exits(n):
 def test_exits_one_after_the_other_take_time_in_proportion():
     """Code after an exit is recorded once for all paths that reach it: once for each would be exponential."""
     x = np.linspace(-1.0, 1.0, 4)
-    counts = [len(td.record(with_exits(n), x, merge="flow")) for n in (8, 16, 32)]
+    counts = [len(td.record(with_exits(n), x, merge=True)) for n in (8, 16, 32)]
     assert counts[2] / counts[1] < 2.3
     assert counts[1] / counts[0] < 2.3
-    assert td.record(with_exits(8), x, merge="flow").guard_count == 0
+    assert td.record(with_exits(8), x, merge=True).guard_count == 0
 
 
 def test_behind_many_sides_tests_are_guards(monkeypatch):
     """The answers stay right, and a recording ends."""
     monkeypatch.setattr(fork, "MOST_SIDES", 20)
     f, rng = with_exits(8), np.random.default_rng(0)
-    safe = td.GuardedTape(f, merge="flow", on_new_tape="interpret", compile_after=1000)
+    safe = td.GuardedTape(f, on_new_tape="interpret", compile_after=1000)
     for _ in range(20):
         x = rng.normal(size=4)
         np.testing.assert_allclose(safe(x), f(x), rtol=1e-12)

@@ -160,6 +160,6 @@ def test_objects_of_the_caller_have_plain_ints_afterwards():
     """Recording leaves what plain Python leaves."""
     counts_in_objects_of_the_caller(POINTS[0].copy())
     expected = USES.uses, dict(TALLY)
-    td.gradient(td.GuardedTape(counts_in_objects_of_the_caller, merge="flow", on_new_tape="interpret"), POINTS[0])
+    td.gradient(td.GuardedTape(counts_in_objects_of_the_caller, on_new_tape="interpret"), POINTS[0])
     assert (USES.uses, TALLY) == expected
     assert [type(value) for value in (USES.uses, TALLY["hits"], TALLY["flags"][0])] == [int, int, bool]

@@ -142,7 +142,7 @@ def calls(monkeypatch):
 def agrees(f):
     """One tape of all paths gives what a tape of each path gives, whichever point it was recorded at."""
     for order in (POINTS, POINTS[::-1]):
-        g = td.GuardedTape(f, merge="flow")
+        g = td.GuardedTape(f)
         for x in [*order, *order[:2]]:
             own = td.record(f, x, merge=False)
             value, gradient = td.value_and_gradient(g, x)
@@ -165,7 +165,7 @@ def test_all_that_is_of_one_side_may_be_a_call(f, calls, all_dear):
 
 @pytest.mark.parametrize("f", PROGRAMS[:4], ids=lambda f: f.__name__)
 def test_second_derivatives_are_those_of_the_paths(f, all_dear):
-    g = td.GuardedTape(f, merge="flow")
+    g = td.GuardedTape(f)
     for x in POINTS[:4]:
         # As for gradients.
         np.testing.assert_allclose(td.hvp(g, x, POINTS[5]), td.hvp(td.record(f, x, merge=False), x, POINTS[5]), rtol=1e-7, atol=1e-9)
@@ -203,7 +203,7 @@ def test_a_derivative_that_is_infinite_on_the_other_side_does_not_count():
             r = x[1]
         return r + x[2]
 
-    g = td.GuardedTape(f, merge="flow")
+    g = td.GuardedTape(f)
     td.gradient(g, np.ones(6))
     np.testing.assert_array_equal(td.gradient(g, np.zeros(6)), [0, 1, 1, 0, 0, 0])
 
@@ -215,7 +215,7 @@ def test_a_factorisation_fails_only_where_it_is_taken():
             r = np.sum(np.log(np.diagonal(np.linalg.cholesky(np.eye(6) * x[0]))))
         return r + x[2]
 
-    g = td.GuardedTape(f, merge="flow")
+    g = td.GuardedTape(f)
     for x in (np.ones(6), -np.ones(6), np.ones(6)):
         assert td.value_and_gradient(g, x)[0] == f(x)
     assert g.stats.recordings == 1

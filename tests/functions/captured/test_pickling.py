@@ -131,7 +131,7 @@ def test_local_functions_leave_their_paths_and_refuse_new_ones():
     def known(x):
         return td.scan(lambda c, v: (c + v if v > 0 else c * 0.5, None), 0.0, x)[0]
 
-    tape = td.record(known, np.array([1.0, 2.0]))
+    tape = td.record(known, np.array([1.0, 2.0]), merge=False)
     restored = td.compile(again(tape))
     assert td.value_and_gradient(restored, np.array([3.0, 2.0]))[0] == 5.0
     with pytest.raises(td.UnsupportedFunction, match=r"td.scan.* takes a path that was not recorded before it was pickled"):
