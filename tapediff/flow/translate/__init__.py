@@ -77,6 +77,14 @@ def is_translated(function: FunctionType) -> bool:
     return id(function.__code__) in _made
 
 
+def untranslated(code: CodeType) -> str | None:
+    """Why code runs as it is; None for translated code."""
+    if id(code) in _made:
+        return None
+    known = _known.get(id(code))
+    return known[1].reason if known is not None else "it is part of code that runs as it is"
+
+
 def is_raised_by_translated(error: BaseException) -> bool:
     """True for an error that a translated function raises itself."""
     trace = error.__traceback__
@@ -121,20 +129,25 @@ def _compiled(function: ast.FunctionDef, code: CodeType, translator: Translator)
     factory = ast.FunctionDef(_FACTORY, args, [function], [], None)
     factory.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
     module = ast.fix_missing_locations(ast.copy_location(ast.Module([ast.copy_location(factory, function)], []), function))
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == OPERATORS:
+            # Python takes a call of an attribute to be on the line where that ends.
+            node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
     made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & FUTURES, dont_inherit=True))
     (outer,) = (c for c in made.co_consts if isinstance(c, CodeType))
     (inner,) = (c for c in outer.co_consts if isinstance(c, CodeType))
-    return _renamed(inner, translator, code.co_qualname, frozenset())
+    return _renamed(inner, translator, code.co_qualname, code.co_name, frozenset())
 
 
-def _renamed(code: CodeType, translator: Translator, qualname: str, own: frozenset[str]) -> CodeType:
+def _renamed(code: CodeType, translator: Translator, qualname: str, around: str, own: frozenset[str]) -> CodeType:
     names, variables = translator.names, translator.variables
+    # A part of an expression is one of the function around; lambdas of the program are functions here.
+    name = around if code.co_name == "<lambda>" else names.get(code.co_name, code.co_name)
     own = variables.get(code.co_name, own)
-    constants = tuple([_renamed(c, translator, qualname, own) if isinstance(c, CodeType) else c for c in code.co_consts])
+    constants = tuple([_renamed(c, translator, qualname, name, own) if isinstance(c, CodeType) else c for c in code.co_consts])
     path = code.co_qualname.removeprefix(_FACTORY + _LOCALS)
     parts = [part for part in path.split(_LOCALS) if part not in variables and part != _DEFINITION]
     shown = [part if part not in names else names[part] for part in parts]
-    name = names.get(code.co_name, code.co_name)
     if path == _DEFINITION:
         whole = qualname
     else:
@@ -150,7 +163,6 @@ def _renamed(code: CodeType, translator: Translator, qualname: str, own: frozens
     if code.co_name in translator.stores or code.co_name == "<lambda>":
         _note_stores(made, translator.stores.get(code.co_name, ()))
     if code.co_name in variables or code.co_name == "<lambda>":
-        # A part of an expression is one of the function around.
         _variables[id(made)] = own
     return made
 

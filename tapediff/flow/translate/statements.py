@@ -81,7 +81,7 @@ class Translator:
         body: list[ast.stmt] = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
         if isinstance(node, ast.Lambda) and has_yield([node.body]):
             body = [ast.Expr(node.body)]
-        return _Function(self, None, body, without_defaults(node.args), name, node).definition(name, node)
+        return _Function(self, None, body, without_defaults(node.args), self.names.get(name, name), node).definition(name, node)
 
     def named(self, shown: str, node: ast.AST, kind: str) -> str:
         """A new name for a function."""
