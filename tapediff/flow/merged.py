@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from types import FunctionType
 
 from ..base.current_recording import current_recorder
 from ..base.source_location import Site
@@ -16,14 +17,17 @@ from .anything import Object
 from .builtins.natives import native
 from .calls.callables import call
 from .calls.packaged import with_forms
+from .calls.users_code import users_method
 from .containers import choices as choices
 from .containers.entries import settled_deeply
 from .containers.positions import inside
+from .report import Reason, Report
 from .state.dead_places import without_collector
 from .state.fork import exclude, in_side, is_apart
 from .state.joins import check_joined_arrays
 from .state.large_ints import check_ints
 from .state.values import Unjoinable, at_this_point, plain_ints, state
+from .translate import translation_of
 
 # Blocks of nested statements are functions: Python's limit is for programs without them.
 DEPTH = 20_000
@@ -33,16 +37,16 @@ class Flowed:
     """A function that gives what `f` gives; a recording of it holds all paths that can be joined.
 
     Args:
-        note_merged: called where a recording has joined paths.
+        note: called with the report of each recording.
 
     Attributes:
         f: the function.
-        reason: why the last recording was one of a single path; empty if it was not.
+        report: of the last recording, what is merged and what is not.
     """
 
-    def __init__(self, f: Callable[..., Object], note_merged: Callable[[], None] | None = None) -> None:
+    def __init__(self, f: Callable[..., Object], note: Callable[[Report], None] | None = None) -> None:
         functools.update_wrapper(self, f)
-        self.f, self.reason, self._note_merged = f, "", note_merged
+        self.f, self.report, self._note = f, Report(), note
 
     def __call__(self, *args: Object, **named: Object) -> Object:
         recorder = current_recorder()
@@ -52,20 +56,30 @@ class Flowed:
             return call(self.f, *args, **named)
         try:
             with unnoticed_errors(), without_collector():
-                self.reason = ""
                 return self._merged(recorder, args, named)
         except Unjoinable as why:
-            self.reason = str(why)
+            self.report.keep_only(why.reason)
         except RefusedByRecording as error:
             if may_be_filled(error):
                 raise  # it is recorded again, with arrays that may be written to
-            self.reason = f"{type(error).__name__}: {error}"
+            self.report.keep_only(Reason(error.what, error.fix or "", error.at))
         # The path of this point alone, which raises what the function raises.
         return self.f(*args, **named)
 
     def _tapediff_rebuilt(self, rebuild: Callable[[Object], Object]) -> Object:
         """What a sub-tape or a loop is given in its place: bodies hold their paths by themselves."""
         return rebuild(self.f)
+
+    @property
+    def translated(self) -> str:
+        """The translated function as text; why there is none."""
+        f: Object = self.f
+        while type(f) is not FunctionType:
+            f = getattr(f, "__func__", None) or getattr(f, "func", None) or users_method(type(f), "__call__")
+            if f is None:
+                return "# not translated: it is not a function in Python"
+        found = translation_of(f.__code__)
+        return found.text or f"# not translated: {found.reason}"
 
     def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
         limit = sys.getrecursionlimit()
@@ -74,6 +88,7 @@ class Flowed:
         around = dict(vars(state))
         state.reset()
         state.is_recording, state.native, state.recorder = True, native, recorder
+        self.report = state.report = Report(recorder)
         # A recording that writes to arrays is made again with more of them tracked.
         state.joins_arrays = recorder.outer is None and not recorder.is_called and recorder.concrete and not recorder.fills
         hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart
@@ -92,11 +107,12 @@ class Flowed:
             for place in state.unsettled.values():
                 left = at_this_point(place.get())
                 place.set(left if id(place.holder) in kept else plain_ints(left))
-            if state.sides and self._note_merged is not None:
-                self._note_merged()
             vars(state).clear()
             vars(state).update(around)
             recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = hooks
+            self.report.finish(recorder)
+            if self._note is not None:
+                self._note(self.report)
             sys.setrecursionlimit(limit)
 
 
@@ -122,10 +138,10 @@ def _reached(result: Object) -> set[int]:
     return set(found)
 
 
-def flowed(f: Object, note_merged: Callable[[], None] | None = None) -> Object:
+def flowed(f: Object, note: Callable[[Report], None] | None = None) -> Object:
     """The merged form of a function; of a function of this package, with the merged forms of the user's functions that it calls.
 
     Args:
-        note_merged: called where a recording has joined paths.
+        note: called with the report of each recording.
     """
-    return with_forms(f, lambda users: users if isinstance(users, Flowed) else Flowed(users, note_merged))
+    return with_forms(f, lambda users: users if isinstance(users, Flowed) else Flowed(users, note))

@@ -315,7 +315,8 @@ def keep_reasons(whys):
     reset = values.State.reset
 
     def noted(self):
-        whys.extend(getattr(self, "why", ()))
+        if hasattr(self, "report"):
+            whys.extend(reason.what for _, reason in self.report.guards.values())
         reset(self)
 
     values.State.reset = noted

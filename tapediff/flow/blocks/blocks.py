@@ -177,8 +177,8 @@ class Ends:
     def is_decided(self) -> bool:
         """A guard on whether the loop goes on; its outcome."""
         if self.alive is not True:
-            decide("a generator runs after a `break` that data decide")
-            holds = observed(self.alive)
+            reason = decide("a loop over a generator or an iterator is left where data say so", "loop over a list of its values")
+            holds = observed(self.alive, reason)
             state.facts = {**state.facts, **facts_of(self.alive, holds)}
             if not holds:
                 return False

@@ -136,7 +136,9 @@ class Tuple(Form):
         if type(value) is self.kind and len(value) == len(self.parts):
             return Tuple(self.kind, [_wider(form, part) for form, part in zip(self.parts, value)])
         if self.kind in (list, deque):
-            raise Unjoinable("a list changes its length in a loop that data end")
+            raise Unjoinable(
+                "a list changes its length in a loop", "make it in its full length before the loop, and write to its entries"
+            )
         return Options([self]).wider(value)
 
     def blank(self) -> list[Object]:
@@ -163,7 +165,9 @@ class Conditional(Form):
 
     def wider(self, value: Object) -> Form:
         if type(value) is Maybe and value.order is not None:
-            raise Unjoinable("a dict changes the order of its keys in a loop that data end")
+            raise Unjoinable(
+                "a dict gets its keys in an order that data decide, in a loop", "enter all keys before the loop"
+            )
         return Conditional(self.form.wider(value.value if type(value) is Maybe else value))
 
     def blank(self) -> list[Object]:
@@ -241,7 +245,7 @@ class Table(Form):
 
     def wider(self, value: Object) -> Form:
         if type(value) is not dict or list(value) != self.keys:
-            raise Unjoinable("a dict gets other keys in a loop that data end")
+            raise Unjoinable("a dict gets other keys in a loop", "enter all keys before the loop")
         return Table(self.keys, [f if f.leaves(part) is not None else f.wider(part) for f, part in zip(self.parts, value.values())])
 
     def blank(self) -> list[Object]:
@@ -292,7 +296,9 @@ class Options(Form):
             else:
                 options.append(form_of(option))
         if len(options) > MOST_OPTIONS:
-            raise Unjoinable(f"more than {MOST_OPTIONS} things that one value may be in a loop that data end")
+            raise Unjoinable(
+                f"a value may be one of more than {MOST_OPTIONS} things, in a loop", "keep a number, such as an index"
+            )
         return Options(options)
 
     def blank(self) -> list[Object]:

@@ -210,8 +210,7 @@ def _state_of(members: list[Pending], attempt: Attempt) -> Final:
         try:
             found = joined_states(raised.condition, own, found)
         except Unjoinable as why:
-            state.why.append(str(why))
-            found = own if decided(raised.condition) else found
+            found = own if decided(raised.condition, why.reason) else found
     return found
 
 
@@ -298,7 +297,10 @@ def _entered_once(manager: Object, enter_: Object, exit_: Object, body: Callable
     """A `with` of a library's manager, which cannot be undone; unless errors just pass it."""
     if type(manager) in PASSING:
         return _within(manager, enter_, exit_, body)
-    refuse(f"{type(manager).__name__} may change what cannot be put back")
+    refuse(
+        f"the `with` of a {type(manager).__name__} may change something outside, which cannot be undone where the branch is not taken",
+        "put the branch into the `with`, not the `with` into the branch",
+    )
     with guarded():
         return _within(manager, enter_, exit_, body)
 

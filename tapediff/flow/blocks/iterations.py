@@ -87,17 +87,29 @@ class Loop:
 
     def record(self, first: Object) -> None:
         """Record the loop, and leave what it leaves in places."""
+        mark = state.report.mark()
+        try:
+            self._record(first, mark)
+        except BaseException:
+            state.report.forget(mark)
+            raise
+
+    def _record(self, first: Object, mark: int) -> None:
         self.may_not_run = first is not True
         attempts, tape = 0, None
         while tape is None:
+            state.report.forget(mark)
             if attempts == MOST_ATTEMPTS:
-                raise Unjoinable("what a loop changes has no end")
+                raise Unjoinable(
+                    "each iteration of a loop changes more than the one before",
+                    "hand the state on in variables, or in a list of one length",
+                )
             found = len(self.read)
             tape = self._attempt()
             # Each variable is found to be read once.
             attempts += len(self.read) == found
         if tape.guard_count:
-            raise Unjoinable("a guard within a loop that data end")
+            raise Unjoinable("code in a loop needs the value of a number", "write it as plain Python in a file")
         size = sum(np.asarray(_value_of(leaf)).nbytes for leaf in self._carries())
         if self.source is not None and self.source.count * size > LARGEST_TRAJECTORY:
             raise TooLarge
@@ -164,7 +176,9 @@ class Loop:
     def _read_place(self, key: Object) -> Place:
         """The place of a variable that an iteration reads before it writes it."""
         if key not in self.unread:
-            raise Unjoinable("a loop appends to a list and reads it")
+            raise Unjoinable(
+                "a loop appends to a list and reads it", "keep what is read in variables; or make the list before, and write to its entries"
+            )
         place, _ = self.unread.pop(key)
         self.read.add(key)
         return place
@@ -188,9 +202,11 @@ class Loop:
                 self.source.note_bounds(entries)
             go = self.iteration(entries)
             if numbers != [entry._id for entry in entries]:
-                raise Unjoinable("a loop writes to the entries of its iterable")
+                raise Unjoinable("a loop writes to what it goes over", "loop over a copy")
             if any(place.holder is thing for thing in made for place, _ in journal.values()):
-                raise Unjoinable("a loop writes to an object that each iteration replaces")
+                raise Unjoinable(
+                    "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
+                )
             results = None if self._note_changes(journal) else self._results(recorder, numbers)
             if results is None:
                 return None
@@ -241,7 +257,9 @@ class Loop:
             leaves = form.leaves(value) or []
             for thing in made_anew(form, value) if not isinstance(place, (Contents, Version)) else ():
                 if id(thing) in met:
-                    raise Unjoinable("an object made in an iteration has two names")
+                    raise Unjoinable(
+                        "an object made in a loop is in two variables or attributes", "make two, or keep it in one place"
+                    )
                 met.add(id(thing))
             if not isinstance(place, (Contents, Version)):
                 self.names.add_all(len(ends), leaves)
@@ -289,7 +307,9 @@ class Loop:
         for place, forms in self.added.values():
             entries = place.get()
             if type(entries[0]) is not Maybe or len(entries) != len(forms) + 1 or any(map(is_unread, entries[1:])):
-                raise Unjoinable("a loop changes the length of a list by a condition")
+                raise Unjoinable(
+                    "a branch in a loop appends to a list, or removes entries", "append in every iteration, or use a variable"
+                )
         known = {**self.places, **self.unread, **self.added}
         new = {key: place for key, (place, old) in journal.items() if key not in known and _differs(place.get(), old)}
         young = {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier} if new else set()
@@ -327,7 +347,9 @@ class Loop:
         n = len(carries)
         count = None if self.source is None else self.source.count
         last = [] if self.source is None else self.source.last
-        form = LoopForm(n, len(self.streams), len(self.outer), count, stops=count is None, most=None, site=str(user_site()))
+        site = user_site()
+        state.report.note("loop", site, n, count)
+        form = LoopForm(n, len(self.streams), len(self.outer), count, stops=count is None, most=None, site=str(site))
         begins = [as_leaf(first, BOOL)] if count is None else []
         returned = LOOP(*begins, *carries, *self.streams, *self.outer, callee=callee_of(tape), form=form)
         ends = [last[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(n)]

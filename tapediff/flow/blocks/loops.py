@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from types import CellType, GeneratorType
 
 from ...base.current_recording import current_recorder
+from ...base.source_location import user_site
 from ...ir.instruction import Operand
 from ..anything import Object
 from ..calls.truth import truth
@@ -20,6 +21,7 @@ from ..containers.cursors import Cursor, exhaust
 from ..containers.generators import ONLY_ARGUMENT, Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
+from ..report import Reason
 from ..state.bounds import note_bounds
 from ..state.completions import Completion
 from ..state.fork import WithCells, fork_value, guarded, observed
@@ -79,15 +81,15 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
         counter = lifted(operator.add, number, numbers.step)
         return body(number)
 
-    first = goes_on()
+    first, reason = goes_on(), None
     if type(first) is not bool:
         try:
             return _until_data_end(Ends(), goes_on, first, WithCells(iteration, iteration, body), otherwise)
         except Unjoinable as why:
             if why.is_taken is not None:
                 raise
-            state.why.append(str(why))
-    return for_(numbers.entries(), body, otherwise)
+            reason = note_iterations(why)
+    return for_(numbers.entries(reason), body, otherwise)
 
 
 def _go_on(cursor: Cursor, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
@@ -188,16 +190,18 @@ def _over(steps: Iterator[Object], loop: Ends, body: Callable[[Object], Completi
     try:
         source = source_of(steps)
         if source is None:
-            raise Unjoinable("the items of a long loop are too unlike")
+            raise Unjoinable(
+                "the items of a long loop are not numbers, arrays, strings or tuples of one form", "loop over a range, or over an array"
+            )
         exits = None
         if loop.alive is True:
             exits = _by_streams(source, body)
         if exits is None and is_shared:
-            raise Unjoinable("the position of an iterator after a loop depends on data")
+            raise Unjoinable("a long loop over an iterator that is used after it is left where data say so", "loop over a list")
         if exits is None:
             exits = _until_an_exit(source, loop.alive, body)
     except Unjoinable as why:
-        state.why.append(str(why))
+        note_iterations(why)
         state.lengthy.add(_code(body))
         return False
     if is_shared:
@@ -261,7 +265,7 @@ def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, ot
             try:
                 return _until_data_end(loop, test, True, body, otherwise)
             except Unjoinable as why:
-                state.why.append(str(why))
+                note_iterations(why)
                 state.lengthy.add(_code(body))
 
 
@@ -277,8 +281,14 @@ def data_loop(loop: Ends, test: Callable[[], Object], first: Object, body: Block
     except Unjoinable as why:
         if state.journals:
             raise
-        state.why.append(str(why))
-    return _by_guards(loop, test, first, body, otherwise)
+        reason = note_iterations(why)
+    return _by_guards(loop, test, first, body, otherwise, reason)
+
+
+def note_iterations(why: Unjoinable) -> Reason:
+    """Note that a loop is recorded iteration by iteration."""
+    state.report.note("iterations", user_site(), reason=why.reason)
+    return why.reason
 
 
 def _until_data_end(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
@@ -291,7 +301,7 @@ def _until_data_end(loop: Ends, test: Object, first: Object, body: Object, other
     return loop.end(otherwise)
 
 
-def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
+def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object, reason: Reason) -> Completion:
     """Iteration by iteration, with a guard on the first test, the second, the fourth and so on; those between run where the loop does."""
     t, count = first, 0
     while True:
@@ -302,12 +312,12 @@ def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise:
             continue
         t = truth(test()) if t is None and loop.alive is True else t
         if loop.alive is not True:
-            if not observed(loop.alive):
+            if not observed(loop.alive, reason):
                 return after_loop(loop.found)
             loop.alive, loop.found = True, []
             t = truth(test())
         if type(t) is not bool:
-            t = observed(t)
+            t = observed(t, reason)
         if not t:
             return loop.end(otherwise)
         if body is not None and not loop.run(body):

@@ -41,7 +41,9 @@ class NamesOfArrays:
             elif first.setdefault(id(array), k) != k:
                 self.shared |= {k, first[id(array)]}
         if written and (self.shared or any(at_start[k] is other for k in self.arrays for other in written)):
-            raise Unjoinable("a loop writes to an array that may have two names")
+            raise Unjoinable(
+                "a loop writes to arrays, and two variables may be one array", "copy the array where it gets a second name: b = a.copy()"
+            )
 
     def note_shared(self, at_end: list[Object], at_start: list[Object]) -> None:
         """Note the arrays behind the loop that may have two names: without an iteration, variables have those at the start."""

@@ -35,7 +35,9 @@ class Unread:
     def read(self) -> BaseException:
         """The exception for a read."""
         if self.is_behind:
-            return Unjoinable("an object made in a loop's last iteration is read after the loop")
+            return Unjoinable(
+                "an object that a loop makes in its last iteration is read after the loop", "keep numbers, not the object"
+            )
         return ReadBeforeWritten(self.key)
 
 

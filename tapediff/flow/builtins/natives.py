@@ -167,9 +167,9 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
         op = instruction.op
         # A kernel computes it where the program does not come, too.
         if op.raises and op.checked is None:
-            refuse(f"{op.name} may fail where it is not reached")
+            refuse(f"{op.name} may fail where the branch is not taken", "call it before the branch")
         if op in (CALL, LOOP) and instruction.params[0].may_branch:
-            refuse(f"{instruction.params[0].name} takes one of several paths, which are recorded when they are met")
+            refuse(f"{instruction.params[0].name} has paths that are recorded when they are met", "call it before the branch")
     return result
 
 
@@ -302,7 +302,7 @@ def _filled(f: Object, made: Object, named: dict[str, Object]) -> Object:
 def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> None:
     """Note what a call changes; refuse it on a side if that cannot be undone."""
     if is_users(f):
-        refuse(f"{name} is not translated: {translation_of(f.__code__).reason or 'it has no source'}")
+        refuse(f"{name}() is not translated: {translation_of(f.__code__).reason or 'it has no source'}", _SOURCE)
         return
     if isinstance(owner, _CONTAINERS):
         if name not in _READING:
@@ -337,10 +337,14 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
         note_attribute(*changed)
         return
     if type(f) is np.vectorize or (isinstance(f, np.ufunc) and set("".join(f.types)) <= set("O->")) or may_ask(args):
-        refuse(f"{name or f} may call code that is not translated")
+        refuse(f"{name or f}() may call code that is not translated", "write a loop")
     if isinstance(f, np.ufunc) or (module in _PURE and name not in _IMPURE and not is_random):
         for argument in args[:1]:
             if name in _WRITING_FIRST:
                 note_contents(argument)
         return
-    refuse(f"{name or f} may change what cannot be put back")
+    refuse(f"{name or f}() may change something outside, which cannot be undone where the branch is not taken", _OUTSIDE)
+
+
+_OUTSIDE = "call it before or after the branch"
+_SOURCE = "write it as plain Python in a file; or call it before or after the branch"

@@ -75,8 +75,8 @@ def _no_int(value: Object) -> Exception:
         return ValueError("cannot convert float NaN to integer")
     if np.isinf(value):
         return OverflowError("cannot convert float infinity to integer")
-    what = "a tracked int would be greater than 2**31"
-    return OverflowError(what) if state.is_in_loop else Unjoinable(what)  # pyright: ignore[reportReturnType] -- raised
+    what = "a number that is converted to an int is greater than 2**31"
+    return OverflowError(what) if state.is_in_loop else Unjoinable(what, "keep it a float: np.floor(x) instead of int(x)")  # pyright: ignore[reportReturnType] -- raised
 
 
 def float_(value: Object = 0.0) -> Object:

@@ -112,10 +112,12 @@ def _or(a: Object, b: Object) -> Object:
 def settled(value: Object) -> Object:
     """The option that it is now, by guards."""
     while type(value) is Choice:
-        decide("it must be known which of several things a value is")
+        reason = decide(
+            "a value is one of several things, as data decide, where code has to know which", "test it before (`if value is None:`)"
+        )
         left = possible(value)
         for k in left[:-1]:
-            if decided(value.conditions[k]):
+            if decided(value.conditions[k], reason):
                 value = value.options[k]
                 break
         else:

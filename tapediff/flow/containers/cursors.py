@@ -123,5 +123,5 @@ def _entry(holder: Object, position: Object) -> Object:
 def exhaust(cursor: Cursor, count: int) -> None:
     """Note that a loop over a cursor of so many entries has come to the end."""
     if len(cursor.holder) != count:
-        refuse("a list grows while an iterator goes over it")
+        refuse("a list grows while a loop goes over it", "use `while k < len(items):`")
     cursor.move(_OVER)

@@ -176,8 +176,10 @@ def settled_contents(holder: Object) -> Object:
     """A list, tuple or deque with the entries that are there now, by guards."""
     if not is_conditional(holder):
         return holder
-    refuse("it must be known how long a list is")
-    made = [value for condition, value in parts(holder) if condition is True or decided(condition)]
+    reason = refuse(
+        "the length of a list depends on data, where code has to know it", "use loops, len, sum, min, max or sorted, which need no guard"
+    )
+    made = [value for condition, value in parts(holder) if condition is True or decided(condition, reason)]
     if isinstance(holder, tuple):
         return tuple(made)
     put(holder, made)

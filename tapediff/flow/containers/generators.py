@@ -76,7 +76,7 @@ class Generator(abc.Generator[Object, Object, Object]):
 
     def _use(self, is_plain: bool = False) -> None:
         if state.journals and (is_plain or self._made_in is not state.journals[-1]):
-            refuse("a generator goes on on one side of a branch")
+            refuse("a branch advances a generator that was made before it", "take the value before the branch")
 
     def use_up(self) -> None:
         """Note that all values are taken: nothing can go on with it."""

@@ -125,7 +125,7 @@ def refuse_iterators(items: Object, count: int) -> bool:
     """True if an iterator is shared. Ends a side that advances a shared one: its position cannot be restored."""
     found = is_shared(items, count)
     if found and state.journals:
-        refuse("an iterator goes on on one side of a branch")
+        refuse("a branch advances an iterator that was made before it", "take the value before the branch, or count in an int")
     return found
 
 

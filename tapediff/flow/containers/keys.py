@@ -284,12 +284,12 @@ def settle(holder: Object) -> None:
     """Leave the keys that are there now, by guards."""
     if not has_conditional_keys(holder):
         return
-    refuse("it must be known which keys a dict has")
+    reason = refuse("the keys of a dict depend on data, where code has to know them", "use loops, len, get and `in`, which need no guard")
     found: list[tuple[Object, Object, Object]] = []
     for place, key in enumerate(list(holder)):
         held = holder[key]
         condition, value = entry(holder, key)
-        if condition is True or (condition is not False and decided(condition)):
+        if condition is True or (condition is not False and decided(condition, reason)):
             order = held.order if type(held) is Maybe and held.order is not None else place
             at = 0
             while at < len(found) and bool(truth(found[at][0] < order)):

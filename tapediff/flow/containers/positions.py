@@ -16,7 +16,7 @@ from ...ir.instruction import INT64
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.bounds import as_choice, below, bounds_of, ends, equals, possible_ints
-from ..state.fork import decide, exclude, select
+from ..state.fork import by_guards, decide, exclude, select
 from ..state.joins import maybe, one_of
 from ..state.places import plain_root, shown_by_data
 from ..state.python_numbers import is_python, note_python
@@ -136,8 +136,7 @@ def entry_of(holder: Object, position: Object) -> Object:
     try:
         return one_of(hits)
     except Unjoinable as why:
-        decide(str(why))
-        return holder[int(position)]
+        return holder[by_guards(lambda: int(position), decide(*why.reason[:2]))]
 
 
 def _gathered(entries: list[Object], position: Object) -> Object:
@@ -220,8 +219,8 @@ def repeated(holder: Object, count: Object) -> Object:
     if not isinstance(holder, _CUT) or len(holder) * high > _MOST_REPEATED:
         choice = as_choice(count)
         if choice is count:
-            decide("it must be known how often a sequence is repeated")
-            choice = int(count)
+            reason = decide("a sequence is repeated as often as data decide", "use a loop")
+            choice = by_guards(lambda: int(count), reason)
         return lifted(lambda n: holder * n, choice)
     made = _entries([(both(condition, below(k, count)), value) for k in range(int(high)) for condition, _, value in ranked(holder)])
     return made if isinstance(holder, list) else tuple(made)
@@ -248,8 +247,9 @@ def replace(holder: Object, key: Object, value: Object) -> None:
 
 def _replace_slice(holder: Object, key: slice, values: Object) -> None:
     if key.step not in (None, 1):
-        decide("a slice with steps that data decide is written to")
-        holder[slice(*(None if end is None else int(end) for end in (key.start, key.stop, key.step)))] = values
+        reason = decide("a slice with a step is written to, and data decide its ends", "write to the entries in a loop")
+        ends_ = by_guards(lambda: [None if end is None else int(end) for end in (key.start, key.stop, key.step)], reason)
+        holder[slice(*ends_)] = values
         return
     start, stop = _clamped(holder, key)
     # Python inserts at the start where the slice is empty.
@@ -272,8 +272,7 @@ def delete(holder: list[Object], key: Object) -> None:
         take(holder, key, "list assignment index out of range")
         return
     if key.step not in (None, 1):
-        decide("a slice with steps is removed where data decide which entries there are")
-        raise Unjoinable("a slice with steps is removed where data decide which entries there are")
+        raise Unjoinable("a slice with a step is deleted, and data decide its entries", "keep the others in a new list")
     put(holder, _entries([(both(condition, negated(inside)), value) for condition, inside, value in _parts_inside(holder, key)]))
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..anything import Object
 from ..calls.truth import truth
+from ..report import Reason
 from ..state.bounds import below, bounds_of, ends
-from ..state.fork import exclude, fork, observed
+from ..state.fork import decide, exclude, fork, observed
 from ..state.joins import maybe
 from ..state.values import Lazy, Unjoinable, both, is_data, negated, state
 
@@ -39,12 +40,12 @@ class Counting(Lazy):
     def __iter__(self) -> Object:
         return iter(range(int(self.start), int(self.stop), self.step))
 
-    def entries(self) -> tuple[Object, ...]:
+    def entries(self, reason: Reason | None = None) -> tuple[Object, ...]:
         """The numbers as conditional entries, up to a power of two of which guards tell that there are no more."""
-        return _listed(self.start, self.stop, self.step, _most(self.length()))
+        return _listed(self.start, self.stop, self.step, _most(self.length(), reason))
 
 
-def _most(count: Object) -> int:
+def _most(count: Object, reason: Reason | None) -> int:
     """A power of two that a count does not exceed, by guards."""
     most = 8
     while True:
@@ -52,13 +53,16 @@ def _most(count: Object) -> int:
         if state.path or state.is_in_loop:
             fork(more, _refused, None)
             return most
-        if not observed(more):
+        if not observed(more, reason or decide(*_MANY)):
             return most
         most *= 2
 
 
 def _refused() -> None:
-    raise Unjoinable("a range has more numbers than those that are told apart")
+    raise Unjoinable(*_MANY)
+
+
+_MANY = ("a range of a length that data decide is used as a list", "loop over the range itself, or use `while`")
 
 
 def range_of(start: Object, stop: Object, step: Object) -> Object:

@@ -169,7 +169,7 @@ def settle(holder: Object) -> None:
     """Leave the members that are there now, by guards."""
     if not has_conditional_members(holder):
         return
-    refuse("it must be known which members a set has")
+    refuse("the members of a set depend on data, where code has to know them", "use loops, len and `in`, which need no guard")
     entries = as_dict(holder)
     keys.settle(entries)
     _put(holder, {_plain(key): None for key in entries})

@@ -32,7 +32,9 @@ def check_division(name: str, a: Object, b: Object) -> None:
 
     def error() -> BaseException:
         if is_unknown:
-            return Unjoinable("a division by zero of what may be a number of Python's")
+            return Unjoinable(
+                "a divisor may be zero: an error of a Python number, inf of one of NumPy's", "convert it with float(), or np.float64()"
+            )
         one, nothing = (float if _is_float(v) else int for v in (other, zero))
         try:
             getattr(operator, name)(*((nothing(0), one(-1)) if name == "pow" else (one(1), nothing(0))))
@@ -59,7 +61,9 @@ def _check_power(a: Object, b: Object) -> None:
     fails = fails | ((base < 0) & (np.floor(exponent) != exponent))
     if not any(kind is None for kind in kinds):
         fails = both(both(*kinds), fails)
-    exclude(fails, lambda: Unjoinable("a power of floats that is complex, or too large"))
+    exclude(fails, lambda: Unjoinable(
+        "a power of floats may be complex or too large", "use np.power, or np.maximum(base, 0.0) ** exponent"
+    ))
 
 
 def _is_float(value: Object) -> bool:

@@ -41,5 +41,7 @@ def _types(value: Object) -> list[tuple[type, Object]] | None:
         return None
     types = types_of(value)
     if types is None:
-        raise Unjoinable("the type of a number cannot be told, which is asked for")
+        raise Unjoinable(
+            "the type of a number is asked for, which may be Python's or NumPy's, as data decide", "convert the number with float() before"
+        )
     return types

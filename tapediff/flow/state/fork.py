@@ -8,18 +8,21 @@ where an `Attempt` is around, else a guard tells whether it is raised.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from ...base.current_recording import current_recorder
+from ...base.source_location import Site, is_library_file, user_site
 from ...errors import TapediffError
 from ...ir.instruction import Operand
 from ..anything import Object
-from ..translate import is_raised_by_translated
+from ..report import Reason
+from ..translate import is_raised_by_translated, untranslated
 from .bounds import outcome
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, forget_frames, without_variables
@@ -47,12 +50,15 @@ from .unshared import joined_results, joined_unshared
 from .values import UNBOUND, Unjoinable, both, facts_of, holds_int, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
+T = TypeVar("T")
+
 
 
 # Behind so many sides, 5 s of recording, tests are guards: branches within branches can be ever more.
 MOST_SIDES = 20_000
 # Behind so many the garbage collector runs; not in loops, which ask it for what an iteration has made.
 SIDES_OF_GARBAGE = 1000
+_FEWER_SIDES = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
 
 
 class WithCells:
@@ -143,8 +149,7 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
         # A test of the recording around a loop.
         test = recorder.capture(test)
     if state.sides > MOST_SIDES:
-        decide(f"more than {MOST_SIDES:,} sides of branches")
-        holds = observed(test)
+        holds = observed(test, decide(f"more than {MOST_SIDES:,} sides of branches were run before", _FEWER_SIDES))
         return Taken(holds, alone(yes if holds else no, test, holds))
     attempt = attempt_around(test)
     pending = 0 if attempt is None else len(attempt.pending)
@@ -188,7 +193,7 @@ ALONE = Ran(None, {}, None)
 
 def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> Ran | None:
     """Run a side. None where it is left out behind the branch, as the program does not take it or it raises an error."""
-    start = len(state.path)
+    start, mark = len(state.path), state.report.mark()
     state.path.append((test, holds))
     recorder = current_recorder()
     before = len(recorder.instructions)
@@ -200,14 +205,17 @@ def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> R
             return ran
         if attempt is not None:
             attempt.add(ran.error, ran.final)
-        elif path_is_taken():
+        elif path_is_taken(reason := _reason_of(ran.error)):
             if not start:
                 put_final(ran.final)
                 raise ran.error
-            raise _told("it raises an error", is_taken=True)
+            why = Unjoinable(*reason[:3], raises=True)
+            why.is_taken = True
+            raise why
         else:
             forget_frames(ran.error)
     except Unjoinable as why:
+        state.report.forget(mark)
         note_whether_taken(why)
         if why.is_taken:
             if start:
@@ -224,8 +232,17 @@ def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> R
 def note_whether_taken(why: Unjoinable) -> None:
     """A guard on whether the program comes to what cannot be joined, if there is none yet."""
     if why.is_taken is None:
-        state.why.append(str(why))
-        why.is_taken = path_is_taken()
+        why.is_taken = path_is_taken(why.reason)
+
+
+def _reason_of(error: BaseException) -> Reason:
+    """The reason of a guard on whether an error is raised."""
+    trace, site = error.__traceback__, None
+    while trace is not None:
+        if not is_library_file(trace.tb_frame.f_code.co_filename):
+            site = Site(trace.tb_frame.f_code, trace.tb_lasti)
+        trace = trace.tb_next
+    return Reason(f"{type(error).__name__} is raised", site=site or user_site(), raises=True)
 
 
 def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
@@ -234,12 +251,12 @@ def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
     try:
         joined = joined_states(test, first.final, second.final)
     except Unjoinable as why:
-        state.why.append(str(why))
-        holds = decided(test)
+        holds = decided(test, why.reason)
         kept = first if holds else second
         keep(kept)
         return Taken(holds, kept.result)
-    put_final(joined)
+    has_choices = put_final(joined)
+    state.report.note("choice" if has_choices else "select", current_recorder().site_of(sys._getframe(1)))
     return first, second
 
 
@@ -257,12 +274,16 @@ def keep(side: Ran) -> None:
     side.final.clear()
 
 
-def put_final(final: Final) -> None:
-    """Put values into their places."""
+def put_final(final: Final) -> bool:
+    """Put values into their places; whether data choose between objects."""
+    found = False
     for key, (place, value) in final.items():
         put(place, value)
-        if holds_several(value) or (not state.journals and type(place) is not Cell and holds_int(value)):
+        if holds_several(value):
+            found, state.unsettled[key] = True, place
+        elif not state.journals and type(place) is not Cell and holds_int(value):
             state.unsettled[key] = place
+    return found
 
 
 def _run(run: Side) -> Object:
@@ -277,12 +298,6 @@ def alone(run: Side, test: Operand, holds: bool) -> Object:
         return _run(run)
     finally:
         state.path = before
-
-
-def _told(why: str, *, is_taken: bool) -> Unjoinable:
-    found = Unjoinable(why)
-    found.is_taken = is_taken
-    return found
 
 
 def joined_states(test: Operand, yes: Final, no: Final) -> Final:
@@ -397,10 +412,10 @@ def guarded() -> Generator[None]:
 # Guards
 
 
-def path_is_taken() -> bool:
+def path_is_taken(reason: Reason) -> bool:
     """A guard on whether the program comes here; its outcome."""
     condition = condition_of(state.path)
-    return condition if type(condition) is bool else observed(condition)
+    return condition if type(condition) is bool else observed(condition, reason)
 
 
 def condition_of(path: list[tuple[Operand, bool]]) -> Object:
@@ -411,23 +426,32 @@ def condition_of(path: list[tuple[Operand, bool]]) -> Object:
     return condition
 
 
-def observed(test: Operand) -> bool:
+def observed(test: Operand, reason: Reason) -> bool:
     """A guard on a tracked bool; its outcome, which is known everywhere behind it."""
     if state.is_in_loop:
-        raise Unjoinable("a guard within a loop that data end")
-    recorder = test._recorder
-    asked, recorder.asked = recorder.asked, None
-    try:
-        holds = recorder.observe(test, "bool")
-    finally:
-        recorder.asked = asked
+        raise Unjoinable(*reason[:3], raises=reason.raises)
+    holds = by_guards(lambda: test._recorder.observe(test, "bool"), reason)
     state.guarded.update(facts_of(test, holds))
     return holds
 
 
+def by_guards(ask: Callable[[], T], reason: Reason) -> T:
+    """What Python needs of a value; the guards that it takes have this reason."""
+    recorder = current_recorder()
+    asked, recorder.asked = recorder.asked, lambda: state.report.note_guard(reason, recorder.site_of(sys._getframe(1)))
+    try:
+        return ask()
+    finally:
+        recorder.asked = asked
+
+
 def in_side() -> None:
     """Refuse a guard on a side of a branch: code that is not translated asks for a value there."""
-    refuse("code that Python runs by itself asks for a value")
+    site = current_recorder().site_of(sys._getframe(1))
+    why = None if site is None else untranslated(site.code)
+    what, instead = ("Python needs a value here that data decide", _PLAIN) if site is None or why is None else (
+        f"{site.code.co_name}() is not translated: {why}", _SOURCE)  # fmt: skip
+    state.report.note_guard(refuse(what, instead, site), site)
 
 
 def is_apart() -> bool:
@@ -436,25 +460,32 @@ def is_apart() -> bool:
 
 
 def decided(test: Operand) -> bool:
+_PLAIN = "compute with the number itself; a generator with branches can be a loop that fills a list"
+_SOURCE = "write it as plain Python in a file; or compute both sides with np.where"
+
+
+def decided(test: Operand, reason: Reason) -> bool:
     """A guard on whether the program comes here and a test holds. If not, the program goes on as if it did not hold."""
     condition = both(condition_of(state.path), test)
-    holds = condition if type(condition) is bool else observed(condition)
+    holds = condition if type(condition) is bool else observed(condition, reason)
     state.facts = {**state.facts, **facts_of(test, holds)}
     return holds
 
 
-def refuse(why: str) -> None:
+def refuse(what: str, instead: str = "", site: Site | None = None) -> Reason:
     """End the side that is being run, as this cannot be undone."""
-    decide(why)
+    reason = decide(what, instead, site)
     for attempt in state.attempts:
         # It cannot be run again.
         attempt.by_guards = True
+    return reason
 
 
-def decide(why: str) -> None:
-    """End the side that is being run, as guards have to decide something. Does nothing outside of sides."""
+def decide(what: str, instead: str = "", site: Site | None = None) -> Reason:
+    """End the side that is being run, as guards have to decide something. Outside of sides, the reason for these guards."""
     if state.path or state.is_in_loop:
-        raise Unjoinable(why)
+        raise Unjoinable(what, instead, site)
+    return Reason(what, instead, site or user_site())
 
 
 def exclude(test: Object, error: Callable[[], BaseException]) -> None:
@@ -480,10 +511,12 @@ def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object
     first, second = ran
     yes, no = first.result, second.result
     try:
-        return joined_results(test, yes, no, first.final, second.final)
+        result = joined_results(test, yes, no, first.final, second.final)
+        if holds_several(result):
+            state.report.note_choice()
+        return result
     except Unjoinable as why:
-        state.why.append(str(why))
-        return yes if decided(test) else no
+        return yes if decided(test, why.reason) else no
     finally:
         first_result(ran)
 
@@ -493,8 +526,7 @@ def select(test: Operand, yes: Object, no: Object) -> Object:
     try:
         return join(test, yes, no)
     except Unjoinable as why:
-        state.why.append(str(why))
-        return yes if decided(test) else no
+        return yes if decided(test, why.reason) else no
 
 
 def first_of(hits: list[tuple[Object, Object]]) -> Object:

@@ -185,7 +185,9 @@ def _is_constant(value: Object) -> bool:
 def _check_count(options: list[Object]) -> None:
     """A value may be one of more things than operations are run on: it may be that nothing is done with it."""
     if len(options) > _MOST_HELD:
-        raise Unjoinable(f"more than {_MOST_HELD} things that one value may be")
+        raise Unjoinable(
+            f"a value may be one of more than {_MOST_HELD} things", "keep a number, such as an index"
+        )
 
 
 def _group(groups: list[list[Object]], condition: Object, value: Object) -> None:
@@ -301,10 +303,12 @@ def join_contents(test: Operand, yes: Object, no: Object) -> Object:
         return yes if yes == no else _join_sets(test, yes, no)
     if isinstance(yes, bytearray):
         if yes != no:
-            raise Unjoinable("bytes are other ones on one side")
+            raise Unjoinable("a branch changes a bytearray", "use a list of ints")
         return yes
     if isinstance(yes, deque) and yes.maxlen is not None and (len(yes) != len(no) or Maybe in map(type, (*yes, *no))):
-        raise Unjoinable("a deque of limited length has another one on one side")
+        raise Unjoinable(
+            "a branch appends to a deque of limited length", "append on both sides of the branch"
+        )
     entries = [join_entries(test, a, b) for a, b in zip_longest(yes, no, fillvalue=UNBOUND)]
     return deque(entries, yes.maxlen) if isinstance(yes, deque) else entries
 

@@ -46,17 +46,25 @@ _GROWING = frozenset("add subtract multiply square integer_power power left_shif
 
 def check_ints(recorder: Object) -> None:
     """Refuse a recording with ints that may be too large, in favour of one of a single path."""
-    if state.kinds and _has_narrow(recorder):
-        raise Unjoinable("floats of Python's meet arrays of other dtypes than float64 and int64")
-    if any(size >= _LARGEST and _is_of_python(recorder, number) for number, size in _sizes(_ints(recorder), {}).items()):
-        raise Unjoinable("an int may be greater than those of 64 bits")
+    narrow = _narrow(recorder) if state.kinds else None
+    if narrow is not None or (state.kinds and recorder.has_narrow_constants):
+        what = "numbers of Python's meet those of another dtype than float64 and int64"
+        raise Unjoinable(what, "convert arrays by .astype(float)", narrow and narrow.site)
+    _check_sizes(recorder, _sizes(_ints(recorder), {}))
 
 
-def _has_narrow(recorder: Object) -> bool:
-    """True if there are numbers of other dtypes, which those of Python's do not change."""
+def _check_sizes(recorder: Object, sizes: dict[int, float]) -> None:
+    for number, size in sizes.items():
+        if size >= _LARGEST and _is_of_python(recorder, number):
+            fix = "bound it with min or %, or compute with floats"
+            raise Unjoinable("an int may be too large for 64 bits", fix, recorder.instructions[number].site)
+
+
+def _narrow(recorder: Object) -> Object:
+    """An instruction that gives numbers of another dtype, which those of Python's do not change."""
     columns = recorder.instructions
-    types = (getattr(made.type, "dtype", None) for made in getattr(columns, "templates", columns))
-    return recorder.has_narrow_constants or any(dtype is not None and dtype.kind in "fiu" and dtype not in _WIDE for dtype in types)
+    made = getattr(columns, "templates", columns)
+    return next((one for one in made if getattr(one.type, "dtype", np.dtype(bool)).kind in "fiu" and one.type.dtype not in _WIDE), None)
 
 
 _WIDE = (np.float64, np.int64)
@@ -69,8 +77,7 @@ def check_ints_of_iteration(recorder: Object, inputs: list[TrackedArray], result
     at_start = {a: _AT_START for a, _ in carries}
     for _ in range(_ITERATIONS if ints else 0):
         sizes = _sizes(ints, at_start)
-        if any(size >= _LARGEST and _is_of_python(recorder, k) for k, size in sizes.items()):
-            raise Unjoinable("ints in a loop that data end may become too large")
+        _check_sizes(recorder, sizes)
         at_end = {a: sizes.get(b._id, _USUAL) for a, b in carries}
         if all(at_end[a] <= at_start[a] for a in at_start):
             return

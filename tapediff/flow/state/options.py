@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 
 from ...base.current_recording import current_recorder
@@ -82,13 +83,14 @@ def _joined(found: list[Option]) -> Object:
     """Join the states; options with which this cannot be are decided by guards."""
     while len(found) > 1:
         drop_dead(*(ran.final for _, ran in found))
-        final, failed = _joined_states(found)
+        final, failed, reason = _joined_states(found)
         if failed is None:
             put_final(final)
+            state.report.note("choice", current_recorder().site_of(sys._getframe(1)))
             for _, ran in found:
                 ran.final.clear()
             return _result(found)
-        holds = decided(found[failed][0])
+        holds = decided(found[failed][0], reason)
         found = [found[failed]] if holds else [*found[:failed], *found[failed + 1 :]]
     test, ran = found[0]
     state.facts = {**state.facts, **facts_of(test, True)}
@@ -108,8 +110,8 @@ def _result(found: list[Option]) -> Object:
     return result
 
 
-def _joined_states(found: list[Option]) -> tuple[Final, int | None]:
-    """The values of all places; or the number of an option with which they cannot be joined."""
+def _joined_states(found: list[Option]) -> tuple[Final, int | None, Object]:
+    """The values of all places; or the number of an option with which they cannot be joined, and why."""
     places: dict[Object, tuple[Place, list[tuple[int, Object]]]] = {}
     for number, (_, ran) in enumerate(found):
         for key, (place, value) in ran.final.items():
@@ -120,9 +122,8 @@ def _joined_states(found: list[Option]) -> tuple[Final, int | None]:
         try:
             joined[key] = place, _at(place, values, found)
         except Unjoinable as why:
-            state.why.append(str(why))
-            return {}, number
-    return joined, None
+            return {}, number, why.reason
+    return joined, None, None
 
 
 def _at(place: Place, values: list[tuple[int, Object]], found: list[Option]) -> Object:

@@ -286,7 +286,9 @@ def put(place: Place, value: Object) -> None:
 
 def shown_by_data() -> Unjoinable:
     """The refusal of a write to an array that may have another name, by data: a value under that name would have to change as well."""
-    return Unjoinable("an array is written to that may have another name, as data decide")
+    return Unjoinable(
+        "an array is written to that may be in another variable, as data decide", "copy it where a branch chooses it: b = a.copy()"
+    )
 
 
 def unwritable(what: str) -> TrackedValueEscaped:

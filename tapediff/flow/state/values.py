@@ -14,6 +14,7 @@ from typing import NoReturn
 import numpy as np
 
 from ...base.current_recording import current_recorder
+from ...base.source_location import PickledSite, Site, user_site
 from ...ir.instruction import Operand
 from ...ops import Op
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
@@ -21,16 +22,22 @@ from ...recording.arrays.numbers import logical
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.instruction_columns import GrowingColumns
 from ..anything import Object
+from ..report import Reason, Report
 
 
 class Unjoinable(BaseException):
     """A side cannot be run beside the other one, or their states cannot be joined. A guard tells whether it is taken.
 
     Attributes:
+        reason: what the program does, and what to write instead.
         is_taken: the outcome of that guard, once there is one.
     """
 
     is_taken: bool | None = None
+
+    def __init__(self, what: str, instead: str = "", site: Site | PickledSite | None = None, *, raises: bool = False) -> None:
+        super().__init__(what)
+        self.reason = Reason(what, instead, site or user_site(), raises)
 
 
 class Restart(BaseException):
@@ -60,7 +67,10 @@ class Several:
     __slots__ = ()
 
     def _unknown(self, *_: Object) -> NoReturn:
-        raise Unjoinable("Python's own code is given a value that data choose")
+        raise Unjoinable(
+            "code that is not translated gets a value that is one of several things, as data decide",
+            "test which one it is before (`if value is None:`), or write that code in Python",
+        )
 
     __bool__ = __len__ = __iter__ = __hash__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _unknown
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = __abs__ = _unknown
@@ -173,7 +183,7 @@ class State(threading.local):
         attempts: bodies of `try` and `with` that are being run; the innermost last.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         facts_of_kinds: facts about these.
-        why: reasons of guards in place of joins.
+        report: why guards are recorded, and what is merged.
         recorders: those of iterations of loops.
         sides: the number that were run.
         joins_arrays: arrays that a test chooses are joined by their entries, as long as none of them is written to later.
@@ -211,7 +221,7 @@ class State(threading.local):
         self.attempts: list[Object] = []
         self.kinds: dict[tuple[int, int], Object] = {}
         self.facts_of_kinds: dict[tuple[str, int, int], Object] = {}
-        self.why: list[str] = []
+        self.report = Report()
         self.recorders: list[Object] = []
         self.sides = 0
         self.left: list[dict[Object, tuple[Object, Object]]] = []

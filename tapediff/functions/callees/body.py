@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -88,10 +89,10 @@ class Body:
         # Imported where it is used, as it imports what records loops.
         from ...flow import flowed
 
-        return [flowed(function, self._note_merged) for function in functions]
+        return [flowed(function, self._note) for function in functions]
 
-    def _note_merged(self) -> None:
-        self.has_merged = True
+    def _note(self, report: Any) -> None:
+        self.has_merged |= bool(report.merged)
 
     def _check_writes(self, protected: Sequence[Operand], containers_changed: Callable[[], bool]) -> None:
         if any(argument._writes for argument in protected):
