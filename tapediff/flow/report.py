@@ -60,17 +60,25 @@ class Report:
         self.guards: dict[int, tuple[Object, Reason]] = {}
         self.merged: Counter[Merged] = Counter()
         self._noted: list[Merged] = []
+        self._branches: dict[tuple[str, int], Merged] = {}
         self._of = id(recorder)
 
     # While the recording is made
 
-    def note(self, form: str, site: Object, carries: int = 0, iterations: int | None = None, reason: Reason | None = None) -> None:
-        """Note that a branch or loop was merged, or not."""
-        self._noted.append(Merged(form, site, carries, iterations, reason))
+    def note(self, form: str, site: Object) -> None:
+        """Note that a branch was merged."""
+        found = self._branches.get((form, id(site)))
+        if found is None:
+            found = self._branches[form, id(site)] = Merged(form, site)
+        self._noted.append(found)
 
     def note_choice(self) -> None:
-        """Note that the branch before chooses between objects."""
-        self._noted[-1] = self._noted[-1]._replace(form="choice")
+        """Note that the branch noted last chooses between objects."""
+        self.note("choice", self._noted.pop().site)
+
+    def note_loop(self, loop: Merged) -> None:
+        """Note that a loop was merged, or why it was not."""
+        self._noted.append(loop)
 
     def note_guard(self, reason: Reason, site: Object) -> None:
         """Note why there is a guard, which is recorded next."""
@@ -102,8 +110,11 @@ class Report:
 
         found = sorted(self.guards.items())
         self.guards = {k: (line_of(site), settled(reason)) for k, (site, reason) in found if k < recorder.guard_count}
-        self.merged.update(noted._replace(site=line_of(noted.site), reason=settled(noted.reason)) for noted in self._noted)
+        counts = Counter(map(id, self._noted))
+        for noted in dict(zip(map(id, self._noted), self._noted)).values():
+            self.merged[noted._replace(site=line_of(noted.site), reason=settled(noted.reason))] += counts[id(noted)]
         self._noted.clear()
+        self._branches.clear()
 
     def keep_only(self, reason: Reason) -> None:
         """Only the path of one point is recorded, in place of all."""

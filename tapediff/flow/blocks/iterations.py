@@ -28,6 +28,7 @@ from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..containers.positions import inside
+from ..report import Merged
 from ..state.fork import exclude, in_side, is_apart
 from ..state.joins import chosen
 from ..state.large_ints import check_ints_of_iteration
@@ -348,7 +349,7 @@ class Loop:
         count = None if self.source is None else self.source.count
         last = [] if self.source is None else self.source.last
         site = user_site()
-        state.report.note("loop", site, n, count)
+        state.report.note_loop(Merged("loop", site, n, count))
         form = LoopForm(n, len(self.streams), len(self.outer), count, stops=count is None, most=None, site=str(site))
         begins = [as_leaf(first, BOOL)] if count is None else []
         returned = LOOP(*begins, *carries, *self.streams, *self.outer, callee=callee_of(tape), form=form)

@@ -21,7 +21,7 @@ from ..containers.cursors import Cursor, exhaust
 from ..containers.generators import ONLY_ARGUMENT, Generator, emitted, is_emitting, references
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
-from ..report import Reason
+from ..report import Merged, Reason
 from ..state.bounds import note_bounds
 from ..state.completions import Completion
 from ..state.fork import WithCells, fork_value, guarded, observed
@@ -287,7 +287,7 @@ def data_loop(loop: Ends, test: Callable[[], Object], first: Object, body: Block
 
 def note_iterations(why: Unjoinable) -> Reason:
     """Note that a loop is recorded iteration by iteration."""
-    state.report.note("iterations", user_site(), reason=why.reason)
+    state.report.note_loop(Merged("iterations", user_site(), reason=why.reason))
     return why.reason
 
 

@@ -459,7 +459,6 @@ def is_apart() -> bool:
     return bool(state.path or state.attempts)
 
 
-def decided(test: Operand) -> bool:
 _PLAIN = "compute with the number itself; a generator with branches can be a loop that fills a list"
 _SOURCE = "write it as plain Python in a file; or compute both sides with np.where"
 
