@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..base.current_recording import current_recorder
 from ..base.source_location import PickledSite, Site
 from ..ir.instruction import Guard
 from .anything import Object
@@ -80,9 +79,8 @@ class Report:
         """Note that a loop was merged, or why it was not."""
         self._noted.append(loop)
 
-    def note_guard(self, reason: Reason, site: Object) -> None:
+    def note_guard(self, recorder: Object, reason: Reason, site: Object) -> None:
         """Note why there is a guard, which is recorded next."""
-        recorder = current_recorder()
         if id(recorder) == self._of:
             self.guards[recorder.guard_count] = site, reason
 

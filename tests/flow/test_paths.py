@@ -256,6 +256,29 @@ def looks_at_its_variables(x):
     return s + sum(log)
 
 
+def counts_by_and_or(x):
+    n, s = 0, 0.0
+    for v in x:
+        n += (v > 0 and 1) or 0
+        s += (v > 1 and v) or 2 * v
+    return (n < 4 and s) or s * n
+
+
+def counts_in_numpys_ints(x):
+    n, flag = np.sum(x > 0), x[0] > 1.0
+    for v in x:
+        if v > 0.5:
+            n += 2
+            flag |= v > 1.0
+    return x[1] * n + (x[2] if flag else 0.0)
+
+
+@pytest.mark.parametrize("program", [counts_by_and_or, counts_in_numpys_ints], ids=lambda f: f.__name__)
+def test_ints_and_bools_of_data_may_change_in_place(program):
+    """They are tracked numbers, not the caller's ints."""
+    assert recordings(program) == 1
+
+
 @pytest.mark.parametrize("program", [function_without_source, class_without_source, looks_at_its_variables], ids=lambda f: f.__name__)
 def test_what_is_not_translated_is_a_guard_on_a_side(program):
     """No journal notes what it changes."""

@@ -136,7 +136,7 @@ def entry_of(holder: Object, position: Object) -> Object:
     try:
         return one_of(hits)
     except Unjoinable as why:
-        return holder[by_guards(lambda: int(position), decide(*why.reason[:2]))]
+        return holder[by_guards(current_recorder(), lambda: int(position), decide(*why.reason[:2]))]
 
 
 def _gathered(entries: list[Object], position: Object) -> Object:
@@ -220,7 +220,7 @@ def repeated(holder: Object, count: Object) -> Object:
         choice = as_choice(count)
         if choice is count:
             reason = decide("a sequence is repeated as often as data decide", "use a loop")
-            choice = by_guards(lambda: int(count), reason)
+            choice = by_guards(current_recorder(), lambda: int(count), reason)
         return lifted(lambda n: holder * n, choice)
     made = _entries([(both(condition, below(k, count)), value) for k in range(int(high)) for condition, _, value in ranked(holder)])
     return made if isinstance(holder, list) else tuple(made)
@@ -248,8 +248,8 @@ def replace(holder: Object, key: Object, value: Object) -> None:
 def _replace_slice(holder: Object, key: slice, values: Object) -> None:
     if key.step not in (None, 1):
         reason = decide("a slice with a step is written to, and data decide its ends", "write to the entries in a loop")
-        ends_ = by_guards(lambda: [None if end is None else int(end) for end in (key.start, key.stop, key.step)], reason)
-        holder[slice(*ends_)] = values
+        known = (None if end is None else int(end) for end in (key.start, key.stop, key.step))
+        holder[by_guards(current_recorder(), lambda: slice(*known), reason)] = values
         return
     start, stop = _clamped(holder, key)
     # Python inserts at the start where the slice is empty.

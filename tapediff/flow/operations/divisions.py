@@ -33,7 +33,7 @@ def check_division(name: str, a: Object, b: Object) -> None:
     def error() -> BaseException:
         if is_unknown:
             return Unjoinable(
-                "a divisor may be zero: an error of a Python number, inf of one of NumPy's", "convert it with float(), or np.float64()"
+                "a divisor may be zero, and whether Python's numbers or NumPy's are divided depends on data", "convert it with float()"
             )
         one, nothing = (float if _is_float(v) else int for v in (other, zero))
         try:

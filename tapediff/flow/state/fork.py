@@ -281,7 +281,7 @@ def put_final(final: Final) -> bool:
         put(place, value)
         if holds_several(value):
             found, state.unsettled[key] = True, place
-        elif not state.journals and type(place) is not Cell and holds_int(value):
+        elif not state.journals and type(place) not in (Cell, Version) and holds_int(value):
             state.unsettled[key] = place
     return found
 
@@ -430,15 +430,15 @@ def observed(test: Operand, reason: Reason) -> bool:
     """A guard on a tracked bool; its outcome, which is known everywhere behind it."""
     if state.is_in_loop:
         raise Unjoinable(*reason[:3], raises=reason.raises)
-    holds = by_guards(lambda: test._recorder.observe(test, "bool"), reason)
+    recorder = test._recorder
+    holds = by_guards(recorder, lambda: recorder.observe(test, "bool"), reason)
     state.guarded.update(facts_of(test, holds))
     return holds
 
 
-def by_guards(ask: Callable[[], T], reason: Reason) -> T:
+def by_guards(recorder: Object, ask: Callable[[], T], reason: Reason) -> T:
     """What Python needs of a value; the guards that it takes have this reason."""
-    recorder = current_recorder()
-    asked, recorder.asked = recorder.asked, lambda: state.report.note_guard(reason, recorder.site_of(sys._getframe(1)))
+    asked, recorder.asked = recorder.asked, lambda: state.report.note_guard(recorder, reason, recorder.site_of(sys._getframe(1)))
     try:
         return ask()
     finally:
@@ -447,11 +447,12 @@ def by_guards(ask: Callable[[], T], reason: Reason) -> T:
 
 def in_side() -> None:
     """Refuse a guard on a side of a branch: code that is not translated asks for a value there."""
-    site = current_recorder().site_of(sys._getframe(1))
+    recorder = current_recorder()
+    site = recorder.site_of(sys._getframe(1))
     why = None if site is None else untranslated(site.code)
     what, instead = ("Python needs a value here that data decide", _PLAIN) if site is None or why is None else (
         f"{site.code.co_name}() is not translated: {why}", _SOURCE)  # fmt: skip
-    state.report.note_guard(refuse(what, instead, site), site)
+    state.report.note_guard(recorder, refuse(what, instead, site), site)
 
 
 def is_apart() -> bool:
