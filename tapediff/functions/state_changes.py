@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from ..base.byte_code import has, operands
 from ..base.source_location import is_library_file
-from ..flow.translate.source import Definition, NoSource, definition_of
+from ..base.source_text import Definition, NoSource, definition_of
 from .callees.path_messages import warn
 
 # Methods that change what they belong to, where their result is not used.

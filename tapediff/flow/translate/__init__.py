@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from types import CellType, CodeType, FunctionType
 from typing import NamedTuple
 
+from ...base.source_text import FUTURES, NoSource, definition_of, without_warnings
 from ..anything import Object
 from .expressions import FRAME_FUNCTIONS, OPERATORS, NotTranslated
 from .scopes import own_nodes
-from .source import FUTURES, NoSource, definition_of, without_warnings
 from .statements import Translator
 
 _LOCALS = ".<locals>."

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from ...base.fork_locks import new_lock
+from .fork_locks import new_lock
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
 _Read = TypeVar("_Read")
