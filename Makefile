@@ -1,9 +1,9 @@
-# make demo | test | test-all | test-pythons | fuzz-merging | mutants | lint | docs | package | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
+# make demo | test | test-all | test-pythons | fuzz-flow | mutants | lint | docs | package | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -q -n auto
 
-.PHONY: demo test test-all test-pythons fuzz-merging mutants lint docs package bench bench-check compile-bench clean
+.PHONY: demo test test-all test-pythons fuzz-flow mutants lint docs package bench bench-check compile-bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/eight_schools.py
@@ -20,9 +20,9 @@ test-all: $(VENV)/.installed-test
 test-pythons: $(VENV)/.installed-test
 	$(BIN)/python .ci/pythons
 
-# Merged branches of random programs with state, at 100 000 points: half an hour.
-fuzz-merging: $(VENV)/.installed-test
-	$(BIN)/python -W ignore -m tests.random_programs.stateful_branching --replays 100000
+# Random programs with state, 300 of each kind, through the interpreter of control flow: half an hour.
+fuzz-flow: $(VENV)/.installed-test
+	PYTHONPATH=.:tests $(BIN)/python -W ignore tests/flow/former_programs.py --seeds 300 'random.*'
 
 # 500 seeded mutants of ops, passes, transforms, guarded tapes and pickles, tried by the tests that run them: two hours. Goes on where it stopped.
 mutants: $(VENV)/.installed-test

@@ -22,8 +22,7 @@ ELSEWHERE = {
     "flow/translate/__init__.py": {"_known", "_made", "_stored", "_variables"},  # translations of codes, which live as long
     "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes
     "functions/callees/tape_callee.py": {"_callees"},  # the callees of equal bodies, while somebody holds them
-    "functions/merging/prepare/containers/records.py": {"_KNOWN"},  # what classes of users' objects do, as long as they live
-    "functions/merging/prepare/state_changes.py": {"_seen"},  # the code that was warned of, as long as it lives
+    "functions/state_changes.py": {"_seen"},  # the code that was warned of, as long as it lives
     "recording/arrays/numbers.py": {"REFLECTED"},  # filled by the module itself, for other operators than Python calls
     "recording/python_state/math_functions.py": {"math"},  # Python's own, while something is recorded
     "targets/evaluate/shared_programs.py": {"_of_functions"},  # the latest programs of functions, which hold kernels

@@ -104,7 +104,7 @@ def with_flow(f):
 
 
 def with_defaults(f):
-    """Return what is compared with: the package's own merging."""
+    """Return what is compared with: the package without any setting."""
     return td.GuardedTape(f)
 
 

@@ -1,6 +1,6 @@
 """The source of a function is that which it was compiled from."""
 
-from tapediff.functions.merging.prepare import source
+from tapediff.flow.translate import source
 
 
 def test_sets_of_constants_are_equal_in_any_order():

@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import builtins
 import random
-from types import CellType, FunctionType
-from typing import Any
-
-import numpy as np
-
-from tapediff.functions.merging.facts import body_of
-from tapediff.functions.merging.nodes import RUN_TIME, copied
-from tapediff.functions.merging.prepare.containers.own_containers import containers_as_variables
-from tapediff.functions.merging.prepare.containers.scope import Scope
-from tapediff.functions.merging.prepare.source import compile_within, definition_of
 
 # Of the classes whose objects may change.
 METHODS = """    def total(self, weight=1.0):
@@ -281,56 +269,3 @@ class NestedProgram(ContainerProgram):
             else:
                 made += ["        for i in range(2):", "            for j in range(i + 1, 3):", "                if ps[i].a > ps[j].a:", "                    ps[i].a, ps[j].a = ps[j].a, ps[i].a", f"            w[i][1] = {value}"]
         return made
-
-
-class _Checks:
-    """What rewritten functions call, for plain numbers."""
-
-    def record_class(self, *_: object) -> None:
-        pass
-
-    def index(self, _place: object, index: Any, keys: tuple[int, ...], is_list: bool, *_: object) -> int:
-        return range(len(keys))[index] if is_list else {key: key for key in keys}[index]
-
-    def entry_at(self, _place: object, index: int, array: Any) -> Any:
-        return array[index]
-
-    def entry_within(self, _place: object, index: int, array: Any, limit: int) -> Any:
-        assert index < limit
-        return array[index]
-
-    nothing = np.float64(1.0)
-
-    def entry_of_some(self, part: str, is_one: bool, value: Any) -> Any:
-        if not is_one:
-            raise IndexError if part == "last" else ValueError
-        return value
-
-    def appended(self, _place: object, value: Any) -> Any:
-        return value
-
-    sum_of = staticmethod(lambda total: np.add(total, 0.0))
-    mean_of = staticmethod(lambda total, count: np.divide(np.add(total, 0.0), count))
-
-
-def with_variables(f: FunctionType) -> FunctionType | None:
-    """The function with its containers as variables, which runs as plain Python; None if it has no such container."""
-    code, known = f.__code__, f.__globals__
-    definition = copied(definition_of(code))
-    variables = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    own = frozenset((*code.co_varnames, *code.co_cellvars)).difference(part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg))
-
-    def resolve(name: str) -> object:
-        return None if name in variables else known.get(name, getattr(builtins, name, None))
-
-    def is_builtin(node: ast.expr, *wanted: object) -> bool:
-        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and any(resolve(node.func.id) is each for each in wanted)
-
-    always = lambda _: True
-    found = containers_as_variables(body_of(definition), Scope(own, resolve, is_builtin, always, always, lambda _: (), code.co_filename))
-    definition.body = found.body
-    if not found.made:
-        return None
-    made = compile_within(definition, code, (*code.co_freevars, RUN_TIME))
-    cells = dict(zip(code.co_freevars, f.__closure__ or ())) | {RUN_TIME: CellType(_Checks())}
-    return FunctionType(made, known, f.__name__, f.__defaults__, tuple(cells[name] for name in made.co_freevars))

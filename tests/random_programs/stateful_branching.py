@@ -1,27 +1,12 @@
-"""Random functions in plain Python whose branches look at data and have state: arrays, views, aliases, lists, objects, narrow floats, helpers.
-
-`python -m tests.random_programs.stateful_branching --replays 100000` compares merged forms with the functions, with nothing but their
-rules to keep them right; `make fuzz-merging` does so. With `--kind regions`, `unusual`, `containers` or `mixed` the programs are those of `regions.py`,
-`unusual_regions.py`, `containers.py` and `mixed_programs.py`.
-"""
+"""Random functions in plain Python whose branches look at data and have state: arrays, views, aliases, lists, objects, narrow floats, helpers."""
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import random
-import time
-import warnings
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-import tapediff as td
-from tapediff.targets.guarded.merging import Merging
-
 from . import regions
-from .branching import function_of
 from .containers import ContainerProgram, NestedProgram
 from .effect_programs import EffectProgram
 from .idiom_programs import IdiomProgram
@@ -71,9 +56,6 @@ def clipped(y, v):
     w = y if v > 0 else y * 1.0
     return w
 """
-
-# Gradients of paths take a recording each.
-GRADIENT_EVERY = 5
 
 POINTS = (0.0, -0.0, 0.5, -0.5, 1.0, 2.0, -1.0, 1e-9)
 
@@ -203,96 +185,5 @@ def points(seed: int, count: int) -> list[np.ndarray]:
     return [rng.normal(size=5) * (1 + k % 3) if k % 3 else rng.choice(POINTS, 5) for k in range(count)]
 
 
-def outcome(call: Callable[[], Any]) -> Any:
-    """A result, or an error of Python's."""
-    try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return call()
-    except Exception as error:  # noqa: BLE001 -- to be compared
-        return error
-
-
-def fault(f: Callable[..., Any], merged: td.GuardedTape, x: np.ndarray, with_gradient: bool) -> str | None:
-    """How the merged form differs from the function at a point; None if it does not, or if the function cannot be recorded."""
-    expected, found = outcome(lambda: f(x.copy())), outcome(lambda: td.value_and_gradient(merged, x.copy()))
-    differs = _differ(expected, found)
-    if not (differs or with_gradient):
-        return None
-    own = outcome(lambda: td.value_and_gradient(td.record(f, x), x.copy()))
-    if isinstance(own, Exception):
-        # A plain recording refuses the function, or raises its error.
-        return None if type(found) is type(own) or isinstance(own, td.TapediffError) else f"{own!r} is {found!r}"
-    if isinstance(expected, Exception) or _differ(expected, own):
-        return None  # as a plain recording does
-    if differs:
-        return f"{expected!r} is {found!r}"
-    # A masked cotangent of 0 stays 0 beside an infinite derivative, which a path multiplies to NaN. Masked sums are in another order.
-    known = ~np.isnan(own[1])
-    return None if np.allclose(found[1][known], own[1][known], rtol=1e-9, atol=1e-11) else f"{own} is {found}"
-
-
-def _differ(expected: Any, found: Any) -> bool:
-    if isinstance(expected, Exception) or isinstance(found, Exception):
-        return type(expected) is not type(found)
-    return not np.allclose(found[0], expected, rtol=1e-10, atol=1e-12, equal_nan=True)
-
-
-@contextlib.contextmanager
-def unchecked():
-    """Leave out the comparison of merged forms with the plain function."""
-    check = Merging.check
-    Merging.check = lambda *_: None  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Merging.check = check  # type: ignore[method-assign]
-
-
 KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram, "containers": ContainerProgram, "mixed": MixedProgram,
          "nested": NestedProgram, "idioms": IdiomProgram, "effects": EffectProgram}  # fmt: skip
-
-
-def faults_of(seed: int, count: int, native: bool = False, kind: str = "stateful") -> tuple[str, list[str], int]:
-    """A program's text, how its merged form differs at so many points, in two orders, and how many branches are merged."""
-    text = KINDS[kind](seed).text()
-    f = function_of(text)
-    settings = {} if native else {"on_new_tape": "interpret", "compile_after": 1_000_000}
-    found, sites = [], 0
-    with unchecked(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for order in (points(seed, count), points(seed, count)[::-1]):
-            merged = td.GuardedTape(f, merge=True, max_tapes=1000, **settings)
-            faults = [fault(f, merged, x, k % GRADIENT_EVERY == 0) for k, x in enumerate(order)]
-            found += [f"{x!r}: {differs}" for x, differs in zip(order, faults) if differs is not None]
-            sites = sum(map(len, merged._recorder.merging.functions.sites.values())) * merged._recorder.merging.is_on
-    return text, found, sites
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--replays", type=int, default=100_000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--points", type=int, default=50)
-    parser.add_argument("--native", action="store_true")
-    parser.add_argument("--kind", choices=KINDS, default="stateful")
-    chosen = parser.parse_args()
-    seed, done, wrong, merged, began = chosen.first, 0, 0, 0, time.time()
-    while done < chosen.replays:
-        try:
-            text, found, sites = faults_of(seed, chosen.points, chosen.native, chosen.kind)
-        except (SyntaxError, RecursionError) as error:
-            print(seed, error, flush=True)
-            seed += 1
-            continue
-        if found:
-            wrong += 1
-            print(f"--- seed {seed}\n{text[text.index('def f(') :]}\n" + "\n".join(found[:3]), flush=True)
-        seed, done, merged = seed + 1, done + 2 * chosen.points, merged + bool(sites)
-        if (seed - chosen.first) % 20 == 0:
-            print(f"{seed - chosen.first} programs, {done} replays, {merged} merged, {wrong} wrong, {time.time() - began:.0f} s", flush=True)
-    print(f"{seed - chosen.first} programs, {done} replays, {merged} merged, {wrong} wrong")
-
-
-if __name__ == "__main__":
-    main()
