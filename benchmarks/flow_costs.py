@@ -1,11 +1,10 @@
-"""Costs of the interpreter of control flow against plain recording and the default: recordings, first gradients and calls.
+"""Costs of the interpreter of control flow against a tape per path: recordings, first gradients and calls.
 
     python -m benchmarks.flow_costs [--only TEXT ...] [--json FILE]
 
 Answers first: at every point value and gradient of each form are held against a recording for that point alone. Then in turns, with the
-least of each kept, in processor time: *recording*: td.record(f, x, merge=False), "flow" and the default; *first*: a new td.GuardedTape
-with merge="flow" and the default up to its first gradient, in a process of its own; *call*: their gradients at all points in turn, once
-paths are recorded.
+least of each kept, in processor time: *recording*: td.record(f, x), with merge=False and merge=True; *first*: a new td.GuardedTape up to
+its first gradient, in a process of its own, for all paths and for each; *call*: their gradients at all points in turn, once paths are recorded.
 """
 
 import argparse
@@ -24,7 +23,7 @@ import tapediff as td
 
 from .merged_problems import MERGED_BY_NAME
 
-FORMS = {"plain": False, "flow": "flow", "default": None}
+FORMS = {"paths": False, "flow": True}
 POINTS, WARM, RECORDINGS, FIRSTS = 16, 6, 5, 3
 
 _rng = numpy.random.default_rng(20261128)
@@ -183,7 +182,7 @@ PROGRAMS = {
 
 def check(name, program):
     """The warm guarded tapes, whose answers are those of recordings for each point alone."""
-    warm = {form: td.GuardedTape(program.f, merge=FORMS[form]) for form in ("flow", "default")}
+    warm = {form: td.GuardedTape(program.f, merge=merge) for form, merge in FORMS.items()}
     for k in range(WARM):
         for x in program.points:
             answers = {form: td.value_and_gradient(tape, x) for form, tape in warm.items()}
@@ -210,7 +209,7 @@ def recording(program):
 
 def first_gradient(program):
     """Seconds of processor up to the first gradient, by form; each in a process of its own, which has compiled something else."""
-    best = dict.fromkeys(("flow", "default"), math.inf)
+    best = dict.fromkeys(FORMS, math.inf)
     for k in range(FIRSTS):
         for form in best:
             best[form] = min(best[form], _in_child(_first, program, form, k))
@@ -263,10 +262,10 @@ def measure(name, program):
 def shown(name, found):
     record, first, calls = found["recording"], found["first"], found["call"]
     return (
-        f"{name:28}{1e3 * record['plain']:8.1f}{record['flow'] / record['plain']:7.2f}{record['default'] / record['plain']:9.2f}"
-        f"{1e3 * first['flow']:10.0f}{1e3 * first['default']:9.0f}{first['flow'] / first['default']:7.2f}"
-        f"{calls['flow']:10.2f}{calls['default']:9.2f}{calls['flow'] / calls['default']:7.2f}"
-        f"{found['recordings']['flow']:7d}{found['recordings']['default']:9d}"
+        f"{name:28}{1e3 * record['paths']:8.1f}{record['flow'] / record['paths']:7.2f}"
+        f"{1e3 * first['flow']:10.0f}{1e3 * first['paths']:9.0f}{first['flow'] / first['paths']:7.2f}"
+        f"{calls['flow']:10.2f}{calls['paths']:9.2f}{calls['flow'] / calls['paths']:7.2f}"
+        f"{found['recordings']['flow']:7d}{found['recordings']['paths']:9d}"
     )
 
 
@@ -275,8 +274,8 @@ def main():
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--json")
     arguments = parser.parse_args()
-    td.value_and_gradient(td.GuardedTape(lambda x: x[0] * 2.0, merge="flow"), np.ones(1))
-    heads = ("plain ms", "flow/", "default/", "first: flow ms", "default", "ratio", "call: flow us", "default", "ratio", "tapes", "default")
+    td.value_and_gradient(td.GuardedTape(lambda x: x[0] * 2.0), np.ones(1))
+    heads = ("path ms", "flow/", "first: flow ms", "path", "ratio", "call: flow us", "paths", "ratio", "tapes", "paths")
     print("recording, first gradient, call:", ", ".join(heads))
     results = {}
     for name, program in PROGRAMS.items():
@@ -286,8 +285,8 @@ def main():
         print(shown(name, results[name]))
         sys.stdout.flush()
     for title in ("first", "call"):
-        logs = [math.log(found[title]["flow"] / found[title]["default"]) for found in results.values()]
-        print(f"{title}: geometric mean {math.exp(sum(logs) / len(logs)):.2f} of the default")
+        logs = [math.log(found[title]["flow"] / found[title]["paths"]) for found in results.values()]
+        print(f"{title}: geometric mean {math.exp(sum(logs) / len(logs)):.2f} of a tape per path")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(results, indent=1))
 

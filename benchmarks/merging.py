@@ -1,13 +1,11 @@
-"""Plain functions with branches on data, merged into one tape, beside their paths, annotated forms, hand-written code and JAX.
+"""Plain functions with branches on data, as one tape, beside their paths, annotated forms, hand-written code and JAX.
 
-    python -m benchmarks.merging [--only TEXT ...] [--quick] [--calls]
+    python -m benchmarks.merging [--only TEXT ...] [--quick]
 
 Answers first: at every point value and gradient of each engine are held against a recording for that point alone. Points are at random, and
-nearly each takes another path. Times are of the processor, in µs for a gradient: *merged* is td.GuardedTape(f, merge=True) at all points in
+nearly each takes another path. Times are of the processor, in µs for a gradient: *merged* is td.GuardedTape(f) at all points in
 turn; *path* is a tape of the path at one point, asked there again and again; *annotated* has np.where or td.subtape in it; *by hand* is a
-numba function; *value* is plain Python's value alone. With --calls, each function is called without any setting, at one point after the
-other, and the time of each call is shown beside that of plain Python's value alone there: the first ten, of which a few record, those up to
-the last that is compared with the plain function, and all after it.
+numba function; *value* is plain Python's value alone.
 """
 
 import argparse
@@ -22,8 +20,6 @@ import tapediff as td
 
 from .merged_problems import MERGED_PROBLEMS
 
-CALLS = 60
-
 COLUMNS = ("tapes", "first, s", "merged", "path", "annotated", "by hand", "jax.jit", "value")
 
 
@@ -31,7 +27,7 @@ def engines(problem):
     """The gradients to time, by the name of their column: functions of a point and a buffer, which return value and gradient."""
     from . import handwritten_branches
 
-    merged, path = td.GuardedTape(problem.function, merge=True), td.GuardedTape(problem.function, merge=False)
+    merged, path = td.GuardedTape(problem.function), td.GuardedTape(problem.function, merge=False)
     found = {"merged": with_buffer(merged), "path": with_buffer(path)}
     if problem.taped is not None:
         found["annotated"] = with_buffer(td.GuardedTape(problem.taped))
@@ -55,7 +51,7 @@ def with_buffer(target):
 def check(problem, found):
     """Raise unless the engines agree with a recording at each point."""
     for x in problem.points:
-        value, gradient = td.value_and_gradient(td.record(problem.function, x), x)
+        value, gradient = td.value_and_gradient(td.record(problem.function, x, merge=False), x)
         for engine, call in found.items():
             if engine == "path" and x is not problem.points[0]:
                 continue
@@ -89,43 +85,12 @@ def measure(problem, seconds):
     td.gradient(merged, problem.points[0])
     row = {"first, s": perf_counter() - started}
     check(problem, found)
-    for _ in range(2):  # the first calls of a merged form are compared with the plain function
-        for x in problem.points:
-            td.gradient(merged, x)
-    row["tapes"] = int(merged.explain().partition(": ")[2].split()[0])
+    row["tapes"] = merged.stats.recordings
     for engine, call in found.items():
         # JAX computes on threads of its own.
         points = problem.points[:1] if engine == "path" else problem.points
         row[engine] = microseconds(call, points, seconds) if engine != "jax.jit" else wall_microseconds(call, points, seconds)
     return row
-
-
-def ratios_by_call(problem):
-    """The gradient of each of the first calls, without any setting, against plain Python's value at that point: the least of three."""
-    guarded, ratios, compared = td.GuardedTape(problem.function), [], 0
-    for k in range(CALLS):
-        x = problem.points[k % len(problem.points)]
-        plain = min(seconds_of(lambda x=x: problem.function(x)) for _ in range(3))
-        ratios.append(seconds_of(lambda x=x: td.gradient(guarded, x)) / plain)
-        merging = guarded._recorder.merging
-        if merging.trials_left or k < 10:
-            compared = k + 1
-    return ratios[:10], ratios[10 : compared + 1], ratios[compared + 1 :], merging.is_on
-
-
-def seconds_of(call):
-    started = thread_time()
-    call()
-    return thread_time() - started
-
-
-def show_calls(problems):
-    print("| gradient / plain value, per call | first 10: median, most | compared: median, most | after: median, most | merged |")
-    print("|---|---:|---:|---:|---:|")
-    for problem in problems:
-        *parts, is_merged = ratios_by_call(problem)
-        cells = [f"{np.median(part):.3g}, {max(part):.3g}" if part else "" for part in parts]
-        print("| " + " | ".join([problem.title, *cells, "yes" if is_merged else "no"]) + " |", flush=True)
 
 
 def wall_microseconds(call, points, seconds):
@@ -142,11 +107,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[""], help="parts of names")
     parser.add_argument("--quick", action="store_true", help="fewer samples")
-    parser.add_argument("--calls", action="store_true", help="the times of the first calls")
     options = parser.parse_args(arguments)
-    if options.calls:
-        show_calls([p for p in MERGED_PROBLEMS if any(text in p.name for text in options.only)])
-        return
     print("| " + " | ".join(["gradient, µs", *COLUMNS, "merged / path", "/ by hand", "/ jax.jit"]) + " |")
     print("|---|" + "---:|" * (len(COLUMNS) + 3))
     for problem in MERGED_PROBLEMS:
