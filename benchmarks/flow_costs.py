@@ -4,7 +4,7 @@
 
 Answers first: at every point value and gradient of each form are held against a recording for that point alone. Then in turns, with the
 least of each kept, in processor time: *recording*: td.record(f, x), with merge=False and merge=True; *first*: a new td.GuardedTape up to
-its first gradient, in a process of its own, for all paths and for each; *call*: their gradients at all points in turn, once paths are recorded.
+its first gradient, in a process of its own, for all paths and for each; *call*: their gradients at all points in turn, once recorded.
 """
 
 import argparse
