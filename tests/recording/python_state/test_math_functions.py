@@ -178,7 +178,7 @@ def test_distances_lengths_and_questions():
         assert tape(x) == pytest.approx(asks(x), nan_ok=True)
 
 
-def test_an_error_that_is_caught_is_a_path():
+def test_an_error_that_is_caught_is_a_side():
     def log_or_less(x):
         try:
             return math.log(x[0]) * x[1]
@@ -190,7 +190,7 @@ def test_an_error_that_is_caught_is_a_path():
         value, slopes = tape.value_and_gradient(np.array(x))
         assert value == pytest.approx(log_or_less(x), rel=TOLERANCE)
         np.testing.assert_allclose(slopes, [x[1] / x[0], math.log(x[0])] if x[0] > 0 else [1.0, 0.0], rtol=TOLERANCE)
-    assert tape.stats.recordings == 2
+    assert tape.stats.recordings == 1
 
 
 def test_branches_with_them_are_merged():
@@ -245,7 +245,6 @@ def test_they_become_selects_whose_errors_count_only_where_the_program_reaches_t
             np.testing.assert_allclose(slopes, differences, rtol=1e-6, atol=1e-7)  # of differences
     # Infinities, which may be too large for some functions, have a tape of their own.
     assert tape.explain().startswith(("f: 1 of at most", "f: 2 of at most"))
-    assert "as a select" in tape.explain()
 
 
 NESTED = """
