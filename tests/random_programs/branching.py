@@ -8,8 +8,6 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 _numbers = itertools.count()
 
 
@@ -137,9 +135,3 @@ class Program:
             self._statement(depth, in_loop, loop)
         if end:
             self.lines.append("    " * depth + end)
-
-
-def points(seed: int, count: int) -> list[np.ndarray]:
-    """Points with and without ties."""
-    rng = np.random.default_rng(seed)
-    return [rng.normal(size=5) if k % 4 else rng.integers(-2, 3, 5) / 2.0 for k in range(count)]

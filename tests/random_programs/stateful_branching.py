@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from . import regions
+from . import branching, regions
 from .containers import ContainerProgram, NestedProgram
 from .effect_programs import EffectProgram
 from .idiom_programs import IdiomProgram
@@ -185,5 +185,7 @@ def points(seed: int, count: int) -> list[np.ndarray]:
     return [rng.normal(size=5) * (1 + k % 3) if k % 3 else rng.choice(POINTS, 5) for k in range(count)]
 
 
-KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram, "containers": ContainerProgram, "mixed": MixedProgram,
-         "nested": NestedProgram, "idioms": IdiomProgram, "effects": EffectProgram}  # fmt: skip
+KINDS = {
+    "branching": branching.Program, "stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram,
+    "containers": ContainerProgram, "mixed": MixedProgram, "nested": NestedProgram, "idioms": IdiomProgram, "effects": EffectProgram,
+}  # fmt: skip

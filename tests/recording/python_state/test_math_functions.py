@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.recording.python_state.math_functions import _ANSWERS, _OTHERS, OF_NUMBERS
+from tapediff.recording.python_state.math_functions import _ANSWERS, _OTHERS
 from tests.random_programs.branching import function_of
 
 REAL, SMALL, POSITIVE, UNIT = (-2.7, -0.4, 0.3, 2.6), (-1.2, -0.1, 0.2, 1.3), (0.1, 0.6, 1.7, 40.0), (-0.9, -0.2, 0.1, 0.8)
