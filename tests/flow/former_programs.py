@@ -355,7 +355,8 @@ def main():
             print(f"{result.outcome:8} {result.recordings:3} {result.first:6.2f} {result.later:6.2f} {title}", *(r[:250] for r in result.reasons[:2]), flush=True)
     print(table(results))
     if options.numbers:
-        NUMBERS.write_text("".join(f"{r.recordings} {r.outcome} {r.title}\n" for r in results))
+        numbers = known() | {r.title: (r.recordings, r.outcome) for r in results}
+        NUMBERS.write_text("".join(f"{numbers[title][0]} {numbers[title][1]} {title}\n" for title in titles() if title in numbers))
 
 
 if __name__ == "__main__":

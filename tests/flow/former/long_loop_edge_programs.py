@@ -163,7 +163,7 @@ def _whole(p):
 
 
 FILTER = _whole
-MANY = np.random.default_rng(0).normal(size=9000)
+MANY = np.random.default_rng(0).normal(size=900)
 
 
 def writes_where_a_mask_says(p):

@@ -19,9 +19,10 @@ from .item_programs import (
     VECTORS,
     VISITS,
     huber,
-    rng,
     spread,
 )
+
+rng = np.random.default_rng(20261129)
 
 ORDER = [int(k) for k in rng.permutation(TURNS)]
 POSITIONS = [(int(a), int(b)) for a, b in rng.integers(0, TURNS, (TURNS, 2))]

@@ -48,12 +48,12 @@ def integrated(method):
 
 SOLVED = {
     "root": lambda k: implicit.root(bent, 0.5, (k,)) * k[2],
-    "root by SciPy": lambda k: implicit.root(bent, 0.5, (k,), method="hybr") * k[2],
+    "root by SciPy": lambda k: np.sum(implicit.root(bent, 0.5, (k,), method="hybr")) * k[2],
     "a function that closes over what it takes": lambda k: implicit.root(lambda x: bent(x, k), 0.5) * k[2],
     "fixed point": lambda k: implicit.fixed_point(lambda x, k: 0.3 + 0.02 * bent(x, k), 0.5, (k,)) * k[2],
     "iteration": lambda k: implicit.fixed_point(lambda x, k: 0.3 + 0.02 * bent(x, k), 0.5, (k,), method="iteration"),
     "minimum": lambda k: implicit.minimize(valley, 0.3, (k,)) * k[2],
-    "minimum by SciPy": lambda k: implicit.minimize(valley, 0.3, (k,), method="BFGS", tol=1e-10) * k[2],
+    "minimum by SciPy": lambda k: np.sum(implicit.minimize(valley, 0.3, (k,), method="BFGS", tol=1e-10)) * k[2],
     "rk45": integrated("rk45"),
     "rodas4": integrated("rodas4"),
     "a scan that stores few carries": lambda k: td.scan(lambda c, v: (0.5 * c + bent(v, k), None), k[0], np.linspace(0, 1, 5), checkpoint="sqrt")[0],

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .item_programs import COUNT, NUMBERS, TURNS, huber, rng, spread
+from .item_programs import COUNT, NUMBERS, TURNS, huber, spread
+
+rng = np.random.default_rng(20261129)
 
 LENGTHS = [int(n) for n in rng.integers(3, 9, TURNS)]
 RESPONSES = [rng.normal(size=n) for n in LENGTHS]
