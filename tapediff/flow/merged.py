@@ -10,8 +10,7 @@ from types import FunctionType
 from ..base.current_recording import current_recorder
 from ..base.source_location import Site
 from ..errors import RefusedByRecording
-from ..recording.arrays.tracked import TrackedArray
-from ..recording.python_state.filled_arrays import may_be_filled
+from ..recording.python_state.filled_arrays import Fills, may_be_filled
 from ..recording.recorder import unnoticed_errors
 from .anything import Object
 from .builtins.natives import native
@@ -22,11 +21,13 @@ from .containers import choices as choices
 from .containers.entries import settled_deeply
 from .containers.positions import inside
 from .report import Reason, Report
+from .state.callers import leave_plain, note_callers
 from .state.dead_places import without_collector
 from .state.fork import exclude, in_side, is_apart
 from .state.joins import check_joined_arrays
 from .state.large_ints import check_ints
-from .state.values import Unjoinable, at_this_point, plain_ints, state
+from .state.places import Journal, undo
+from .state.values import Unjoinable, state
 from .translate import translation_of
 
 # Blocks of nested statements are functions: Python's limit is for programs without them.
@@ -60,7 +61,7 @@ class Flowed:
         except Unjoinable as why:
             self.report.keep_only(why.reason)
         except RefusedByRecording as error:
-            if may_be_filled(error):
+            if may_be_filled(error) and _may_fill(recorder):
                 raise  # it is recorded again, with arrays that may be written to
             self.report.keep_only(Reason(error.what, error.fix or "", error.at))
         # The path of this point alone, which raises what the function raises.
@@ -87,10 +88,12 @@ class Flowed:
         # Of a recording around, of which this one may be a part: a body of a loop.
         around = dict(vars(state))
         state.reset()
-        state.is_recording, state.native, state.recorder = True, native, recorder
+        state.is_recording, state.native, state.recorder, state.before = True, native, recorder, Journal()
         self.report = state.report = Report(recorder)
+        note_callers(self.f, args, named)
         # A recording that writes to arrays is made again with more of them tracked.
-        state.joins_arrays = recorder.outer is None and not recorder.is_called and recorder.concrete and not recorder.fills
+        state.may_fill = _may_fill(recorder)
+        state.joins_arrays = state.may_fill and not recorder.is_called and not recorder.fills
         hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart
         recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = in_side, exclude, inside, is_apart
         result: Object = None
@@ -100,13 +103,12 @@ class Flowed:
                 result = settled_deeply(result)
             check_ints(recorder)
             check_joined_arrays()
-            return result
+        except (Unjoinable, RefusedByRecording):
+            undo(state.before)
+            state.unsettled.clear()
+            raise
         finally:
-            # Those of the caller's objects are as plain Python leaves them.
-            kept = _reached(result)
-            for place in state.unsettled.values():
-                left = at_this_point(place.get())
-                place.set(left if id(place.holder) in kept else plain_ints(left))
+            leave_plain(result)
             vars(state).clear()
             vars(state).update(around)
             recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = hooks
@@ -114,6 +116,7 @@ class Flowed:
             if self._note is not None:
                 self._note(self.report)
             sys.setrecursionlimit(limit)
+        return result
 
 
 def _site_of(f: Object) -> Site | None:
@@ -122,20 +125,8 @@ def _site_of(f: Object) -> Site | None:
     return None if code is None else Site(code, code.co_firstlineno)
 
 
-def _reached(result: Object) -> set[int]:
-    """The containers and objects that a result consists of: their numbers are of the tape."""
-    found: dict[int, Object] = {}
-    pending = [result]
-    while pending:
-        value = pending.pop()
-        if id(value) in found or type(value) is TrackedArray:
-            continue
-        found[id(value)] = value
-        if isinstance(value, (list, tuple)):
-            pending += value
-        else:
-            pending += (value if isinstance(value, dict) else getattr(value, "__dict__", {})).values()
-    return set(found)
+def _may_fill(recorder: Object) -> bool:
+    return recorder.outer is None and recorder.concrete and recorder.fills is not Fills.ALL
 
 
 def flowed(f: Object, note: Callable[[Report], None] | None = None) -> Object:

@@ -22,7 +22,7 @@ from ..state.fork import (
     select,
     where_ends,
 )
-from ..state.places import note_cells, note_variables
+from ..state.places import Cell, Entry, note, note_variables
 from ..state.values import both, facts_of, state
 
 Block = Callable[[], Completion] | None
@@ -36,9 +36,11 @@ def enter(cells: Callable[[], Object], names: tuple[str, ...]) -> None:
         state.global_names[id(namespace), name] = namespace, name
     cells_around = cells.__closure__ or ()  # pyright: ignore[reportFunctionMemberAccess]
     state.outer_cells.update(map(id, cells_around))
-    if state.journals:
-        note_cells(cells_around)
-        note_variables(None)
+    for cell in cells_around:
+        note(Cell(cell))
+    for name in names:
+        note(Entry(namespace, name))
+    note_variables(None)
 
 
 def is_normal(end: Object) -> bool:

@@ -29,7 +29,7 @@ from ..state.fork import (
     refuse,
 )
 from ..state.joins import join
-from ..state.places import Final, hand_on_made, note_variables, put, undo
+from ..state.places import Final, hand_on, note_variables, put, undo
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, both, either, lifted, parts, state
 from ..translate import unbound_local
 from .blocks import Block, Driver, driven, for_each_option, if_, sequence
@@ -171,10 +171,7 @@ def _run(attempt: Attempt, body: Block) -> _End:
         state.journals.pop()
         del state.path[attempt.start :]
         state.facts = attempt.facts
-        if state.journals:
-            hand_on_made(attempt.journal)
-            for key, (place, before) in attempt.journal.items():
-                state.journals[-1].setdefault(key, (place, before))
+        hand_on(attempt.journal)
 
 
 @np.errstate()

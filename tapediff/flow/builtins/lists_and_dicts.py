@@ -25,6 +25,7 @@ from ..containers.views import View
 from ..operations.dunder import compared
 from ..state.fork import exclude, select
 from ..state.joins import maybe
+from ..state.places import note_contents
 from ..state.python_numbers import one_if
 from ..state.values import Lazy, Maybe, both, either, is_data, is_nonempty, negated, state
 from .arguments import (
@@ -228,6 +229,7 @@ def of_dict(run: Callable[..., Object]) -> Callable[..., Object]:
 def setdefault_(holder: Object, key: Object, default: Object = None) -> Object:
     if keys.is_by_data(holder, key) or state.journals:
         return keys.setdefault(holder, key, default)
+    note_contents(holder)
     return dict.setdefault(holder, key, default.kind()) if type(default) is keys.Empty else NATIVE
 
 

@@ -20,8 +20,9 @@ from ...numpy_api.creating import as_array
 from ...numpy_api.joining import stack_objects
 from ...ops.control.calls import CALL, LOOP
 from ...recording.arrays.tracked import TrackedArray
-from ...recording.python_state.filled_arrays import FILLED, RARE_MAKERS, REPLACEMENTS, Fills
+from ...recording.python_state.filled_arrays import FILLED, ORIGINALS, RARE_MAKERS, Fills
 from ...recording.python_state.math_functions import MathFunction
+from ...recording.python_state.numpy_namespace import LEAST_FILLS
 from ..anything import Object
 from ..calls.callables import function
 from ..calls.users_code import is_users
@@ -49,8 +50,7 @@ _PURE = frozenset(
      "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers",
      "string")
 )  # fmt: skip
-_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "setattr", "delattr", "breakpoint", "__import__",
-                         "shuffle", "anext"))  # fmt: skip
+_IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "breakpoint", "__import__", "shuffle", "anext"))  # fmt: skip
 # Methods of dicts that are given a key.
 _KEYED = frozenset(("get", "pop", "setdefault"))
 # These go over what they are given, and hand on its entries as they are.
@@ -77,7 +77,8 @@ _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 # Functions that write to their first argument.
 _WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
                             "insort_right", "copyto", "put", "place", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
-_FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for name, made in REPLACEMENTS.items()}
+_FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for name, made in ORIGINALS.items()}
+_FILLING.update((id(made), least) for made, least in LEAST_FILLS.items())
 
 
 def native(f: Object) -> Object:
@@ -180,8 +181,8 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         args = taken_out(f, args)
     if not state.has_choices and not named and ((type(f) is np.ufunc and f.ntypes > 1) or isinstance(f, MathFunction)):
         return f(*args)
-    if not state.journals and not state.has_choices and not state.shown:
-        return _filled(f, _answered(f, args, named), named)
+    if not state.journals and not state.has_choices and not state.shown and not _is_given_callers(f, args, named):
+        return _filled(f, _answered(f, args, named), args, named)
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
     owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
     if state.has_choices and isinstance(f, np.ufunc) and len(args) <= f.nin:
@@ -208,12 +209,18 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
             settle_members(owner)
         args = tuple(settled_deeply(argument) for argument in args)
         named = {key: settled_deeply(value) for key, value in named.items()}
-    if state.journals or state.shown:
+    if state.journals or state.shown or state.callers:
         _check(f, name, owner, args, named)
     if state.attempts and name in _STEPPING:
         with guarded():
             return f(*args, **named)
-    return _filled(f, _answered(f, args, named), named)
+    return _filled(f, _answered(f, args, named), args, named)
+
+
+def _is_given_callers(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> bool:
+    """True for functions of the caller's objects, which they may change."""
+    callers = state.callers
+    return id(getattr(f, "__self__", None)) in callers or any(id(value) in callers for value in (*args, *named.values()))
 
 
 def _by_lengths(f: Object, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
@@ -285,13 +292,13 @@ def _is_pure(f: Object) -> bool:
 _MAKING = frozenset(("array", "asarray", "asanyarray", "ascontiguousarray"))
 
 
-def _filled(f: Object, made: Object, named: dict[str, Object]) -> Object:
+def _filled(f: Object, made: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
     """An array that the program makes, as a tracked one where it holds tracked numbers, or may be written to."""
     if type(made) is not np.ndarray:
         return made
     if made.dtype == object and getattr(f, "__name__", "") in _MAKING and "dtype" not in named and any(map(is_data, made.flat)):
         return stack_objects(made)
-    if (least := _FILLING.get(id(f))) is None:
+    if (least := _FILLING.get(id(getattr(f, "original", f)))) is None or any(made is argument for argument in args):
         return made
     recorder = current_recorder()
     if recorder is None or recorder.fills < least or made.dtype.char not in FILLED[recorder.fills]:
@@ -324,7 +331,7 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
             note_contents(out)
     if isinstance(owner, (str, bytes, int, float, tuple, frozenset, range)) or owner is dict or owner is float:
         return
-    if getattr(f, "__objclass__", None) in _CONTAINERS:
+    if args and isinstance(args[0], _CONTAINERS) and (getattr(type(args[0]), name, None) is f or hasattr(f, "__objclass__")):
         note_contents(args[0])
         return
     owner_module = getattr(type(owner if owner is not None else f), "__module__", None)

@@ -22,6 +22,7 @@ import numpy as np
 from ..anything import Object
 from ..containers import keys, sets
 from ..containers.views import View
+from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.types import is_instance, type_of
 from .arguments import SEQUENCES
 from .heaps import (
@@ -191,6 +192,9 @@ PROGRAMS: dict[Object, Program] = {
     statistics.pvariance: Program(statistic(lambda e: variance_(e, "pvariance", 1)), 1, 1),
     statistics.stdev: Program(statistic(lambda e: np.sqrt(variance_(e, "stdev", 2))), 1, 1),
     statistics.pstdev: Program(statistic(lambda e: np.sqrt(variance_(e, "pstdev", 1))), 1, 1),
+    builtins.getattr: Program(attribute, 2, 2),
+    builtins.setattr: Program(set_attribute, 3, 3),
+    builtins.delattr: Program(delete_attribute, 2, 2),
     itertools.accumulate: Program(accumulate_, 1, 2, ("func", "initial")),
 }
 METHODS: dict[tuple[type, str], Program] = {

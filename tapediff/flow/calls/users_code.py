@@ -10,7 +10,7 @@ from ..anything import Object
 
 def is_users(function: object) -> bool:
     """True for functions in Python of the user's own files."""
-    return type(function) is FunctionType and _is_users_file(function.__code__.co_filename)
+    return type(function) is FunctionType and is_users_file(function.__code__.co_filename)
 
 
 class _Files(dict[str, bool]):
@@ -19,7 +19,7 @@ class _Files(dict[str, bool]):
         return known
 
 
-_is_users_file = _Files().__getitem__
+is_users_file = _Files().__getitem__
 
 
 class _Known:
@@ -60,4 +60,4 @@ def users_method(kind: type, name: str) -> FunctionType | None:
     found: Object = getattr(kind, name, None)
     while type(found) is MethodType:
         found = found.__func__
-    return found if type(found) is FunctionType and _is_users_file(found.__code__.co_filename) else None
+    return found if type(found) is FunctionType and is_users_file(found.__code__.co_filename) else None

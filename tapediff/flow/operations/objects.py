@@ -13,7 +13,7 @@ from ..anything import Object
 from ..calls.callables import call, function
 from ..calls.users_code import KNOWN, has_simple_attributes, is_users, users_method
 from ..state.places import note_attribute
-from ..state.values import CHOICES, lifted, state
+from ..state.values import CHOICES, lifted
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
 # Of the class: without an attribute of this name, or a method or a plain value.
@@ -80,8 +80,7 @@ def set_attribute(value: Object, name: str, new: Object) -> None:
         lifted(lambda v: set_attribute(v, name, new), value)
         return
     if has_simple_attributes(kind) and getattr(kind, name, None) is None:
-        if state.journals or isinstance(value, type):
-            note_attribute(value, name)
+        note_attribute(value, name)
         setattr(value, name, new)
         return
     if (found := users_method(kind, "__setattr__")) is not None:

@@ -47,7 +47,7 @@ from .places import (
     unwritable,
 )
 from .unshared import joined_results, joined_unshared
-from .values import UNBOUND, Unjoinable, both, facts_of, holds_int, holds_several, known, negated, state
+from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
 T = TypeVar("T")
@@ -281,8 +281,6 @@ def put_final(final: Final) -> bool:
         put(place, value)
         if holds_several(value):
             found, state.unsettled[key] = True, place
-        elif not state.journals and type(place) not in (Cell, Version) and holds_int(value):
-            state.unsettled[key] = place
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from types import CellType
 from typing import TypeAlias
@@ -118,14 +118,20 @@ class Contents(Place):
     def set(self, value: Object) -> None:
         kind = self._kind
         kind.clear(self.holder)
-        (kind.update if kind in (dict, set) else kind.extend)(self.holder, value)
+        if kind is OrderedDict:
+            for key, entry in value.items():
+                kind.__setitem__(self.holder, key, entry)
+        else:
+            (kind.update if kind in (dict, set) else kind.extend)(self.holder, value)
 
     @property
     def _kind(self) -> Object:
         return next(kind for kind in _COPIES if isinstance(self.holder, kind))
 
 
-_COPIES: dict[Object, Object] = {list: list, dict: dict, set: set, deque: lambda d: deque(d, d.maxlen), bytearray: bytearray}
+_COPIES: dict[Object, Object] = {
+    list: list, OrderedDict: dict, dict: dict, set: set, deque: lambda d: deque(d, d.maxlen), bytearray: bytearray,
+}  # fmt: skip
 _CONTAINERS = tuple(_COPIES)
 
 
@@ -180,10 +186,26 @@ def hand_on_made(journal: Journal) -> None:
         state.journals[-1].made |= journal.made
 
 
-def note(place: Place) -> None:
-    """Note what is in a place that is about to be changed."""
+def hand_on(journal: Journal) -> None:
+    """Note what was there before changes that remain, and what was made."""
+    hand_on_made(journal)
+    for place, before in journal.values():
+        around = _journal_of(place.holder)
+        if around is not None:
+            around.setdefault(place.key, (place, before))
+
+
+def _journal_of(holder: Object) -> Journal | None:
+    """The journal that notes changes of an object: of the side, or that of the caller's objects."""
     if state.journals:
-        journal = state.journals[-1]
+        return state.journals[-1]
+    return state.before if id(holder) in state.callers else None
+
+
+def note(place: Place) -> None:
+    """Note what is in a place that is about to be changed: on a side, or of the caller's."""
+    journal = _journal_of(place.holder)
+    if journal is not None:
         key = place.key
         if key not in journal and (type(place) not in _OF_OBJECTS or id(place.holder) not in journal.made):
             journal[key] = place, place.get()
@@ -220,7 +242,8 @@ def note_attribute(owner: Object, name: str) -> None:
     """Note an attribute."""
     if isinstance(owner, type):
         classes_changed()
-    if state.journals and id(owner) not in state.journals[-1].made:
+    journal = _journal_of(owner)
+    if journal is not None and id(owner) not in journal.made:
         namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
         note(Member(owner, name) if type(namespace) is dict and not _is_slot(owner, name) else Attribute(owner, name))
 
@@ -235,7 +258,7 @@ def note_contents(holder: Object) -> None:
         root = root_of(holder) if type(holder) is TrackedArray else plain_root(holder)
         if id(root) in state.shown:
             raise shown_by_data()
-    if state.journals:
+    if state.journals or id(holder) in state.callers or isinstance(holder, np.ndarray):
         if isinstance(holder, _CONTAINERS):
             note(Contents(holder))
         elif type(holder) is TrackedArray:
@@ -291,8 +314,10 @@ def shown_by_data() -> Unjoinable:
     )
 
 
-def unwritable(what: str) -> TrackedValueEscaped:
-    """The error that has arrays which the function makes recorded as tracked ones."""
+def unwritable(what: str) -> TrackedValueEscaped | Unjoinable:
+    """The error that has arrays which the function makes recorded as tracked ones; where they are, a guard decides."""
+    if not state.may_fill:
+        return Unjoinable(what)
     error = TrackedValueEscaped(what, fix=_FIX)
     error.is_write = True
     return error

@@ -197,7 +197,7 @@ def _is_unshared(owner: list[Object], slot: Slot, finals: tuple[States, ...]) ->
 def _references(place: Place, finals: tuple[States, ...]) -> tuple[list[Object], list[Place]]:
     """Values in a place, in variables of ended calls, in journals and of other sides; and all their places."""
     errors = [raised.final for attempt in state.attempts for raised in attempt.pending]
-    kept = {id(entry): entry for side in (*state.journals, *state.left, *errors) for entry in side.values()}
+    kept = {id(entry): entry for side in (state.before, *state.journals, *state.left, *errors) for entry in side.values()}
     joined = {id(entry): entry for side in finals for entry in side.values()}
     places = {id(other): other for other, _ in (*kept.values(), *joined.values())}
     places.update((id(other), other) for other in state.unsettled.values())

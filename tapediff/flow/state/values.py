@@ -187,10 +187,13 @@ class State(threading.local):
         recorders: those of iterations of loops.
         sides: the number that were run.
         joins_arrays: arrays that a test chooses are joined by their entries, as long as none of them is written to later.
+        may_fill: the recording can be made again with more arrays as tracked ones.
         joined_arrays: these, each with the number of writes before.
         has_identities: the program has asked for the address of an object.
         left: final values of places of sides, while the other sides are run.
         logic: `and` and `not` of tests, each recorded once.
+        callers: the ids of objects that there are before the recording.
+        before: a journal of these: what was there before it.
         unsettled: places that were left with what data choose.
         has_choices: there is a value that stands for several.
         made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
@@ -225,9 +228,11 @@ class State(threading.local):
         self.recorders: list[Object] = []
         self.sides = 0
         self.left: list[dict[Object, tuple[Object, Object]]] = []
-        self.joins_arrays = self.has_identities = False
+        self.joins_arrays = self.has_identities = self.may_fill = False
         self.joined_arrays: dict[int, tuple[TrackedArray, int]] = {}
         self.logic: dict[tuple[Object, ...], Operand] = {}
+        self.callers: set[int] = set()
+        self.before: Object = {}
         self.unsettled: dict[Object, Object] = {}
         self.has_choices = self.has_maybes = False
         self.is_in_loop = False
@@ -417,22 +422,6 @@ def holds_several(value: Object) -> bool:
     if isinstance(value, (list, tuple, dict, deque, set)):
         return any(type(part) is Maybe or type(part) in CHOICES for part in (value.values() if isinstance(value, dict) else value))
     return type(value) is Maybe or type(value) in CHOICES
-
-
-def holds_int(value: Object) -> bool:
-    """True for an int or a bool that data decide, and lists and dicts of such."""
-    parts = value if type(value) is list else value.values() if type(value) is dict else (value,)
-    return any(type(part) is TrackedArray and part.type.dtype.kind in "ib" and not part.type.shape for part in parts)
-
-
-def plain_ints(value: Object) -> Object:
-    """The ints and bools that plain Python has at this point, in place of tracked ones."""
-    if type(value) is list:
-        return list(map(plain_ints, value))
-    if type(value) is dict:
-        return {key: plain_ints(part) for key, part in value.items()}
-    is_int = type(value) is TrackedArray and value.type.dtype.kind in "ib" and not value.type.shape
-    return value._value.item() if is_int else value
 
 
 def at_this_point(value: Object) -> Object:

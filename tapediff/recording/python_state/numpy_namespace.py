@@ -72,8 +72,11 @@ def _asks_for_objects(args: tuple[Operand, ...], named: dict[str, Operand]) -> b
     return any(a is object or (type(a) is np.dtype and a == _OBJECT) for a in (*args, *named.values()))
 
 
+LEAST_FILLS = {np.array: Fills.FLOATS, np.full: Fills.FLOATS, np.arange: Fills.ALL, np.asarray: Fills.ALL}
+
+
 def _replacement(original: Operand, answer: Callable[..., object], concerns: Callable[..., bool]) -> Replacement:
-    least = {np.array: Fills.FLOATS, np.full: Fills.FLOATS, np.arange: Fills.ALL, np.asarray: Fills.ALL}.get(original)
+    least = LEAST_FILLS.get(original)
     looks_at_all = concerns not in (_first, _list_first, _long_list_first)
 
     def call(*args: Operand, **named: Operand) -> Operand:

@@ -1,0 +1,102 @@
+"""The caller's objects: what a recording changes there is put back where it is given up, and holds no tracked ints at its end."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from ..calls.users_code import is_users, is_users_file
+from .places import Contents, root_of
+from .values import at_this_point, is_data, state
+
+# So many objects are looked at, 10 ms.
+_MOST_OBJECTS = 50_000
+_LEAVES = {int, float, bool, complex, str, bytes, type(None), np.float64, np.int64}
+
+
+def note_callers(*roots: Object) -> None:
+    """Note the objects that there are before a recording, as far as a function reaches them."""
+    found: dict[int, Object] = {}
+    pending = deque(roots)
+    while pending and len(found) < _MOST_OBJECTS:
+        value = pending.popleft()
+        if type(value) not in _LEAVES and id(value) not in found:
+            found[id(value)] = value
+            pending.extend(_parts(value))
+    state.callers = set(found)
+
+
+def _parts(value: Object) -> Iterable[Object]:
+    """What an object refers to; nothing for those of libraries."""
+    if type(value) is TrackedArray:
+        return (root_of(value),)
+    if isinstance(value, np.ndarray) and value.base is not None:
+        return (value.base,)
+    if type(value) is FunctionType:
+        return gc.get_referents(value) if is_users(value) else ()
+    module = value if type(value) is ModuleType else sys.modules.get((value if isinstance(value, type) else type(value)).__module__)
+    file = getattr(module, "__file__", None)
+    if (type(value) is ModuleType or isinstance(value, type)) and (file is None or not is_users_file(file)):
+        return ()
+    return () if f"{getattr(module, '__name__', '')}.".startswith("tapediff.") else gc.get_referents(value)
+
+
+def leave_plain(result: Object) -> None:
+    """Leave in the caller's objects what plain Python leaves there; but what the result consists of is of the tape."""
+    kept = set(map(id, _holders(result)))
+    for place in state.unsettled.values():
+        place.set(at_this_point(place.get()))
+    for place, _ in state.before.values():
+        if id(place.holder) in kept:
+            continue
+        if type(place) is Contents:
+            _leave_plain_entries(place.holder)
+        value = place.get()
+        if (new := _plain(value)) is not value:
+            place.set(new)
+        for holder in _holders(value, state.callers | kept):
+            _leave_plain_entries(holder)
+
+
+def _holders(value: Object, but: Iterable[int] = ()) -> Iterator[Object]:
+    """The containers and objects that a value consists of."""
+    seen, pending = set(but), [value]
+    while pending:
+        holder = pending.pop()
+        if type(holder) in _LEAVES or type(holder) is TrackedArray or id(holder) in seen or isinstance(holder, (type, ModuleType)):
+            continue
+        seen.add(id(holder))
+        yield holder
+        pending += _entries(holder)
+
+
+def _entries(holder: Object) -> Iterable[Object]:
+    if isinstance(holder, (list, tuple, deque)):
+        return holder
+    return (holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})).values()
+
+
+def _leave_plain_entries(holder: Object) -> None:
+    if isinstance(holder, (list, deque)):
+        for k, value in enumerate(holder):
+            if (new := _plain(value)) is not value:
+                holder[k] = new
+    elif not isinstance(holder, tuple):
+        entries = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        entries.update({key: new for key, value in entries.items() if (new := _plain(value)) is not value})
+
+
+def _plain(value: Object) -> Object:
+    """The int or bool that plain Python has at this point, in place of a tracked one."""
+    if type(value) is tuple and any(map(is_data, value)):
+        return tuple(map(_plain, value))
+    if type(value) is TrackedArray and value.type.dtype.kind in "ib" and not value.type.shape:
+        return value._value.item()
+    return value
