@@ -90,7 +90,6 @@ class Flowed:
         state.reset()
         state.is_recording, state.native, state.recorder, state.before = True, native, recorder, Journal()
         self.report = state.report = Report(recorder)
-        note_callers(self.f, args, named)
         # A recording that writes to arrays is made again with more of them tracked.
         state.may_fill = _may_fill(recorder)
         state.joins_arrays = state.may_fill and not recorder.is_called and not recorder.fills
@@ -98,6 +97,7 @@ class Flowed:
         recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = in_side, exclude, inside, is_apart
         result: Object = None
         try:
+            note_callers(self.f, args, named)
             result = call(self.f, *args, **named)
             with recorder.at(_site_of(self.f)):
                 result = settled_deeply(result)

@@ -16,8 +16,8 @@ from ..calls.users_code import is_users, is_users_file
 from .places import Contents, root_of
 from .values import at_this_point, is_data, state
 
-# So many objects are looked at, 10 ms.
-_MOST_OBJECTS = 50_000
+# So many objects are looked at, 30 ms.
+_MOST_OBJECTS = 20_000
 _LEAVES = {int, float, bool, complex, str, bytes, type(None), np.float64, np.int64}
 
 
@@ -29,23 +29,33 @@ def note_callers(*roots: Object) -> None:
         value = pending.popleft()
         if type(value) not in _LEAVES and id(value) not in found:
             found[id(value)] = value
-            pending.extend(_parts(value))
+            parts = _parts(value)
+            if not _LEAVES.issuperset(map(type, parts)):
+                pending.extend(parts)
     state.callers = set(found)
 
 
 def _parts(value: Object) -> Iterable[Object]:
     """What an object refers to; nothing for those of libraries."""
-    if type(value) is TrackedArray:
+    kind = type(value)
+    if kind is TrackedArray:
         return (root_of(value),)
     if isinstance(value, np.ndarray) and value.base is not None:
         return (value.base,)
-    if type(value) is FunctionType:
+    if kind is FunctionType:
         return gc.get_referents(value) if is_users(value) else ()
-    module = value if type(value) is ModuleType else sys.modules.get((value if isinstance(value, type) else type(value)).__module__)
+    if kind is ModuleType or isinstance(value, type):
+        return gc.get_referents(value) if _is_users_module(value if kind is ModuleType else _module_of(value)) else ()
+    return () if f"{getattr(kind, '__module__', '')}.".startswith("tapediff.") else gc.get_referents(value)
+
+
+def _module_of(kind: Object) -> Object:
+    return sys.modules.get(getattr(kind, "__module__", ""))
+
+
+def _is_users_module(module: Object) -> bool:
     file = getattr(module, "__file__", None)
-    if (type(value) is ModuleType or isinstance(value, type)) and (file is None or not is_users_file(file)):
-        return ()
-    return () if f"{getattr(module, '__name__', '')}.".startswith("tapediff.") else gc.get_referents(value)
+    return file is not None and is_users_file(file)
 
 
 def leave_plain(result: Object) -> None:

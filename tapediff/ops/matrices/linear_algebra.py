@@ -25,7 +25,7 @@ def _stack(rng: np.random.Generator, count: int, n: int) -> np.ndarray:
 
 
 def require(succeeds: Operand, message: str) -> None:
-    """Raise what NumPy raises unless a factorisation has succeeded: by a guard where that depends on tracked values, if one path is recorded."""
+    """Raise what NumPy raises unless a factorisation has succeeded; by a guard where that depends on tracked values."""
     recorder = current_recorder()
     if is_tracked(succeeds) and recorder is not None and recorder.raise_where is not None:
         recorder.raise_where(np.logical_not(succeeds), lambda: np.linalg.LinAlgError(message))
