@@ -22,3 +22,4 @@ from __future__ import annotations
 
 from . import operators as operators
 from .merged import flowed as flowed
+from .merged import translated_text as translated_text

@@ -71,17 +71,6 @@ class Flowed:
         """What a sub-tape or a loop is given in its place: bodies hold their paths by themselves."""
         return rebuild(self.f)
 
-    @property
-    def translated(self) -> str:
-        """The translated function as text; why there is none."""
-        f: Object = self.f
-        while type(f) is not FunctionType:
-            f = getattr(f, "__func__", None) or getattr(f, "func", None) or users_method(type(f), "__call__")
-            if f is None:
-                return "# not translated: it is not a function in Python"
-        found = translation_of(f.__code__)
-        return found.text or f"# not translated: {found.reason}"
-
     def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
@@ -127,6 +116,16 @@ def _site_of(f: Object) -> Site | None:
 
 def _may_fill(recorder: Object) -> bool:
     return recorder.outer is None and recorder.concrete and recorder.fills is not Fills.ALL
+
+
+def translated_text(f: Object) -> str:
+    """The translated function as text; why there is none."""
+    while type(f) is not FunctionType:
+        f = getattr(f, "__func__", None) or getattr(f, "func", None) or users_method(type(f), "__call__")
+        if f is None:
+            return "# not translated: it is not a function in Python"
+    found = translation_of(f.__code__)
+    return found.text or f"# not translated: {found.reason}"
 
 
 def flowed(f: Object, note: Callable[[Report], None] | None = None) -> Object:

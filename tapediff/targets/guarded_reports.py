@@ -6,6 +6,7 @@ Comes in: its function, tapes and recorder, and points. Goes out: counts, text, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, overload
 
 from ..errors import TrackedValueEscaped
 from ..ir.instruction import Tree
@@ -17,7 +18,7 @@ from .guarded.keyed_call import GuardedFunction
 from .guarded.paths.recordings import AllRecordings
 from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
-from .guarded.report import Stats, explanation, ways_taken
+from .guarded.report import Stats, explanation, explanation_for_programs, ways_taken
 from .guarded.tape_cache import TapeCache
 from .margins import Margin, margins
 
@@ -43,12 +44,19 @@ class GuardedReports:
             cache.dropped_seconds + sum(program.compiled.seconds for program in {v.program for v in tapes}),
         )  # fmt: skip
 
-    def explain(self, points: Sequence[Tree] = ()) -> str:
-        """The tapes that are kept, as text: each one's argument types, guards, lines and outcomes, hits and seconds.
+    @overload
+    def explain(self, points: Sequence[Tree] = (), *, as_dict: Literal[False] = False) -> str: ...
+    @overload
+    def explain(self, points: Sequence[Tree] = (), *, as_dict: Literal[True]) -> dict[str, object]: ...
+    def explain(self, points: Sequence[Tree] = (), *, as_dict: bool = False) -> str | dict[str, object]:
+        """Why there are several tapes, what was joined, and the tapes that are kept, as text.
 
-        For the last call that no tape could answer: the closest tape, the guard at which they parted, and its two sides.
+        First of the latest recording: each line that keeps the function on several paths, why, and what to write instead; then the branches
+        and loops of which all paths are on the tape. Of each tape its argument types, guards, lines and outcomes, hits and seconds. For the
+        last call that no tape could answer: the closest tape, the guard at which they parted, and its two sides.
 
         Args:
+            as_dict: the same of all tapes, as a dict of plain values; without points.
             points: to count at which way each branch goes, merged or not, also in sub-tapes; those in bodies of td.scan, td.while_loop and
                 td.cond are not counted. Of a function of several arguments each is a tuple of these.
 
@@ -58,11 +66,20 @@ class GuardedReports:
         Cost: one recording for each of the points. The kept tapes stay as they are, and so do the counts of hits.
         """
         recorder = self._recorder
+        if as_dict:
+            return explanation_for_programs(self._function.name, self.stats, self._recordings.tapes(), list(recorder.reasons))
         text = explanation(
             self._function.name, self._policy.max_tapes, self.stats, self._recordings.tapes(), list(recorder.reasons), recorder.last_failure
         )
         paths = [self._path_at(point if isinstance(point, tuple) else (point,)) for point in points]
         return "\n".join([text, *ways_taken(paths)])
+
+    def translated(self) -> str:
+        """The function as it is recorded, with operators in place of what data may decide; why there is none, if there is not."""
+        # Imported where it is used.
+        from ..flow import translated_text
+
+        return translated_text(self._function.f)
 
     def _path_at(self, args: tuple[Tree, ...]) -> Tape:
         """The tape of the path at a point, which is not kept: every branch on data is a guard of it."""

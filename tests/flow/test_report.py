@@ -17,7 +17,7 @@ from flow import test_guards
 from flow.one_tape import POINTS
 from flow.running import Log, loaded
 from tapediff import flow
-from tapediff.flow import flowed
+from tapediff.flow import flowed, translated_text
 from tapediff.flow.report import Report
 
 
@@ -404,12 +404,12 @@ def test_every_refusal_says_what_to_write_instead():
 
 def test_a_translated_function_can_be_read():
     """As text; where there is none, why."""
-    text = flowed(huber).translated
+    text = translated_text(huber)
     assert text.startswith("def _function_(x):")
     assert "_flow_.if_(" in text
     assert compile(text, "huber", "exec")
-    assert "_flow_.if_(" in flowed(Meter().add).translated
-    assert flowed(abs).translated == "# not translated: it is not a function in Python"
+    assert "_flow_.if_(" in translated_text(Meter().add)
+    assert translated_text(abs) == "# not translated: it is not a function in Python"
     namespace = {}
     exec("def f(x):\n    return x", namespace)
-    assert flowed(namespace["f"]).translated.startswith("# not translated: ")
+    assert translated_text(namespace["f"]).startswith("# not translated: ")

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -89,6 +89,8 @@ class PathRecorder:
         self._filled = self._fills = Fills.NOTHING
         # How often that has changed.
         self._version = 0
+        # Of the latest recording.
+        self._report: Any = None
 
     def variant(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> tuple[Variant, bool]:
         """A tape that starts with the decided outcomes, and whether it is new: another thread may have recorded it.
@@ -171,7 +173,7 @@ class PathRecorder:
         program = self._programs.of(tape) if static or self.changed else self._policy.program(tape)
         is_direct = not static and not program.lifted
         variant = Variant(tape, call.key, self.recordings, reason, seconds, is_direct, program)
-        variant.form, variant.fills = self._version, self._filled
+        variant.form, variant.fills, variant.report = self._version, self._filled, self._report
         if self._cache.was_dropped(variant):
             variant.reason = replace(reason, is_again=True)
             if self.last_failure is not None:
@@ -217,7 +219,11 @@ class PathRecorder:
         # Imported where it is used.
         from ...flow import flowed
 
-        return self._function.bound(flowed(self._function.f), call)
+        self._report = None
+        return self._function.bound(flowed(self._function.f, self._note), call)
+
+    def _note(self, report: Any) -> None:
+        self._report = report
 
     def _recorder(self, fills: Fills, decided: tuple[Outcome, ...] = (), along: Sequence[Guard] = ()) -> Recorder:
         recorder = Recorder(self._function.name, prescribed=decided, along=along, fills=fills)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -107,6 +107,9 @@ def explanation(
 ) -> str:  # fmt: skip
     """The text of GuardedTape.explain()."""
     lines = [f"{name}: {len(variants)} of at most {max_tapes} tapes; {stats}"]
+    latest = max(variants, key=lambda v: v.number, default=None)
+    if latest is not None and latest.report is not None:
+        lines += [f"  {line}" for line in latest.report.lines()]
     for variant in sorted(variants, key=lambda v: v.number):
         seconds = f"recorded in {variant.seconds:.4f} s"
         seconds += f", compiled in {variant.compiled.seconds:.3f} s" if variant.compiled.seconds else ", not compiled"
@@ -119,6 +122,21 @@ def explanation(
         lines.append("last miss")
         lines += [f"  {line}" for line in last.lines()]
     return "\n".join(lines)
+
+
+def explanation_for_programs(
+    name: str, stats: Stats, variants: Sequence[Variant], reasons: Sequence[tuple[int, Reason]]
+) -> dict[str, object]:
+    """The same, of plain values."""
+    tapes = [
+        {
+            "number": v.number, "called_with": str(v.reason.called_with), "hits": v.hits, "seconds_recording": v.seconds,
+            "seconds_compiling": v.compiled.seconds, "guards": [str(guard) for guard in v.tape.guards],
+            "report": None if v.report is None else v.report.as_dict(),
+        }
+        for v in sorted(variants, key=lambda v: v.number)
+    ]  # fmt: skip
+    return {"name": name, "stats": asdict(stats), "tapes": tapes, "recorded_because": [(number, str(reason)) for number, reason in reasons]}
 
 
 def ways_taken(paths: Sequence[Tape]) -> list[str]:

@@ -44,7 +44,7 @@ def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllReco
         "counts": {name: getattr(recorder, name) for name in _COUNTS},
         "cache": {name: getattr(cache, name) for name in _CACHE_COUNTS},
         "variants": [
-            (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.replays, v.fills)
+            (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.replays, v.fills, v.report)
             for v in sorted(cache.all(), key=lambda variant: variant.used)
         ],
         "environment": None if check is None else check.environment.fingerprint(),
@@ -69,11 +69,11 @@ def restore_guarded(function: GuardedFunction, policy: Policy, recordings: AllRe
             setattr(part, name, value)
     if not recordings.is_same_here(state["environment"]):
         return
-    for tape, active, number, reason, seconds, is_direct, hits, replays, fills in state["variants"]:
+    for tape, active, number, reason, seconds, is_direct, hits, replays, fills, report in state["variants"]:
         # Keys are made again, as they may hold identities.
         key = function.key(reason.called_with, active)
         program = policy.program(tape)
         variant = Variant(tape, key, number, reason, seconds, is_direct, program)
-        variant.hits, variant.replays, variant.fills = hits, replays, fills
+        variant.hits, variant.replays, variant.fills, variant.report = hits, replays, fills, report
         cache.insert(variant)
         cache.note_use(variant)

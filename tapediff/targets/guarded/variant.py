@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -58,11 +58,12 @@ class Variant(PathEntry):
         hits: calls that it answered, beside those that recorded it.
         is_direct: its inputs are the call's arguments, in order: nothing is specialised on.
         rare: NEW or ONCE while it is not worth compiling, as hardly any path has come again so far; else 0.
+        report: what of it was joined and what was not, if that was tried: a flow.report.Report.
         program: the tape that is differentiated and compiled for it; constants: its inputs after the arguments.
     """
 
     __slots__ = (
-        "calls", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "rare", "reason", "seconds", "shape",
+        "calls", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "rare", "reason", "report", "seconds", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +74,7 @@ class Variant(PathEntry):
         self.constants = self.program.constants(tape)
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = self.rare = 0
+        self.report: Any = None
         # Its kernels, by the PathCalls that run them; none once the tape is dropped.
         self.calls: dict[object, Callable[..., object]] = {}
         # By the status of a kernel at a failed guard: the tape that answered there last.
