@@ -16,7 +16,6 @@ from .anything import Object
 from .builtins.natives import native
 from .calls.callables import call
 from .calls.packaged import with_forms
-from .calls.users_code import users_method
 from .containers import choices as choices
 from .containers.entries import settled_deeply
 from .containers.positions import inside
@@ -29,6 +28,7 @@ from .state.large_ints import check_ints
 from .state.places import Journal, undo
 from .state.values import Unjoinable, state
 from .translate import translation_of
+from .users_code import users_method
 
 # Blocks of nested statements are functions: Python's limit is for programs without them.
 DEPTH = 20_000

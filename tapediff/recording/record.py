@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import DtypeMismatch
+from ..errors import DtypeMismatch, RefusedByRecording, TapediffError
 from ..ir.arguments import ACCEPTED, Constant, argument_name, as_float_array, as_recorded, keywords_of
 from ..ir.containers import flatten_arguments
 from ..ir.instruction import Operand, Outcome, Tree, UserFunction
@@ -18,7 +18,7 @@ from .arguments.flat_function import FlatFunction, argument_names, by_position
 from .arrays.tracked import TrackedArray
 from .finish import finished_tape
 from .python_state.draws.drawn_guards import DrawnGuards
-from .recorder import Recorder, RecordingStopped
+from .recorder import Recorder, RecordingStopped, current_recorder
 
 # A recording of so many instructions has taken 30 ms or more, and a gradient takes several times as long again.
 LONG = 30_000
@@ -54,7 +54,13 @@ def record(
         raise
     if recorder.is_stopped:
         raise RecordingStopped  # the function has caught it
-    drawn.refuse(tape, lambda: Recorder(name, prescribed=prescribed, fills=recorder.fills).run(_record, flat, leaves, has_aux))
+
+    def again() -> Tape:
+        other = Recorder(name, prescribed=prescribed, fills=recorder.fills)
+        other.merges = merges
+        return other.run(_record, flat, leaves, has_aux)
+
+    drawn.refuse(tape, again)
     drawn.draws.warn(name)
     return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))), named_only=len(keywords_of(args)))
 
@@ -101,3 +107,19 @@ def plain_value(argument: Operand) -> Operand:
         argument._refresh()
         return argument._value
     return argument
+
+
+def raise_own_error(refusal: RefusedByRecording, plain: UserFunction) -> None:
+    """Raise what a function raises in plain NumPy, where its recording was refused: the message of an error may show values.
+
+    Args:
+        plain: calls it.
+    """
+    if current_recorder() is not None:
+        return
+    try:
+        plain()
+    except TapediffError:
+        return
+    except Exception as error:
+        raise error from None

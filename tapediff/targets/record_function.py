@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import RefusedByRecording, TapediffError, TrackedValueEscaped
+from ..errors import TrackedValueEscaped
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.python_state.process_state import process
-from ..recording.record import LONG, plain_call, plain_result
+from ..recording.record import LONG, plain_call, plain_result, raise_own_error
 from ..recording.record import record as record_as_it_runs
 from ..recording.recorder import RecordingStopped, current_recorder
+from .joined import joined
 
 
 def record(
@@ -69,23 +70,4 @@ def _recorded(
         else:
             if not (is_asked and tape.looks_at_arrays):
                 return tape
-    # Imported where it is asked for: recording alone loads neither passes nor compiler.
-    from ..flow import flowed
-
-    return record_as_it_runs(flowed(f), *args, prescribed=prescribed, has_aux=has_aux, **named)
-
-
-def raise_own_error(refusal: RefusedByRecording, plain: UserFunction) -> None:
-    """Raise what a function raises in plain NumPy, where its recording was refused: the message of an error may show values.
-
-    Args:
-        plain: calls it.
-    """
-    if current_recorder() is not None:
-        return
-    try:
-        plain()
-    except TapediffError:
-        return
-    except Exception as error:
-        raise error from None
+    return record_as_it_runs(joined(f), *args, prescribed=prescribed, has_aux=has_aux, **named)

@@ -14,7 +14,6 @@ from ...recording.python_state.exception_handlers import PASSING
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import concrete, truth
-from ..calls.users_code import users_method
 from ..state.completions import Completion
 from ..state.dead_places import drop_dead, without_variables
 from ..state.fork import (
@@ -32,6 +31,7 @@ from ..state.joins import join
 from ..state.places import Final, hand_on, note_variables, put, undo
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, both, either, lifted, parts, state
 from ..translate import unbound_local
+from ..users_code import users_method
 from .blocks import Block, Driver, driven, for_each_option, if_, sequence
 
 OnError = Callable[[BaseException], Completion]

@@ -11,7 +11,6 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..blocks.blocks import done
 from ..blocks.loops import for_
-from ..calls.users_code import users_method
 from ..containers import keys, sets
 from ..containers.entries import is_conditional
 from ..containers.generators import Generator
@@ -19,6 +18,7 @@ from ..containers.items import iterated, spread
 from ..containers.views import View
 from ..state.places import note_contents
 from ..state.values import CHOICES, Lazy, Maybe
+from ..users_code import users_method
 
 NATIVE: Object = object()
 SEQUENCES = (list, tuple, deque)

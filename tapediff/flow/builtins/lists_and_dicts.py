@@ -11,7 +11,6 @@ from ..blocks.blocks import done
 from ..blocks.loops import for_
 from ..calls.callables import call
 from ..calls.truth import truth
-from ..calls.users_code import users_method
 from ..containers import keys, sets
 from ..containers.data_keys import is_data_key
 from ..containers.entries import is_conditional, length, parts, settled_contents
@@ -28,6 +27,7 @@ from ..state.joins import maybe
 from ..state.places import note_contents
 from ..state.python_numbers import one_if
 from ..state.values import Lazy, Maybe, both, either, is_data, is_nonempty, negated, state
+from ..users_code import users_method
 from .arguments import (
     NATIVE,
     SEQUENCES,

@@ -25,7 +25,6 @@ from ...recording.python_state.math_functions import MathFunction
 from ...recording.python_state.numpy_namespace import LEAST_FILLS
 from ..anything import Object
 from ..calls.callables import function
-from ..calls.users_code import is_users
 from ..containers.choices import as_value
 from ..containers.entries import is_conditional, settled_contents, settled_deeply
 from ..containers.generators import ONLY_ARGUMENT, Generator, references
@@ -39,6 +38,7 @@ from ..state.places import note_attribute, note_contents
 from ..state.python_numbers import note_python
 from ..state.values import CHOICES, is_data, lifted, state
 from ..translate import translation_of
+from ..users_code import is_users
 from .arguments import NATIVE
 from .numbers import Unchanged
 from .programs import INDIFFERENT, METHODS, PROGRAMS, Program

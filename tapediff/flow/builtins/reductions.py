@@ -13,13 +13,13 @@ from ..blocks.blocks import done, if_, returned
 from ..blocks.loops import for_
 from ..calls.callables import call
 from ..calls.truth import truth
-from ..calls.users_code import users_method
 from ..containers.entries import is_conditional, parts
 from ..containers.lengths import is_real
 from ..operations.dunder import added, compared
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, fork_value, select
 from ..state.values import CHOICES, Lazy, Maybe, both, either, negated
+from ..users_code import users_method
 from .arguments import (
     CONSTANTS,
     NATIVE,

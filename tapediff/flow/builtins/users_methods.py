@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from ..anything import Object
 from ..calls.callables import call
-from ..calls.users_code import users_method
 from ..containers.items import iterated
+from ..users_code import users_method
 
 _METHODS: dict[int, tuple[str, ...]] = {
     id(f): names

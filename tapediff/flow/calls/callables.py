@@ -10,7 +10,7 @@ from ..anything import Object
 from ..state.places import mark_made
 from ..state.values import CHOICES, CLASSES_CHANGED, State
 from ..translate import is_translated, translated
-from .users_code import KNOWN, is_users, users_method
+from ..users_code import KNOWN, is_users, users_method
 
 CLASSES_CHANGED.append(KNOWN.forget)
 

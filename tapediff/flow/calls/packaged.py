@@ -9,7 +9,7 @@ from types import CellType, FunctionType, MethodType
 
 from ...base.wrapper import Wrapper
 from ..anything import Object
-from .users_code import is_users
+from ..users_code import is_users
 
 
 def with_forms(f: Object, form: Callable[[Object], Object]) -> Object:

@@ -10,8 +10,8 @@ from ...ir.instruction import BOOL
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.values import CHOICES, Lazy, Maybe, is_nonempty, state
+from ..users_code import users_method
 from .callables import call
-from .users_code import users_method
 
 _PLAIN = {int, float, str, bytes, list, tuple, dict, set, frozenset, range, type(None), np.bool_, np.float64, np.int64}
 

@@ -13,10 +13,10 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call
-from ..calls.users_code import users_method
 from ..state.fork import refuse
 from ..state.places import note_contents, unwritable
 from ..state.values import CHOICES, Choice, Lazy, is_tracked_value, lifted, state
+from ..users_code import users_method
 from . import entries, keys, positions, sets
 from .choices import each
 from .cursors import Cursor

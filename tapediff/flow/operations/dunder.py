@@ -12,7 +12,6 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call
-from ..calls.users_code import KNOWN, users_method
 from ..containers.choices import as_value
 from ..containers.data_keys import is_data_key
 from ..containers.entries import is_conditional, item
@@ -25,6 +24,7 @@ from ..containers.sets import OPERATORS, combined, has_conditional_members, repl
 from ..state.places import note_contents
 from ..state.python_numbers import is_python
 from ..state.values import CHOICES, Choice, is_data, lifted, state
+from ..users_code import KNOWN, users_method
 from .divisions import check_division
 
 # Python does operations on these by itself.

@@ -11,9 +11,9 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call, function
-from ..calls.users_code import KNOWN, has_simple_attributes, is_users, users_method
 from ..state.places import note_attribute
 from ..state.values import CHOICES, lifted
+from ..users_code import KNOWN, has_simple_attributes, is_users, users_method
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
 # Of the class: without an attribute of this name, or a method or a plain value.

@@ -9,7 +9,6 @@ from ..blocks.loops import for_
 from ..calls.callables import call
 from ..calls.truth import concrete as concrete
 from ..calls.truth import truth
-from ..calls.users_code import users_method
 from ..containers import sets
 from ..containers.items import iterated
 from ..containers.keys import contains, is_by_data
@@ -19,6 +18,7 @@ from ..state.completions import BREAK
 from ..state.fork import WithCells, fork_value
 from ..state.places import unwritable
 from ..state.values import CHOICES, Lazy, Maybe, is_data, is_tracked_value, lifted, negated, state
+from ..users_code import users_method
 from .dunder import compared
 
 Part = Callable[[], Object]

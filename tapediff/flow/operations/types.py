@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..calls.users_code import users_method
 from ..state.fork import select
 from ..state.python_numbers import types_of
 from ..state.values import Unjoinable, either
+from ..users_code import users_method
 
 
 def type_of(value: Object) -> Object:

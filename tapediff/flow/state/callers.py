@@ -12,7 +12,7 @@ import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..calls.users_code import is_users, is_users_file
+from ..users_code import is_users, is_users_file
 from .places import Contents, root_of
 from .values import at_this_point, is_data, state
 

@@ -317,7 +317,7 @@ def shown_by_data() -> Unjoinable:
 def unwritable(what: str) -> TrackedValueEscaped | Unjoinable:
     """The error that has arrays which the function makes recorded as tracked ones; where they are, a guard decides."""
     if not state.may_fill:
-        return Unjoinable(what)
+        return Unjoinable(what, "write into a copy; or compute both sides with np.where")
     error = TrackedValueEscaped(what, fix=_FIX)
     error.is_write = True
     return error

@@ -14,7 +14,7 @@ from ...base.held_locks import holding
 from ...base.source_location import Site, user_site
 from ...errors import ArgumentMismatch, StaleTape, UnsupportedFunction
 from ...ir.arguments import as_data_array
-from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType, is_tracked
+from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, UserFunction, ValueType, is_tracked
 from ...ir.pytree import TreeDef, describe_treedef, flatten, integers, unflatten
 from ...numpy_api.joining import stack_objects
 from ...ops.control.calls import CALL, GET
@@ -86,10 +86,7 @@ class Body:
         """The functions as they are recorded."""
         if not self.merges:
             return functions
-        # Imported where it is used, as it imports what records loops.
-        from ...flow import flowed
-
-        return [flowed(function, self._note) for function in functions]
+        return [_forms[-1](function, self._note) for function in functions]
 
     def _note(self, report: Any) -> None:
         self.has_merged |= bool(report.merged)
@@ -115,6 +112,15 @@ class Body:
                 f"{self.name} takes a path that has no tape yet, and a global has changed since its other paths were recorded",
                 at=self.site, got=f"{name} {became}", tape_value=before, function_value=now,
             )  # fmt: skip
+
+
+# How a function is recorded with all its paths; see targets/joined.py. The latest counts.
+_forms: list[Callable[[UserFunction, Callable[[Any], None]], UserFunction]] = []
+
+
+def record_joined_by(form: Callable[[UserFunction, Callable[[Any], None]], UserFunction]) -> None:
+    """Have the functions of bodies recorded in this form, which gives a report of each recording."""
+    _forms.append(form)
 
 
 def merges_bodies() -> bool:

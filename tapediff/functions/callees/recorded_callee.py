@@ -256,6 +256,7 @@ class RecordedCallee(Callee):
     def _run(self, inputs: Sequence[Operand], decided: tuple[Outcome, ...], missed: PathEntry | None) -> tuple[Tape, Fills]:
         along, fills = ((), self._fills) if missed is None else (missed.tape.guards, max(missed.fills, self._fills))
         recorder = Recorder(self.name, prescribed=decided, along=along, fills=fills)
+        recorder.merges = getattr(self._function, "merges", True)
         tape = recorder.run(self._record_into, inputs)
         return tape, recorder.fills
 

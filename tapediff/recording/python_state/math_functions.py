@@ -24,7 +24,7 @@ from ...errors import UnsupportedFunction
 from ...ir.instruction import FLOAT64, Operand, is_tracked
 from ...numpy_api.alternatives import INSTEAD
 from ...ops.elementwise.structure import STOP_GRADIENT
-from .raising import holds, raise_where
+from ..raising import holds, raise_where
 from .replacement import Replacement, standing_for
 
 Function = Callable[..., Operand]

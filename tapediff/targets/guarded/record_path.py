@@ -28,10 +28,11 @@ from ...recording.arguments.int_arguments import IntNeeded, may_be_data
 from ...recording.python_state.draws.drawn_guards import DrawnGuards
 from ...recording.python_state.filled_arrays import Fills
 from ...recording.python_state.process_state import process
+from ...recording.record import raise_own_error
 from ...recording.recorder import Recorder
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
-from ..record_function import raise_own_error
+from ..joined import joined
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
 from .reason import Reason
@@ -216,11 +217,8 @@ class PathRecorder:
         """The call as it is recorded: of the function that holds all its paths, unless that is not wanted."""
         if not self._policy.merge:
             return call.bound
-        # Imported where it is used.
-        from ...flow import flowed
-
         self._report = None
-        return self._function.bound(flowed(self._function.f, self._note), call)
+        return self._function.bound(joined(self._function.f, self._note), call)
 
     def _note(self, report: Any) -> None:
         self._report = report

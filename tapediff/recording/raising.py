@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...base.current_recording import current_recorder
-from ...ir.instruction import Operand, is_tracked
-from ...ops.elementwise.comparison import LOGICAL_AND
-from ..arrays.numbers import logical
+from ..base.current_recording import current_recorder
+from ..ir.instruction import Operand, is_tracked
+from ..ops.elementwise.comparison import LOGICAL_AND
+from .arrays.numbers import logical
 
 
 def both(a: Operand, b: Operand) -> Operand:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import FunctionType, MethodType
 
-from ...base.source_location import is_installed, is_library_file
-from ..anything import Object
+from ..base.source_location import is_installed, is_library_file
+from .anything import Object
 
 
 def is_users(function: object) -> bool:

@@ -1,0 +1,19 @@
+"""Functions in the form that holds all their paths: flow/, which is imported when the first of them is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..functions.callees.body import record_joined_by
+from ..ir.instruction import UserFunction
+
+
+def joined(f: UserFunction, note: Callable[[Any], None] | None = None) -> UserFunction:
+    """A function whose recordings hold all paths that can be joined; `note` is called with the report of each."""
+    from ..flow import flowed
+
+    return flowed(f, note)
+
+
+record_joined_by(joined)
