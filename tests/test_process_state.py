@@ -15,12 +15,12 @@ ELSEWHERE = {
     "compiler/numba_backend/kernel.py": {"linecache"},  # Python's own: where debuggers and tracebacks look for sources
     "flow/builtins/lists_and_dicts.py": {"dict", "keys"},  # methods of builtin classes by name, and functions of the module `keys`
     "flow/calls/callables.py": {"KNOWN", "_functions"},  # what is known of classes, and the latest functions in translated form
-    "flow/calls/users_code.py": {"KNOWN"},  # the same; forgotten when an attribute of a class is set
+    "flow/users_code.py": {"KNOWN"},  # the same; forgotten when an attribute of a class is set
     "flow/containers/items.py": {"sets"},  # functions of the module `sets`
     "flow/containers/sets.py": {"keys", "set"},  # functions of the module `keys`, and methods of builtin classes by name
     "flow/operations/dunder.py": {"KNOWN"},  # what is known of classes
     "flow/translate/__init__.py": {"_known", "_made", "_stored", "_variables"},  # translations of codes, which live as long
-    "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes
+    "functions/callees/body.py": {"_forms", "_recent"},  # the latest callees, which hold tapes
     "functions/callees/tape_callee.py": {"_callees"},  # the callees of equal bodies, while somebody holds them
     "functions/state_changes.py": {"_seen"},  # the code that was warned of, as long as it lives
     "recording/arrays/numbers.py": {"REFLECTED"},  # filled by the module itself, for other operators than Python calls

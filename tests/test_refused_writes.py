@@ -86,7 +86,7 @@ def test_an_error_behind_a_write_that_is_mended_is_the_one_that_is_raised():
             return float(table[1])
         return table[2]
 
-    for make in (td.record, td.compile, lambda f, x: td.gradient(td.GuardedTape(f), x)):
+    for make in (td.record, td.compile, lambda f, x: td.gradient(td.GuardedTape(f, merge=False), x)):
         with pytest.raises(td.TrackedValueEscaped) as caught:
             make(f, np.ones(3))
         assert caught.value.at.line == f.__code__.co_firstlineno + 5

@@ -91,7 +91,17 @@ def test_derivatives_for_ipopt_agree_with_dense_ones():
     np.testing.assert_allclose(lower, np.tril(expected), rtol=1e-12, atol=1e-12)
     chain = ipopt.Program(rosenbrock, np.full(50, 0.5))
     assert chain.hessianstructure()[0].size == 99
-    branching = ipopt.Program(lambda x: np.sum(x**2) if x[0] > 0 else x[0] * x[1], np.ones(2))
+    joined = ipopt.Program(lambda x: np.sum(x**2) if x[0] > 0 else x[0] * x[1], np.ones(2))
+    for sign, values in ((2.0, [2.0, 0.0, 2.0]), (-1.0, [0.0, 1.0, 0.0])):
+        np.testing.assert_allclose(joined.hessian(sign * np.ones(2), np.zeros(0), 1.0), values)
+
+    def apart(x):
+        if x[0] > 0:
+            return np.sum(x**2)
+        print(end="")
+        return x[0] * x[1]
+
+    branching = ipopt.Program(apart, np.ones(2))
     np.testing.assert_allclose(branching.hessian(2 * np.ones(2), np.zeros(0), 1.0), [2.0, 2.0])
     with pytest.raises(td.ArgumentMismatch, match="another path"):
         branching.hessian(-np.ones(2), np.zeros(0), 1.0)

@@ -10,6 +10,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from ...errors import RefusedByRecording
 from ...recording.python_state.exception_handlers import PASSING
 from ..anything import Object
 from ..calls.callables import call
@@ -26,6 +27,7 @@ from ..state.fork import (
     joined_states,
     note_whether_taken,
     refuse,
+    refuse_of_values,
 )
 from ..state.joins import join
 from ..state.places import Final, hand_on, note_variables, put, undo
@@ -161,9 +163,10 @@ def _run(attempt: Attempt, body: Block) -> _End:
         if why.is_taken and attempt.start:
             raise
         return _End(is_taken=why.is_taken)
-    except Restart:
+    except (Restart, RefusedByRecording):
         raise
     except BaseException as error:  # noqa: BLE001 -- handled, or raised again, by the caller
+        refuse_of_values(error)
         return _End(error=unbound_local(error) if type(error) is NameError else error)
     finally:
         attempt.body = None

@@ -20,6 +20,7 @@ from ...base.current_recording import current_recorder
 from ...base.source_location import Site, is_library_file, user_site
 from ...errors import TapediffError
 from ...ir.instruction import Operand
+from ...recording.python_state.caught_errors import failure_caught
 from ..anything import Object
 from ..report import Reason
 from ..translate import is_raised_by_translated, untranslated
@@ -109,6 +110,8 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     except BaseException as raised:
         if not is_of_program(raised):
             raise
+        if state.attempts:
+            refuse_of_values(raised)
         error = raised  # the end of this side
     finally:
         final = changes(journal)
@@ -122,6 +125,18 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
 @np.errstate(all="ignore")
 def _without_warnings(run: Callable[[], Object]) -> Object:
     return run()
+
+
+def refuse_of_values(error: BaseException) -> None:
+    """Refuse an error that may be caught, and that an operation has raised because of its values: no test tells when it does."""
+    recorder, found = current_recorder(), None
+    while recorder is not None:
+        if recorder.failure is not None and recorder.failure.error is error:
+            found = recorder.failure
+        recorder.failure, recorder = None, recorder.outer
+    if found is not None:
+        refuse(f"{found.operation} fails because of its values, and its error may be caught", "test the values before, with an `if`")
+        raise failure_caught(state.recorder.name, found) from error
 
 
 def is_of_program(error: BaseException) -> bool:
