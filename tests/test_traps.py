@@ -64,7 +64,7 @@ def check_everywhere(f, at, elsewhere, expected):
 
 def check_refusal(f, at, elsewhere, expected):
     """The error that the plain function raises, or tapediff's own; never a number, in whatever order it is asked."""
-    safe, grad = td.GuardedTape(f), td.grad(f)
+    safe, grad = td.GuardedTape(f, merge=False), td.grad(f, merge=False)
     for target in (functools.partial(td.gradient, safe), grad, lambda x: td.gradient(f, x)):
         for x in (elsewhere, at, elsewhere):
             if x is at and not issubclass(expected, td.TapediffError):
