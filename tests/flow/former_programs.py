@@ -215,7 +215,8 @@ class reasons_in:
 
     def __enter__(self):
         def noted(state):
-            self.whys.extend(getattr(state, "why", ()))
+            if hasattr(state, "report"):
+                self.whys.extend(reason.what for _, reason in state.report.guards.values())
             self.reset(state)
 
         values.State.reset = noted
