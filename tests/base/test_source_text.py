@@ -1,6 +1,6 @@
 """The source of a function is that which it was compiled from."""
 
-from tapediff.flow.translate import source
+from tapediff.base import source_text
 
 
 def test_sets_of_constants_are_equal_in_any_order():
@@ -14,6 +14,6 @@ def test_sets_of_constants_are_equal_in_any_order():
 
     sets = frozenset([0, 8]), frozenset([8, 0])
     assert list(sets[0]) != list(sets[1])
-    assert source._is_same(*map(with_set, sets))
-    assert not source._is_same(with_set(frozenset([0, 1])), with_set(frozenset([0, True, 2])))
-    assert not source._is_same(with_set(frozenset([1])), with_set(frozenset([True])))
+    assert source_text._is_same(*map(with_set, sets))
+    assert not source_text._is_same(with_set(frozenset([0, 1])), with_set(frozenset([0, True, 2])))
+    assert not source_text._is_same(with_set(frozenset([1])), with_set(frozenset([True])))
