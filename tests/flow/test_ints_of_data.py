@@ -291,6 +291,20 @@ def parts_of_text(x):
     return len(part) * x[1] + part.count("o") + (x[2] if part.startswith("w") else 0.0)
 
 
+def read_where_it_is_inside(x):
+    """On the sides that are not taken the position is outside: an array, a list, a row, and several positions."""
+    k, rows, total = int(x[0] * 8), np.arange(8.0).reshape(4, 2), 0.0
+    if 0 <= k < 6:
+        total += x[k] + list(x)[k] * 2.0
+    if k < 4 and k >= -4:
+        total += rows[k, 1] * x[1] + rows[k] @ x[:2]
+        total += (x[np.array([k, 0]) + 1] if k > 0 else x[:2]) @ x[2:4]
+    while k < 5:
+        total += x[k] if k >= 0 else x[1]
+        k += 1
+    return total
+
+
 # Iterators
 
 
@@ -352,6 +366,7 @@ PROGRAMS = {
     histogram: 1, order_of_keys: 1, order_of_many_keys: 1, cells: 1, counted: 1, grouped: 1, popped_keys: 1, missing_key: 1, names_as_keys: 1,
     displays: 1, nearest_neighbours: 1, occupied: 1, switches: 1, members_in_order: 1, as_many: 1, downwards: 1, left_early: 1, steps: 1,
     board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1,
+    read_where_it_is_inside: 1,
     parts_of_text: 1, supplies: 1, pairs_until_the_end: 1, native_functions: 1, texts: 1, calendar: 1,
     # A list cannot grow in a loop that data end; a guard tells of powers of two.
     listed: 2,

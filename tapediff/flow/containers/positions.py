@@ -15,7 +15,7 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import INT64
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..state.bounds import as_choice, below, bounds_of, ends, equals, possible_ints
+from ..state.bounds import as_choice, below, bounds_of, bounds_on_all_paths, ends, equals, possible_ints
 from ..state.fork import by_guards, decide, exclude, select
 from ..state.joins import maybe, one_of
 from ..state.places import plain_root, shown_by_data
@@ -68,9 +68,16 @@ def inside(entry: Object, extent: int, error: str) -> Object:
     """Positions in an array, counted from the start; an error where one is outside."""
     if not entry.type.shape:
         position = _inside(entry, extent, error)
-        return position if not is_data(position) or position.type.dtype == INT64 else position.astype(INT64)
-    exclude(negated(np.all((entry >= -extent) & (entry < extent))), lambda: IndexError(error))
-    return np.where(entry < 0, entry + extent, entry).astype(INT64)
+        if not is_data(position):
+            return position
+        low, high = ends(bounds_on_all_paths(position))
+        is_inside = low >= 0 and high < extent
+    else:
+        exclude(negated(np.all((entry >= -extent) & (entry < extent))), lambda: IndexError(error))
+        position, is_inside = np.where(entry < 0, entry + extent, entry), False
+    position = position if position.type.dtype == INT64 else position.astype(INT64)
+    # Sides are computed where they are not taken, too.
+    return np.clip(position, 0, extent - 1) if (state.path or state.is_in_loop) and not is_inside else position
 
 
 def _name(holder: Object) -> str:

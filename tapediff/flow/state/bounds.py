@@ -29,10 +29,15 @@ def bounds_of(value: Object) -> Bounds:
         return exactly(value)
     if value.type.size != 1:
         return ANYTHING
-    found = _of_instruction(value._recorder, value._id)
+    found = bounds_on_all_paths(value)
     if not state.facts or len(found) == 1:
         return found
     return _narrowed(value, _on_path(value._recorder, value._id))
+
+
+def bounds_on_all_paths(value: Object) -> Bounds:
+    """Bounds of a tracked number, also where this path is not taken."""
+    return _of_instruction(value._recorder, value._id)
 
 
 def note_bounds(value: Object, least: float, greatest: float) -> None:
