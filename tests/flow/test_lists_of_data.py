@@ -106,6 +106,34 @@ def window_of_good_values(x):
     return found + len(window)
 
 
+def both_ends_of_a_window(x):
+    window, total = collections.deque(maxlen=3), 0.0
+    for v in x:
+        if v > 0.8:
+            window.append(v)
+        elif v > 0.0:
+            window.appendleft(v)
+        elif v < -1.0 and window:
+            total += window.popleft()
+        elif len(window) < 3:
+            window.insert(1, v)
+        total += sum((k + 1) * w for k, w in enumerate(window))
+    window.extend(v for v in x if v > 1.0)
+    window += [x[0]] if x[1] > 0 else []
+    window.rotate(1)
+    return total + sum((k + 1) * w for k, w in enumerate(window))
+
+
+def window_in_a_loop(x):
+    window, total, k = collections.deque([x[0]], maxlen=4), 0.0, 0
+    while total < 3.0 and k < 20:
+        if x[k % 6] > 0.2:
+            window.append(abs(x[k % 6]) * (k + 1))
+        total += 0.1 + 0.01 * abs(sum(window)) / len(window)
+        k += 1
+    return total + sum((k + 1) * w for k, w in enumerate(window))
+
+
 def records_by_key(x):
     records = [{"name": n, "size": v, "cost": v * w} for n, v, w in zip("abc", x[:3], x[3:])]
     wanted = [r for r in records if r["size"] > -0.5]
@@ -242,11 +270,13 @@ PROGRAMS = {
     brackets: 1,
     events: 1,
     without_duplicates: 1,
-    window_of_good_values: 9,
+    window_of_good_values: 1,
+    both_ends_of_a_window: 1,
+    window_in_a_loop: 1,
     records_by_key: 1,
     grouped: 9,
-    merge_of_sorted: 3,
-    monotonic_stack: 19,
+    merge_of_sorted: 1,
+    monotonic_stack: 1,
     trimmed_mean: 1,
     first_and_rest: 19,
     dispatched_by_length: 1,
@@ -254,7 +284,7 @@ PROGRAMS = {
     chosen_errors: 1,
     inserted_in_order: 1,
     middle_of_positives: 1,
-    left_over: 3,
+    left_over: 1,
     labels: 1,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import count
 
 import numpy as np
@@ -159,8 +160,32 @@ def lists_that_are_read(x):
     return y[-1] + y[5]
 
 
+def queues(x):
+    queue, served, lost = deque([1.0, x[0]]), 0.0, 0
+    for v in SERIES:
+        if v > 0.2 * x[1]:
+            queue.append((v - x[2]) ** 2)
+        if v < x[3] and queue:
+            served += queue.popleft() * 0.5
+        if len(queue) > 4:
+            queue.pop()
+            lost += 1
+    return served + sum(queue) + lost * x[4]
+
+
+def stacks(x):
+    stack, total = [(x[0], 0)], 0.0
+    for v in SERIES:
+        if v > 0.5 * x[1]:
+            stack.append((v * x[2], len(stack)))
+        while stack and stack[-1][0] > x[3] + v:
+            height, depth = stack.pop()
+            total += height * (depth + 1)
+    return total + sum(height for height, _ in stack)
+
+
 WHOLE = [huber, marked_pairs, an_object, objects_made_anew, left_by_break, left_by_return, tracked_rows_and_temporaries, entries_written]
-WHOLE += [counted_by_while, loops_in_loops, an_error_in_an_iteration, bound_in_some_iterations]
+WHOLE += [lists_that_are_read, queues, counted_by_while, loops_in_loops, an_error_in_an_iteration, bound_in_some_iterations]
 
 
 @pytest.fixture
@@ -184,9 +209,22 @@ def test_a_long_loop_is_one_instruction(program, recorded):
     assert recorded
 
 
+def test_a_list_that_becomes_longer_than_there_is_room_for_has_a_tape_with_more(recorded):
+    """A guard tells of it."""
+    assert recordings(stacks) == 2
+    assert recorded
+
+
 def test_a_loop_that_cannot_be_one_instruction_is_recorded_iteration_by_iteration(recorded):
-    """An iteration reads the list that it makes longer."""
-    assert recordings(lists_that_are_read) == 1
+    """An iteration reads the list that it makes longer, and the list becomes too long."""
+
+    def program(x):
+        y = [x[0]]
+        for v in np.tile(SERIES, 5):
+            y.append(y[-1] * 0.9 + v if y[-1] > 0 else v * x[1])
+        return y[-1] + y[5]
+
+    assert recordings(program) == 1
     assert not recorded
 
 

@@ -14,10 +14,14 @@ import numpy as np
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..containers.entries import length
+from ..containers.lengths import by_position, packed
+from ..state.bounds import note_bounds
 from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal
 from ..state.places import Contents, Place, Version
+from ..state.python_numbers import Kind, note_kind
 from ..state.unshared import has_only_attributes
-from ..state.values import Choice, Maybe, Unjoinable, either, negated, state
+from ..state.values import Choice, Maybe, Unjoinable, either, is_data, negated, parted, state
 
 
 class Form:
@@ -137,7 +141,8 @@ class Tuple(Form):
             return Tuple(self.kind, [_wider(form, part) for form, part in zip(self.parts, value)])
         if self.kind in (list, deque):
             raise Unjoinable(
-                "a list changes its length in a loop", "make it in its full length before the loop, and write to its entries"
+                "a list within another one changes its length in a loop",
+                "make it in its full length before the loop, and write to its entries",
             )
         return Options([self]).wider(value)
 
@@ -179,6 +184,65 @@ def _wider(form: Form, part: Object) -> Form:
     if type(part) is Maybe and not isinstance(form, Conditional):
         form = Conditional(form)
     return form if form.leaves(part) is not None else form.wider(part)
+
+
+class Slots(Form):
+    """A list whose length is data: how many entries there are, and places for these, all of one form.
+
+    Attributes:
+        form: of each entry; None before there was one.
+        least: the most entries that were seen at the start of an iteration.
+        grows: an iteration may leave more of them; then there is room for `state.room`.
+        most: the number of entries that a deque may have.
+    """
+
+    def __init__(self, kind: Object, form: Form | None, least: int, grows: bool = False, most: int | None = None) -> None:
+        self.kind, self.form, self.least, self.grows, self.most = kind, form, least, grows, most
+
+    @property
+    def room(self) -> int:
+        """The number of places."""
+        return self.least if not self.grows else max(state.room, self.least) if self.most is None else self.most
+
+    def leaves(self, value: Object) -> list[Object] | None:
+        entries = packed(value)
+        if type(value) is not self.kind or len(entries) > self.room:
+            return None
+        found: list[Object] = [length(entries)]
+        for entry in entries:
+            leaves = None if self.form is None else self.form.leaves(parted(entry)[1])
+            if leaves is None:
+                return None
+            found += leaves
+        return found + self.blank()[len(found) :]
+
+    def made(self, leaves: Iterator[Object]) -> Object:
+        count: Object = next(leaves)
+        if is_data(count):
+            note_bounds(count, 0, self.room)
+            note_kind(count, Kind(True, True))
+        form = self.form
+        return self.kind([] if form is None else by_position(count, [form.made(leaves) for _ in range(self.room)]))
+
+    def wider(self, value: Object) -> Form:
+        if type(value) is not self.kind:
+            raise Unjoinable("a list is replaced by one of another class in a loop", "use one class")
+        form = self.form
+        for _, part in map(parted, value):
+            other = form_of(part)
+            if form is None:
+                form = other
+            elif form.leaves(part) is None:
+                # Others may refer to an object.
+                is_object = isinstance(other, Constant) and not other.is_plain and not isinstance(form, Options)
+                form = (Options([form]) if is_object else form).wider(part)
+            if any(True for _ in made_anew(form, part)):
+                raise Unjoinable("a list of new objects changes its length in a loop", "keep tuples of numbers")
+        least = self.least if len(value) <= self.room else len(value)
+        return Slots(self.kind, form, least, self.grows, getattr(value, "maxlen", None))
+
+    def blank(self) -> list[Object]:
+        return [0, *(leaf for _ in range(self.room) for leaf in (self.form.blank() if self.form else []))]
 
 
 class Record(Form):
@@ -301,6 +365,10 @@ class Options(Form):
             )
         return Options(options)
 
+    def objects(self) -> set[int]:
+        """The ids of the options that are objects."""
+        return {id(form.value) for form in self.options if isinstance(form, Constant) and not form.is_plain}
+
     def blank(self) -> list[Object]:
         return [*[False] * (len(self.options) - 1), *(leaf for form in self.options for leaf in form.blank())]
 
@@ -335,10 +403,12 @@ def form_of(value: Object) -> Form:
     return Constant(value)
 
 
-def form_at(place: Place, value: Object) -> Form:
+def form_at(place: Place, value: Object, *, is_slotted: bool = False) -> Form:
     """The narrowest form of what is in a place."""
     if isinstance(place, Contents):
         if isinstance(value, (list, deque)):
+            if is_slotted or Maybe in map(type, value):
+                return Slots(type(value), None, 0).wider(value)
             return Tuple(type(value), [form_of(part) for part in value])
         if type(value) is dict:
             return Table(list(value), [form_of(part) for part in value.values()])
@@ -346,6 +416,13 @@ def form_at(place: Place, value: Object) -> Form:
     if isinstance(place, Version):
         return Number(value.type.shape, value.type.dtype)
     return form_of(value)
+
+
+def wider_at(place: Place, form: Form, value: Object) -> Form:
+    """A form that what is in a place has, too."""
+    if isinstance(place, Contents) and isinstance(form, Tuple) and (len(value) != len(form.parts) or Maybe in map(type, value)):
+        form = Slots(form.kind, None, len(form.parts), grows=len(value) > len(form.parts))
+    return form.wider(value)
 
 
 def as_leaf(value: Object, dtype: np.dtype | None = None) -> Operand:

@@ -11,7 +11,7 @@ from ..state.completions import BREAK, Completion, Conditional, Return, ends, re
 from ..state.fork import WithCells, exclude, fork, fork_value, where_ends
 from ..state.joins import is_equal
 from ..state.places import Entry, Place, put
-from ..state.values import UNBOUND, Choice, both, either, negated
+from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, either, is_data, negated
 from .blocks import Ends, is_normal, without_continue
 from .exceptions import attempted
 
@@ -38,7 +38,13 @@ class Exits:
             put(self.place("goes on"), goes)
 
         def fail(error: BaseException) -> None:
-            # It ends the loop, and is raised behind it.
+            # It ends the loop, and is raised behind it, where the values of an iteration are unknown.
+            for k, arg in enumerate(error.args):
+                if type(arg) in CHOICES:
+                    CHOICES[type(arg)].each(arg, lambda one, k=k: fail(_with_argument(error, k, one)))
+                    return
+            if any(map(is_data, error.args)):
+                raise Unjoinable("an error has a number that an iteration computes", "raise it with a text")
             name = f"error {self._number_of(error)}"
             self.namespace.setdefault(name, False)
             put(self.place(name), True)
@@ -86,6 +92,13 @@ class Exits:
             loop.found.append(completion)
             normal = where_ends(completion, is_normal)
             loop.alive = False if normal is False else both(loop.alive, normal)
+
+
+def _with_argument(error: BaseException, k: int, value: Object) -> BaseException:
+    """The same error with another argument."""
+    made = type(error)(*error.args[:k], value, *error.args[k + 1 :])
+    made.__context__, made.__suppress_context__ = error.__context__, error.__suppress_context__
+    return made.with_traceback(error.__traceback__)
 
 
 def _are_same(args: tuple[Object, ...], others: tuple[Object, ...]) -> bool:

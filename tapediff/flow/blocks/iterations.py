@@ -7,6 +7,8 @@ every carry keeps its form. What a place holds is, by what the iteration does wi
 | a list that gets as many entries more at each iteration, and is not read | these entries are results, one for each iteration |
 | anything else that changes | a carry, of the narrowest form that keeps (carries.py) |
 
+A list that becomes longer has room for some entries; a loop in which one gets more of them ends, and is recorded again with more room.
+
 Values of the recording around are captured as constants of the loop.
 """
 
@@ -27,21 +29,25 @@ from ...ops.control.calls import GET, LOOP, LoopForm
 from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
+from ..calls.truth import truth
+from ..containers.lengths import packed
 from ..containers.positions import inside
-from ..report import Merged
-from ..state.fork import exclude, in_side, is_apart
+from ..report import Merged, Reason
+from ..state.fork import decided, end_loop, exclude, in_side, is_apart
 from ..state.joins import chosen
 from ..state.large_ints import check_ints_of_iteration
-from ..state.places import Cell, Contents, Journal, Place, Version, cells_of, note, put, undo
+from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note, put, undo
 from ..state.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
-from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, state
-from .carries import Constant, Form, as_leaf, form_at, form_of, made_anew
+from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, negated, parted, state
+from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_anew, wider_at
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
 from .unread import ReadBeforeWritten, Unread, is_unread
 
 # So often the carries' forms may become wider.
 MOST_ATTEMPTS = 16
+# So many entries a list may have that becomes longer.
+_MOST_ROOM = 128
 
 class TooLarge(Restart):
     """The carries of all iterations take too much memory; a loop that ends by data computes more of them again."""
@@ -59,8 +65,9 @@ class Loop:
         source: its iterable, as streams; None where data end it.
         forms: of the carries.
         unread: variables that an iteration writes to before it reads them, with the forms of their last values.
+        anew: those of them whose objects some iterations make anew; none reads what another one has made.
         added: lists to which each iteration adds entries, with the forms of these.
-        read: variables of which an iteration reads what was before.
+        read: variables of which an iteration reads what was before, and lists.
         last: the last value of each carry where it is that of a stream's last entry.
         earlier: objects made before, if they are of the collector's youngest generation.
         may_not_run: data decide whether there is an iteration at all.
@@ -75,7 +82,11 @@ class Loop:
         self.forms: dict[Object, Form] = {}
         self.unread: dict[Object, tuple[Place, Form | None]] = {}
         self.added: dict[Object, tuple[Place, list[Form]]] = {}
-        self.read: set[Object] = set()
+        self.variables = [id(cell) for cell in cells_of(cells)]
+        # Known from earlier recordings of it, as in iterations of a loop around.
+        self.known = state.read.setdefault((str(user_site()), len(self.variables)), set())
+        self.read: set[Object] = {self.variables[k] for k in self.known}
+        self.anew: set[Object] = set()
         self.start: dict[Object, list[Object]] = {}
         self.outer: list[Object] = []
         self.last: dict[int, int] = {}
@@ -97,6 +108,16 @@ class Loop:
 
     def _record(self, first: Object, mark: int) -> None:
         self.may_not_run = first is not True
+        while not self._enter(self._tape(mark), first):
+            state.room *= 2
+            if state.room > _MOST_ROOM:
+                raise Unjoinable(
+                    f"a list gets more than {_MOST_ROOM} entries in a loop",
+                    "make it in its full length before the loop, and write to its entries",
+                )
+
+    def _tape(self, mark: int) -> Tape:
+        """The tape of an iteration."""
         attempts, tape = 0, None
         while tape is None:
             state.report.forget(mark)
@@ -114,7 +135,7 @@ class Loop:
         size = sum(np.asarray(_value_of(leaf)).nbytes for leaf in self._carries())
         if self.source is not None and self.source.count * size > LARGEST_TRAJECTORY:
             raise TooLarge
-        self._enter(tape, first)
+        return tape
 
     def _carries(self) -> list[Object]:
         """Carries of the first iteration."""
@@ -131,7 +152,7 @@ class Loop:
         for key, place in self.places.items():
             leaves = self.forms[key].leaves(place.get())
             if leaves is None:
-                self.forms[key] = self.forms[key].wider(place.get())
+                self._widen(key, place.get())
                 return None
             self.start[key] = [as_leaf(leaf) for leaf in leaves]
             given += leaves
@@ -144,6 +165,8 @@ class Loop:
                 return None
             self.start[key] = [as_leaf(leaf) for leaf in leaves]
             given += leaves
+        if len(given) != len(self.kinds.given):
+            self.doubts.clear()
         self.kinds = KindsOfCarries(given, self.doubts)
         recorder = Recorder("an iteration")
         # Facts about its values are keyed by its address, which no other recording may get.
@@ -165,8 +188,7 @@ class Loop:
             state.path, state.facts, state.is_in_loop = saved
             self.outer = recorder.captured
         if written is None:
-            place = self._read_place(read)
-            self.places[read], self.forms[read] = place, form_of(place.get())
+            self._note_read(read)
             return None
         if written._recorder is not current_recorder():
             raise WritesOutside(written)
@@ -174,15 +196,19 @@ class Loop:
         self.places[place.key], self.forms[place.key] = place, form_at(place, place.get())
         return None
 
-    def _read_place(self, key: Object) -> Place:
-        """The place of a variable that an iteration reads before it writes it."""
-        if key not in self.unread:
+    def _note_read(self, key: Object) -> None:
+        """Note that an iteration reads a variable before it writes it, or a list."""
+        if key in self.anew:
+            raise Unjoinable("an iteration reads an object that another one has made", "keep its numbers in variables")
+        if key in self.added and self.source is not None and len(self.added[key][1]) * self.source.count > _MOST_ROOM:
             raise Unjoinable(
                 "a loop appends to a list and reads it", "keep what is read in variables; or make the list before, and write to its entries"
             )
-        place, _ = self.unread.pop(key)
+        place, _ = (self.unread if key in self.unread else self.added).pop(key)
         self.read.add(key)
-        return place
+        if key in self.variables:
+            self.known.add(self.variables.index(key))
+        self.places[key], self.forms[key] = place, form_at(place, place.get(), is_slotted=True)
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
         recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
@@ -208,15 +234,34 @@ class Loop:
                 raise Unjoinable(
                     "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
                 )
-            results = None if self._note_changes(journal) else self._results(recorder, numbers)
+            is_longer = self._note_longer()
+            results = None if self._note_changes(journal) or is_longer else self._results(recorder, numbers)
             if results is None:
                 return None
+            for why in ENDS:
+                go = both(go, negated(truth(loop_ended(why).get())))
             goes_on = [as_leaf(go, BOOL)] if self.source is None else []
             return finished_tape(recorder, (*results, *goes_on))
         finally:
             for array, before in arrays:
                 array._recorder = before
             undo(journal)
+
+    def _note_longer(self) -> bool:
+        """Pack lists; note whether one has more entries than there is room for. True if one is the first time longer than before."""
+        found = False
+        for key, form in self.forms.items():
+            if not isinstance(form, Slots):
+                continue
+            place, entries = self.places[key], packed(self.places[key].get())
+            if len(entries) > form.room and form.grows:
+                reason = Reason(f"a list gets more than {form.room} entries in a loop", site=user_site())
+                end_loop("full", parted(entries[form.room])[0], reason)
+                del entries[form.room :]
+            elif len(entries) > form.room:
+                form.grows = found = True
+            place.set(entries)
+        return found
 
     def _begin(self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]) -> Iterator[Object]:
         """Put into every place what it holds when an iteration begins. Yields the objects that are made for this."""
@@ -297,7 +342,12 @@ class Loop:
 
     def _widen(self, key: Object, value: Object) -> None:
         if key in self.forms:
-            self.forms[key] = self.forms[key].wider(value)
+            place = self.places[key]
+            form = self.forms[key] = wider_at(place, self.forms[key], value)
+            if isinstance(place, Cell) and isinstance(form, Options) and not self._young().isdisjoint(form.objects()):
+                self.unread[key] = self.places.pop(key), None
+                self.anew.add(key)
+                del self.forms[key]
         else:
             place, form = self.unread[key]
             assert form is not None
@@ -305,15 +355,13 @@ class Loop:
 
     def _note_changes(self, journal: Journal) -> bool:
         """Note places that were changed and of which this was not known; those of objects that the iteration has made are left out."""
-        for place, forms in self.added.values():
+        for key, (place, forms) in list(self.added.items()):
             entries = place.get()
             if type(entries[0]) is not Maybe or len(entries) != len(forms) + 1 or any(map(is_unread, entries[1:])):
-                raise Unjoinable(
-                    "a branch in a loop appends to a list, or removes entries", "append in every iteration, or use a variable"
-                )
+                raise ReadBeforeWritten(key)
         known = {**self.places, **self.unread, **self.added}
         new = {key: place for key, (place, old) in journal.items() if key not in known and _differs(place.get(), old)}
-        young = {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier} if new else set()
+        young = self._young() if new else set()
         found = False
         for key, place in new.items():
             holder = place.holder
@@ -323,27 +371,32 @@ class Loop:
             found = True
         for key, (place, form) in list(self.unread.items()):
             value = place.get()
+            if key in self.anew:
+                continue
             if is_unread(value):
                 # Some iterations leave it as it was.
-                self.places[key], self.forms[key] = self._read_place(key), form_of(journal[key][1])
-                found = True
+                raise ReadBeforeWritten(key)
             elif form is None and (wanted := _form_of_last(value)) is not None:
                 self.unread[key] = place, wanted
                 found = True
         return found
 
+    def _young(self) -> set[int]:
+        """What an iteration has made."""
+        return {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier}
+
     def _note_new(self, key: Object, place: Place, old: Object) -> None:
         value = place.get()
         if isinstance(place, Cell) and key not in self.read and id(place.holder) not in state.outer_cells:
             self.unread[key] = place, None
-        elif self.source is not None and isinstance(place, Contents) and _is_longer(value, old):
+        elif self.source is not None and isinstance(place, Contents) and key not in self.read and _is_longer(value, old):
             self.added[key] = place, [form_of(entry) for entry in value[len(old) :]]
         else:
             form = form_at(place, old)
-            self.places[key], self.forms[key] = place, form if form.leaves(value) is not None else form.wider(value)
+            self.places[key], self.forms[key] = place, form if form.leaves(value) is not None else wider_at(place, form, value)
 
-    def _enter(self, tape: Tape, first: Object) -> None:
-        """Record the loop, and put its results into their places."""
+    def _enter(self, tape: Tape, first: Object) -> bool:
+        """Record the loop, and put its results into their places. False if a guard tells that a list has too many entries."""
         carries = self._carries()
         n = len(carries)
         count = None if self.source is None else self.source.count
@@ -357,8 +410,19 @@ class Loop:
         self.kinds.note_last(first, [None if k in self.last else leaf for k, leaf in enumerate(ends)])
         self.names.note_shared(ends, self.kinds.given if self.may_not_run else [])
         leaves = iter(ends)
+        made = {key: self.forms[key].made(leaves) for key in self.places}
+        for why in () if state.is_in_loop else ENDS:
+            has_ended = truth(made.get(loop_ended(why).key, False))
+            if has_ended is False:
+                continue
+            reason = state.ended["reasons"].pop(why)
+            if has_ended is True or decided(has_ended, reason):
+                if why == "full":
+                    return False
+                raise Unjoinable(*reason[:3], raises=reason.raises)
+            made[loop_ended(why).key] = False
         for key, place in self.places.items():
-            put(place, self.forms[key].made(leaves))
+            put(place, made[key])
         for key, (place, form) in self.unread.items():
             put(place, self._behind(first, key, place.get()) if form is None else form.made(leaves))
         number = n
@@ -374,7 +438,7 @@ class Loop:
             number += width
             rows = zip(*columns) if columns else ((),) * (count or 0)
             put(place, [*place.get(), *(form.made(row) for row in map(iter, rows) for form in forms)])
-
+        return True
 
     def _behind(self, first: Object, key: Object, before: Object) -> Object:
         """Stand-in for an object that the last iteration has made."""

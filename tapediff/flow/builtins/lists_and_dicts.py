@@ -206,7 +206,8 @@ def extend_(holder: Object, items: Object) -> Object:
     if not is_lazy(items):
         return NATIVE
     items.is_owned = True
-    done(for_(items, lambda value: collect(holder, value), None))
+    is_limited = getattr(holder, "maxlen", None) is not None
+    done(for_(items, lambda value: call(holder.append, value) if is_limited else collect(holder, value), None))
     return None
 
 

@@ -199,7 +199,7 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
             settle(argument)
             settle_members(argument)
         args = tuple(map(settled_contents, args))
-    elif not (name in INDIFFERENT if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL or type(f) is itemgetter):
+    elif not (_is_indifferent(owner, name) if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL or type(f) is itemgetter):
         holders = (owner, *args, *named.values())
         if state.has_maybes and any(map(is_conditional, holders)) and not any(hasattr(type(holder), "__next__") for holder in holders):
             return _by_lengths(f, owner, args, named)
@@ -221,6 +221,11 @@ def _is_given_callers(f: Object, args: tuple[Object, ...], named: dict[str, Obje
     """True for functions of the caller's objects, which they may change."""
     callers = state.callers
     return id(getattr(f, "__self__", None)) in callers or any(id(value) in callers for value in (*args, *named.values()))
+
+
+def _is_indifferent(owner: Object, name: str) -> bool:
+    """True for methods that treat conditional entries as they are. A full deque loses an entry, so there all have to be there."""
+    return name in INDIFFERENT and not (isinstance(owner, deque) and owner.maxlen is not None and is_conditional(owner))
 
 
 def _by_lengths(f: Object, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:

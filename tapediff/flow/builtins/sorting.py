@@ -9,8 +9,8 @@ import numpy as np
 
 from ..anything import Object
 from ..calls.truth import truth
+from ..containers.entries import length, settled_contents
 from ..containers.entries import put as put_entries
-from ..containers.entries import settled_contents
 from ..containers.lengths import absence, by_position, columns_of, in_order, is_real, stacked
 from ..operations.dunder import compared
 from ..state.fork import select
@@ -79,7 +79,7 @@ def _by_gather(keyed: list[tuple[Object, Object, Object]], columns: list[list[Ob
         return in_order(columns, order, keyed[0][2])
     absent = np.take(absence(conditions), order, mode="clip")
     order = np.take(order, np.argsort(absent, kind="stable"), mode="clip")
-    return by_position([maybe(condition, None) for condition in conditions], in_order(columns, order, keyed[0][2]))
+    return by_position(length([maybe(condition, None) for condition in conditions]), in_order(columns, order, keyed[0][2]))
 
 
 def _order(a: Object, b: Object) -> int:

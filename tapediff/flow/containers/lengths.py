@@ -10,10 +10,11 @@ from ...recording.arrays.tracked import TrackedArray
 from ...recording.creation import asarray
 from ..anything import Object
 from ..calls.truth import truth
+from ..state.bounds import below
 from ..state.fork import exclude, fork_value, select
 from ..state.joins import maybe
 from ..state.python_numbers import one_if
-from ..state.values import Maybe, both, either, is_data, parted, parts, state
+from ..state.values import Maybe, both, either, is_data, note_packed, packed_count, parted, parts, state
 from .entries import is_conditional, length, put, settled_contents
 
 # So many lengths of one list are told apart.
@@ -23,50 +24,34 @@ MOST_LENGTHS = 16
 def packed(holder: Object) -> list[Object]:
     """The entries by position: the one at k is there where the list is longer than k."""
     entries = list(parts(holder))
-    first = next((k for k, (condition, _) in enumerate(entries) if condition is not True), len(entries))
-    if _is_packed(entries[first:]):
+    ready = packed_count([condition for condition, _ in entries])
+    if ready == len(entries):
         return [maybe(condition, value) for condition, value in entries]
+    first = next(k for k, (condition, _) in enumerate(entries) if condition is not True)
     tail = entries[first:]
-    return [value for _, value in entries[:first]] + by_position([maybe(condition, value) for condition, value in tail], _values(tail))
+    total = length([maybe(condition, value) for condition, value in tail])
+    return [value for _, value in entries[:first]] + by_position(total, _values(tail, ready - first))
 
 
-def by_position(entries: list[Object], values: list[Object]) -> list[Object]:
-    """As many of some values as there are entries."""
-    total = length(entries)
-    made: list[Object] = []
-    token = object()
-    for k, value in enumerate(values):
-        condition = truth(total > k) if is_data(total) else total > k
-        if is_data(condition):
-            state.packed[id(condition._recorder), condition._id] = token, k
-        if condition is not False:
-            made.append(maybe(condition, value))
-    return made
+def by_position(count: Object, values: list[Object]) -> list[Object]:
+    """The first so many of some values."""
+    conditions = [below(k, count) for k in range(len(values))]
+    note_packed(conditions)
+    if any(map(is_data, conditions)):
+        state.has_choices = state.has_maybes = True
+    return [maybe(condition, value) for condition, value in zip(conditions, values) if condition is not False]
 
 
-def _is_packed(entries: list[tuple[Object, Object]]) -> bool:
-    """True if each entry is there only where the one before it is."""
-    before: tuple[Object, int] | None = None
-    for condition, _ in entries:
-        found = state.packed.get((id(condition._recorder), condition._id)) if is_data(condition) else None
-        if found is None or (before is not None and (found[0] is not before[0] or found[1] <= before[1])):
-            return False
-        before = found
-    return True
-
-
-def _values(entries: list[tuple[Object, Object]]) -> list[Object]:
-    """The values by position; anything where there is none."""
-    if len(entries) > _MOST_SELECTED and (columns := columns_of([value for _, value in entries])) is not None:
+def _values(entries: list[tuple[Object, Object]], ready: int) -> list[Object]:
+    """The values by position, of which some at the start are so already; anything where there is none."""
+    if len(entries) - ready > _MOST_SELECTED and (columns := columns_of([value for _, value in entries])) is not None:
         return in_order(columns, np.argsort(absence([condition for condition, _ in entries]), kind="stable"), entries[0][1])
-    found: list[Object] = []
-    before: Object = 0
-    for number, (condition, value) in enumerate(entries):
-        # An entry is at most at its own position.
-        for k in range(number):
-            hit = both(condition, truth(before == k))
-            if hit is not False:
-                found[k] = value if hit is True else select(hit, value, found[k])
+    found = [value for _, value in entries[:ready]]
+    before = length([maybe(condition, None) for condition, _ in entries[:ready]])
+    for condition, value in entries[ready:]:
+        for k, old in enumerate(found):
+            is_before = below(k, before)
+            found[k] = old if is_before is True else value if is_before is False else select(is_before, old, value)
         found.append(value)
         before = before + one_if(condition)
     return found

@@ -270,6 +270,9 @@ def _in_place(name: str) -> Callable[[Object, Object], Object]:
         if _is_of_conditional(a, b) and isinstance(a, set):
             replace(a, _of_conditional(op, a, b))
             return a
+        if op.forward == "__add__" and isinstance(a, deque) and is_conditional(a):
+            call(a.extend, b)
+            return a
         if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
             note_contents(a)
             return inplace(a, b)

@@ -42,13 +42,14 @@ from .places import (
     cells_of,
     changes,
     hand_on_made,
+    loop_ended,
     note_variables,
     put,
     undo,
     unwritable,
 )
 from .unshared import joined_results, joined_unshared
-from .values import UNBOUND, Unjoinable, both, facts_of, holds_several, known, negated, state
+from .values import CHOICES, UNBOUND, Unjoinable, both, either, facts_of, holds_several, known, negated, state
 
 Side = Callable[[], Object] | None
 T = TypeVar("T")
@@ -245,9 +246,22 @@ def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> R
 
 
 def note_whether_taken(why: Unjoinable) -> None:
-    """A guard on whether the program comes to what cannot be joined, if there is none yet."""
+    """A guard on whether the program comes to what cannot be joined, if there is none yet; within a loop, the loop ends there."""
     if why.is_taken is None:
-        why.is_taken = path_is_taken(why.reason)
+        condition = condition_of(state.path)
+        if state.is_in_loop and type(condition) is not bool:
+            end_loop("unjoinable", condition, why.reason)
+            why.is_taken = False
+        else:
+            why.is_taken = path_is_taken(why.reason)
+
+
+def end_loop(why: str, condition: Operand, reason: Reason) -> None:
+    """End the loop that is being recorded where a condition holds; a guard behind it tells of it."""
+    state.ended["reasons"].setdefault(why, reason)
+    place = loop_ended(why)
+    before = place.get()
+    put(place, either(CHOICES[type(before)].truth(before) if type(before) in CHOICES else before, condition))
 
 
 def _reason_of(error: BaseException) -> Reason:

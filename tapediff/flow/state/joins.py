@@ -27,7 +27,20 @@ from ..anything import Object
 from .places import unwritable
 from .python_numbers import note_chosen
 from .selects import selected
-from .values import UNBOUND, Choice, DataKey, Maybe, Unjoinable, both, either, negated, state
+from .values import (
+    UNBOUND,
+    Choice,
+    DataKey,
+    Maybe,
+    Unjoinable,
+    both,
+    conditions_of,
+    either,
+    negated,
+    note_packed,
+    packed_count,
+    state,
+)
 
 # So many things one value may be.
 MOST_OPTIONS = 32
@@ -305,11 +318,11 @@ def join_contents(test: Operand, yes: Object, no: Object) -> Object:
         if yes != no:
             raise Unjoinable("a branch changes a bytearray", "use a list of ints")
         return yes
-    if isinstance(yes, deque) and yes.maxlen is not None and (len(yes) != len(no) or Maybe in map(type, (*yes, *no))):
-        raise Unjoinable(
-            "a branch appends to a deque of limited length", "append on both sides of the branch"
-        )
     entries = [join_entries(test, a, b) for a, b in zip_longest(yes, no, fillvalue=UNBOUND)]
+    if Maybe in map(type, entries) and all(packed_count(conditions_of(side)) == len(side) for side in (yes, no)):
+        note_packed(conditions_of(entries))
+    elif isinstance(yes, deque) and yes.maxlen is not None and Maybe in map(type, entries):
+        raise Unjoinable("a branch removes entries from within a deque of limited length", "make a new one")
     return deque(entries, yes.maxlen) if isinstance(yes, deque) else entries
 
 

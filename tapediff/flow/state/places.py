@@ -158,6 +158,14 @@ class Plain(Place):
         self.holder[...] = value
 
 
+ENDS = ("full", "unjoinable")
+
+
+def loop_ended(why: str) -> Place:
+    """Where it is noted when a loop cannot go on as one instruction; a guard behind the loop tells of it."""
+    return Entry(state.ended, why)
+
+
 Final: TypeAlias = "dict[Object, tuple[Place, Object]]"
 
 

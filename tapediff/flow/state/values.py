@@ -200,11 +200,14 @@ class State(threading.local):
         bounds: by their instructions, what numbers can be; see bounds.py.
         on_path: the same for the facts of one path, by the recording.
         shown: arrays that may have another name, as data decide: nothing may be written to them.
-        packed: by their instructions, conditions of entries that are there where those before are: the list, and the position.
+        packed: by their instructions, conditions of entries that are there only where those before are: the lists of all of them.
         stamp: the last number of a key whose place in its dict is data.
         has_maybes: there are containers with entries that are there by data.
         outer_cells: the ids of cells of variables that outlive a call.
         lengthy: code of blocks of loops that cannot be recorded as one instruction.
+        read: by the line of a loop and the number of its variables, those that an iteration reads before it writes them.
+        room: how many entries a list may have that grows in a loop which is one instruction.
+        ended: when a loop cannot go on as one instruction: a list is full, or an iteration comes to what cannot be joined.
     """
 
     now: State
@@ -242,7 +245,10 @@ class State(threading.local):
         self.bounds: dict[tuple[int, int], Object] = {}
         self.on_path: tuple[Object, dict[int, dict[tuple[int, int], Object]]] = None, {}
         self.shown: dict[int, Object] = {}
-        self.packed: dict[tuple[int, int], tuple[object, int]] = {}
+        self.packed: dict[tuple[int, int], list[list[int]]] = {}
+        self.room = 16
+        self.read: dict[tuple[str, int], set[int]] = {}
+        self.ended: dict[str, Object] = {"full": False, "unjoinable": False, "reasons": {}}
         self.stamp = _FIRST_STAMP
         self.native: Callable[[Object], Object] = lambda f: f
         classes_changed()
@@ -306,7 +312,8 @@ def both(a: Object, b: Object) -> Object:
         return b if a else False
     if type(b) is bool:
         return a if b else False
-    return a if a._id == b._id and a._recorder is b._recorder else _once(LOGICAL_AND, a, b)
+    first = _implying(a, b)
+    return _once(LOGICAL_AND, a, b) if first is None else first
 
 
 def _once(op: Op, *tests: Operand) -> Operand:
@@ -327,7 +334,53 @@ def either(a: Object, b: Object) -> Object:
         return True if a else b
     if type(b) is bool:
         return True if b else a
-    return a if a._id == b._id and a._recorder is b._recorder else logical(LOGICAL_OR, a, b)
+    first = _implying(a, b)
+    return logical(LOGICAL_OR, a, b) if first is None else b if first is a else a
+
+
+def _implying(a: Operand, b: Operand) -> Operand | None:
+    """The one of two tests that implies the other; None if that is not known."""
+    if a._recorder is not b._recorder:
+        return None
+    if a._id == b._id:
+        return a
+    for numbers in state.packed.get((id(a._recorder), a._id), ()):
+        if b._id in numbers:
+            return a if numbers.index(a._id) > numbers.index(b._id) else b
+    return None
+
+
+def note_packed(conditions: list[Object]) -> None:
+    """Note that each of some conditions holds only where those before do."""
+    found = [test for test in conditions if is_data(test)]
+    if any(test._recorder is not found[0]._recorder for test in found):
+        return
+    numbers = [test._id for test in found]
+    for test in found:
+        state.packed.setdefault((id(test._recorder), test._id), []).append(numbers)
+
+
+def packed_count(conditions: list[Object]) -> int:
+    """The number of conditions at the start each of which is known to hold only where those before do."""
+    before: Object = None
+    for count, condition in enumerate(conditions):
+        if type(condition) is bool:
+            if condition and before is None:
+                continue
+            return count
+        if before is not None and _implying(condition, before) is not condition:
+            return count
+        before = condition
+    return len(conditions)
+
+
+def _with_packed(owner: int, number: int, holds: bool) -> dict[tuple[int, int], bool]:
+    """The fact about a test, and those about the entries of a list before or after the one that it tells of."""
+    found = {(owner, number): holds}
+    for numbers in state.packed.get((owner, number), ()):
+        k = numbers.index(number)
+        found.update(((owner, other), holds) for other in (numbers[:k] if holds else numbers[k + 1 :]))
+    return found
 
 
 def known(test: Operand) -> bool | None:
@@ -364,6 +417,11 @@ def parted(entry: Object) -> tuple[Object, Object]:
     return (entry.condition, entry.value) if type(entry) is Maybe else (True, entry)
 
 
+def conditions_of(holder: Object) -> list[Object]:
+    """When each entry is there."""
+    return [parted(entry)[0] for entry in holder]
+
+
 def is_nonempty(holder: Object) -> Object:
     """When there is an entry."""
     found: Object = False
@@ -383,7 +441,7 @@ def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
     recorder = test._recorder
     op = op_of(recorder, test._id)
     if op is not LOGICAL_NOT and (op is not LOGICAL_AND or not holds):
-        return {(id(recorder), test._id): holds}
+        return _with_packed(id(recorder), test._id, holds)
     found: dict[tuple[int, int], bool] = {}
     pending = [(test._id, holds)]
     while pending:
@@ -393,7 +451,7 @@ def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
             # The test of a loop's next iteration is that of this one and one more.
             found.update(earlier)
             continue
-        found[id(recorder), number] = is_so
+        found.update(_with_packed(id(recorder), number, is_so))
         op, inputs, *_ = recorder.instructions[number]
         if op is LOGICAL_NOT:
             pending.append((inputs[0], not is_so))
