@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..state.places import Version
+from ..state.places import Version, plain_root
 from ..state.values import Unjoinable, state
 
 
@@ -50,6 +52,7 @@ class NamesOfArrays:
         found: list[Object] = [at_end[k] for k in self.shared]
         found += self.others
         for k in self.arrays if at_start else ():
-            if type(at_start[k]) is TrackedArray:
-                found += [at_end[k], at_start[k]]
+            start = at_start[k]
+            if isinstance(start, np.ndarray):
+                found += [at_end[k], start if type(start) is TrackedArray else plain_root(start)]
         state.shown.update((id(array), array) for array in found)
