@@ -21,7 +21,6 @@ LARGEST_STACK_WORKSPACE = 1 << 15
 SLOT_COUNT = 4
 KERNEL_STATE = Layout.of_words(kernel=PTR, constants=PTR, **{f"workspace{k}": PTR for k in range(SLOT_COUNT)})
 STATE_CONSTANTS, STATE_SLOTS = KERNEL_STATE.word("constants"), KERNEL_STATE.word("workspace0")
-STATE_WORDS = STATE_SLOTS + SLOT_COUNT
 
 # A block of memory with its size in bytes, such as an array of run-time length: at first null or a piece of the C stack, `first`, later
 # on the heap.

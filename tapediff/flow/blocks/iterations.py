@@ -23,9 +23,11 @@ import numpy as np
 from ...base.source_location import user_site
 from ...functions.callees.tape_callee import callee_of
 from ...functions.loops import LARGEST_TRAJECTORY
-from ...ir.instruction import BOOL, Operand
+from ...ir.instruction import BOOL, FLOAT64, INT64, Operand
 from ...ir.tape import Tape
 from ...ops.control.calls import GET, LOOP, LoopForm
+from ...recording.arrays.numbers import all_entries
+from ...recording.arrays.tracked import TrackedArray
 from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
@@ -429,10 +431,8 @@ class Loop:
         for place, forms in self.added.values():
             width = sum(len(form.blank()) for form in forms)
             arrays = [GET(returned, k=k) for k in range(number, number + width)]
-            columns = list(map(list, arrays))
-            for array, column, kind in zip(arrays, columns, self.kinds_added[number - n :]):
-                if column and array.ndim == 1:
-                    array._recorder.entry_runs.append((column[0]._id, array))
+            columns = list(map(_entries, arrays))
+            for column, kind in zip(columns, self.kinds_added[number - n :]):
                 for leaf in column:
                     note_kind(leaf, kind)
             number += width
@@ -472,6 +472,14 @@ def _is_other_value(a: Object, b: Object) -> bool:
     if type(a) is Unread or type(b) is Unread:
         return True
     return not hasattr(a, "_id") or not hasattr(b, "_id") or a._id != b._id or a._recorder is not b._recorder
+
+
+def _entries(array: TrackedArray) -> list[Object]:
+    if array.ndim > 1 or not len(array) or array.dtype not in (FLOAT64, INT64):
+        return list(array)
+    found = all_entries(array)
+    array._recorder.entry_runs.append((found[0]._id, array))
+    return found
 
 
 def _value_of(leaf: Object) -> Object:

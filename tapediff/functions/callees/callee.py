@@ -61,7 +61,7 @@ class Callee:
         native: the native side, made when first needed.
         is_pure: equal inputs give equal results, so that equal calls may be one.
         may_branch: a call may take another path than the recorded one.
-        is_merged: it records the merged form of a body; see functions/merged_body.py.
+        is_merged: paths of its body were joined.
         is_test: it decides whether a while loop begins.
         is_side: results of its variant 0 are not chosen by who reads them, whatever they are.
         extends: the callee whose results this one's begin with, if it was made from it.

@@ -6,7 +6,7 @@ when they are raised; whoever catches them, the recording ends with one of the e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -68,21 +68,3 @@ def refusals_forgotten() -> Generator[None]:
     finally:
         for recorder, refusal in before:
             recorder.refusal = refusal
-
-
-def forgets_failures() -> Callable[[], None]:
-    """A function that forgets the failures noted from now on.
-
-    For code of this package that catches an exception of its own, of which no code of the user's sees anything.
-    """
-    before = []
-    recorder = current_recorder()
-    while recorder is not None:
-        before.append((recorder, recorder.failure))
-        recorder = recorder.outer
-
-    def forget() -> None:
-        for recorder, failure in before:
-            recorder.failure = failure
-
-    return forget

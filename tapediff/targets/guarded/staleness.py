@@ -106,17 +106,6 @@ def refuse_if_asked(tape: Tape, asks: int, function: UserFunction, inputs: Seque
         ) from None  # fmt: skip
 
 
-def is_surely_fresh(tape: Tape, value: Tree, result: Tree) -> bool:
-    """Whether what a tape or its kernel has given is what the plain function gave; where it may not be, `check_fresh` decides."""
-    if tape.aux is not None:
-        return False
-    theirs, treedef = flatten_result(result)
-    ours = flatten_result(value)[0]
-    if (tape.result is not None and treedef != tape.result) or list(map(np.shape, ours)) != list(map(np.shape, theirs)):
-        return False
-    return all(_is_close(np.asarray(mine), np.asarray(other), 0.0) for mine, other in zip(ours, theirs))
-
-
 def _paired(tape: Tape, recorded: Sequence[Operand], returned: Sequence[Operand], at: str) -> Iterator[tuple[Tree, Tree]]:
     if len(recorded) != len(returned):
         raise _stale(tape, f"{len(recorded)} values", f"{len(returned)} values", at)

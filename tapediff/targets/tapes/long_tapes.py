@@ -30,9 +30,6 @@ MANY_ON_ARRAYS, INSTRUCTIONS_FOR_ONE = 500, 8
 # Loops that LLVM takes a second or more for, and how many recorded instructions of each take no longer as byte code, or not much.
 MANY_LOOPS, INSTRUCTIONS_IN_ONE = 50, 1000
 
-# What is known of a tape that was recorded turn by turn because its loops are so many.
-IN_TURNS = "in turns"
-
 # Entries of arrays for each instruction of a tape of numbers.
 MOST_ENTRIES = 0.5
 
@@ -61,14 +58,6 @@ def _has_many_loops(rolled: Tape, tape: Tape) -> bool:
         return False
     loops = sum(n for i, n in zip(*_kinds(rolled)) if i.op is LOOP)
     return loops >= MANY_LOOPS and len(tape.instructions) < INSTRUCTIONS_IN_ONE * loops
-
-
-def is_sooner_in_turns(tape: Tape) -> bool:
-    """The same of a tape that was recorded with loops: they are of known lengths, and over numbers."""
-    loops = [(loop.params[0].only_tape(), loop.params[1].length) for loop in tape.all_of(LOOP)]
-    if len(loops) < MANY_LOOPS or any(body is None or length is None or not _is_of_numbers(body) for body, length in loops):
-        return False
-    return sum(length * len(body) for body, length in loops) < INSTRUCTIONS_IN_ONE * len(loops)
 
 
 def operations_on_arrays(tape: Tape) -> int:
@@ -108,9 +97,8 @@ def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program
 
     ready, rolled, program = tape, tape, None
     if settings.roll_loops and tape.save_limit is None:
-        is_known = IN_TURNS in tape.derived
-        rolled = tape if is_known else rolled_apart(tape)
-        if is_known or _has_many_loops(rolled, tape):
+        rolled = rolled_apart(tape)
+        if _has_many_loops(rolled, tape):
             ready = prepared_straight(tape)
             program = swept(ready, wrt)
         elif _is_of_numbers(rolled):

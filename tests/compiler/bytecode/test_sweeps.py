@@ -140,18 +140,6 @@ def test_many_short_loops_are_swept_as_they_were_recorded(count, turns, is_swept
         assert long_tapes.long_program(tape, (0,)) is None
 
 
-@pytest.mark.parametrize(("start", "times", "is_sooner"), [(1.0, 1, True), (np.eye(6), 1, False), (1.0, 50, False)])
-def test_recorded_loops_are_laid_out_where_they_are_many_short_ones_over_numbers(start, times, is_sooner):
-    """Not those over matrices, for which there is no byte code, nor long ones."""
-    gaps = [np.linspace(0.1, 1.0, 40 + k % 7) for k in range(60)]
-
-    def f(p):
-        step = lambda s, gap: (np.tanh(s * p[0] + gap * p[1]), None)
-        return sum(np.sum(td.scan(step, start * p[0], np.tile(each, times))[0]) for each in gaps)
-
-    assert long_tapes.is_sooner_in_turns(td.record(f, np.array([0.3, 0.7]))) == is_sooner
-
-
 def test_every_way_to_call_it_gives_the_same_bits(long_program):
     _, compiled, points = long_program
     values, gradients = compiled.batch(points)
