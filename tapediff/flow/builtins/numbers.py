@@ -14,7 +14,7 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..containers.lengths import by_length
 from ..state.fork import exclude
-from ..state.python_numbers import Kind, note_kind, note_python, one_if
+from ..state.python_numbers import Kind, is_python, note_kind, note_python, one_if
 from ..state.values import Unjoinable, is_data, negated, state
 from .arguments import (
     NATIVE,
@@ -63,9 +63,12 @@ def _rounded(value: Object, to_whole: Callable[[Object], Object]) -> Object:
     if number.type.dtype.kind == "b":
         return one_if(number)
     if number.type.dtype.kind == "i":
-        return number
-    exclude(negated(truth(np.abs(number) < _MOST_INT)), lambda: _no_int(number._value))
-    made = to_whole(number).astype(np.int64)
+        if is_python(number) is True:
+            return number
+        made = number + 0  # of NumPy's one of Python's, which another name may not be
+    else:
+        exclude(negated(truth(np.abs(number) < _MOST_INT)), lambda: _no_int(number._value))
+        made = to_whole(number).astype(np.int64)
     note_kind(made, Kind(True, True))
     return made
 
