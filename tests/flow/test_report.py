@@ -6,7 +6,7 @@ import ast
 import inspect
 import json
 import linecache
-from collections import Counter, deque
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -82,9 +82,9 @@ def by_a_break(x):
 def by_a_loop(x):
     found, t = [], abs(x[0]) + 1.0
     while t > 0.1:  # guard cause
-        found.append(t)
+        found.append([t])
         t *= 0.6 if x[1] > 0 else 0.7
-    return sum(found)
+    return sum(map(sum, found))
 
 
 def within_a_with(x):
@@ -137,24 +137,15 @@ def by_objects(x):
     return x[0] + (best is None)
 
 
-def by_a_deque(x):
-    last = deque(maxlen=3)
-    for v in x:
-        if v > 0:  # guard cause
-            last.append(v)
-    return sum(last)
-
-
 BRANCHES = [
     (by_elif, "print() may change something outside"),
     (by_a_long_test, "print() may change something outside"),
     (by_an_expression, "print() may change something outside"),
-    (by_a_loop, "a list changes its length in a loop"),
+    (by_a_loop, "each iteration of a loop changes more than the one before"),
     (within_a_with, "the `with` of a lock may change something outside"),
     (by_a_lambda, "print() may change something outside"),
     (by_a_generator, "Python needs a value here"),
     (by_objects, "a value may be one of more than 48 things"),
-    (by_a_deque, "a branch appends to a deque of limited length"),
 ]
 
 
@@ -259,7 +250,7 @@ def test_a_loop_recorded_iteration_by_iteration_tells_why():
     """The reason is that of the loop that could not be one instruction."""
     (each,) = report_of(by_a_loop).as_dict()["iterations"]
     assert each["loop"] == each["line"]
-    assert each["what"] == "a list changes its length in a loop"
+    assert each["what"] == "each iteration of a loop changes more than the one before"
     assert each["instead"]
 
 
