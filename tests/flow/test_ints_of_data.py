@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import enum
 import math
-from collections import Counter, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 
 import numpy as np
 import pytest
@@ -262,6 +262,16 @@ def taken_out(x):
     return total + sum(values) + sum((k + 1) * v for k, v in enumerate(ring))
 
 
+def oldest_first(x):
+    """Python's own method, which needs to know the keys."""
+    seen, total = OrderedDict(), 0.0
+    for k, v in enumerate(x[:3]):
+        seen[int(v > 0)] = v * (k + 1)
+    while seen:
+        total = 0.5 * total + seen.popitem(last=False)[1]
+    return total
+
+
 # Slices
 
 
@@ -363,7 +373,7 @@ def calendar(x):
 
 
 PROGRAMS = {
-    histogram: 1, order_of_keys: 1, order_of_many_keys: 1, cells: 1, counted: 1, grouped: 1, popped_keys: 1, missing_key: 1, names_as_keys: 1,
+    histogram: 1, order_of_keys: 1, order_of_many_keys: 1, cells: 1, counted: 1, grouped: 1, popped_keys: 1, oldest_first: 4, missing_key: 1, names_as_keys: 1,
     displays: 1, nearest_neighbours: 1, occupied: 1, switches: 1, members_in_order: 1, as_many: 1, downwards: 1, left_early: 1, steps: 1,
     board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1,
     read_where_it_is_inside: 1,

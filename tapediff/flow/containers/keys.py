@@ -5,7 +5,7 @@ Where the order of keys is data, too, each value has a number by which a loop fi
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 
 import numpy as np
@@ -123,13 +123,13 @@ def set_item(holder: dict[Object, Object], key: Object, value: Object) -> None:
         return
     old: Object = dict.get(holder, key)
     if not has_conditional_keys(holder) or (type(old) is not Maybe and key in holder and not _has_order(holder)):
-        dict.__setitem__(holder, key, value)
+        _base(holder).__setitem__(holder, key, value)
         return
     condition, _ = there(holder, key)
     is_last = key not in holder or next(reversed(holder)) == key
     if not _has_order(holder):
         if is_last or condition is True:
-            dict.__setitem__(holder, key, value)
+            _base(holder).__setitem__(holder, key, value)
             return
         _number(holder)
         old = dict.get(holder, key)
@@ -141,7 +141,7 @@ def set_item(holder: dict[Object, Object], key: Object, value: Object) -> None:
         if condition is True
         else np.where(condition, old.order, state.stamp)
     )
-    dict.__setitem__(holder, key, Maybe(True, value, order))
+    _base(holder).__setitem__(holder, key, Maybe(True, value, order))
 
 
 def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> None:
@@ -167,7 +167,7 @@ def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> No
 
 def _put_value(holder: dict[Object, Object], key: Object, value: Object) -> None:
     old = holder[key] if key in holder else None
-    dict.__setitem__(holder, key, Maybe(old.condition, value, old.order) if type(old) is Maybe else value)
+    _base(holder).__setitem__(holder, key, Maybe(old.condition, value, old.order) if type(old) is Maybe else value)
 
 
 def _put_new(holder: dict[Object, Object], key: Object, is_new: Object, value: Object, order: Object) -> None:
@@ -180,7 +180,7 @@ def _put_new(holder: dict[Object, Object], key: Object, is_new: Object, value: O
         if condition is not False:
             value, order = select(is_new, value, before), select(is_new, order, old.order)
             is_new = either(condition, is_new)
-    dict.__setitem__(holder, key, Maybe(is_new, value, order))
+    _base(holder).__setitem__(holder, key, Maybe(is_new, value, order))
 
 
 def _has_order(holder: dict[Object, Object]) -> bool:
@@ -189,7 +189,7 @@ def _has_order(holder: dict[Object, Object]) -> bool:
 
 def _number(holder: dict[Object, Object]) -> None:
     for key, held in numbered(holder).items():
-        dict.__setitem__(holder, key, held)
+        _base(holder).__setitem__(holder, key, held)
 
 
 def delete_item(holder: dict[Object, Object], key: Object) -> None:
@@ -218,11 +218,11 @@ def discard(holder: dict[Object, Object], key: Object) -> None:
         stays = both(condition, negated(hit))
         if stays is False or condition is hit or not (is_data_key(key) or type(own) is DataKey):
             state.made.pop(id(value), None)
-            dict.__delitem__(holder, own)
+            _base(holder).__delitem__(holder, own)
             continue
         state.has_choices = state.has_maybes = True
         order = holder[own].order if type(holder[own]) is Maybe else None
-        dict.__setitem__(holder, own, Maybe(stays, value, order))
+        _base(holder).__setitem__(holder, own, Maybe(stays, value, order))
 
 
 def get(holder: dict[Object, Object], key: Object, default: Object = None) -> Object:
@@ -280,6 +280,11 @@ def parts_of(entries: list[Object], which: int) -> list[Object]:
     return [Maybe(e.condition, e.value[which]) if type(e) is Maybe else e[which] for e in entries]
 
 
+def _base(holder: Object) -> type[dict[Object, Object]]:
+    """The class of Python's whose methods write to a dict: one that has an order of its own keeps it itself."""
+    return OrderedDict if isinstance(holder, OrderedDict) else dict
+
+
 def settle(holder: Object) -> None:
     """Leave the keys that are there now, by guards."""
     if not has_conditional_keys(holder):
@@ -298,7 +303,7 @@ def settle(holder: Object) -> None:
     note_contents(holder)
     holder.clear()
     for _, key, value in found:
-        dict.__setitem__(holder, _settled_key(key), value)
+        _base(holder).__setitem__(holder, _settled_key(key), value)
 
 
 def _settled_key(key: Object) -> Object:
