@@ -48,6 +48,8 @@ class Flowed:
     def __init__(self, f: Callable[..., Object], note: Callable[[Report], None] | None = None) -> None:
         functools.update_wrapper(self, f)
         self.f, self.report, self._note = f, Report(), note
+        # The last recording has run sides of branches.
+        self._has_branched = False
 
     def __call__(self, *args: Object, **named: Object) -> Object:
         recorder = current_recorder()
@@ -64,6 +66,11 @@ class Flowed:
             if may_be_filled(error) and _may_fill(recorder):
                 raise  # it is recorded again, with arrays that may be written to
             self.report.keep_only(Reason(error.what, error.fix or "", error.at))
+        except Exception as error:
+            if not self._has_branched:
+                raise
+            # Plain Python decides whether it is the program's own.
+            self.report.keep_only(Reason(f"{type(error).__name__} is raised where both sides of branches are run"))
         # The path of this point alone, which raises what the function raises.
         return self.f(*args, **named)
 
@@ -92,11 +99,13 @@ class Flowed:
                 result = settled_deeply(result)
             check_ints(recorder)
             check_joined_arrays()
-        except (Unjoinable, RefusedByRecording):
-            undo(state.before)
-            state.unsettled.clear()
+        except (Unjoinable, Exception) as error:
+            if state.sides or isinstance(error, (Unjoinable, RefusedByRecording)):
+                undo(state.before)
+                state.unsettled.clear()
             raise
         finally:
+            self._has_branched = state.sides > 0
             leave_plain(result)
             vars(state).clear()
             vars(state).update(around)

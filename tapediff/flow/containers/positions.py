@@ -19,7 +19,7 @@ from ..state.bounds import as_choice, below, bounds_of, bounds_on_all_paths, end
 from ..state.fork import by_guards, decide, exclude, select
 from ..state.joins import maybe, one_of
 from ..state.places import plain_root, shown_by_data
-from ..state.python_numbers import is_python, note_python
+from ..state.python_numbers import is_int, is_python, note_python
 from ..state.values import Maybe, Unjoinable, both, is_data, lifted, negated, state
 from .entries import is_conditional, length, put, ranked
 
@@ -32,7 +32,7 @@ _CUT = (list, tuple)
 def is_position(key: Object) -> bool:
     """True for an int, or a slice with an end, that data decide, and for tuples with such."""
     if type(key) is TrackedArray:
-        return not key.type.shape and key.type.dtype.kind == "i"
+        return not key.type.shape and (key.type.dtype.kind == "i" or (key.type.dtype.kind == "f" and is_int(key) not in (None, False)))
     if type(key) is tuple:
         return any(map(is_position, key))
     return type(key) is slice and any(type(end) is TrackedArray for end in (key.start, key.stop, key.step))
@@ -90,6 +90,11 @@ def entry_at(holder: Object, key: Object) -> Object:
         return _cut(holder, key) if isinstance(holder, _CUT) else _sliced(holder, key)
     if type(key) is tuple:
         return _at_positions(holder, key)
+    if key.type.dtype.kind == "f":
+        # An int that was joined with a float.
+        if is_int(key) is not True:
+            raise Unjoinable("a position is an int or a float, as data decide", "let it be an int everywhere")
+        key = note_python(key.astype(np.int64))
     if isinstance(holder, (list, tuple, deque, str, bytes, range)):
         n = len(holder)
         position = _inside(key, n, f"{_name(holder)} index out of range")
