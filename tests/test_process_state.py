@@ -20,7 +20,8 @@ ELSEWHERE = {
     "flow/containers/sets.py": {"keys", "set"},  # functions of the module `keys`, and methods of builtin classes by name
     "flow/operations/dunder.py": {"KNOWN"},  # what is known of classes
     "flow/translate/__init__.py": {"_known", "_made", "_stored", "_variables"},  # translations of codes, which live as long
-    "functions/callees/body.py": {"_forms", "_recent"},  # the latest callees, which hold tapes
+    "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes
+    "recording/joined_forms.py": {"_forms"},  # set once, when targets are imported
     "functions/callees/tape_callee.py": {"_callees"},  # the callees of equal bodies, while somebody holds them
     "functions/state_changes.py": {"_seen"},  # the code that was warned of, as long as it lives
     "recording/arrays/numbers.py": {"REFLECTED"},  # filled by the module itself, for other operators than Python calls

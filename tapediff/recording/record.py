@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import DtypeMismatch, RefusedByRecording, TapediffError
+from ..errors import DtypeMismatch
 from ..ir.arguments import ACCEPTED, Constant, argument_name, as_float_array, as_recorded, keywords_of
 from ..ir.containers import flatten_arguments
 from ..ir.instruction import Operand, Outcome, Tree, UserFunction
@@ -18,7 +18,7 @@ from .arguments.flat_function import FlatFunction, argument_names, by_position
 from .arrays.tracked import TrackedArray
 from .finish import finished_tape
 from .python_state.draws.drawn_guards import DrawnGuards
-from .recorder import Recorder, RecordingStopped, current_recorder
+from .recorder import Recorder, RecordingStopped
 
 # A recording of so many instructions has taken 30 ms or more, and a gradient takes several times as long again.
 LONG = 30_000
@@ -107,19 +107,3 @@ def plain_value(argument: Operand) -> Operand:
         argument._refresh()
         return argument._value
     return argument
-
-
-def raise_own_error(refusal: RefusedByRecording, plain: UserFunction) -> None:
-    """Raise what a function raises in plain NumPy, where its recording was refused: the message of an error may show values.
-
-    Args:
-        plain: calls it.
-    """
-    if current_recorder() is not None:
-        return
-    try:
-        plain()
-    except TapediffError:
-        return
-    except Exception as error:
-        raise error from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..functions.callees.body import record_joined_by
 from ..ir.instruction import UserFunction
+from ..recording.joined_forms import record_joined_by
 
 
 def joined(f: UserFunction, note: Callable[[Any], None] | None = None) -> UserFunction:

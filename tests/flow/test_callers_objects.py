@@ -184,7 +184,7 @@ def left_by(change, record):
 
 
 def by_flow(f):
-    return td.GuardedTape(f, merge="flow", on_new_tape="interpret")
+    return td.GuardedTape(f, on_new_tape="interpret")
 
 
 # What NumPy says of an attempt that is given up.
@@ -237,5 +237,5 @@ def test_ints_of_a_result_stay_those_of_the_tape():
         kept["n"] = int(x[0] * 3)
         return kept
 
-    tape = td.record(f, np.array([1.0]), merge="flow")
+    tape = td.record(f, np.array([1.0]))
     assert int(tape(np.array([2.1]))["n"]) == 6

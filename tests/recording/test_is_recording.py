@@ -83,7 +83,7 @@ def test_each_path_is_looked_at():
             return x**2
         return x if td.is_recording() else x**3
 
-    guarded = td.GuardedTape(f)
+    guarded = td.GuardedTape(f, merge=False)
     assert guarded(2.0) == 4.0
     with pytest.raises(td.UnsupportedFunction, match="depends on"):
         td.gradient(guarded, -2.0)

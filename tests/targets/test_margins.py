@@ -185,7 +185,7 @@ def test_the_margins_tell_whether_a_step_stays_on_the_path():
 
 def test_comparisons_inside_sub_tapes_and_loops_count():
     """Of the iterations of a loop, the one that came closest."""
-    step = td.subtape(lambda v: v * 2 if v > 1 else v)
+    step = td.subtape(lambda v: v * 2 if v > 1 else v, merge=False)
     choice = td.GuardedTape(lambda x: td.cond(x**2 > 5, lambda v: v, lambda v: -v, x), merge=False).margins(2.0)
     assert [(m.comparison, m.left, m.right) for m in choice] == [("greater", 4.0, 5.0)]
 

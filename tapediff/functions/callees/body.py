@@ -14,12 +14,13 @@ from ...base.held_locks import holding
 from ...base.source_location import Site, user_site
 from ...errors import ArgumentMismatch, StaleTape, UnsupportedFunction
 from ...ir.arguments import as_data_array
-from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, UserFunction, ValueType, is_tracked
+from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType, is_tracked
 from ...ir.pytree import TreeDef, describe_treedef, flatten, integers, unflatten
 from ...numpy_api.joining import stack_objects
 from ...ops.control.calls import CALL, GET
 from ...recording.aliases import Aliases
 from ...recording.call_arrays import note_results, watch_results
+from ...recording.joined_forms import joined_form
 from ...recording.recorder import current_recorder
 from ..captured.freeze import Frozen
 from .callee import LOCK
@@ -86,7 +87,7 @@ class Body:
         """The functions as they are recorded."""
         if not self.merges:
             return functions
-        return [_forms[-1](function, self._note) for function in functions]
+        return [joined_form(function, self._note) for function in functions]
 
     def _note(self, report: Any) -> None:
         self.has_merged |= bool(report.merged)
@@ -112,15 +113,6 @@ class Body:
                 f"{self.name} takes a path that has no tape yet, and a global has changed since its other paths were recorded",
                 at=self.site, got=f"{name} {became}", tape_value=before, function_value=now,
             )  # fmt: skip
-
-
-# How a function is recorded with all its paths; see targets/joined.py. The latest counts.
-_forms: list[Callable[[UserFunction, Callable[[Any], None]], UserFunction]] = []
-
-
-def record_joined_by(form: Callable[[UserFunction, Callable[[Any], None]], UserFunction]) -> None:
-    """Have the functions of bodies recorded in this form, which gives a report of each recording."""
-    _forms.append(form)
 
 
 def merges_bodies() -> bool:

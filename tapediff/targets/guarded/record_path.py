@@ -25,10 +25,10 @@ from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import check_parameters
 from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
+from ...recording.own_errors import raise_own_error
 from ...recording.python_state.draws.drawn_guards import DrawnGuards
 from ...recording.python_state.filled_arrays import Fills
 from ...recording.python_state.process_state import process
-from ...recording.record import raise_own_error
 from ...recording.recorder import Recorder
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs

@@ -130,7 +130,7 @@ def test_later_paths_are_looked_at_too():
             return p * RNG.uniform()
         return 1.0 if -RNG.uniform() > p else p**2
 
-    guarded = td.GuardedTape(f)
+    guarded = td.GuardedTape(f, merge=False)
     with pytest.warns(td.FrozenRandomWarning):
         guarded(0.5)
     with pytest.raises(td.UnsupportedFunction, match="draws at random"):

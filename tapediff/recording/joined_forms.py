@@ -1,0 +1,23 @@
+"""How functions are recorded with all their paths: set by targets/joined.py, above this folder; used by bodies of sub-tapes and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ..ir.instruction import UserFunction
+
+# Of a function, and of what is called with the report of each recording.
+Form: TypeAlias = Callable[[UserFunction, Callable[[Any], None]], UserFunction]
+
+_forms: list[Form] = []
+
+
+def record_joined_by(form: Form) -> None:
+    """Record functions in this form from now on."""
+    _forms[:] = [form]
+
+
+def joined_form(f: UserFunction, note: Callable[[Any], None]) -> UserFunction:
+    """A function whose recordings hold all paths that can be joined."""
+    return _forms[0](f, note)
