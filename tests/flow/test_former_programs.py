@@ -20,7 +20,7 @@ def test_programs_are_right_and_take_few_recordings(title):
         pytest.fail(f"{result.outcome}, was {known}: {result.reasons}")
     if result.outcome in ("wrong", "error"):
         pytest.xfail(result.reasons[0])
-    assert result.recordings <= most, result.reasons
+    assert known != "right" or result.recordings <= most, result.reasons
 
 
 def test_each_program_has_a_number():
