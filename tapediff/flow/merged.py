@@ -94,11 +94,14 @@ class Flowed:
         result: Object = None
         try:
             note_callers(self.f, args, named)
+            recorder.refusal = recorder.failure = None  # restored by who calls this
             result = call(self.f, *args, **named)
             with recorder.at(_site_of(self.f)):
                 result = settled_deeply(result)
             check_ints(recorder)
             check_joined_arrays()
+            if recorder.refusal is not None or recorder.failure is not None:
+                raise Unjoinable("an error is caught that only a recording raises, or that no test tells of", "test the values before")
         except (Unjoinable, Exception) as error:
             if state.sides or isinstance(error, (Unjoinable, RefusedByRecording)):
                 undo(state.before)

@@ -237,5 +237,5 @@ def test_ints_of_a_result_stay_those_of_the_tape():
         kept["n"] = int(x[0] * 3)
         return kept
 
-    tape = td.record(f, np.array([1.0]))
+    tape = td.record(f, np.array([1.0]), merge=True)
     assert int(tape(np.array([2.1]))["n"]) == 6

@@ -259,6 +259,7 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
         return f(*args, **named)
     except (_IntWanted, TrackedValueEscaped) as error:
         escaped = error if type(error) is TrackedValueEscaped else None
+        recorder.refusal = None  # it is raised below, or there is another way
     finally:
         recorder.asked = before
     value = args[place]

@@ -111,8 +111,7 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
     except BaseException as raised:
         if not is_of_program(raised):
             raise
-        if state.attempts:
-            refuse_of_values(raised)
+        refuse_of_values(raised)
         error = raised  # the end of this side
     finally:
         final = changes(journal)
@@ -135,7 +134,7 @@ def refuse_of_values(error: BaseException) -> None:
         if recorder.failure is not None and recorder.failure.error is error:
             found = recorder.failure
         recorder.failure, recorder = None, recorder.outer
-    if found is not None:
+    if found is not None and state.attempts:
         refuse(f"{found.operation} fails because of its values, and its error may be caught", "test the values before, with an `if`")
         raise failure_caught(state.recorder.name, found) from error
 

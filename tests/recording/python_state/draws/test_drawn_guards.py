@@ -89,8 +89,8 @@ def of_a_stopwatch(p):
 
 OTHERS = [as_data, as_a_factor, at_a_position, for_a_plain_branch, of_a_stopwatch]
 
-WAYS = {"record": lambda f: td.record(f, 0.5), "grad": lambda f: td.grad(f)(0.5), "guarded": lambda f: td.GuardedTape(f)(0.5),
-        "constant": lambda f: td.gradient(td.GuardedTape(lambda x, p: x * f(p)), 2.0, td.Constant(0.5))}  # fmt: skip
+WAYS = {"record": lambda f: td.record(f, 0.5, merge=False), "grad": lambda f: td.grad(f, merge=False)(0.5), "guarded": lambda f: td.GuardedTape(f, merge=False)(0.5),
+        "constant": lambda f: td.gradient(td.GuardedTape(lambda x, p: x * f(p), merge=False), 2.0, td.Constant(0.5))}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -107,7 +107,7 @@ def test_a_draw_that_decides_a_test_of_a_tracked_value_is_refused_at_its_line(f,
 
 def test_the_text_has_four_parts():
     with pytest.raises(td.UnsupportedFunction) as refused:
-        td.grad(by_numpy)(0.5)
+        td.grad(by_numpy, merge=False)(0.5)
     what, at, got, fix = str(refused.value).splitlines()
     assert what.startswith("a number that by_numpy draws at random, or reads from a clock, decides a test of a tracked value")
     assert at.endswith(" in by_numpy")
