@@ -87,7 +87,7 @@ class GuardedReports:
             raise TrackedValueEscaped(
                 "counts of branches look at values, which a recording would not notice", fix="ask for them outside it"
             )
-        return Recorder(self._function.name).run(_record_inlined, self._function.call(args, (), with_data=False).bound)
+        return _by_paths(self._function.name).run(_record_inlined, self._function.call(args, (), with_data=False).bound)
 
     def margins(self, *args: Tree, **named: Tree) -> list[Margin]:
         """How far a point is from the next branch: every comparison on its path, and every kink of f's result.
@@ -117,8 +117,15 @@ class GuardedReports:
         tape = None if self._policy.merge else self._cache.tape_at(call.key, call.bound.inputs)
         if tape is None:
             call = self._function.call(args, (), with_data=False)
-            tape = Recorder(self._function.name).run(record_bound, call.bound)
+            tape = _by_paths(self._function.name).run(record_bound, call.bound)
         return margins(tape, call.bound.inputs)
+
+
+def _by_paths(name: str) -> Recorder:
+    """A recording of one path, in bodies of sub-tapes and loops as well."""
+    recorder = Recorder(name)
+    recorder.merges = False
+    return recorder
 
 
 def _record_inlined(recorder: Recorder, bound: BoundCall) -> Tape:

@@ -221,7 +221,7 @@ def test_a_failed_guard_reports_its_outcome_and_writes_nothing():
         return y * k + np.sum(y[mask])
 
     x = np.abs(V) + 1.0
-    kernel = Kernel(run_passes(td.record(f, x)))
+    kernel = Kernel(run_passes(td.record(f, x, merge=False)))
     cases = [(-x, 0, False), (x + 5.0, 1, int(2 * (x[3] + 5.0) + 1.0))]
     flipped = x.copy()
     flipped[0] = -1.0

@@ -194,4 +194,5 @@ def test_comparisons_inside_sub_tapes_and_loops_count():
         return step(x) + c
 
     found = td.GuardedTape(f, merge=False).margins(1.25)
-    assert [(m.comparison, m.left, m.right) for m in found if m.kind == "guard"] == [("less", 2.75, 3.0), ("greater", 1.25, 1.0)]
+    guards = [(m.comparison, m.left, m.right) for m in found if m.kind == "guard"]
+    assert guards == [("less", 2.75, 3.0), ("greater", 1.25, 1.0)]

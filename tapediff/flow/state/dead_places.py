@@ -9,11 +9,13 @@ import functools
 import gc
 import sys
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType, TracebackType
 
+from ...base.fork_locks import new_lock
+from ...base.operating_system import at_fork
 from ...base.source_location import is_library_file
 from ..anything import Object
 from .places import Place
@@ -59,26 +61,37 @@ def _references(key: Object, states: tuple[States, ...]) -> int:
 
 
 class _Collector:
-    """Counts the recordings, of all threads, that it does not run in by itself."""
+    """Counts the recordings, by their threads, that it does not run in by itself."""
 
     def __init__(self) -> None:
-        self.lock, self.count, self.was_on = threading.Lock(), 0, False
+        self.lock, self.threads, self.was_on = new_lock(), Counter[int](), False
 
     def hold(self) -> None:
         with self.lock:
-            if not self.count:
+            if not self.threads:
                 self.was_on = gc.isenabled()
                 gc.disable()
-            self.count += 1
+            self.threads[threading.get_ident()] += 1
 
     def release(self) -> None:
         with self.lock:
-            self.count -= 1
-            if not self.count and self.was_on:
-                gc.enable()
+            self.threads = +(self.threads - Counter([threading.get_ident()]))
+            self._enable()
+
+    def _enable(self) -> None:
+        if not self.threads and self.was_on:
+            gc.enable()
+
+    def in_child(self) -> None:
+        """Forget the threads that a forked process does not have."""
+        if self.threads:
+            own = threading.get_ident()
+            self.threads = +Counter({own: self.threads[own]})
+            self._enable()
 
 
 _collector = _Collector()
+at_fork(after_in_child=_collector.in_child)
 
 
 @contextmanager

@@ -197,7 +197,7 @@ def with_guards(x):
 def test_guards_stop_where_they_stop_in_straight_line_code(interpreted):
     """The same guard with the same outcome, nothing written; NumPy's replay says the same."""
     x = np.array([1.0, 2.0, 3.0])
-    tape = gradient_tape(td.record(with_guards, x), (0,))
+    tape = gradient_tape(td.record(with_guards, x, merge=False), (0,))
     kernel, other = Kernel(tape), interpreted(tape)
     # On the path twice, then off it at one guard after the other; and where there is no number.
     off = [(-1.0, 2.0, 3.0), (1.0, 2.0, 9.0), (4.0, 0.5, 3.0), (2.0 / 3.0, 3.0, 3.0), (1.0, 2.0, 1.0), (2.0, 0.4, 16.8)]
@@ -214,7 +214,7 @@ def test_guards_stop_where_they_stop_in_straight_line_code(interpreted):
         assert miss.ordinal == other_miss.ordinal
         assert np.array_equal(miss.outcome, other_miss.outcome, equal_nan=True)
         with pytest.raises(td.GuardFailed) as caught:
-            td.record(with_guards, x)(point)
+            td.record(with_guards, x, merge=False)(point)
         assert caught.value.ordinal == miss.ordinal
     assert met[:8] == [0, 0, 1, 2, 3, 4, 5, 6]
 

@@ -153,7 +153,7 @@ OTHERS = {"bool": np.array([2.0, 1.5, 0.3]), "int": np.array([0.5, 2.5, 0.3]), "
 @pytest.fixture(scope="module")
 def compiled():
     x = np.array([0.5, 1.5, 0.3])
-    return td.compile(branching, x, backend="numba"), td.compile(branching, x)
+    return td.compile(branching, x, backend="numba", merge=False), td.compile(branching, x, merge=False)
 
 
 @pytest.mark.parametrize("kind", OTHERS)
@@ -236,7 +236,7 @@ def test_arrays_of_other_layouts_lists_and_overlapping_results_are_copied():
 
 def test_jumps_between_recorded_paths_are_known_before_anything_is_asked():
     """From the trie of a callee's paths: where the first leaves, the second goes on."""
-    tape = td.record(lambda x: leaf(x[0], x[1]) + leaf(x[1], x[0]), np.array([1.0, 2.0]))
+    tape = td.record(lambda x: leaf(x[0], x[1]) + leaf(x[1], x[0]), np.array([1.0, 2.0]), merge=False)
     callee = next(i.params[0] for i in tape.instructions if i.op.name == "call")
     jumps = LearnedPaths().jumps(callee)
     numbers = {n: entry.outcomes[0] for n, entry in callee.known_paths().items()}
