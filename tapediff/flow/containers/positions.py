@@ -38,6 +38,13 @@ def is_position(key: Object) -> bool:
     return type(key) is slice and any(type(end) is TrackedArray for end in (key.start, key.stop, key.step))
 
 
+def are_positions(holder: Object, key: Object) -> bool:
+    """True for arrays of ints that data decide, at which entries of a plain array are read."""
+    if not isinstance(holder, np.ndarray) or type(holder) is TrackedArray:
+        return False
+    return any(type(part) is TrackedArray and part.type.dtype.kind == "i" for part in (key if type(key) is tuple else (key,)))
+
+
 def smaller(a: Object, b: Object) -> Object:
     """The smaller one of two ints."""
     t = below(b, a)
@@ -90,6 +97,8 @@ def entry_at(holder: Object, key: Object) -> Object:
         return _cut(holder, key) if isinstance(holder, _CUT) else _sliced(holder, key)
     if type(key) is tuple:
         return _at_positions(holder, key)
+    if key.type.shape:
+        return _part(holder, key)
     if key.type.dtype.kind == "f":
         # An int that was joined with a float.
         if is_int(key) is not True:
@@ -111,7 +120,7 @@ def _at_positions(holder: Object, key: tuple[Object, ...]) -> Object:
             before, after = key[:place], key[place + 1 :]
             limits = (as_choice(end) for end in (part.start, part.stop, part.step))
             return lifted(_with_slice(holder, before, after), *limits)
-    return _part(holder, key) if is_position(key) else holder[key]
+    return _part(holder, key) if is_position(key) or are_positions(holder, key) else holder[key]
 
 
 def _with_slice(holder: Object, before: tuple[Object, ...], after: tuple[Object, ...]) -> Callable[..., Object]:

@@ -18,7 +18,7 @@ from ..containers.entries import is_conditional, item
 from ..containers.entries import settled_deeply as settle_deeply
 from ..containers.keys import has_conditional_keys, is_by_data
 from ..containers.keys import item as item_of_dict
-from ..containers.positions import entry_at, is_position, repeated
+from ..containers.positions import are_positions, entry_at, is_position, repeated
 from ..containers.sequences import holds_data, sequences_compared
 from ..containers.sets import OPERATORS, combined, has_conditional_members, replace
 from ..state.places import note_contents
@@ -299,7 +299,7 @@ def holder(value: Object, key: Object) -> Object:
     if kind in PLAIN and type(key) in PLAIN:
         if type(key) in _CONSTANT_KEYS:
             return value
-        return Wrapped(value) if (is_data_key(key) if kind is dict else is_position(key)) else value
+        return Wrapped(value) if (is_data_key(key) if kind is dict else is_position(key) or are_positions(value, key)) else value
     if (isinstance(value, dict) and is_data_key(key)) or (isinstance(value, deque) and is_position(key)):
         return Wrapped(value)
     return value if _is_native(kind) and type(key) not in CHOICES and users_method(type(key), "__index__") is None else Wrapped(value)
@@ -319,6 +319,6 @@ def _item(value: Object, key: Object) -> Object:
         return item(value, key)
     if isinstance(value, dict) and (isinstance(value, defaultdict) or is_by_data(value, key)):
         return item_of_dict(value, key)
-    if is_position(key):
+    if is_position(key) or are_positions(value, key):
         return entry_at(value, key)
     return value[key]
