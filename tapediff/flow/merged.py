@@ -23,6 +23,7 @@ from .report import Reason, Report
 from .state.callers import leave_plain, note_callers
 from .state.dead_places import without_collector
 from .state.fork import exclude, in_side, is_apart
+from .state.identities import AsksIdentities
 from .state.joins import check_joined_arrays
 from .state.large_ints import check_ints
 from .state.places import Journal, undo
@@ -59,7 +60,10 @@ class Flowed:
             return call(self.f, *args, **named)
         try:
             with unnoticed_errors(), without_collector():
-                return self._merged(recorder, args, named)
+                try:
+                    return self._merged(recorder, args, named)
+                except AsksIdentities:
+                    return self._merged(recorder, args, named, has_identities=True)
         except Unjoinable as why:
             self.report.keep_only(why.reason)
         except RefusedByRecording as error:
@@ -78,7 +82,7 @@ class Flowed:
         """What a sub-tape or a loop is given in its place: bodies hold their paths by themselves."""
         return rebuild(self.f)
 
-    def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+    def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object], *, has_identities: bool = False) -> Object:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
         # Of a recording around, of which this one may be a part: a body of a loop.
@@ -87,6 +91,7 @@ class Flowed:
         state.is_recording, state.native, state.recorder, state.before = True, native, recorder, Journal()
         self.report = state.report = Report(recorder)
         # A recording that writes to arrays is made again with more of them tracked.
+        state.has_identities = has_identities
         state.may_fill = _may_fill(recorder)
         state.joins_arrays = state.may_fill and not recorder.is_called and not recorder.fills
         hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart
@@ -102,8 +107,8 @@ class Flowed:
             check_joined_arrays()
             if recorder.refusal is not None or recorder.failure is not None:
                 raise Unjoinable("an error is caught that only a recording raises, or that no test tells of", "test the values before")
-        except (Unjoinable, Exception) as error:
-            if state.sides or isinstance(error, (Unjoinable, RefusedByRecording)):
+        except (Unjoinable, AsksIdentities, Exception) as error:
+            if state.sides or isinstance(error, (Unjoinable, AsksIdentities, RefusedByRecording)):
                 undo(state.before)
                 state.unsettled.clear()
             raise

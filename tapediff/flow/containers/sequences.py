@@ -10,6 +10,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import fork_value
+from ..state.identities import is_same
 from ..state.joins import maybe
 from ..state.values import CHOICES, Maybe, both, either, negated, parts
 from .entries import is_conditional, length, nth, settled_contents
@@ -35,7 +36,9 @@ _MOST_NESTED = 6
 
 def equal(compare: Compare, value: Object, other: Object) -> Object:
     """When two entries are equal; the same object always is, as for Python."""
-    return True if value is other else truth(compare("eq", value, other))
+    is_nan = any(type(one) is float and one != one for one in (value, other))
+    same = is_same(value, other) if is_nan else value is other
+    return True if same is True else either(same, truth(compare("eq", value, other)))
 
 
 def sequences_compared(compare: Compare, name: str, a: Object, b: Object) -> Object:

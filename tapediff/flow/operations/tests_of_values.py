@@ -13,11 +13,12 @@ from ..containers import sets
 from ..containers.items import iterated
 from ..containers.keys import contains, is_by_data
 from ..containers.ranges import Counting, holds
+from ..containers.sequences import equal
 from ..state.bounds import as_choice
 from ..state.completions import BREAK
 from ..state.fork import WithCells, fork_value
-from ..state.places import unwritable
-from ..state.values import CHOICES, Lazy, Maybe, is_data, is_tracked_value, lifted, negated, state
+from ..state.identities import is_same
+from ..state.values import CHOICES, Lazy, Maybe, is_data, is_tracked_value, lifted, negated
 from ..users_code import users_method
 from .dunder import compared
 
@@ -125,9 +126,7 @@ def is_(a: Object, b: Object) -> Object:
     """a is b"""
     if type(a) in CHOICES or type(b) in CHOICES:
         return lifted(is_, a, b)
-    if id(a) in state.joined_arrays and type(b) is type(a):
-        raise unwritable("an array is told from others that a branch has chosen")
-    return a is b
+    return is_same(a, b)
 
 
 def is_not(a: Object, b: Object) -> Object:
@@ -165,7 +164,7 @@ def _among(a: Object, items: Object) -> Object:
     found = [False]
 
     def compare(value: Object) -> Object:
-        t = True if value is a else truth(compared("eq", value, a))
+        t = equal(compared, value, a)
         if t is True:
             found[0] = True
             return BREAK

@@ -24,6 +24,7 @@ from ...ops.elementwise.comparison import SELECT
 from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from .identities import note_origin
 from .places import unwritable
 from .python_numbers import note_chosen
 from .selects import selected
@@ -64,6 +65,10 @@ def join(test: Operand, yes: Object, no: Object) -> Object:
     """The value that a test chooses."""
     if yes is no or is_equal(yes, no):
         return yes
+    return note_origin(_joined(test, yes, no), (test, yes), (True, no)) if state.has_identities else _joined(test, yes, no)
+
+
+def _joined(test: Operand, yes: Object, no: Object) -> Object:
     if {type(yes), type(no)} <= _FLOATS and (number := _joined_float(test, yes, no)) is not None:
         return number
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
@@ -170,7 +175,7 @@ def one_of(hits: list[tuple[Object, Object]]) -> Object:
         return first
     if type(first) is tuple and all(type(value) is tuple and len(value) == len(first) for _, value in found):
         if not any(Maybe in map(type, value) for _, value in found):
-            return tuple(one_of([(condition, value[k]) for condition, value in found]) for k in range(len(first)))
+            return note_origin(tuple(one_of([(condition, value[k]) for condition, value in found]) for k in range(len(first))), *found)
     groups: list[list[Object]] = []
     for condition, value in found:
         _group(groups, condition, value)

@@ -189,7 +189,8 @@ class State(threading.local):
         joins_arrays: arrays that a test chooses are joined by their entries, as long as none of them is written to later.
         may_fill: the recording can be made again with more arrays as tracked ones.
         joined_arrays: these, each with the number of writes before.
-        has_identities: the program has asked for the address of an object.
+        has_identities: the program asks which object a value is.
+        origins: by their ids, values that stand for others, with their options; see identities.py.
         left: final values of places of sides, while the other sides are run.
         logic: `and` and `not` of tests, each recorded once.
         callers: the ids of objects that there are before the recording.
@@ -232,6 +233,7 @@ class State(threading.local):
         self.sides = 0
         self.left: list[dict[Object, tuple[Object, Object]]] = []
         self.joins_arrays = self.has_identities = self.may_fill = False
+        self.origins: dict[int, tuple[Object, tuple[tuple[Object, Object], ...]]] = {}
         self.joined_arrays: dict[int, tuple[TrackedArray, int]] = {}
         self.logic: dict[tuple[Object, ...], Operand] = {}
         self.callers: set[int] = set()

@@ -1,0 +1,106 @@
+"""Whether values are the same object: numbers and tuples that branches have joined stand for those of the sides.
+
+Joins note these only in a recording that is made again because the program asks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir.instruction import INPUT
+from ...recording.arrays.tracked import TrackedArray
+from ..anything import Object
+from .python_numbers import types_of
+from .values import Restart, Unjoinable, both, either, inputs_of, negated, op_of, state
+
+# Results of these stand for entries of lists, variables of loops, or the larger one of two.
+_STANDING = frozenset(("select", "gather", "get", "assemble", "maximum", "minimum"))
+# Python has one object for each of these.
+_LEAST_SINGLE, _MOST_SINGLE = -5, 256
+
+
+class AsksIdentities(Restart):
+    """The program asks for the identity of a value; the function is recorded again, with joins noted."""
+
+
+def note_origin(value: Object, *options: tuple[Object, Object]) -> Object:
+    """Note that a value stands for the first of these whose condition holds, as one does; the value."""
+    if state.has_identities and isinstance(value, (TrackedArray, tuple)) and all(value is not option for _, option in options):
+        state.origins[id(value)] = value, options
+    return value
+
+
+def is_same(a: Object, b: Object) -> Object:
+    """a is b: a bool, tracked or not."""
+    if a is b or not (isinstance(a, _VALUES) and isinstance(b, _VALUES)) or isinstance(a, tuple) != isinstance(b, tuple):
+        return a is b
+    if not isinstance(a, (TrackedArray, tuple)) and not isinstance(b, (TrackedArray, tuple)):
+        return False
+    if not state.has_identities:
+        raise AsksIdentities
+    return _told(a, b, {})
+
+
+_VALUES = (TrackedArray, tuple, int, float, np.generic)
+
+
+def _told(a: Object, b: Object, known: dict[tuple[int, int], Object]) -> Object:
+    """The same, option by option."""
+    if a is b:
+        return True
+    key = id(a), id(b)
+    if key not in known:
+        known[key] = _of_options(a, b, known)
+    return known[key]
+
+
+def _of_options(a: Object, b: Object, known: dict[tuple[int, int], Object]) -> Object:
+    for joined, other in ((a, b), (b, a)):
+        origin = state.origins.get(id(joined))
+        if origin is not None:
+            found: Object = False
+            behind: Object = True
+            for condition, option in origin[1]:
+                found = either(found, both(both(behind, condition), _told(option, other, known)))
+                behind = both(behind, negated(condition))
+            return found
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return False
+    number, other = (a, b) if type(a) is TrackedArray else (b, a)
+    if type(number) is not TrackedArray:
+        return False
+    if not number.type.shape and number.type.dtype.kind in "bi":
+        return _are_same_constants(number, other)
+    if _may_stand_for_others(number) or _may_stand_for_others(other):
+        raise Unjoinable("it is asked whether a number is an object that a loop or a list may have")
+    return False
+
+
+def _are_same_constants(number: TrackedArray, other: Object) -> Object:
+    """The same for a bool or an int: of these there is one object each, but for large ints."""
+    found: Object = False
+    for kind, condition in _types(number):
+        for other_kind, other_condition in _types(other):
+            if kind is other_kind and kind is not np.int64:
+                is_equal = number == other
+                if kind is int:
+                    is_equal = both(is_equal, both(number >= _LEAST_SINGLE, number <= _MOST_SINGLE))
+                found = either(found, both(both(condition, other_condition), is_equal))
+    return found
+
+
+def _types(value: Object) -> list[tuple[type, Object]]:
+    """The types that a number may have, with their conditions."""
+    types = types_of(value) if type(value) is TrackedArray and not value.type.shape else [(type(value), True)]
+    if types is None:
+        raise Unjoinable("it is asked whether a number of an unknown type is another one")
+    return types
+
+
+def _may_stand_for_others(value: Object) -> bool:
+    if type(value) is not TrackedArray:
+        return False
+    recorder, number = value._recorder, value._id
+    while (op := op_of(recorder, number)).name in ("index", "reshape"):
+        number = inputs_of(recorder, number)[0]
+    return op.name in _STANDING or (op is INPUT and recorder in state.recorders)
