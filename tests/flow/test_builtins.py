@@ -8,6 +8,7 @@ import functools
 import heapq
 import itertools
 import math
+import operator
 import statistics
 
 import pytest
@@ -317,3 +318,38 @@ def test_an_int_of_nan_is_an_error():
     with pytest.raises(ValueError, match="cannot convert float NaN to integer"):
         g(np.array([np.nan]))
     assert math.isclose(g(np.array([-2.5])), 5.0)
+
+
+def zero_or_one(v):
+    return 1.0 if v > 0.2 else 0.0
+
+
+def divides(x):
+    try:
+        return operator.truediv(1.0, zero_or_one(x[0])) * x[1]
+    except ZeroDivisionError:
+        return x[2]
+
+
+def reduces(x):
+    product = functools.reduce(operator.mul, [v if v > 0 else 1 for v in x])
+    return product * x[0] + functools.reduce(operator.add, [bool(v > 0) for v in x]) * x[1] + sum(map(operator.sub, x, x[::-1]))
+
+
+def of_a_table(x):
+    operators = {"add": operator.add, "subtract": operator.sub, "compare": operator.lt}
+    return operators["add" if x[0] > 0 else "subtract"](x[1], x[2]) + operators["compare"](x[3], x[4]) * x[5]
+
+
+def of_lists(x):
+    a, b = [x[0]] if x[1] > 0 else [x[0], x[2]], [1.0, 2.0]
+    c = b
+    if x[0] > 0:
+        c = operator.iadd(c, [3.0])
+        operator.setitem(b, 0, x[3])
+    return sum(operator.add(a, [x[3]])) * len(b) + c[0] * operator.getitem([x[0], x[1]], int(x[2] > 0))
+
+
+@pytest.mark.parametrize("f", [divides, reduces, of_a_table, of_lists], ids=lambda f: f.__name__)
+def test_functions_of_the_operator_module_are_operators(f):
+    assert recordings(f) == 1

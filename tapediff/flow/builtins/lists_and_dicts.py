@@ -5,8 +5,6 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable
 
-from ...ops.elementwise.comparison import LOGICAL_AND
-from ...recording.arrays.numbers import logical
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..blocks.blocks import done
@@ -27,7 +25,7 @@ from ..operations.dunder import compared
 from ..state.fork import exclude, select
 from ..state.joins import maybe
 from ..state.places import note_contents
-from ..state.python_numbers import is_python, note_python, one_if
+from ..state.python_numbers import one_if, python_bool
 from ..state.values import Lazy, Maybe, both, either, is_data, is_nonempty, negated, state
 from ..users_code import users_method
 from .arguments import (
@@ -57,11 +55,7 @@ def len_(holder: Object) -> Object:
 
 
 def bool_(value: Object = False) -> Object:
-    t = truth(value)
-    if not is_data(t):
-        return NATIVE
-    # That of an instruction of its own, where the value may be a bool of NumPy's.
-    return t if is_python(t) is True else note_python(logical(LOGICAL_AND, t, t))
+    return python_bool(truth(value))
 
 
 def list_(items: Object = ()) -> Object:

@@ -16,11 +16,12 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...errors import TrackedValueEscaped
-from ...numpy_api.creating import as_array
+from ...numpy_api.creating import as_array, holds_tracked
 from ...numpy_api.joining import stack_objects
 from ...ops.control.calls import CALL, LOOP
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, ORIGINALS, RARE_MAKERS, Fills
+from ...recording.python_state.list_arguments import DISPATCHED, form_of
 from ...recording.python_state.math_functions import MathFunction
 from ...recording.python_state.numpy_namespace import LEAST_FILLS
 from ..anything import Object
@@ -180,7 +181,7 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
             return method()
         args = taken_out(f, args)
     if not state.has_choices and not named and ((type(f) is np.ufunc and f.ntypes > 1) or isinstance(f, MathFunction)):
-        return f(*args)
+        return _of_lists(f, args)(*args)
     if not state.journals and not state.has_choices and not state.shown and not _is_given_callers(f, args, named):
         return _filled(f, _answered(f, args, named), args, named)
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
@@ -250,6 +251,7 @@ def _wanted() -> None:
 
 def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
     """The result of a call; where it asks for an int, the choice of its results for those that are possible."""
+    f = _of_lists(f, args)
     place = next((k for k, value in enumerate(args) if _holds_int(value)), None)
     if place is None or not _is_pure(f):
         return f(*args, **named)
@@ -272,6 +274,14 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     if escaped is not None:
         raise escaped
     return f(*args, **named)
+
+
+def _of_lists(f: Object, args: tuple[Object, ...]) -> Object:
+    """A function of NumPy's as one that makes arrays of lists of tracked numbers."""
+    if not any(type(value) in (list, tuple) and holds_tracked(value) for value in args):
+        return f
+    original = getattr(f, "original", f)
+    return (isinstance(original, (np.ufunc, DISPATCHED)) and form_of(original)) or f
 
 
 def _holds_int(value: Object) -> bool:

@@ -12,6 +12,7 @@ import functools
 import heapq
 import itertools
 import math
+import operator
 import statistics
 from collections import deque
 from collections.abc import Callable
@@ -21,7 +22,9 @@ import numpy as np
 
 from ..anything import Object
 from ..containers import keys, sets
+from ..containers.items import delete_item, set_item
 from ..containers.views import View
+from ..operations.dunder import BY_FUNCTION
 from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.types import is_instance, type_of
 from .arguments import SEQUENCES
@@ -192,11 +195,14 @@ PROGRAMS: dict[Object, Program] = {
     statistics.pvariance: Program(statistic(lambda e: variance_(e, "pvariance", 1)), 1, 1),
     statistics.stdev: Program(statistic(lambda e: np.sqrt(variance_(e, "stdev", 2))), 1, 1),
     statistics.pstdev: Program(statistic(lambda e: np.sqrt(variance_(e, "pstdev", 1))), 1, 1),
+    operator.setitem: Program(set_item, 3, 3),
+    operator.delitem: Program(delete_item, 2, 2),
     builtins.getattr: Program(attribute, 2, 2),
     builtins.setattr: Program(set_attribute, 3, 3),
     builtins.delattr: Program(delete_attribute, 2, 2),
     itertools.accumulate: Program(accumulate_, 1, 2, ("func", "initial")),
 }
+PROGRAMS.update((f, Program(run, 2, 2)) for f, run in BY_FUNCTION.items())
 METHODS: dict[tuple[type, str], Program] = {
     **{
         (kind, name): Program(run, least, most)

@@ -18,6 +18,7 @@ from ..containers.lengths import is_real
 from ..operations.dunder import added, compared
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, fork_value, select
+from ..state.python_numbers import is_python_bool
 from ..state.values import CHOICES, Lazy, Maybe, both, either, negated
 from ..users_code import users_method
 from .arguments import (
@@ -52,7 +53,7 @@ def sum_(items: Object, start: Object = 0) -> Object:
         return NATIVE
     entries = in_any_order(items)
     if not any(
-        type(v) is Maybe or type(v) in CHOICES or users_method(type(v), "__add__") or users_method(type(v), "__radd__")
+        type(v) is Maybe or type(v) in CHOICES or is_python_bool(v) or users_method(type(v), "__add__") or users_method(type(v), "__radd__")
         for v in entries
     ):
         return builtins.sum(entries, start)

@@ -22,8 +22,8 @@ from ..containers.positions import are_positions, entry_at, is_position, repeate
 from ..containers.sequences import holds_data, sequences_compared
 from ..containers.sets import OPERATORS, combined, has_conditional_members, replace
 from ..state.places import note_contents
-from ..state.python_numbers import is_python
-from ..state.values import CHOICES, Choice, is_data, lifted, state
+from ..state.python_numbers import is_python, is_python_bool, one_if
+from ..state.values import CHOICES, Choice, Unjoinable, is_data, lifted, state
 from ..users_code import KNOWN, users_method
 from .divisions import check_division
 
@@ -37,6 +37,8 @@ _COMPARED = {list, tuple, deque}
 _ATOMS = PLAIN - _COMPARED - {set, frozenset, dict, str, bytes}
 _RIGHT = PLAIN - {list, tuple, str, bytes}
 _CONSTANT_KEYS = {int, str}
+_NUMBERS = {int, float, bool, complex, np.bool_, np.float64, np.float32, np.int64, np.int32}
+_LOGIC = {"&", "|", "^"}
 _SEQUENCES = (list, tuple, str, bytes, bytearray, deque)
 
 
@@ -78,12 +80,27 @@ def left(a: Object, b: Object, division: str | None = None) -> Object:
     if type(a) in _ATOMS and type(b) in _RIGHT:
         if division is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
             check_division(division, a, b)
-        return a
+        return Wrapped(a) if is_python_bool(a) or is_python_bool(b) else a
     if (type(a) is TrackedArray or type(b) is TrackedArray) and _is_repetition(a, b):
         return Wrapped(a)
     if type(a) in _COMPARED and isinstance(b, type(a)):
         return Wrapped(a) if holds_data(a) or holds_data(b) else a
     return a if _is_native(type(a)) and _is_native(type(b)) and not _is_of_conditional(a, b) else Wrapped(a)
+
+
+def _counted(*operands: Object) -> tuple[Object, ...]:
+    """Operands of arithmetic, for which bools of Python's are ints; those of NumPy's are ints for all other numbers."""
+    if not any(map(is_python_bool, operands)):
+        return operands
+    if all(type(value) in (bool, np.bool_) or (is_data(value) and value.type.dtype.kind == "b") for value in operands):
+        kinds = [is_python(value) for value in operands]
+        if any(kind is False for kind in kinds):
+            return operands
+        if not all(kind is True for kind in kinds):
+            raise Unjoinable("a bool that is counted may be one of Python's or of NumPy's", "convert it by int()")
+    if any(type(value) not in _NUMBERS and not (is_data(value) and not value.type.shape) for value in operands):
+        return operands
+    return tuple(one_if(value) if is_python_bool(value) and is_python(value) is True else value for value in operands)
 
 
 def _is_of_conditional(*operands: Object) -> bool:
@@ -113,7 +130,7 @@ def _is_repetition(a: Object, b: Object) -> bool:
 
 def operand(a: Object) -> Object:
     """The same for the operand of `-`, `+` and `~`."""
-    return a if type(a) in PLAIN or _is_native(type(a)) else Wrapped(a)
+    return a if (type(a) in PLAIN or _is_native(type(a))) and not is_python_bool(a) else Wrapped(a)
 
 
 def numbers(a: Object, b: Object, division: str | None = None) -> bool:
@@ -122,7 +139,7 @@ def numbers(a: Object, b: Object, division: str | None = None) -> bool:
         check_division(division, a, b)
     kind = type(a)
     is_immutable = kind in _IMMUTABLE or (kind is TrackedArray and not a.type.shape and a._view is None)
-    return is_immutable and type(b) in PLAIN
+    return is_immutable and type(b) in PLAIN and not is_python_bool(a) and not is_python_bool(b)
 
 
 def _is_native(kind: type) -> bool:
@@ -182,6 +199,7 @@ for _op in (*_ARITHMETIC.values(), *_COMPARISONS.values()):
 def _unary(name: str, apply: Callable[[Object], Object]) -> Callable[[Wrapped], Object]:
     def run(value: Object) -> Object:
         method = users_method(type(value), name)
+        (value,) = _counted(value)
         return apply(value) if method is None else call(method, value)
 
     return lambda self: lifted(run, *_read(self.value))
@@ -199,6 +217,11 @@ def compared(name: str, a: Object, b: Object) -> Object:
     return lifted(lambda p, q: _dispatched(op, p, q), a, b)
 
 
+def _operated(op: _Binary) -> Callable[[Object, Object], Object]:
+    """An operator as a function."""
+    return lambda a, b: lifted(lambda p, q: _dispatched(op, p, q), a, b)
+
+
 def added(a: Object, b: Object) -> Object:
     """a + b."""
     return lifted(lambda p, q: _dispatched(_ARITHMETIC["add"], p, q), a, b)
@@ -213,6 +236,8 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
     if op.symbol == "*" and _is_repetition(a, b):
         return repeated(b, a) if is_data(a) else repeated(a, b)
     if type(a) in PLAIN and type(b) in PLAIN:
+        if op.inplace is not None and op.symbol not in _LOGIC:
+            a, b = _counted(a, b)
         if op.symbol in _DIVISIONS and (type(a) is TrackedArray or type(b) is TrackedArray):
             check_division(_DIVISIONS[op.symbol], a, b)
         return op.apply(a, b)
@@ -275,7 +300,7 @@ def _in_place(name: str) -> Callable[[Object, Object], Object]:
             return a
         if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
             note_contents(a)
-            return inplace(a, b)
+            return _dispatched(op, a, b) if is_python_bool(a) or is_python_bool(b) else inplace(a, b)
         return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
 
     return lambda a, b: lifted(run, a, b)
@@ -286,6 +311,13 @@ def _inplace_symbol(op: _Binary) -> str:
 
 
 iadd, isub, imul, itruediv, ifloordiv, imod, ipow, imatmul, iand, ior, ixor, ilshift, irshift = map(_in_place, _ARITHMETIC)
+
+# Of the operator module.
+BY_FUNCTION: dict[Object, Callable[[Object, Object], Object]] = {
+    operator.getitem: lambda a, key: Wrapped(a)[key],
+    **{op.apply: _operated(op) for op in (*_ARITHMETIC.values(), *_COMPARISONS.values())},
+    **{op.inplace: _in_place(name) for name, op in _ARITHMETIC.items()},
+}
 
 
 # Entries

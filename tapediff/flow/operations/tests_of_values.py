@@ -18,6 +18,7 @@ from ..state.bounds import as_choice
 from ..state.completions import BREAK
 from ..state.fork import WithCells, fork_value
 from ..state.identities import is_same
+from ..state.python_numbers import python_bool
 from ..state.values import CHOICES, Lazy, Maybe, is_data, is_tracked_value, lifted, negated
 from ..users_code import users_method
 from .dunder import compared
@@ -93,7 +94,7 @@ def _same(value: Object) -> Part:
 
 def not_(value: Object) -> Object:
     """not value"""
-    return negated(truth(value))
+    return python_bool(negated(truth(value)))
 
 
 def chain(name: str, first: Object, second: Object, *links: tuple[str, Part]) -> Object:

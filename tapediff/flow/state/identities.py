@@ -15,6 +15,7 @@ from .values import Restart, Unjoinable, both, either, inputs_of, negated, op_of
 
 # Results of these stand for entries of lists, variables of loops, or the larger one of two.
 _STANDING = frozenset(("select", "gather", "get", "assemble", "maximum", "minimum"))
+_ARRAYS = frozenset(("select", "get"))
 # Python has one object for each of these.
 _LEAST_SINGLE, _MOST_SINGLE = -5, 256
 
@@ -101,6 +102,7 @@ def _may_stand_for_others(value: Object) -> bool:
     if type(value) is not TrackedArray:
         return False
     recorder, number = value._recorder, value._id
-    while (op := op_of(recorder, number)).name in ("index", "reshape"):
+    while not value.type.shape and op_of(recorder, number).name in ("index", "reshape"):
         number = inputs_of(recorder, number)[0]
-    return op.name in _STANDING or (op is INPUT and recorder in state.recorders)
+    op = op_of(recorder, number)
+    return op.name in (_ARRAYS if value.type.shape else _STANDING) or (op is INPUT and recorder in state.recorders)

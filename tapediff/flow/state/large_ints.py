@@ -10,7 +10,7 @@ import numpy as np
 from ...ir.instruction import CONSTANT
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from .python_numbers import is_python
+from .python_numbers import BOOL, is_python
 from .values import Unjoinable, state
 
 # An int64 has no greater ones.
@@ -46,8 +46,9 @@ _GROWING = frozenset("add subtract multiply square integer_power power left_shif
 
 def check_ints(recorder: Object) -> None:
     """Refuse a recording with ints that may be too large, in favour of one of a single path."""
-    narrow = _narrow(recorder) if state.kinds else None
-    if narrow is not None or (state.kinds and recorder.has_narrow_constants):
+    has_numbers = any(kind is not BOOL for kind in state.kinds.values())
+    narrow = _narrow(recorder) if has_numbers else None
+    if narrow is not None or (has_numbers and recorder.has_narrow_constants):
         what = "numbers of Python's meet those of another dtype than float64 and int64"
         raise Unjoinable(what, "convert arrays by .astype(float)", narrow and narrow.site)
     _check_sizes(recorder, _sizes(_ints(recorder), {}))

@@ -12,9 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ir.instruction import CONSTANT, INPUT
+from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
+from ...recording.arrays.numbers import logical
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from .values import both, either, negated, state
+from .values import both, either, negated, op_of, state
 
 _ARITHMETIC = frozenset(
     "add subtract multiply divide negative absolute power integer_power square sqrt reciprocal floor_divide remainder convert".split()
@@ -108,6 +110,19 @@ def note_python(value: Object) -> Object:
     return value
 
 
+def python_bool(value: Object) -> Object:
+    """A bool as one of Python's: of an instruction of its own, where the value may be one of NumPy's."""
+    if type(value) is bool or is_python(value) is True:
+        return value
+    if op_of(value._recorder, value._id) is not LOGICAL_NOT:
+        value = logical(LOGICAL_AND, value, value)
+    note_kind(value, BOOL)
+    return value
+
+
+BOOL = Kind(True, False)
+
+
 def is_python(value: Object) -> Object:
     """When a value is a number of Python's: a bool, tracked or not."""
     if type(value) is not TrackedArray:
@@ -115,6 +130,11 @@ def is_python(value: Object) -> Object:
     if value.type.shape or not state.kinds:
         return False
     return _found(_PYTHON, value._recorder, value._id)
+
+
+def is_python_bool(value: Object) -> bool:
+    """True for a bool that data decide and that may be one of Python's."""
+    return type(value) is TrackedArray and value.type.dtype.kind == "b" and not value.type.shape and is_python(value) is not False
 
 
 def is_int(value: Object) -> Object:

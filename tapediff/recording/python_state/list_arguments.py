@@ -126,6 +126,20 @@ def _functions(module: str) -> tuple[Functions, Functions]:
 _functions("numpy")  # before any name is replaced
 
 
+@cache
+def form_of(original: Callable[..., Operand]) -> Callable[..., Operand] | None:
+    """The form of a function that takes lists of tracked numbers; None for one that is not of these modules."""
+    if isinstance(original, np.ufunc):
+        return taking_lists(original)
+    for module in _MODULES:
+        if module in sys.modules:
+            own, made = _functions(module)
+            name = next((name for name, found in own.items() if found is original), None)
+            if name is not None:
+                return made[name]
+    return None
+
+
 def put(replaced: bool) -> None:
     """Give the modules these functions, or their own back. Names that someone else has replaced meanwhile are left alone."""
     for module in _MODULES:

@@ -1,0 +1,160 @@
+"""Bools of Python's count as ints, those of NumPy's do not; and NumPy's functions of lists of either."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flow.one_tape import recordings
+
+
+def a_float_among_them(x):
+    f = [bool(v > 0) for v in x]
+    return sum([f[0], 2.0, f[1]]) * x[0]
+
+
+def from_true(x):
+    f = [bool(v > 0) for v in x]
+    return sum(f[:2], True) * x[1]
+
+
+def added(x):
+    f = [bool(v > 0) for v in x]
+    return (True + f[0]) * x[2] + (f[0] + True) * x[1] + (f[0] + f[1]) * x[0]
+
+
+def in_place(x):
+    f = [bool(v > 0) for v in x]
+    n = False
+    for q in f:
+        n += q
+    n |= f[0]
+    return n * x[0]
+
+
+def of_not(x):
+    a = not x[0] > 0
+    b = not x[1] > 0
+    c = a | b
+    d = a & b
+    e = a ^ b
+    return (c + d) * x[2] + (e + e) * x[3] + (c is True) * x[4] + (1.0 / (a + 1)) * x[5]
+
+
+def beside_arrays(x):
+    a = not x[0] > 0
+    M = np.array([1.0, 2.0, 3.0])
+    return np.sum(M * a) * x[1] + np.sum(M[M > 2] + a) * x[2] + (a * x[3]) + (x[4] - a)
+
+
+def divisors(x):
+    a = not x[0] > 0
+    try:
+        return 1 / a * x[3]
+    except ZeroDivisionError:
+        return x[2]
+
+
+def of_comparisons(x):
+    y = 0.5
+    t = 0
+    while t < 3 and y < 1.0:
+        y += abs(x[t])
+        t += 1
+    done = y < 1.0
+    flag = t == 2
+    return (flag + flag + 1) * x[0] + (done + done) * x[1] + (flag * 3) * x[2]
+
+
+def type_of_a_sum(x):
+    f = [bool(v > 0) for v in x]
+    n = sum(f)
+    return x[0] if type(n) is int else x[1]
+
+
+def by_all_operators(x):
+    f = [bool(v > 0) for v in x]
+    return (
+        (f[0] * f[1]) * x[0]
+        + (f[0] * 2) * x[1]
+        + (f[0] ** 2) * x[2]
+        + (-f[0]) * x[3]
+        + (f[0] - f[1]) * x[4]
+        + (f[0] / 2) * x[5]
+        + (f[0] // 2) * x[5]
+        + (f[0] % 2) * x[5]
+        + (f[0] + 1.5) * x[1]
+        + abs(f[0]) * x[1]
+        + (~f[0]) * x[3]
+        + (f[0] << 1) * x[2]
+        + (True - f[0]) * x[0]
+    )
+
+
+def of_either_kind(x):
+    y = False
+    if x[0] > 0:
+        y = not x[1] > 0 or x[2] > 0
+    return x[3] * (y + y)
+
+
+def of_two(x):
+    return np.mean([x[0], x[1]])
+
+
+def of_tests(x):
+    return np.mean([v > 0 for v in x]) * x[0]
+
+
+def of_bools(x):
+    return np.mean([bool(v > 0) for v in x]) * x[0]
+
+
+def of_many_functions(x):
+    return np.std([x[0], 1.0, x[1]]) + np.median([x[0], x[1], x[2]]) + np.max([x[0], x[1]]) + np.argmax([x[0], x[1]]) * x[3]
+
+
+def of_counts(x):
+    n = 0
+    L = []
+    for v in x:
+        if v > 0:
+            n += 1
+        L.append(n)
+    return np.mean(L) * x[0]
+
+
+def of_ints(x):
+    return np.mean([int(v * 3) for v in x]) * x[0]
+
+
+def sums_and_any(x):
+    return np.sum([bool(v > 0) for v in x]) * x[0] + np.any([v > 1 for v in x]) * x[1]
+
+
+# Of the last ones a type depends on data.
+@pytest.mark.parametrize(
+    "f",
+    [
+        a_float_among_them,
+        from_true,
+        added,
+        in_place,
+        of_not,
+        beside_arrays,
+        divisors,
+        of_comparisons,
+        type_of_a_sum,
+        by_all_operators,
+        of_either_kind,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_bools_of_python_are_counted(f):
+    recordings(f)
+
+
+@pytest.mark.parametrize("f", [of_two, of_tests, of_bools, of_many_functions, of_counts, of_ints, sums_and_any], ids=lambda f: f.__name__)
+def test_functions_of_lists_compute_on_arrays(f):
+    """By one recording."""
+    assert recordings(f) == 1
