@@ -354,3 +354,25 @@ def test_the_collector_of_garbage_is_as_it_was():
     td.record(flowed(f), np.ones(1))
     assert seen == [False]
     assert gc.isenabled()
+
+
+def handles_what_numpy_raises(x):
+    s = x[0]
+    if x[1] > 0:
+        try:
+            with np.errstate(divide="raise"):
+                s = s / np.maximum(x[2], 0.0)
+        except FloatingPointError:
+            s = x[3]
+    return s
+
+
+def test_errors_that_numpy_is_asked_to_raise_are_raised_or_refused():
+    """No tape can tell when they are; what is recorded is right where it is recorded."""
+    for p in POINTS:
+        try:
+            found = td.record(flowed(handles_what_numpy_raises), p, merge=False)(p)
+        except td.TapediffError as refusal:
+            assert "FloatingPointError" in str(refusal)
+        else:
+            assert found == pytest.approx(handles_what_numpy_raises(p), rel=1e-12)

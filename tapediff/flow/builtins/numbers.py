@@ -148,3 +148,10 @@ def variance_(entries: list[Object], name: str, least: int) -> Object:
         )
     middle = mean_(entries)
     return builtins.sum((v - middle) * (v - middle) for v in entries) / (len(entries) - least + 1)
+
+
+def error_states_(*given: Object, **states: Object) -> Object:
+    """np.errstate and np.seterr: what is computed where both sides are run must not raise."""
+    if not {None, "ignore", "warn"}.issuperset((*given, *states.values())):
+        raise Unjoinable("NumPy is to raise errors where numbers have no value", "test the values before, with an if")
+    return NATIVE

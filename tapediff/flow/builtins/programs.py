@@ -93,6 +93,7 @@ from .lists_and_dicts import (
 from .numbers import (
     ceil_,
     divmod_,
+    error_states_,
     float_,
     floor_,
     int_,
@@ -195,6 +196,8 @@ PROGRAMS: dict[Object, Program] = {
     statistics.pvariance: Program(statistic(lambda e: variance_(e, "pvariance", 1)), 1, 1),
     statistics.stdev: Program(statistic(lambda e: np.sqrt(variance_(e, "stdev", 2))), 1, 1),
     statistics.pstdev: Program(statistic(lambda e: np.sqrt(variance_(e, "pstdev", 1))), 1, 1),
+    np.errstate: Program(error_states_, 0, 5, ("all", "divide", "over", "under", "invalid")),
+    np.seterr: Program(error_states_, 0, 5, ("all", "divide", "over", "under", "invalid")),
     operator.setitem: Program(set_item, 3, 3),
     operator.delitem: Program(delete_item, 2, 2),
     builtins.getattr: Program(attribute, 2, 2),

@@ -7,7 +7,7 @@ it is read again when it is used after a write to the base.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from ...base.current_recording import Recording
 from ...base.source_location import user_site
@@ -148,6 +148,8 @@ class Versioned(Escapes):
         view = self._view
         assert view is not None, "only views are read again"
         if view.base._writes != view.writes_seen:
+            if view.base._recorder is not self._recorder:
+                _refuse_old_view(view.base._recorder)
             new = view.read(view.base)
             self._id, self._value = new._id, new._value
             self._writes += 1
@@ -157,3 +159,10 @@ class Versioned(Escapes):
         if self is not base:
             self._view = view_of(base, read, write)
         return self
+
+
+def _refuse_old_view(recorder: Operand) -> NoReturn:
+    """End the recording of an iteration that changes an array, of which there is a view from before the loop."""
+    if recorder.asked is not None:
+        recorder.asked()
+    raise UnsupportedFunction("a view is read of an array that a loop changes", at=user_site(), fix="make the view in the loop")

@@ -1,0 +1,60 @@
+"""Views from before a loop that changes their array: what the loop writes is seen in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from flow.one_tape import recordings
+
+
+def a_view_from_before(x):
+    y, e, k = td.zeros(6), abs(x[0]) + 1.0, 0
+    z = y[1:]
+    while e > 0.3 and k < 5:
+        y[k + 1] = e
+        e = e * 0.5 + 0.1 * z[0] * x[1] - 0.2
+        k += 1
+    return np.sum(y * np.arange(6.0)) + e
+
+
+def views_of_views(x):
+    y, e, k = x * 1.0, abs(x[0]) + 1.0, 0
+    z = y[1:]
+    w = z[::2]
+    while e > 0.3 and k < 5:
+        z[k] = e * x[2]
+        e = e * 0.5 + 0.1 * w[0] * x[1] - 0.2 + np.sum(w) * 0.01
+        w[1] = w[1] * 0.9
+        k += 1
+    return np.sum(y * np.arange(6.0)) + e + z[1] + w[2]
+
+
+def reshaped_ones(x):
+    y, e, k = x * 1.0, abs(x[0]) + 1.0, 0
+    M = y.reshape(2, 3)
+    T = M.T
+    while e > 0.3 and k < 30:
+        M[0, 0] += e * 0.1
+        e = e * 0.9 + 0.1 * T[0, 0] * 0.1 - 0.2 + np.sum(T[1] @ M) * 0.001
+        k += 1
+    return np.sum(y * np.arange(6.0)) + e + T[1, 1]
+
+
+def a_view_that_is_written_to(x):
+    a = x * 1.0
+    row = a[:3]
+    k = 0
+    while a[0] < 3.0 and k < 300:
+        col = a[1:4]
+        row += 0.05 * col * col
+        k += 1
+        a[4] = row[2]
+    return a.sum() + row @ row + col[0]
+
+
+@pytest.mark.parametrize("f", [a_view_from_before, views_of_views, reshaped_ones, a_view_that_is_written_to], ids=lambda f: f.__name__)
+def test_views_show_what_loops_write(f):
+    """Such a loop is recorded iteration by iteration."""
+    assert recordings(f) <= 6
