@@ -82,7 +82,7 @@ def as_text(tree, indent=""):
 
 def tapes_as_tree(path):
     """Which guards a call passes on its way to each tape."""
-    safe = td.GuardedTape(loss, merge=False)  # else the three paths that are met first would become one tape
+    safe = td.GuardedTape(loss, merge=False)  # else all paths would be on one tape
     for x in [(0.1, 0.2), (-0.1, 0.2), (3.0, 1.0), (1.5, 3.0), (1.0, 1.0)]:
         td.gradient(safe, np.array(x))
     tree = tree_of(safe.explain() + "\n")

@@ -1,6 +1,6 @@
 """Plain `if`, `for` and `while` on data, without annotation: a robust regression in a loop, and an equation solved with adaptive steps.
 
-Every step of either optimiser takes another path through the branches. `merge=True` makes one tape of all paths.
+Every step of either optimiser takes another path through the branches. A GuardedTape has all paths on one tape.
 """
 
 from time import perf_counter
@@ -70,7 +70,7 @@ MEASURED = EXACT + 0.02 * rng.normal(size=EXACT.size)
 
 def fit(f, start):
     """The least f, by a quasi-Newton method, and what it took."""
-    guarded = td.GuardedTape(f, merge=True)
+    guarded = td.GuardedTape(f)
     calls = 0
 
     def both(p):

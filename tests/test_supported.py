@@ -50,13 +50,12 @@ it has no use for derivatives: use np.finfo(float).eps * np.abs(x)
 ```
 
 Functions of integers and of order (`argsort`, `searchsorted`, `digitize`, `unique`, `isin`) give integers and masks, which have no
-derivative. Where the *shape* of a result depends on values, as for `np.nonzero`, `np.unique` or `x[mask]`, these are guarded, unless a
-`GuardedTape` [merges](guards.md#one-tape-for-several-paths) what is done with them. Functions
+derivative. Where the *shape* of a result depends on values, as for `np.nonzero`, `np.unique` or `x[mask]`, these are guarded. Functions
 that fill an array made by `np.zeros`, `np.ones`, `np.empty`, `np.full`, `np.eye` or `np.array` inside the recorded function, or read it at
 tracked positions, are recorded as they stand (the function is then run again, with tracked arrays there: of floats, and if that is not
 enough, of ints and bools, and those of `np.arange`, `linspace`, `tile`, `repeat`, `diag` and `outer`); arrays from outside, and of narrower
-integers, are not written to. A plain array from outside is read at tracked positions by `array[k]`, where the positions are data as far as
-your function can be rewritten and else are guarded; `td.asarray(array)[k]` and `np.take(array, k)` never guard them. [Data of other
+integers, are not written to. A plain array from outside is read at tracked positions by `array[k]`, where the positions are data where
+[all paths](guards.md#one-tape-for-all-paths) are recorded, and else are guarded; `td.asarray(array)[k]` and `np.take(array, k)` never guard them. [Data of other
 libraries](data.md) has sparse matrices, pandas and splines.
 
 All of `numpy.linalg` takes stacks of matrices, with any leading axes, and gives NumPy's own signs of vectors and factors. Kernels factor,

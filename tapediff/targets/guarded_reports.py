@@ -102,7 +102,7 @@ class GuardedReports:
         Raises:
             TrackedValueEscaped: called inside a recording.
 
-        Where branches are merged, those comparisons are listed that guards would depend on without it.
+        Of branches that are joined, those comparisons are listed that guards would depend on with merge=False.
 
         Cost: one replay with NumPy; or one recording where no tape is kept for the point, or branches are merged. The kept tapes stay
         as they are.

@@ -58,11 +58,11 @@ Argnums = int | Sequence[int]
 
 
 class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
-    """A function that follows its Python branches: one compiled tape for each path, recorded when it is first taken.
+    """A function with all paths through its Python branches, compiled: on one tape those that can be joined, each of the others on its own.
 
-    Values that Python looked at while recording (`if`, `while`, `int(x)`, masks) are guards. A call runs the tape used
-    last; where one of its guards comes out differently, the tape for that outcome; and where there is none, f is
-    recorded again and compiled.
+    Values that decide what cannot be joined (docs/guards.md), or with merge=False all that Python looks at (`if`, `while`, `int(x)`,
+    masks), are guards. A call runs the tape used last; where one of its guards comes out differently, the tape for that outcome; and
+    where there is none, f is recorded again and compiled.
 
     Args:
         f: the function, in plain NumPy; returns a real scalar for td.gradient, anything td.record takes for safe(x).
