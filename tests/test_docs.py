@@ -43,10 +43,11 @@ def test_every_python_block_runs_and_prints_what_the_page_shows(page):
         pytest.importorskip(library)
     checker, namespace = doctest.OutputChecker(), {"__name__": page.stem}
     for code, line, shown in blocks(page):
-        # Python finds the source of what a page defines, as it does in a notebook.
-        linecache.cache[str(page)] = (len(code), None, code.splitlines(keepends=True), str(page))
+        # Each block is a file of its own, whose source Python finds, as cells of a notebook are.
+        file = str(page.parent / f"line{line}" / page.name)
+        linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
         with contextlib.redirect_stdout(io.StringIO()) as stream:
-            exec(compile(code, page, "exec"), namespace)
+            exec(compile(code, file, "exec"), namespace)
         if shown is not None:
             printed = stream.getvalue()
             agrees = checker.check_output(shown, printed, doctest.ELLIPSIS)
