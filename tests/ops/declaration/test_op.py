@@ -35,6 +35,7 @@ EXCEPTIONS = {
     "compiler/bytecode/sweeps": "how several numbers are computed from several: a tape of arrays with another op is not swept",
     "targets/tapes/row_blocks.py": "calls: of a function with one, batches go row by row",
     "flow/state/bounds.py": "what tests say of ints: one that is not named says nothing",
+    "flow/state/identities.py": "ops that hand on one of their operands: results of others are new numbers",
     "flow/state/intervals.py": "bounds of ints: an op that is not named may give any",
     "flow/state/large_ints.py": "sizes of Python's ints: an op that is not named gives one of usual size",
     "flow/state/python_numbers.py": "which results are floats of Python's: others are as their operands",
