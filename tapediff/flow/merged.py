@@ -25,7 +25,7 @@ from .state.dead_places import without_collector
 from .state.fork import exclude, in_side, is_apart
 from .state.identities import AsksIdentities
 from .state.joins import check_joined_arrays
-from .state.large_ints import check_ints
+from .state.numbers.large_ints import check_ints
 from .state.places import Journal, undo
 from .state.values import Unjoinable, state
 from .translate import translation_of

@@ -10,6 +10,7 @@ import pytest
 
 import tapediff as td
 from flow.running import frozen
+from tapediff.flow.state import callers
 
 POINT = np.random.default_rng(0).normal(size=6)
 NUMBER, SEEN = 0, []
@@ -196,6 +197,13 @@ def test_an_attempt_that_is_given_up_leaves_no_changes(change):
     expected, expected_value = left_by(change, lambda f: f)
     assert left == expected
     assert value == pytest.approx(expected_value, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("change", CHANGES, ids=lambda f: f.__name__)
+def test_also_where_the_caller_has_more_objects_than_are_looked_at(change, monkeypatch):
+    monkeypatch.setattr(callers, "_MOST_OBJECTS", 3)
+    test_an_attempt_that_is_given_up_leaves_no_changes(change)
 
 
 def numbers(w, x):

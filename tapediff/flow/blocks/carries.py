@@ -16,10 +16,10 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..containers.entries import length
 from ..containers.lengths import by_position, packed
-from ..state.bounds import note_bounds
 from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal
+from ..state.numbers.bounds import note_bounds
+from ..state.numbers.python_numbers import Kind, note_kind
 from ..state.places import Contents, Place, Version
-from ..state.python_numbers import Kind, note_kind
 from ..state.unshared import has_only_attributes
 from ..state.values import Choice, Maybe, Unjoinable, either, is_data, negated, parted, state
 

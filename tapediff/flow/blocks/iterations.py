@@ -37,9 +37,9 @@ from ..containers.positions import inside
 from ..report import Merged, Reason
 from ..state.fork import decided, end_loop, exclude, in_side, is_apart
 from ..state.joins import chosen
-from ..state.large_ints import check_ints_of_iteration
+from ..state.numbers.large_ints import check_ints_of_iteration
+from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note, put, undo
-from ..state.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, negated, parted, state
 from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_anew, wider_at
 from .names_of_arrays import NamesOfArrays

@@ -22,9 +22,9 @@ from ..containers.generators import ONLY_ARGUMENT, Generator, emitted, is_emitti
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
 from ..report import Merged, Reason
-from ..state.bounds import note_bounds
 from ..state.completions import Completion
 from ..state.fork import WithCells, fork_value, guarded, observed
+from ..state.numbers.bounds import note_bounds
 from ..state.places import HAVE_CELLS, Entry, cells_of, put
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, lifted, state
 from .blocks import BREAK, Block, Ends, after_loop, for_each_option, if_

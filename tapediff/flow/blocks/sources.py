@@ -12,8 +12,8 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..state.bounds import note_bounds
-from ..state.python_numbers import note_python
+from ..state.numbers.bounds import note_bounds
+from ..state.numbers.python_numbers import note_python
 from ..state.values import Maybe, is_data
 from .carries import Form, Number, Tuple, form_of, number_form
 

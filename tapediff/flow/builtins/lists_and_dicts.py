@@ -24,8 +24,8 @@ from ..containers.views import View
 from ..operations.dunder import compared
 from ..state.fork import exclude, select
 from ..state.joins import maybe
+from ..state.numbers.python_numbers import one_if, python_bool
 from ..state.places import note_contents
-from ..state.python_numbers import one_if, python_bool
 from ..state.values import Lazy, Maybe, both, either, is_data, is_nonempty, negated, state
 from ..users_code import users_method
 from .arguments import (

@@ -33,10 +33,10 @@ from ..containers.items import refuse_iterators
 from ..containers.keys import Empty, settle
 from ..containers.lengths import by_lengths
 from ..containers.sets import settle as settle_members
-from ..state.bounds import as_choice
 from ..state.fork import guarded, refuse
+from ..state.numbers.bounds import as_choice
+from ..state.numbers.python_numbers import note_python
 from ..state.places import note_attribute, note_contents
-from ..state.python_numbers import note_python
 from ..state.values import CHOICES, is_data, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users

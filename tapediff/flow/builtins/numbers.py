@@ -14,7 +14,7 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..containers.lengths import by_length
 from ..state.fork import exclude
-from ..state.python_numbers import Kind, is_python, note_kind, note_python, one_if
+from ..state.numbers.python_numbers import Kind, is_python, note_kind, note_python, one_if
 from ..state.values import Unjoinable, is_data, negated, state
 from .arguments import (
     NATIVE,

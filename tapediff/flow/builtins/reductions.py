@@ -18,7 +18,7 @@ from ..containers.lengths import is_real
 from ..operations.dunder import added, compared
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, fork_value, select
-from ..state.python_numbers import is_python_bool
+from ..state.numbers.python_numbers import is_python_bool
 from ..state.values import CHOICES, Lazy, Maybe, both, either, negated
 from ..users_code import users_method
 from .arguments import (

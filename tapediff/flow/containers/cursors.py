@@ -10,9 +10,9 @@ from ...base.current_recording import current_recorder
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.bounds import below
 from ..state.fork import exclude, fork_value, refuse
 from ..state.joins import maybe
+from ..state.numbers.bounds import below
 from ..state.places import note_attribute
 from ..state.values import CHOICES, Lazy, is_data, negated, state
 from .entries import is_conditional

@@ -10,7 +10,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.bounds import equals, possible_ints
+from ..state.numbers.bounds import equals, possible_ints
 from ..state.values import CHOICES, Choice, DataKey, Maybe, both, either, is_data, known, negated, state
 
 _NUMBERS = (int, float, bool, np.int64, np.float64, np.bool_)

@@ -14,8 +14,8 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, first_of, refuse, select
 from ..state.joins import maybe
+from ..state.numbers.python_numbers import one_if
 from ..state.places import note_attribute, note_contents
-from ..state.python_numbers import one_if
 from ..state.values import CHOICES, Maybe, both, either, is_data, negated, parts, state
 from . import keys, sets
 

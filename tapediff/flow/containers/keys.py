@@ -14,8 +14,8 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
 from ..state.joins import join_conditions, numbered, one_of
+from ..state.numbers.python_numbers import one_if
 from ..state.places import note_contents
-from ..state.python_numbers import one_if
 from ..state.values import (
     CHOICES,
     Choice,

@@ -10,10 +10,10 @@ from ...recording.arrays.tracked import TrackedArray
 from ...recording.creation import asarray
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.bounds import below
 from ..state.fork import exclude, fork_value, select
 from ..state.joins import maybe
-from ..state.python_numbers import one_if
+from ..state.numbers.bounds import below
+from ..state.numbers.python_numbers import one_if
 from ..state.values import Maybe, both, either, is_data, note_packed, packed_count, parted, parts, state
 from .entries import is_conditional, length, put, settled_contents
 

@@ -15,11 +15,11 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import INT64
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..state.bounds import as_choice, below, bounds_of, bounds_on_all_paths, ends, equals, possible_ints
 from ..state.fork import by_guards, decide, exclude, select
 from ..state.joins import maybe, one_of
+from ..state.numbers.bounds import as_choice, below, bounds_of, bounds_on_all_paths, ends, equals, possible_ints
+from ..state.numbers.python_numbers import is_int, is_python, note_python
 from ..state.places import plain_root, shown_by_data
-from ..state.python_numbers import is_int, is_python, note_python
 from ..state.values import Maybe, Unjoinable, both, is_data, lifted, negated, state
 from .entries import is_conditional, length, put, ranked
 

@@ -12,9 +12,9 @@ import numpy as np
 from ..anything import Object
 from ..calls.truth import truth
 from ..report import Reason
-from ..state.bounds import below, bounds_of, ends
 from ..state.fork import decide, exclude, fork, observed
 from ..state.joins import maybe
+from ..state.numbers.bounds import below, bounds_of, ends
 from ..state.values import Lazy, Unjoinable, both, is_data, negated, state
 
 # So many iterations are entries of a tuple.

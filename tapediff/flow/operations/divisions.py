@@ -9,7 +9,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import exclude
-from ..state.python_numbers import is_python
+from ..state.numbers.python_numbers import is_python
 from ..state.values import Unjoinable, both
 
 

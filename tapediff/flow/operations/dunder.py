@@ -21,8 +21,8 @@ from ..containers.keys import item as item_of_dict
 from ..containers.positions import are_positions, entry_at, is_position, repeated
 from ..containers.sequences import holds_data, sequences_compared
 from ..containers.sets import OPERATORS, combined, has_conditional_members, replace
+from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
 from ..state.places import note_contents
-from ..state.python_numbers import is_python, is_python_bool, one_if
 from ..state.values import CHOICES, Choice, Unjoinable, is_data, lifted, state
 from ..users_code import KNOWN, users_method
 from .divisions import check_division

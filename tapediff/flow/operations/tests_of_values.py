@@ -14,11 +14,11 @@ from ..containers.items import iterated
 from ..containers.keys import contains, is_by_data
 from ..containers.ranges import Counting, holds
 from ..containers.sequences import equal
-from ..state.bounds import as_choice
 from ..state.completions import BREAK
 from ..state.fork import WithCells, fork_value
 from ..state.identities import is_same
-from ..state.python_numbers import python_bool
+from ..state.numbers.bounds import as_choice
+from ..state.numbers.python_numbers import python_bool
 from ..state.values import CHOICES, Lazy, Maybe, is_data, is_tracked_value, lifted, negated
 from ..users_code import users_method
 from .dunder import compared

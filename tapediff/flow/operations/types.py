@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import select
-from ..state.python_numbers import types_of
+from ..state.numbers.python_numbers import types_of
 from ..state.values import Unjoinable, either
 from ..users_code import users_method
 

@@ -6,7 +6,8 @@ import gc
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from types import FunctionType, ModuleType
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 
@@ -16,23 +17,33 @@ from ..users_code import is_users, is_users_file
 from .places import Contents, root_of
 from .values import at_this_point, is_data, state
 
-# So many objects are looked at, 30 ms.
+# So many objects are looked at, 30 ms; of more, each that a recording meets counts as the caller's.
 _MOST_OBJECTS = 20_000
 _LEAVES = {int, float, bool, complex, str, bytes, type(None), np.float64, np.int64}
+
+
+class _All(set[int]):
+    """More objects than are looked at: what is not in the set may be the caller's too."""
+
+    def __contains__(self, number: object) -> bool:
+        return True
 
 
 def note_callers(*roots: Object) -> None:
     """Note the objects that there are before a recording, as far as a function reaches them."""
     found: dict[int, Object] = {}
+    namespaces: set[int] = set()
     pending = deque(roots)
     while pending and len(found) < _MOST_OBJECTS:
         value = pending.popleft()
         if type(value) not in _LEAVES and id(value) not in found:
             found[id(value)] = value
+            if type(value) is FunctionType:
+                namespaces.add(id(value.__globals__))
             parts = _parts(value)
             if not _LEAVES.issuperset(map(type, parts)):
                 pending.extend(parts)
-    state.callers = set(found)
+    state.callers = (_All if pending else set)(namespaces.union(found))
 
 
 def _parts(value: Object) -> Iterable[Object]:
@@ -43,10 +54,32 @@ def _parts(value: Object) -> Iterable[Object]:
     if isinstance(value, np.ndarray) and value.base is not None:
         return (value.base,)
     if kind is FunctionType:
-        return gc.get_referents(value) if is_users(value) else ()
+        return _reached(value) if is_users(value) else ()
     if kind is ModuleType or isinstance(value, type):
         return gc.get_referents(value) if _is_users_module(value if kind is ModuleType else _module_of(value)) else ()
     return () if f"{getattr(kind, '__module__', '')}.".startswith("tapediff.") else gc.get_referents(value)
+
+
+def _reached(function: FunctionType) -> Iterable[Object]:
+    """What a function refers to: of the globals those that its code names."""
+    namespace, names = function.__globals__, _names(function.__code__)
+    if "globals" in names:
+        return gc.get_referents(function)
+    return [
+        *(part for part in gc.get_referents(function) if part is not namespace),
+        *(namespace[name] for name in names if name in namespace),
+    ]
+
+
+@lru_cache(1024)
+def _names(code: CodeType) -> frozenset[str]:
+    """The names in a function's code and in that of functions in it, of globals and of attributes."""
+    found, pending = set[str](), [code]
+    while pending:
+        inner = pending.pop()
+        found.update(inner.co_names)
+        pending += (constant for constant in inner.co_consts if type(constant) is CodeType)
+    return frozenset(found)
 
 
 def _module_of(kind: Object) -> Object:

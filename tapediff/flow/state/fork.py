@@ -24,10 +24,10 @@ from ...recording.python_state.caught_errors import failure_caught
 from ..anything import Object
 from ..report import Reason
 from ..translate import is_raised_by_translated, untranslated
-from .bounds import outcome
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, forget_frames, without_variables
 from .joins import join, join_contents, join_versions, where
+from .numbers.bounds import outcome
 from .places import (
     HAVE_CELLS,
     Cell,

@@ -10,7 +10,7 @@ import numpy as np
 from ...ir.instruction import INPUT
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from .python_numbers import types_of
+from .numbers.python_numbers import types_of
 from .values import Restart, Unjoinable, both, either, inputs_of, negated, op_of, state
 
 # Results of these stand for entries of lists, variables of loops, or the larger one of two.

@@ -25,8 +25,8 @@ from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .identities import note_origin
+from .numbers.python_numbers import note_chosen
 from .places import unwritable
-from .python_numbers import note_chosen
 from .selects import selected
 from .values import (
     UNBOUND,

@@ -23,12 +23,40 @@ from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
 from ...ir.instruction import FLOAT64, Operand, is_tracked
 from ...numpy_api.alternatives import INSTEAD
+from ...ops.elementwise.comparison import LOGICAL_AND
 from ...ops.elementwise.structure import STOP_GRADIENT
-from ..raising import holds, raise_where
+from ..arrays.numbers import logical
 from .replacement import Replacement, standing_for
 
 Function = Callable[..., Operand]
 
+
+def _both(a: Operand, b: Operand) -> Operand:
+    """Whether two conditions hold."""
+    if is_tracked(a) and is_tracked(b):
+        return logical(LOGICAL_AND, a, b)
+    return (b if a else False) if not is_tracked(a) else (a if b else False)
+
+
+def _holds(*tests: Callable[[], Operand]) -> bool:
+    """Whether all conditions hold, by guards."""
+    return all(test() for test in tests)
+
+
+def _raise_where(error: Callable[[], Exception], *tests: Callable[[], Operand]) -> None:
+    """Raise an error where all conditions hold: by guards, unless the recording has another way."""
+    recorder = current_recorder()
+    if recorder is None or recorder.raise_where is None:
+        if _holds(*tests):
+            raise error()
+        return
+    found: Operand = True
+    for test in tests:
+        if found is False:
+            return
+        mine = test()
+        found = _both(found, mine if is_tracked(mine) else bool(mine))
+    recorder.raise_where(found, error)
 
 _DOMAIN = lambda: ValueError("math domain error")  # noqa: E731 -- a value of its own for each raise
 _RANGE = lambda: OverflowError("math range error")  # noqa: E731 -- as above
@@ -39,7 +67,7 @@ def _within(function: Function, *outside: Function) -> Function:
 
     def call(*args: Operand) -> Operand:
         for condition in outside:
-            raise_where(_DOMAIN, lambda condition=condition: condition(*args))
+            _raise_where(_DOMAIN, lambda condition=condition: condition(*args))
         return function(*args)
 
     return call
@@ -50,7 +78,7 @@ def _below(function: Function, limit: float, has_sign: bool = False) -> Function
 
     def call(x: Operand) -> Operand:
         # One after the other: of small numbers nothing else is asked.
-        raise_where(_RANGE, lambda: (np.abs(x) if has_sign else x) > limit, lambda: np.isfinite(x))
+        _raise_where(_RANGE, lambda: (np.abs(x) if has_sign else x) > limit, lambda: np.isfinite(x))
         return function(x)
 
     return call
@@ -61,7 +89,7 @@ def _finite(function: Function) -> Function:
 
     def call(*args: Operand) -> Operand:
         value = function(*args)
-        raise_where(_RANGE, lambda: np.isinf(value), *(lambda x=x: np.isfinite(x) for x in args))
+        _raise_where(_RANGE, lambda: np.isinf(value), *(lambda x=x: np.isfinite(x) for x in args))
         return value
 
     return call
@@ -73,35 +101,35 @@ def _special(name: str) -> Function:
 
 
 def _log(x: Operand, base: Operand | None = None) -> Operand:
-    raise_where(_DOMAIN, lambda: x <= 0.0)
+    _raise_where(_DOMAIN, lambda: x <= 0.0)
     if base is None:
         return np.log(x)
     divisor = _log(base)
-    raise_where(lambda: ZeroDivisionError("division by zero"), lambda: divisor == 0.0)
+    _raise_where(lambda: ZeroDivisionError("division by zero"), lambda: divisor == 0.0)
     return np.log(x) / divisor
 
 
 def _fmod(x: Operand, y: Operand) -> Operand:
-    raise_where(_DOMAIN, lambda: y == 0.0, lambda: np.logical_not(np.isnan(x)))
-    raise_where(_DOMAIN, lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y)))
+    _raise_where(_DOMAIN, lambda: y == 0.0, lambda: np.logical_not(np.isnan(x)))
+    _raise_where(_DOMAIN, lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y)))
     return np.fmod(x, y)
 
 
 def _pow(x: Operand, y: Operand) -> Operand:
     # What a constant exponent decides comes first.
     is_finite_or_nan = lambda: np.logical_not(np.isinf(x))  # noqa: E731 -- a condition among others
-    raise_where(_DOMAIN, lambda: y != np.floor(y), lambda: x < 0.0, lambda: np.logical_not(np.isnan(y)), is_finite_or_nan)
-    raise_where(_DOMAIN, lambda: y < 0.0, lambda: x == 0.0, lambda: np.logical_not(np.isinf(y)))
+    _raise_where(_DOMAIN, lambda: y != np.floor(y), lambda: x < 0.0, lambda: np.logical_not(np.isnan(y)), is_finite_or_nan)
+    _raise_where(_DOMAIN, lambda: y < 0.0, lambda: x == 0.0, lambda: np.logical_not(np.isinf(y)))
     return np.power(x, y)
 
 
 def _gamma(x: Operand) -> Operand:
-    raise_where(_DOMAIN, lambda: x <= 0.0, lambda: x == np.floor(x))
+    _raise_where(_DOMAIN, lambda: x <= 0.0, lambda: x == np.floor(x))
     return _special("gamma")(x)
 
 
 def _lgamma(x: Operand) -> Operand:
-    raise_where(_DOMAIN, lambda: x <= 0.0, lambda: x == np.floor(x), lambda: np.logical_not(np.isinf(x)))
+    _raise_where(_DOMAIN, lambda: x <= 0.0, lambda: x == np.floor(x), lambda: np.logical_not(np.isinf(x)))
     return _special("gammaln")(np.where(np.isinf(x), np.inf, x))
 
 
@@ -135,11 +163,11 @@ def _fsum(values: list[Operand]) -> Operand:
         longer = total + value
         lost = lost + np.where(np.abs(total) >= np.abs(value), (total - longer) + value, (value - longer) + total)
         total = longer
-    if holds(lambda: np.logical_not(np.isfinite(total))):
+    if _holds(lambda: np.logical_not(np.isfinite(total))):
         ends = [lambda end=end: reduce(np.logical_or, [v == end for v in values]) for end in (-np.inf, np.inf)]
-        if holds(lambda: np.isnan(total), *ends):
+        if _holds(lambda: np.isnan(total), *ends):
             raise ValueError("-inf + inf in fsum")
-        if holds(*(lambda v=v: np.isfinite(v) for v in values)):
+        if _holds(*(lambda v=v: np.isfinite(v) for v in values)):
             raise OverflowError("intermediate overflow in fsum")
         return total
     return total + STOP_GRADIENT(lost) if is_tracked(lost) else total + lost
@@ -153,8 +181,8 @@ def _sumprod(p: list[Operand], q: list[Operand]) -> Operand:
 
 def _remainder(x: Operand, y: Operand) -> Operand:
     """IEEE 754's: the nearest multiple of y is taken away, at a tie the even one; without a rounding, as Python does it."""
-    raise_where(_DOMAIN, lambda: y == 0.0, lambda: np.logical_not(np.isnan(x)))
-    raise_where(_DOMAIN, lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y)))
+    _raise_where(_DOMAIN, lambda: y == 0.0, lambda: np.logical_not(np.isnan(x)))
+    _raise_where(_DOMAIN, lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y)))
     # All with the sign of x: a magnitude with its sign put back has slope 0 at 0.
     step = np.where(np.signbit(x) == np.signbit(y), y, -y)
     above = np.fmod(x, step)
@@ -170,7 +198,7 @@ def _ldexp(x: Operand, exponent: Operand) -> Operand:
     while left:
         step = min(max(left, -1000), 1000)  # powers of 2 that are finite, and not zero
         value, left = value * 2.0**step, left - step
-    raise_where(_RANGE, lambda: np.isinf(value), lambda: np.isfinite(x))
+    _raise_where(_RANGE, lambda: np.isinf(value), lambda: np.isfinite(x))
     return value
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..anything import Object
+from ...anything import Object
 
 Bounds: TypeAlias = "frozenset[float] | tuple[float, float]"
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT
-from ..anything import Object
+from ....ir.instruction import CONSTANT
+from ...anything import Object
+from ..values import Choice, inputs_of, is_data, negated, op_of, state, type_of
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
-from .values import Choice, inputs_of, is_data, negated, op_of, state, type_of
 
 _COMPARISONS: dict[str, Callable[..., bool]] = {
     "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq,

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT
-from ...recording.arrays.tracked import TrackedArray
-from ..anything import Object
+from ....ir.instruction import CONSTANT
+from ....recording.arrays.tracked import TrackedArray
+from ...anything import Object
+from ..values import Unjoinable, state
 from .python_numbers import BOOL, is_python
-from .values import Unjoinable, state
 
 # An int64 has no greater ones.
 _LARGEST = 2.0**63

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT
-from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
-from ...recording.arrays.numbers import logical
-from ...recording.arrays.tracked import TrackedArray
-from ..anything import Object
-from .values import both, either, negated, op_of, state
+from ....ir.instruction import CONSTANT, INPUT
+from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
+from ....recording.arrays.numbers import logical
+from ....recording.arrays.tracked import TrackedArray
+from ...anything import Object
+from ..values import both, either, negated, op_of, state
 
 _ARITHMETIC = frozenset(
     "add subtract multiply divide negative absolute power integer_power square sqrt reciprocal floor_divide remainder convert".split()
