@@ -104,7 +104,11 @@ class Aliases:
         if known[partner] is not before:
             for link in condition:
                 link.aliases._listeners.add(self)
-            self._tell()
+            try:
+                self._tell()
+            except UnsupportedFunction:
+                known[partner] = before  # the path is not kept: one that is recorded in its place is told again
+                raise
 
     def _tell(self) -> None:
         """Check all conflicts that depend on this one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import sys
 import weakref
+from collections import deque
 from collections.abc import Container, Hashable, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
@@ -47,7 +48,7 @@ def note_results(
     found: list[dict[Source, Conditions]] = []
     for k in range(len(results)):
         if type(results[k]) is TrackedArray:
-            sources = _sources(_root(results[k]))
+            sources = _sources(_root(results[k]), given, held)
         else:
             sources = _plain_sources(results, k, held, is_held)
         for source, conditions in sources.items():
@@ -127,6 +128,7 @@ class CallArrays:
 
     def __init__(self) -> None:
         self.nodes: dict[int, tuple[weakref.ref[Versioned], _Node]] = {}
+        self._same: dict[int, tuple[Versioned, list[tuple[np.ndarray, Operand]]]] = {}
         self.closures: list[tuple[ClosedOver, list[_Node]]] = []
         self._plain: dict[int, tuple[np.ndarray, Hashable, list[tuple[list[_Node], Partner]]]] = {}
 
@@ -146,6 +148,25 @@ class CallArrays:
                 node.separated = either(before, condition)
                 if node.separated is not before:
                     waiting += [(user, other, condition) for user, other in node.users if other[0] != "result"]
+
+    def note_same(self, array: Versioned, other: np.ndarray, runs: Operand) -> None:
+        """Note that an array may be another one: that of a variable which a loop may leave as it is.
+
+        Args:
+            runs: whether the loop has an iteration, which makes a new array; False if it may leave it then, too.
+        """
+        self._same.setdefault(id(array), (array, []))[1].append((other, runs))
+
+    def same_as(self, array: Versioned) -> list[tuple[np.ndarray, list[Operand]]]:
+        """The arrays that an array may be, each with the loops that must not run, and itself."""
+        found, pending = dict[int, tuple[np.ndarray, list[Operand]]](), deque[tuple[np.ndarray, list[Operand]]]([(array, [])])
+        while pending:
+            one, loops = pending.popleft()
+            one = _root(one) if type(one) is TrackedArray else one
+            if id(one) not in found:
+                found[id(one)] = one, loops
+                pending += [(other, [*loops, runs]) for other, runs in self._same.get(id(one), (one, []))[1]]
+        return [*found.values()]
 
     def hold(self, array: np.ndarray, key: Hashable, nodes: list[_Node], partner: Partner) -> None:
         """Note results that may share memory with a plain array; `key` identifies its present contents."""
@@ -196,11 +217,17 @@ def _node_of(array: Versioned) -> _Node:
     return node
 
 
-def _sources(array: Versioned) -> dict[Source, Conditions]:
-    """The arrays that an array may share memory with, through any number of calls, and on which condition."""
-    first = _key(array)
-    found: dict[Source, Conditions] = {first: frozenset([ALWAYS])}
-    waiting = [(first, ALWAYS)] if type(first) is _Node else []
+def _sources(array: Versioned, given: Container[Source], held: Container[int]) -> dict[Source, Conditions]:
+    """The arrays that an array may share memory with, through any number of calls, and on which condition.
+
+    Whether a loop has run that would have made a new one is a guard.
+    """
+    found: dict[Source, Conditions] = {_key(array): frozenset([ALWAYS])}
+    for one, loops in array._recorder.call_arrays.same_as(array)[1:]:
+        source: Source = _key(one) if type(one) is TrackedArray else PLAIN
+        if (source in given or type(source) is _Node or id(one) in held) and not any(map(bool, loops)):
+            found[source] = frozenset([ALWAYS])
+    waiting = [(first, ALWAYS) for first in found if type(first) is _Node]
     while waiting:
         node, condition = waiting.pop()
         for source, partner in (*node.sources, *((PLAIN, partner) for partner in node.plain)):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import operator
+
 import numpy as np
 import pytest
 
@@ -91,6 +94,65 @@ def divides_by_a_float_of_an_iteration(x):
 def test_carries_of_loops_have_the_kinds_of_their_paths(f):
     """Python's numbers, NumPy's from some iteration on."""
     assert recordings(f) <= 8
+
+
+# Zeros of ints have no sign: -0 is 0, and -0.0 is not. The angle of a point on the cut tells which one it is.
+
+
+def chosen(x):
+    """An int until a number is added."""
+    t = 0
+    for v in x:
+        if v > 0.9:
+            t += v
+    return t
+
+
+def in_place(t):
+    t *= -1
+    return t
+
+
+OF_ZERO = {
+    "negative": lambda t: -t,
+    "negative of a multiple": lambda t: -(t * 2),
+    "multiple": lambda t: t * -3,
+    "multiple by a float": lambda t: t * -3.0,
+    "multiple in place": in_place,
+    "quotient": lambda t: t / -3,
+    "quotient, rounded down": lambda t: t // -3,
+    "remainder": lambda t: t % -3,
+    "by numpy": lambda t: np.negative(t),
+    "product by numpy": lambda t: np.multiply(t, -2),
+    "by a function": operator.neg,
+    "product by a function": lambda t: operator.mul(t, -2),
+    "product of a list": lambda t: math.prod([t, -2]),
+    "by a test": lambda t: -(t or 0),
+    "negative of a sum": lambda t: -(t + 0),
+}
+
+
+@pytest.mark.parametrize("operation", OF_ZERO.values(), ids=OF_ZERO)
+def test_zeros_have_the_signs_of_their_paths(operation):
+    assert recordings(lambda x: np.arctan2(operation(chosen(x)), -1.0) * x[1]) <= 2
+
+
+def test_zeros_of_carries_have_the_signs_of_their_paths():
+    def f(x):
+        t, s = 0, 0.0
+        for k in range(100):
+            if x[k % 6] > 1.2:
+                t += x[k % 6]
+            s += np.arctan2(-t, -1.0)
+        return s * x[1]
+
+    assert recordings(f) <= 2
+
+
+def test_a_function_without_source_is_given_numbers_as_they_are():
+    names = {}
+    exec("def without_source(v):\n    return 2.0 if type(v) is float else 0.5\n", names)
+    recordings(lambda x: names["without_source"](-0.5 if x[1] > -0.5 else x[1]) * x[0], POINTS[:6])
 
 
 def product_of_threes(x):

@@ -407,10 +407,12 @@ class Loop:
         state.report.note_loop(Merged("loop", site, n, count))
         form = LoopForm(n, len(self.streams), len(self.outer), count, stops=count is None, most=None, site=str(site))
         begins = [as_leaf(first, BOOL)] if count is None else []
+        if (buffers := current_recorder().buffers) is not None:
+            buffers.check()  # of what nobody has written the loop might not end
         returned = LOOP(*begins, *carries, *self.streams, *self.outer, callee=callee_of(tape), form=form)
         ends = [last[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(n)]
         self.kinds.note_last(first, [None if k in self.last else leaf for k, leaf in enumerate(ends)])
-        self.names.note_shared(ends, self.kinds.given if self.may_not_run else [])
+        self.names.note_shared(ends, self.kinds.given, first if self.may_not_run else True)
         leaves = iter(ends)
         made = {key: self.forms[key].made(leaves) for key in self.places}
         for why in () if state.is_in_loop else ENDS:

@@ -47,12 +47,21 @@ class NamesOfArrays:
                 "a loop writes to arrays, and two variables may be one array", "copy the array where it gets a second name: b = a.copy()"
             )
 
-    def note_shared(self, at_end: list[Object], at_start: list[Object]) -> None:
-        """Note the arrays behind the loop that may have two names: without an iteration, variables have those at the start."""
+    def note_shared(self, at_end: list[Object], at_start: list[Object], runs: Object) -> None:
+        """Note the arrays behind the loop that may have two names: without an iteration, variables have those at the start.
+
+        Args:
+            runs: whether there is an iteration.
+        """
         found: list[Object] = [at_end[k] for k in self.shared]
         found += self.others
-        for k in self.arrays if at_start else ():
+        same: list[tuple[Object, Object, Object]] = [(at_end[k], self.arrays[k], False) for k in self.shared]
+        for k in self.arrays if runs is not True else ():
             start = at_start[k]
             if isinstance(start, np.ndarray):
-                found += [at_end[k], start if type(start) is TrackedArray else plain_root(start)]
+                same.append((at_end[k], start if type(start) is TrackedArray else plain_root(start), runs))
+                found += same[-1][:2]
+        for end, other, test in same:
+            if type(end) is TrackedArray and (type(other) is not TrackedArray or other._recorder is end._recorder):
+                end._recorder.call_arrays.note_same(end, other, test)
         state.shown.update((id(array), array) for array in found)

@@ -33,11 +33,12 @@ from ..containers.items import refuse_iterators
 from ..containers.keys import Empty, settle
 from ..containers.lengths import by_lengths
 from ..containers.sets import settle as settle_members
+from ..operations.divisions import may_be_zero_of_ints, zero_of_ints
 from ..state.fork import guarded, refuse
 from ..state.numbers.bounds import as_choice
-from ..state.numbers.python_numbers import note_python
+from ..state.numbers.python_numbers import note_python, types_of
 from ..state.places import note_attribute, note_contents
-from ..state.values import CHOICES, is_data, lifted, state
+from ..state.values import CHOICES, Unjoinable, is_data, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
 from .arguments import NATIVE
@@ -74,6 +75,7 @@ _WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "
 # Functions that set or delete an attribute.
 _SETTING = frozenset(("__setattr__", "__delattr__"))
 # Functions that leave something half done where a function that they call raises an error.
+_OF_SIGNED_ZEROS = frozenset((np.negative, np.multiply, np.floor_divide, np.remainder))
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 # Functions that write to their first argument.
 _WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
@@ -176,10 +178,15 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
 
 
 def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
+    if state.kinds and is_users(f) and any(map(_is_of_several_types, (*args, *named.values()))):
+        why = translation_of(f.__code__).reason or "it has no source"
+        raise Unjoinable(f"{f.__name__}() is not translated, and may ask for the type of a number that data decide: {why}", _SOURCE)
     if args and not named:
         if (method := method_for(f, args)) is not None:
             return method()
         args = taken_out(f, args)
+    if state.kinds and type(f) is np.ufunc and f in _OF_SIGNED_ZEROS and len(args) == f.nin and may_be_zero_of_ints(*args):
+        return zero_of_ints(f(*args, **named), *args)
     if not state.has_choices and not named and ((type(f) is np.ufunc and f.ntypes > 1) or isinstance(f, MathFunction)):
         return _of_lists(f, args)(*args)
     if not state.journals and not state.has_choices and not state.shown and not _is_given_callers(f, args, named):
@@ -216,6 +223,14 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         with guarded():
             return f(*args, **named)
     return _filled(f, _answered(f, args, named), args, named)
+
+
+def _is_of_several_types(value: Object) -> bool:
+    """True for a number of Python's or NumPy's, an int or a float, as data decide."""
+    if type(value) is not TrackedArray or value.type.shape:
+        return False
+    types = types_of(value)
+    return types is None or len(types) > 1
 
 
 def _is_given_callers(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> bool:

@@ -24,7 +24,7 @@ from ..anything import Object
 from ..containers import keys, sets
 from ..containers.items import delete_item, set_item
 from ..containers.views import View
-from ..operations.dunder import BY_FUNCTION
+from ..operations.dunder import BY_FUNCTION, negative
 from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.types import is_instance, type_of
 from .arguments import SEQUENCES
@@ -198,6 +198,7 @@ PROGRAMS: dict[Object, Program] = {
     statistics.pstdev: Program(statistic(lambda e: np.sqrt(variance_(e, "pstdev", 1))), 1, 1),
     np.errstate: Program(error_states_, 0, 5, ("all", "divide", "over", "under", "invalid")),
     np.seterr: Program(error_states_, 0, 5, ("all", "divide", "over", "under", "invalid")),
+    operator.neg: Program(negative, 1, 1),
     operator.setitem: Program(set_item, 3, 3),
     operator.delitem: Program(delete_item, 2, 2),
     builtins.getattr: Program(attribute, 2, 2),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import operator
 from collections.abc import Callable
 
 from ...recording.arrays.tracked import TrackedArray
@@ -15,11 +14,11 @@ from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers.entries import is_conditional, parts
 from ..containers.lengths import is_real
-from ..operations.dunder import added, compared
+from ..operations.dunder import added, compared, multiplied
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, fork_value, select
 from ..state.numbers.python_numbers import is_python_bool
-from ..state.values import CHOICES, Lazy, Maybe, both, either, negated
+from ..state.values import CHOICES, Lazy, Maybe, both, either, negated, state
 from ..users_code import users_method
 from .arguments import (
     CONSTANTS,
@@ -64,11 +63,11 @@ def sum_(items: Object, start: Object = 0) -> Object:
 
 
 def prod_(items: Object, *, start: Object = 1) -> Object:
-    if not (is_lazy(items) or is_conditional(items)):
+    if not (is_lazy(items) or is_conditional(items)) and not (state.kinds and is_collection(items)):
         return NATIVE
     total = start
     for condition, value in parts(gathered(items)):
-        total = where_there(condition, lambda t=total, v=value: operator.mul(t, v), lambda t=total: t)
+        total = where_there(condition, lambda t=total, v=value: multiplied(t, v), lambda t=total: t)
     return total
 
 

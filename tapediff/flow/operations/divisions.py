@@ -1,7 +1,8 @@
-"""Divisions by zero: errors of Python's numbers, where data say so."""
+"""Operations on zeros: the errors of divisions by Python's numbers, where data say so, and the signs of zeros."""
 
 from __future__ import annotations
 
+import functools
 import operator
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import exclude
-from ..state.numbers.python_numbers import is_python
+from ..state.numbers.python_numbers import is_int, is_python, note_chosen
 from ..state.values import Unjoinable, both
 
 
@@ -68,3 +69,28 @@ def _check_power(a: Object, b: Object) -> None:
 
 def _is_float(value: Object) -> bool:
     return value.type.dtype.kind == "f" if type(value) is TrackedArray else type(value) is float or isinstance(value, np.floating)
+
+
+# Zeros of ints have no sign
+
+
+def may_be_zero_of_ints(*operands: Object) -> bool:
+    """True if a product, quotient or negative of numbers may be one of ints that are floats on the tape, and its sign that of a zero."""
+    is_signed, is_mixed = len(operands) == 1, False
+    for value in operands:
+        whole = is_int(value)
+        if whole is False:
+            return False
+        is_mixed = is_mixed or (type(value) is TrackedArray and value.type.dtype.kind == "f")
+        is_signed = is_signed or type(value) is TrackedArray or value < 0
+    return is_mixed and is_signed
+
+
+def zero_of_ints(result: Object, *operands: Object) -> Object:
+    """A product, quotient or negative of such numbers: where they are ints, its zero is the positive one."""
+    wholes = [is_int(value) for value in operands]
+    if any(whole is None for whole in wholes):
+        exclude(result == 0, lambda: Unjoinable("a zero may be one of ints or of floats, which have signs", "convert it with float()"))
+        return result
+    is_zero = result == 0
+    return note_chosen(np.where(both(functools.reduce(both, wholes), is_zero), 0.0, result), True, result, result)

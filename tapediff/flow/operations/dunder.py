@@ -25,7 +25,7 @@ from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
 from ..state.places import note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, is_data, lifted, state
 from ..users_code import KNOWN, users_method
-from .divisions import check_division
+from .divisions import check_division, may_be_zero_of_ints, zero_of_ints
 
 # Python does operations on these by itself.
 PLAIN: set[type] = {
@@ -69,23 +69,31 @@ _COMPARISONS = {
 }  # fmt: skip
 
 _DIVISIONS = {op.symbol: name for name, op in _ARITHMETIC.items() if name in ("truediv", "floordiv", "mod", "pow")}
+_OF_SIGNED_ZEROS = {"mul", "floordiv", "mod"}
 
 
-def left(a: Object, b: Object, division: str | None = None) -> Object:
+def left(a: Object, b: Object, operation: str | None = None) -> Object:
     """The left operand as it is where Python does the operation by itself; else one that dispatches to translated methods.
 
     Args:
-        division: the operation, if Python raises errors for some numbers.
+        operation: its name, if the result depends on the types of numbers.
     """
     if type(a) in _ATOMS and type(b) in _RIGHT:
-        if division is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
-            check_division(division, a, b)
+        if operation is not None and (type(a) is TrackedArray or type(b) is TrackedArray) and _is_of_types(operation, a, b):
+            return Wrapped(a)
         return Wrapped(a) if is_python_bool(a) or is_python_bool(b) else a
     if (type(a) is TrackedArray or type(b) is TrackedArray) and _is_repetition(a, b):
         return Wrapped(a)
     if type(a) in _COMPARED and isinstance(b, type(a)):
         return Wrapped(a) if holds_data(a) or holds_data(b) else a
     return a if _is_native(type(a)) and _is_native(type(b)) and not _is_of_conditional(a, b) else Wrapped(a)
+
+
+def _is_of_types(operation: str, a: Object, b: Object) -> bool:
+    """True if a product or quotient may be the zero of ints; raises the error of a division by zero."""
+    if operation != "mul":
+        check_division(operation, a, b)
+    return bool(state.kinds) and operation in _OF_SIGNED_ZEROS and may_be_zero_of_ints(a, b)
 
 
 def _counted(*operands: Object) -> tuple[Object, ...]:
@@ -130,13 +138,14 @@ def _is_repetition(a: Object, b: Object) -> bool:
 
 def operand(a: Object) -> Object:
     """The same for the operand of `-`, `+` and `~`."""
-    return a if (type(a) in PLAIN or _is_native(type(a))) and not is_python_bool(a) else Wrapped(a)
+    is_plain = (type(a) in PLAIN or _is_native(type(a))) and not is_python_bool(a)
+    return a if is_plain and not (state.kinds and may_be_zero_of_ints(a)) else Wrapped(a)
 
 
-def numbers(a: Object, b: Object, division: str | None = None) -> bool:
+def numbers(a: Object, b: Object, operation: str | None = None) -> bool:
     """True if an operation in place is one that makes a new value."""
-    if division is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
-        check_division(division, a, b)
+    if operation is not None and (type(a) is TrackedArray or type(b) is TrackedArray) and _is_of_types(operation, a, b):
+        return False
     kind = type(a)
     is_immutable = kind in _IMMUTABLE or (kind is TrackedArray and not a.type.shape and a._view is None)
     return is_immutable and type(b) in PLAIN and not is_python_bool(a) and not is_python_bool(b)
@@ -200,7 +209,9 @@ def _unary(name: str, apply: Callable[[Object], Object]) -> Callable[[Wrapped], 
     def run(value: Object) -> Object:
         method = users_method(type(value), name)
         (value,) = _counted(value)
-        return apply(value) if method is None else call(method, value)
+        if method is not None:
+            return call(method, value)
+        return zero_of_ints(-value, value) if apply is operator.neg and state.kinds and may_be_zero_of_ints(value) else apply(value)
 
     return lambda self: lifted(run, *_read(self.value))
 
@@ -222,9 +233,13 @@ def _operated(op: _Binary) -> Callable[[Object, Object], Object]:
     return lambda a, b: lifted(lambda p, q: _dispatched(op, p, q), a, b)
 
 
-def added(a: Object, b: Object) -> Object:
-    """a + b."""
-    return lifted(lambda p, q: _dispatched(_ARITHMETIC["add"], p, q), a, b)
+added = _operated(_ARITHMETIC["add"])
+multiplied = _operated(_ARITHMETIC["mul"])
+
+
+def negative(a: Object) -> Object:
+    """-a."""
+    return -operand(a)
 
 
 def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
@@ -240,7 +255,8 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
             a, b = _counted(a, b)
         if op.symbol in _DIVISIONS and (type(a) is TrackedArray or type(b) is TrackedArray):
             check_division(_DIVISIONS[op.symbol], a, b)
-        return op.apply(a, b)
+        result = op.apply(a, b)
+        return zero_of_ints(result, a, b) if state.kinds and op.forward[2:-2] in _OF_SIGNED_ZEROS and may_be_zero_of_ints(a, b) else result
     first, is_tried = users_method(type(a), op.forward), False
     if first is not None and (type(a) is type(b) or type(b) in PLAIN):
         result = call(first, a, b)
@@ -300,7 +316,8 @@ def _in_place(name: str) -> Callable[[Object, Object], Object]:
             return a
         if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
             note_contents(a)
-            return _dispatched(op, a, b) if is_python_bool(a) or is_python_bool(b) else inplace(a, b)
+            is_of_types = is_python_bool(a) or is_python_bool(b) or (state.kinds and may_be_zero_of_ints(a, b))
+            return _dispatched(op, a, b) if is_of_types else inplace(a, b)
         return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
 
     return lambda a, b: lifted(run, a, b)

@@ -35,7 +35,7 @@ def is_same(a: Object, b: Object) -> Object:
     """a is b: a bool, tracked or not."""
     if a is b or not (isinstance(a, _VALUES) and isinstance(b, _VALUES)) or isinstance(a, tuple) != isinstance(b, tuple):
         return a is b
-    if not isinstance(a, (TrackedArray, tuple)) and not isinstance(b, (TrackedArray, tuple)):
+    if not state.is_recording or not (isinstance(a, (TrackedArray, tuple)) or isinstance(b, (TrackedArray, tuple))):
         return False
     if not state.has_identities:
         raise AsksIdentities

@@ -19,7 +19,10 @@ INPLACE: dict[type[ast.operator], str] = {
     ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior", ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift",
 }  # fmt: skip
 # Operators that raise errors for some numbers of Python's.
-DIVISIONS: dict[type[ast.operator], str] = {ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow"}
+# Operations whose results depend on the types of numbers: errors of Python's, and the sign of a zero.
+OF_TYPES: dict[type[ast.operator], str] = {
+    ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow",
+}  # fmt: skip
 _IDENTITY: dict[type[ast.cmpop], str] = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", **_IDENTITY,
@@ -143,7 +146,7 @@ class Expressions(ast.NodeTransformer):
         made = self.visit(inner)
         for link in reversed(links):
             right = self.visit(link.right)
-            symbol = DIVISIONS.get(type(link.op))
+            symbol = OF_TYPES.get(type(link.op))
             first = self._at(operator_call("left", made, kept(right, RIGHT), *([] if symbol is None else [text(symbol)])), link)
             made = self._at(ast.BinOp(first, link.op, again(right, RIGHT)), link)
         return made

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from .compound import compound
 from .expressions import (
-    DIVISIONS,
     INPLACE,
     LEFT,
+    OF_TYPES,
     OPERATORS,
     RIGHT,
     Expressions,
@@ -353,7 +353,7 @@ class _Function:
     def _in_place(self, statement: ast.AugAssign, old: ast.expr, value: ast.expr) -> ast.expr:
         """Numbers by Python's operator, at the user's line; what may be written to by that of `operators`."""
         before, new = ast.Name(LEFT, ast.Load()), again(value, RIGHT)
-        symbol = [text(DIVISIONS[type(statement.op)])] if type(statement.op) in DIVISIONS else []
+        symbol = [text(OF_TYPES[type(statement.op)])] if type(statement.op) in OF_TYPES else []
         are_numbers = operator_call("numbers", kept(old, LEFT), kept(value, RIGHT), *symbol)
         return ast.IfExp(are_numbers, ast.BinOp(before, statement.op, new), operator_call(INPLACE[type(statement.op)], before, new))
 
