@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
+import math
+import warnings
 
 import numpy as np
 import pytest
@@ -369,3 +372,98 @@ def iterators_of_their_own(x):
 def test_iterators_are_where_python_leaves_them(f, count):
     """Guards decide where something else goes on with an iterator, and nothing where nothing does."""
     assert recordings(f) <= count
+
+
+# Functions with a yield as context managers, by contextlib, which is translated
+
+
+@contextlib.contextmanager
+def scaled(box, factor):
+    box[0] = box[0] * factor
+    try:
+        yield box
+    finally:
+        box[0] = box[0] / factor
+
+
+@contextlib.contextmanager
+def rescuing(box):
+    try:
+        yield
+    except (ValueError, ZeroDivisionError):
+        box[0] += 1.0
+
+
+def scales_in_a_branch(x):
+    box, log = [x[0]], []
+    for v in x:
+        if v > 0:
+            with scaled(box, 2.0) as inner:
+                inner[0] += v
+                log.append(v)
+                if v > 1:
+                    break
+        else:
+            box[0] -= v * 0.5
+    return box[0] + 0.1 * len(log)
+
+
+def suppresses_errors(x):
+    s = 0.0
+    for v in x:
+        with contextlib.suppress(ValueError):
+            s += math.log(v)
+            s += 1.0
+    return s * x[1]
+
+
+def rescues_in_a_branch(x):
+    box = [0.0]
+    if x[0] > 0:
+        with rescuing(box):
+            box[0] += math.sqrt(x[1])
+    else:
+        with rescuing(box), scaled(box, 2.0):
+            box[0] += 1.0 / max(x[2], 0)
+    return box[0] + x[3]
+
+
+def leaves_a_stack_of_them(x):
+    box = [1.0 + x[0] ** 2]
+    with contextlib.ExitStack() as stack:
+        for v in x[:3]:
+            if v > 0.5:
+                stack.enter_context(scaled(box, 1.0 + v))
+        box[0] += x[1]
+    return box[0]
+
+
+def advances_one_of_its_own(x):
+    def count():
+        n = 0.0
+        while True:
+            n += x[1]
+            yield n
+
+    s = 0.0
+    for v in x[:3]:
+        if v > 0:
+            numbers = count()
+            s += next(numbers) * v
+            try:
+                s += next(numbers) + math.sqrt(v - 0.5)
+            except ValueError:
+                s += next(numbers)
+    return s
+
+
+@pytest.mark.parametrize(
+    ("f", "most"),
+    [(scales_in_a_branch, 1), (suppresses_errors, 1), (rescues_in_a_branch, 4), (leaves_a_stack_of_them, 8), (advances_one_of_its_own, 14)],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_context_managers_that_are_generators(f, most):
+    """A side that is given up leaves its generators, of which nothing runs then."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pytest.PytestUnraisableExceptionWarning)
+        assert recordings(f) <= most

@@ -354,11 +354,14 @@ def _stepped(run: Object, *args: Object) -> Driver:
 
 
 def try_yields(body: Object, handlers: Object, otherwise: Object, last: Object) -> Driver:
+    recorder, side = state.recorder, state.journals[-1] if state.journals else None
     try:
         completion = yield from _tried_yields(body, handlers, otherwise)
     except (Unjoinable, Restart):
         raise
-    except BaseException:
+    except BaseException as error:
+        if type(error) is GeneratorExit and not (recorder is state.recorder and (side is None or any(side is j for j in state.journals))):
+            raise  # it is dropped with the side or the recording that it was made in
         ended = yield from driven(last)
         if ended is None:
             raise

@@ -17,13 +17,13 @@ import numpy as np
 from ...base.current_recording import current_recorder
 from ...errors import TrackedValueEscaped
 from ...numpy_api.creating import as_array, holds_tracked
-from ...numpy_api.joining import stack_objects
 from ...ops.control.calls import CALL, LOOP
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import FILLED, ORIGINALS, RARE_MAKERS, Fills
 from ...recording.python_state.list_arguments import DISPATCHED, form_of
 from ...recording.python_state.math_functions import MathFunction
-from ...recording.python_state.numpy_namespace import LEAST_FILLS
+from ...recording.python_state.numpy_namespace import LEAST_FILLS, answer_of
+from ...recording.python_state.replacement import Replacement
 from ..anything import Object
 from ..calls.callables import function
 from ..containers.choices import as_value
@@ -38,7 +38,7 @@ from ..state.fork import guarded, refuse
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import note_python, types_of
 from ..state.places import note_attribute, note_contents
-from ..state.values import CHOICES, Unjoinable, is_data, lifted, state
+from ..state.values import CHOICES, Unjoinable, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
 from .arguments import NATIVE
@@ -188,7 +188,7 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     if state.kinds and type(f) is np.ufunc and f in _OF_SIGNED_ZEROS and len(args) == f.nin and may_be_zero_of_ints(*args):
         return zero_of_ints(f(*args, **named), *args)
     if not state.has_choices and not named and ((type(f) is np.ufunc and f.ntypes > 1) or isinstance(f, MathFunction)):
-        return _of_lists(f, args)(*args)
+        return _form(f, args, named)(*args)
     if not state.journals and not state.has_choices and not state.shown and not _is_given_callers(f, args, named):
         return _filled(f, _answered(f, args, named), args, named)
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
@@ -266,7 +266,7 @@ def _wanted() -> None:
 
 def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
     """The result of a call; where it asks for an int, the choice of its results for those that are possible."""
-    f = _of_lists(f, args)
+    f = _form(f, args, named)
     place = next((k for k, value in enumerate(args) if _holds_int(value)), None)
     if place is None or not _is_pure(f):
         return f(*args, **named)
@@ -291,12 +291,17 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     return f(*args, **named)
 
 
-def _of_lists(f: Object, args: tuple[Object, ...]) -> Object:
-    """A function of NumPy's as one that makes arrays of lists of tracked numbers."""
+def _form(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+    """A function of NumPy's as one that takes tracked numbers, also in lists."""
+    if isinstance(f, _NUMPYS) and (answer := answer_of(f, args, named)) is not None:
+        return answer
     if not any(type(value) in (list, tuple) and holds_tracked(value) for value in args):
         return f
     original = getattr(f, "original", f)
     return (isinstance(original, (np.ufunc, DISPATCHED)) and form_of(original)) or f
+
+
+_NUMPYS = (Replacement, BuiltinFunctionType, DISPATCHED)
 
 
 def _holds_int(value: Object) -> bool:
@@ -320,15 +325,10 @@ def _is_pure(f: Object) -> bool:
 
 
 # These make an array of a list.
-_MAKING = frozenset(("array", "asarray", "asanyarray", "ascontiguousarray"))
-
-
 def _filled(f: Object, made: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
     """An array that the program makes, as a tracked one where it holds tracked numbers, or may be written to."""
     if type(made) is not np.ndarray:
         return made
-    if made.dtype == object and getattr(f, "__name__", "") in _MAKING and "dtype" not in named and any(map(is_data, made.flat)):
-        return stack_objects(made)
     if (least := _FILLING.get(id(getattr(f, "original", f)))) is None or any(made is argument for argument in args):
         return made
     recorder = current_recorder()
@@ -370,6 +370,8 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
     is_random = "random" in (getattr(f, "__module__", None) or type(owner).__module__ or "")
     if isinstance(f, type) and f in (collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter):
         return
+    if name == "next" and type(args[0]) is Generator:
+        return  # it looks at this itself
     if name in _SETTING:
         changed: Object = [f.__self__, args[0]] if type(f) is MethodWrapperType else args[:2]
         note_attribute(*changed)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.lengths import by_length
@@ -18,9 +17,8 @@ from ..state.numbers.python_numbers import Kind, is_python, note_kind, note_pyth
 from ..state.values import Unjoinable, is_data, negated, state
 from .arguments import (
     NATIVE,
-    SEQUENCES,
     gathered,
-    is_lazy,
+    is_collection,
     is_of_interest,
 )
 from .reductions import sum_
@@ -99,7 +97,7 @@ def statistic(run: Callable[[list[Object]], Object]) -> Callable[..., Object]:
     """A function of the entries, where some are tracked."""
 
     def program(items: Object) -> Object:
-        if not (isinstance(items, (*SEQUENCES, TrackedArray)) or is_lazy(items)):
+        if not is_collection(items):
             return NATIVE
         entries = list(gathered(items))
         if not is_of_interest(entries):

@@ -15,7 +15,7 @@ from ..anything import Object
 from ..state.completions import CONTINUE, Completion, Jump, ends, replaced
 from ..state.fork import exclude, guarded, is_of_program, refuse, where_ends
 from ..state.places import Cell, cells_of, note
-from ..state.values import state
+from ..state.values import Unjoinable, state
 
 Emit = Callable[[Object], Completion]
 
@@ -75,8 +75,14 @@ class Generator(abc.Generator[Object, Object, Object]):
         return self._run
 
     def _use(self, is_plain: bool = False) -> None:
-        if state.journals and (is_plain or self._made_in is not state.journals[-1]):
+        if not state.journals or (self._made_in is state.journals[-1] and not is_plain):
+            return
+        begun = next((k + 1 for k, journal in enumerate(state.journals) if journal is self._made_in), 0)
+        attempts = [attempt for attempt in state.attempts if any(attempt.journal is journal for journal in state.journals[begun:])]
+        if is_plain or len(attempts) < len(state.journals) - begun:
             refuse("a branch advances a generator that was made before it", "take the value before the branch")
+        for attempt in attempts:
+            attempt.by_guards = True  # it cannot be run again
 
     def use_up(self) -> None:
         """Note that all values are taken: nothing can go on with it."""
@@ -105,6 +111,8 @@ class Generator(abc.Generator[Object, Object, Object]):
             return step(*args)
 
     def close(self) -> None:
+        if self._made_in is not None and not any(journal is self._made_in for journal in state.journals):
+            raise Unjoinable("a generator is closed that was made in a branch", "close it in the branch")
         self.native().close()
 
     def __getattr__(self, name: str) -> Object:

@@ -549,6 +549,8 @@ def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object
 
 def select(test: Operand, yes: Object, no: Object) -> Object:
     """The value that a test chooses; by a guard where the two cannot be joined."""
+    if type(test) is bool:
+        return yes if test else no
     try:
         return join(test, yes, no)
     except Unjoinable as why:

@@ -134,8 +134,8 @@ def _delete(arr: Operand, obj: Operand, axis: Operand = None) -> Operand:
 
 _NUMPYS_INSERT, _NUMPYS_DELETE = np.insert, np.delete
 
-_REPLACEMENTS = {
-    name: _replacement(getattr(np, name), answer, concerns)
+_ANSWERS: dict[str, tuple[Callable[..., Operand], Callable[..., bool]]] = {
+    name: (answer, concerns)
     for name, answer, concerns in (
         ("array", creating.array, _first),
         ("asarray", creating.asarray, _first),
@@ -155,7 +155,16 @@ _REPLACEMENTS = {
         ("insert", _insert, _any),
     )
 }
+_REPLACEMENTS = {name: _replacement(getattr(np, name), *answer) for name, answer in _ANSWERS.items()}
 _ORIGINALS = {name: replacement.original for name, replacement in _REPLACEMENTS.items()}
+_BY_ORIGINAL = {original: _ANSWERS[name] for name, original in _ORIGINALS.items()}
+_NO_ANSWER: tuple[None, Callable[..., bool]] = None, _always
+
+
+def answer_of(function: Callable[..., Operand], args: tuple[Operand, ...], named: dict[str, Operand]) -> Callable[..., Operand] | None:
+    """What answers a call of one of NumPy's functions, or of what stands for it; None where that is the function itself."""
+    answer, concerns = _BY_ORIGINAL.get(function, _NO_ANSWER)
+    return answer if answer is not None and concerns(args, named) and not _asks_for_objects(args, named) else None
 
 _present = itemgetter(*_REPLACEMENTS)
 _USUAL = {id(_REPLACEMENTS): tuple(_ORIGINALS.values()), id(_ORIGINALS): tuple(_REPLACEMENTS.values())}
