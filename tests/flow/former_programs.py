@@ -91,7 +91,8 @@ def program(title):
         module = fresh(name)
         return functions_of(module)[rest], list(getattr(module, "POINTS", former.TWO if name in OF_TWO else former.SIX))
     kind, seed, *form = rest.split(".")
-    f = function_of(bodies.ALL_KINDS[kind](int(seed)).text())
+    with warnings.catch_warnings(action="ignore", category=SyntaxWarning):  # of the identity of a literal
+        f = function_of(bodies.ALL_KINDS[kind](int(seed)).text())
     return getattr(bodies, form[0])(f) if form else f, stateful_branching.points(int(seed), 6)
 
 

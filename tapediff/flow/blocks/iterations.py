@@ -240,10 +240,11 @@ class Loop:
             results = None if self._note_changes(journal) or is_longer else self._results(recorder, numbers)
             if results is None:
                 return None
+            if self.source is not None:
+                return finished_tape(recorder, tuple(results))
             for why in ENDS:
                 go = both(go, negated(truth(loop_ended(why).get())))
-            goes_on = [as_leaf(go, BOOL)] if self.source is None else []
-            return finished_tape(recorder, (*results, *goes_on))
+            return finished_tape(recorder, (*results, as_leaf(go, BOOL)))
         finally:
             for array, before in arrays:
                 array._recorder = before

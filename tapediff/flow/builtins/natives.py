@@ -282,9 +282,10 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     value = args[place]
     rest = lambda v: _answered(f, (*args[:place], v, *args[place + 1 :]), named)  # noqa: E731 -- its name is its use
     if isinstance(value, (tuple, list)):
-        return lifted(lambda *parts: rest(type(value)(parts)), *map(as_choice, value))
-    choice = as_choice(value)
-    if choice is not value:
+        choices = list(map(as_choice, value))
+        if any(choice is not part for choice, part in zip(choices, value)):
+            return lifted(lambda *parts: rest(type(value)(parts)), *choices)
+    elif (choice := as_choice(value)) is not value:
         return lifted(rest, choice)
     if escaped is not None:
         raise escaped

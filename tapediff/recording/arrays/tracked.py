@@ -167,6 +167,8 @@ class TrackedArray(Versioned):
         return unary(self, ABSOLUTE)
 
     def __invert__(self) -> Operand:
+        if self.type.dtype.kind == "i":
+            return -1 - self
         return functions.mask_operation(comparison.LOGICAL_NOT, np.invert, self)
 
     def __and__(self, other: Operand) -> Operand:

@@ -406,7 +406,7 @@ def calls_in_a_loop(x):
     return c
 
 
-@rolls(30, "loop", "sum")
+@rolls(30, "sum")
 def calls_of_independent_iterations(x):
     total = 0.0
     for i in range(N):
