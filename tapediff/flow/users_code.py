@@ -20,7 +20,8 @@ _TRANSLATED = frozenset((contextlib.__file__,))
 
 class _Files(dict[str, bool]):
     def __missing__(self, filename: str) -> bool:
-        known = self[filename] = filename in _TRANSLATED or not (is_library_file(filename) or is_installed(filename) or filename.startswith("<frozen"))
+        is_library = is_library_file(filename) or is_installed(filename) or filename.startswith("<frozen")
+        known = self[filename] = filename in _TRANSLATED or not is_library
         return known
 
 
