@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import TrackedValueEscaped
+from ..errors import ArgumentMismatch, TrackedValueEscaped
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.own_errors import raise_own_error
@@ -40,9 +40,12 @@ def record(
     Raises:
         DtypeMismatch: no argument is real floating point, or one is no number at all.
         UnsupportedFunction, TrackedValueEscaped: naming the user's line and the fix.
+        ArgumentMismatch: merge is none of the three.
 
     Cost: one call of f, plus about 2 µs per operation; with paths joined, a few of them.
     """
+    if merge is not None and type(merge) is not bool:
+        raise ArgumentMismatch("merge is True, False or None", got=repr(merge), fix="merge=True: one tape of all paths that can be joined")
     (asks, _), draws = process.asked_if_recording, process.warnings_of_draws
     try:
         tape = _recorded(f, args, named, prescribed, has_aux, merge)

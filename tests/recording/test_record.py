@@ -327,3 +327,10 @@ def test_ints_beyond_64_bits_are_floats_beside_tracked_values(f, gradient):
 def test_ints_beyond_floats_are_pythons_error():
     with pytest.raises(OverflowError):
         td.record(lambda x: x[0] * 2**1100, np.ones(1))
+
+
+@pytest.mark.parametrize("merge", ["flow", 1, "all"])
+def test_merge_is_true_false_or_none(merge):
+    for call in (td.record, td.compile):
+        with pytest.raises(td.ArgumentMismatch, match="merge is True, False or None"):
+            call(np.sum, np.ones(3), merge=merge)
