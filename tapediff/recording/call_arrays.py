@@ -157,9 +157,10 @@ class CallArrays:
         """
         self._same.setdefault(id(array), (array, []))[1].append((other, runs))
 
-    def same_as(self, array: Versioned) -> list[tuple[np.ndarray, list[Operand]]]:
+    def same_as(self, array: Versioned) -> list[tuple[Versioned | np.ndarray, list[Operand]]]:
         """The arrays that an array may be, each with the loops that must not run, and itself."""
-        found, pending = dict[int, tuple[np.ndarray, list[Operand]]](), deque[tuple[np.ndarray, list[Operand]]]([(array, [])])
+        found: dict[int, tuple[Versioned | np.ndarray, list[Operand]]] = {}
+        pending: deque[tuple[Versioned | np.ndarray, list[Operand]]] = deque([(array, [])])
         while pending:
             one, loops = pending.popleft()
             one = _root(one) if type(one) is TrackedArray else one

@@ -304,13 +304,19 @@ def test_what_ops_refuse():
     """Integers whose result NumPy takes from another loop than that of floats."""
     for f in (
         np.reciprocal,
-        np.invert,
         lambda k: np.bitwise_and(k, 3),
         lambda k: np.around(k, -1),
         lambda k: k ** np.array([60, 1, 1]),
     ):
         with pytest.raises(td.UnsupportedFunction, match="fix: "):
             td.record(f, td.Constant(np.array([3, 1, 2])))
+
+
+def test_integers_are_inverted():
+    tape = td.record(lambda k: ~k + np.invert(k), td.Constant(np.array([3, 1, 2])))
+    k = np.array([0, -5, 2**40])
+    np.testing.assert_array_equal(tape(k), ~k + np.invert(k))
+    np.testing.assert_array_equal(td.CompiledTape(tape)(k), ~k + np.invert(k))
 
 
 def test_a_power_of_integers_is_exact_or_refused_at_every_replay():

@@ -185,9 +185,11 @@ def _with_own_warnings(body: Callable[[], Completion]) -> Completion:
 
 def _while_handled(error: BaseException, on_error: OnError) -> Completion:
     """Handle an error as Python does: it is the one that a bare `raise` raises again."""
+    context = error.__context__
     try:
         raise error
     except BaseException as raised:  # noqa: BLE001 -- raised again by the handler, if at all
+        raised.__context__ = context  # not the error that is handled around
         return on_error(raised)
 
 

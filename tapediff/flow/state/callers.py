@@ -60,7 +60,7 @@ def _parts(value: Object) -> Iterable[Object]:
     return () if f"{getattr(kind, '__module__', '')}.".startswith("tapediff.") else gc.get_referents(value)
 
 
-def _reached(function: FunctionType) -> Iterable[Object]:
+def _reached(function: Object) -> Iterable[Object]:
     """What a function refers to: of the globals those that its code names."""
     namespace, names = function.__globals__, _names(function.__code__)
     if "globals" in names:
