@@ -27,7 +27,8 @@ from .state.identities import AsksIdentities
 from .state.joins import check_joined_arrays
 from .state.numbers.large_ints import check_ints
 from .state.places import Journal, undo
-from .state.values import Unjoinable, state
+from .state.recursions import TooDeep
+from .state.values import Restart, Unjoinable, state
 from .translate import translation_of
 from .users_code import users_method
 
@@ -66,6 +67,8 @@ class Flowed:
                     return self._merged(recorder, args, named, has_identities=True)
         except Unjoinable as why:
             self.report.keep_only(why.reason)
+        except TooDeep as why:
+            self.report.keep_only(Reason(*why.args))
         except RefusedByRecording as error:
             if may_be_filled(error) and _may_fill(recorder):
                 raise  # it is recorded again, with arrays that may be written to
@@ -107,8 +110,8 @@ class Flowed:
             check_joined_arrays()
             if recorder.refusal is not None or recorder.failure is not None:
                 raise Unjoinable("an error is caught that only a recording raises, or that no test tells of", "test the values before")
-        except (Unjoinable, AsksIdentities, Exception) as error:
-            if state.sides or isinstance(error, (Unjoinable, AsksIdentities, RefusedByRecording)):
+        except (Unjoinable, Restart, Exception) as error:
+            if state.sides or isinstance(error, (Unjoinable, Restart, RefusedByRecording)):
                 undo(state.before)
                 state.unsettled.clear()
             raise

@@ -1,8 +1,10 @@
 """Recording takes time in proportion to the program, also where many statements may end a block early."""
 
 import linecache
+import time
 
 import numpy as np
+import pytest
 
 import tapediff as td
 from tapediff.flow.state import fork
@@ -43,3 +45,34 @@ def test_behind_many_sides_tests_are_guards(monkeypatch):
         np.testing.assert_allclose(safe(x), f(x), rtol=1e-12)
         np.testing.assert_allclose(td.gradient(safe, x), td.gradient(td.record(f, x), x), rtol=1e-12)
     assert 1 < safe.stats.recordings
+
+
+def test_recursions_that_data_end_in_many_ways_are_recorded_path_by_path():
+    """Each call of a function that calls itself twice has two sides: they would be ever more."""
+
+    def f(x):
+        def go(v):
+            return v if v < 0.7 else go(v * 0.6) + go(v * 0.5)
+
+        return go(2 + abs(x[0]))
+
+    g = td.GuardedTape(f, on_new_tape="interpret")
+    start = time.perf_counter()
+    for p in ([0.1, 1.0], [0.9, 1.0], [2.0, 1.0]):
+        assert g(np.array(p)) == pytest.approx(f(np.array(p)), rel=1e-12)
+    # A tenth of that here; all sides up to their limit took minutes.
+    assert time.perf_counter() - start < 10.0
+    assert "a function calls itself more than" in str(g.explain())
+
+
+def test_a_recursion_with_one_end_is_recorded_to_a_depth():
+    def f(x):
+        def go(n, s):
+            return s if s > 5 else go(n + 1, s + abs(x[n % 2]))
+
+        return go(0, 0.0)
+
+    g = td.GuardedTape(f, on_new_tape="interpret")
+    for p in ([0.4, 1.0], [0.9, 2.0], [2.0, 1.0], [0.01, 0.03]):
+        assert g(np.array(p)) == pytest.approx(f(np.array(p)), rel=1e-12)
+    assert g.stats.recordings == 2

@@ -48,6 +48,7 @@ from .places import (
     undo,
     unwritable,
 )
+from .recursions import check_recursion
 from .unshared import joined_results, joined_unshared
 from .values import CHOICES, UNBOUND, Unjoinable, both, either, facts_of, holds_several, known, negated, state
 
@@ -166,6 +167,7 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
     if state.sides > MOST_SIDES:
         holds = observed(test, decide(f"more than {MOST_SIDES:,} sides of branches were run before", _FEWER_SIDES))
         return Taken(holds, alone(yes if holds else no, test, holds))
+    check_recursion()
     attempt = attempt_around(test)
     pending = 0 if attempt is None else len(attempt.pending)
     first = side_of(yes, test, True, attempt)

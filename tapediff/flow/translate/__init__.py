@@ -77,6 +77,11 @@ def is_translated(function: FunctionType) -> bool:
     return id(function.__code__) in _made
 
 
+def is_function(code: CodeType) -> bool:
+    """True for the code of a translated function, as against that of a block in it."""
+    return id(code) in _variables
+
+
 def untranslated(code: CodeType) -> str | None:
     """Why code runs as it is; None for translated code."""
     if id(code) in _made:

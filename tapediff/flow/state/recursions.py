@@ -1,0 +1,36 @@
+"""Recursions that data end: each side that goes on has sides in turn, so that their number is limited."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from ..translate import is_function
+from .values import Restart, Unjoinable, state
+
+# A function that is within itself more often is not run further on a side; where that is met so many times, only one path is recorded.
+MOST_DEEP = 48
+MOST_TIMES = 8
+# Looked at on each such side within sides.
+_EVERY = 16
+
+
+class TooDeep(Restart):
+    """A function calls itself, as data decide, in so many ways that only the path of this point is recorded."""
+
+
+def check_recursion() -> None:
+    """Refuse a side of a function that is within itself too often."""
+    if len(state.path) < MOST_DEEP or len(state.path) % _EVERY:
+        return
+    frame, counts = sys._getframe(1), Counter[object]()
+    while frame is not None:
+        if is_function(frame.f_code):
+            counts[frame.f_code] += 1
+        frame = frame.f_back
+    if max(counts.values(), default=0) > MOST_DEEP:
+        state.recursions += 1
+        raise (TooDeep if state.recursions > MOST_TIMES else Unjoinable)(*_REASON)
+
+
+_REASON = f"a function calls itself more than {MOST_DEEP} times on a path that data choose", "write a loop, or limit the depth"
