@@ -178,7 +178,8 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
 
 
 def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
-    if state.kinds and is_users(f) and any(map(_is_of_several_types, (*args, *named.values()))):
+    # What Python itself makes as text, of named tuples and dataclasses, hands its arguments on.
+    if state.kinds and is_users(f) and not f.__name__.startswith("__") and any(map(_is_of_several_types, (*args, *named.values()))):
         why = translation_of(f.__code__).reason or "it has no source"
         raise Unjoinable(f"{f.__name__}() is not translated, and may ask for the type of a number that data decide: {why}", _SOURCE)
     if args and not named:
