@@ -188,9 +188,9 @@ def _while_handled(error: BaseException, on_error: OnError) -> Completion:
     context = error.__context__
     try:
         raise error
-    except BaseException as raised:  # noqa: BLE001 -- raised again by the handler, if at all
-        raised.__context__ = context  # not the error that is handled around
-        return on_error(raised)
+    except BaseException:  # noqa: BLE001 -- raised again by the handler, if at all
+        error.__context__ = context  # not the error that is handled around
+        return on_error(error)
 
 
 def _raised(group: _Group, attempt: Attempt, on_error: OnError) -> Completion:
