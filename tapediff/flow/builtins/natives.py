@@ -75,7 +75,6 @@ _WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "
 # Functions that set or delete an attribute.
 _SETTING = frozenset(("__setattr__", "__delattr__"))
 # Functions that leave something half done where a function that they call raises an error.
-_OF_SIGNED_ZEROS = frozenset((np.negative, np.multiply, np.floor_divide, np.remainder))
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 # Functions that write to their first argument.
 _WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
@@ -186,8 +185,8 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         if (method := method_for(f, args)) is not None:
             return method()
         args = taken_out(f, args)
-    if state.kinds and type(f) is np.ufunc and f in _OF_SIGNED_ZEROS and len(args) == f.nin and may_be_zero_of_ints(*args):
-        return zero_of_ints(f(*args, **named), *args)
+    if state.kinds and type(f) is np.ufunc and not named and len(args) == f.nin and may_be_zero_of_ints(f.__name__, *args):
+        return zero_of_ints(f(*args), *args)
     if not state.has_choices and not named and ((type(f) is np.ufunc and f.ntypes > 1) or isinstance(f, MathFunction)):
         return _form(f, args, named)(*args)
     if not state.journals and not state.has_choices and not state.shown and not _is_given_callers(f, args, named):
@@ -326,7 +325,6 @@ def _is_pure(f: Object) -> bool:
     return module.partition(".")[0] in _PURE and name not in _IMPURE and "random" not in module and name not in _WRITING_FIRST
 
 
-# These make an array of a list.
 def _filled(f: Object, made: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
     """An array that the program makes, as a tracked one where it holds tracked numbers, or may be written to."""
     if type(made) is not np.ndarray:

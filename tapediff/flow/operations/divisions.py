@@ -15,7 +15,9 @@ from ..state.values import Unjoinable, both
 
 
 def check_division(name: str, a: Object, b: Object) -> None:
-    """Raise the error of a division, or power, of two numbers where Python raises one."""
+    """Raise the error of a division, or power, of two numbers where Python raises one; a product raises none."""
+    if name == "mul":
+        return
     if name == "pow":
         zero, other = a, b
         _check_power(a, b)
@@ -74,8 +76,14 @@ def _is_float(value: Object) -> bool:
 # Zeros of ints have no sign
 
 
-def may_be_zero_of_ints(*operands: Object) -> bool:
-    """True if a product, quotient or negative of numbers may be one of ints that are floats on the tape, and its sign that of a zero."""
+# The operators' names, and NumPy's.
+_OF_SIGNED_ZEROS = frozenset("neg mul floordiv mod negative multiply floor_divide remainder".split())
+
+
+def may_be_zero_of_ints(name: str, *operands: Object) -> bool:
+    """True if an operation may be one of ints that are floats on the tape, and give a zero with a sign."""
+    if name not in _OF_SIGNED_ZEROS:
+        return False
     is_signed, is_mixed = len(operands) == 1, False
     for value in operands:
         whole = is_int(value)

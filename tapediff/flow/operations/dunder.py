@@ -69,7 +69,6 @@ _COMPARISONS = {
 }  # fmt: skip
 
 _DIVISIONS = {op.symbol: name for name, op in _ARITHMETIC.items() if name in ("truediv", "floordiv", "mod", "pow")}
-_OF_SIGNED_ZEROS = {"mul", "floordiv", "mod"}
 
 
 def left(a: Object, b: Object, operation: str | None = None) -> Object:
@@ -79,21 +78,16 @@ def left(a: Object, b: Object, operation: str | None = None) -> Object:
         operation: its name, if the result depends on the types of numbers.
     """
     if type(a) in _ATOMS and type(b) in _RIGHT:
-        if operation is not None and (type(a) is TrackedArray or type(b) is TrackedArray) and _is_of_types(operation, a, b):
-            return Wrapped(a)
+        if operation is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
+            if state.kinds and may_be_zero_of_ints(operation, a, b):
+                return Wrapped(a)
+            check_division(operation, a, b)
         return Wrapped(a) if is_python_bool(a) or is_python_bool(b) else a
     if (type(a) is TrackedArray or type(b) is TrackedArray) and _is_repetition(a, b):
         return Wrapped(a)
     if type(a) in _COMPARED and isinstance(b, type(a)):
         return Wrapped(a) if holds_data(a) or holds_data(b) else a
     return a if _is_native(type(a)) and _is_native(type(b)) and not _is_of_conditional(a, b) else Wrapped(a)
-
-
-def _is_of_types(operation: str, a: Object, b: Object) -> bool:
-    """True if a product or quotient may be the zero of ints; raises the error of a division by zero."""
-    if operation != "mul":
-        check_division(operation, a, b)
-    return bool(state.kinds) and operation in _OF_SIGNED_ZEROS and may_be_zero_of_ints(a, b)
 
 
 def _counted(*operands: Object) -> tuple[Object, ...]:
@@ -139,13 +133,15 @@ def _is_repetition(a: Object, b: Object) -> bool:
 def operand(a: Object) -> Object:
     """The same for the operand of `-`, `+` and `~`."""
     is_plain = (type(a) in PLAIN or _is_native(type(a))) and not is_python_bool(a)
-    return a if is_plain and not (state.kinds and may_be_zero_of_ints(a)) else Wrapped(a)
+    return a if is_plain and not (state.kinds and may_be_zero_of_ints("neg", a)) else Wrapped(a)
 
 
 def numbers(a: Object, b: Object, operation: str | None = None) -> bool:
     """True if an operation in place is one that makes a new value."""
-    if operation is not None and (type(a) is TrackedArray or type(b) is TrackedArray) and _is_of_types(operation, a, b):
-        return False
+    if operation is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
+        if state.kinds and may_be_zero_of_ints(operation, a, b):
+            return False
+        check_division(operation, a, b)
     kind = type(a)
     is_immutable = kind in _IMMUTABLE or (kind is TrackedArray and not a.type.shape and a._view is None)
     return is_immutable and type(b) in PLAIN and not is_python_bool(a) and not is_python_bool(b)
@@ -211,7 +207,8 @@ def _unary(name: str, apply: Callable[[Object], Object]) -> Callable[[Wrapped], 
         (value,) = _counted(value)
         if method is not None:
             return call(method, value)
-        return zero_of_ints(-value, value) if apply is operator.neg and state.kinds and may_be_zero_of_ints(value) else apply(value)
+        result = apply(value)
+        return zero_of_ints(result, value) if state.kinds and may_be_zero_of_ints(apply.__name__, value) else result
 
     return lambda self: lifted(run, *_read(self.value))
 
@@ -256,7 +253,7 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
         if op.symbol in _DIVISIONS and (type(a) is TrackedArray or type(b) is TrackedArray):
             check_division(_DIVISIONS[op.symbol], a, b)
         result = op.apply(a, b)
-        return zero_of_ints(result, a, b) if state.kinds and op.forward[2:-2] in _OF_SIGNED_ZEROS and may_be_zero_of_ints(a, b) else result
+        return zero_of_ints(result, a, b) if state.kinds and may_be_zero_of_ints(op.forward[2:-2], a, b) else result
     first, is_tried = users_method(type(a), op.forward), False
     if first is not None and (type(a) is type(b) or type(b) in PLAIN):
         result = call(first, a, b)
@@ -316,7 +313,7 @@ def _in_place(name: str) -> Callable[[Object, Object], Object]:
             return a
         if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
             note_contents(a)
-            is_of_types = is_python_bool(a) or is_python_bool(b) or (state.kinds and may_be_zero_of_ints(a, b))
+            is_of_types = is_python_bool(a) or is_python_bool(b) or (state.kinds and may_be_zero_of_ints(name, a, b))
             return _dispatched(op, a, b) if is_of_types else inplace(a, b)
         return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
 
