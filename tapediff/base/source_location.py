@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from bisect import bisect_right
@@ -14,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# Where Python's contextlib is, which runs the user's code in the middle of its own.
+MANAGERS = contextlib.contextmanager.__code__.co_filename
 _LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, os.sep + "scipy" + os.sep)
 
 
@@ -90,7 +93,7 @@ class _LibraryFiles(dict[str, bool]):
     """A cache of which files are library code; look-up by `[]` is the fastest test in Python."""
 
     def __missing__(self, filename: str) -> bool:
-        known = filename.startswith(_LIBRARIES[:2]) or _LIBRARIES[2] in filename or filename.startswith("<__array")
+        known = filename == MANAGERS or filename.startswith((*_LIBRARIES[:2], "<__array")) or _LIBRARIES[2] in filename
         self[filename] = known
         return known
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from types import FunctionType, MethodType
 
-from ..base.source_location import is_installed, is_library_file
+from ..base.source_location import MANAGERS, is_installed, is_library_file
 from .anything import Object
 
 
@@ -14,14 +13,10 @@ def is_users(function: object) -> bool:
     return type(function) is FunctionType and is_users_file(function.__code__.co_filename)
 
 
-# Python's own modules whose functions run the user's code in their middle.
-_TRANSLATED = frozenset((contextlib.__file__,))
-
-
 class _Files(dict[str, bool]):
     def __missing__(self, filename: str) -> bool:
         is_library = is_library_file(filename) or is_installed(filename) or filename.startswith("<frozen")
-        known = self[filename] = filename in _TRANSLATED or not is_library
+        known = self[filename] = filename == MANAGERS or not is_library
         return known
 
 
