@@ -164,7 +164,9 @@ class CallArrays:
         while pending:
             one, loops = pending.popleft()
             one = _root(one) if type(one) is TrackedArray else one
-            if id(one) not in found:
+            if id(one) in found:
+                found[id(one)] = one, []  # in two ways: as if it always were
+            else:
                 found[id(one)] = one, loops
                 pending += [(other, [*loops, runs]) for other, runs in self._same.get(id(one), (one, []))[1]]
         return [*found.values()]
