@@ -40,7 +40,6 @@ def a_bool(x):
 
 
 def the_best(x):
-    best = x[0] * 1.0
     vs = [v * 1.0 for v in x]
     best = vs[0]
     for v in vs:

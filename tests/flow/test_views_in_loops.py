@@ -5,18 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tapediff as td
 from flow.one_tape import recordings
-
-
-def a_view_from_before(x):
-    y, e, k = td.zeros(6), abs(x[0]) + 1.0, 0
-    z = y[1:]
-    while e > 0.3 and k < 5:
-        y[k + 1] = e
-        e = e * 0.5 + 0.1 * z[0] * x[1] - 0.2
-        k += 1
-    return np.sum(y * np.arange(6.0)) + e
+from tests.flow.former.row_programs import by_another_name_in_a_loop
 
 
 def views_of_views(x):
@@ -54,7 +44,7 @@ def a_view_that_is_written_to(x):
     return a.sum() + row @ row + col[0]
 
 
-@pytest.mark.parametrize("f", [a_view_from_before, views_of_views, reshaped_ones, a_view_that_is_written_to], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [by_another_name_in_a_loop, views_of_views, reshaped_ones, a_view_that_is_written_to], ids=lambda f: f.__name__)
 def test_views_show_what_loops_write(f):
     """Such a loop is recorded iteration by iteration."""
     assert recordings(f) <= 6
