@@ -98,7 +98,8 @@ def zero_of_ints(result: Object, *operands: Object) -> Object:
     """A product, quotient or negative of such numbers: where they are ints, its zero is the positive one."""
     wholes = [is_int(value) for value in operands]
     if any(whole is None for whole in wholes):
-        exclude(result == 0, lambda: Unjoinable("a zero may be one of ints or of floats, which have signs", "convert it with float()"))
+        is_negative = both(result == 0, np.signbit(result))
+        exclude(is_negative, lambda: Unjoinable("a zero may be one of ints or of floats, which have signs", "convert it with float()"))
         return result
     is_zero = result == 0
     return note_chosen(np.where(both(functools.reduce(both, wholes), is_zero), 0.0, result), True, result, result)
