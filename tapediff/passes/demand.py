@@ -82,12 +82,13 @@ class Demand:
         """The place where a test has an outcome, within another one; where several have, one within the other."""
         # Tests that are left, and those of which the places within the first one are to be kept.
         first, left, whole = place, [(test, holds)], list[tuple[int, bool]]()
+        around: set[int] | None = None
         while left:
             test, holds = left.pop()
             op, inputs = self.tape.instructions[test][:2]
             known = self._within.get((place, test, holds))
             if known is not None:
-                place = known
+                place, around = known, None
             elif op is LOGICAL_NOT:
                 left.append((inputs[0], not holds))
             elif op is (LOGICAL_AND if holds else LOGICAL_OR):
@@ -95,19 +96,22 @@ class Demand:
                     whole.append((test, holds))
                 left += [(inputs[1], holds), (inputs[0], holds)]
             else:
-                self._within[place, test, holds] = place = self._made(place, test, holds)
+                around = self._tests_around(place) if around is None else around
+                is_new = test not in around and self._depths[place] < DEEPEST and op is not CONSTANT
+                self._within[place, test, holds] = place = self._made(place, test, holds) if is_new else place
+                around.add(test)
             while whole and len(left) < len(whole):
                 self._within[(first, *whole.pop())] = place
         return place
 
+    def _tests_around(self, place: int) -> set[int]:
+        found = set[int]()
+        while place != ALWAYS:
+            found.add(self.tests[place][0])
+            place = self.parents[place]
+        return found
+
     def _made(self, place: int, test: int, holds: bool) -> int:
-        around = place
-        while around != ALWAYS:
-            if self.tests[around][0] == test:
-                return place
-            around = self.parents[around]
-        if self._depths[place] == DEEPEST or self.tape.instructions[test].op is CONSTANT:
-            return place
         self.parents.append(place)
         self.tests.append((test, holds))
         self._depths.append(self._depths[place] + 1)

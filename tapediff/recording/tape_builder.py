@@ -13,10 +13,12 @@ import numpy as np
 
 from ..base.source_location import Site, is_library_file
 from ..ir.instruction import (
+    BOOL_SCALAR,
     CONSTANT,
     FLOAT64,
     FLOAT_SCALAR,
     INPUT,
+    INT_SCALAR,
     Instruction,
     Params,
     Primitive,
@@ -53,7 +55,7 @@ class TapeBuilder:
         self._float_constants: dict[float, int] = {}
         self._zeros: dict[float, int] = {}
         self._constants: dict[Hashable, int] = {}
-        self._types: dict[Hashable, ValueType] = {((), FLOAT64): FLOAT_SCALAR}
+        self._types: dict[Hashable, ValueType] = {type_: type_ for type_ in (FLOAT_SCALAR, INT_SCALAR, BOOL_SCALAR)}
         # By the address of a code object and the offset in it: sites, and templates of the operations there, by the offset plus the
         # shift of the operation. Those of the latest code by offset alone, as it mostly is the next one's.
         self._sites: dict[int, dict[int, Any]] = {}

@@ -47,7 +47,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
     if type_ is None:
         REFLECTED[op] = general_reflected
         return general, general_reflected
-    evaluate, shift = _OPERATORS.get(op, op.evaluate), _shift(op)
+    evaluate, shift, is_comparison = _OPERATORS.get(op, op.evaluate), _shift(op), type_ is BOOL_SCALAR
 
     # Of numbers, which loops in Python are made of: what Recorder.apply does, without a search for the operands' types.
     # type() and not isinstance(): the __class__ property of tracked arrays is slow to ask. Few further calls: each costs a tenth.
@@ -82,7 +82,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
             columns.second.append(number)
             which.append(template)
             return made
-        made = _of_arrays(op, self, (self, other), 3)
+        made = _of_arrays(op, self, (self, other), 3) if self.type is not INT_SCALAR else _of_ints(op, self, other) if is_comparison else None
         return general(self, other) if made is None else made
 
     def reflected(self: Versioned, other: Operand) -> Operand:
@@ -268,6 +268,15 @@ def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: in
         return None
     takes = TWO if len(numbers) == 2 else ONE
     return _recorded(like, op, _array_shift(op), recorder.type_of(value), value, takes, numbers[0], numbers[-1], depth)
+
+
+def _of_ints(op: Op, first: Versioned, second: Operand) -> Versioned | None:
+    """A comparison of a tracked int with another int; None where Recorder.apply has to record it."""
+    recorder, kind = first._recorder, type(first)
+    if not recorder.concrete or current_recorder() is not recorder:
+        return None
+    (a, x), (b, y) = _of_type(recorder, INT_SCALAR, first, kind), _of_type(recorder, INT_SCALAR, second, kind)
+    return None if a < 0 or b < 0 else _recorded(first, op, _array_shift(op), BOOL_SCALAR, op.evaluate(x, y), TWO, a, b, 3)
 
 
 def logical(op: Op, *tests: Versioned) -> Operand:

@@ -9,6 +9,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -94,15 +95,8 @@ def equals(a: Object, b: Object) -> Object:
 def _narrowed(value: Object, found: Bounds) -> Bounds:
     """The bounds that the tests on this path leave."""
     recorder = value._recorder
-    for (owner, number), fact in state.facts.items():
-        if owner != id(recorder):
-            continue
-        op = op_of(recorder, number)
-        if op.name not in _COMPARISONS or value._id not in (inputs := inputs_of(recorder, number)):
-            continue
-        name = op.name if inputs[0] == value._id else _MIRRORED[op.name]
-        other = _of_instruction(recorder, inputs[1] if inputs[0] == value._id else inputs[0])
-        found = where(found, name, fact, ends(other))
+    for name, other, holds in _facts_of(recorder).compared.get(value._id, ()):
+        found = where(found, name, holds, ends(_of_instruction(recorder, other)))
     return found
 
 
@@ -130,11 +124,7 @@ _MOST_ON_PATH = 64
 def _on_path(recorder: Object, wanted: int) -> Bounds:
     """The bounds of an instruction's result, with the tests on this path: by the values that they fix, and the sides that are taken."""
     owner, pending, visited = id(recorder), [wanted], 0
-    if state.on_path[0] is not state.facts:
-        state.on_path = state.facts, {}
-    memo: dict[tuple[int, int], Object] | None = state.on_path[1].get(owner)
-    if memo is None:
-        memo = state.on_path[1][owner] = _fixed(recorder)
+    memo = _facts_of(recorder).memo
     while pending:
         number = pending[-1]
         if (owner, number) in memo:
@@ -152,16 +142,33 @@ def _on_path(recorder: Object, wanted: int) -> Bounds:
     return memo[owner, wanted]
 
 
-def _fixed(recorder: Object) -> dict[tuple[int, int], Object]:
-    """Numbers that are equal to constants on this path."""
-    found: dict[tuple[int, int], Object] = {}
-    for (owner, number), fact in state.facts.items():
-        if fact and owner == id(recorder):
-            if op_of(recorder, number).name == "equal":
-                inputs = inputs_of(recorder, number)
-                for value, other in (inputs, inputs[::-1]):
-                    if recorder.instructions[other].op is CONSTANT:
-                        found[owner, value] = of_array(np.asarray(recorder.instructions[other].params[0]))
+class _Facts(NamedTuple):
+    """What the tests on a path tell of a recording's numbers.
+
+    Attributes:
+        compared: by number, what it is compared with: the comparison, the other number and the outcome.
+        memo: bounds; at first of the numbers that are equal to constants.
+    """
+
+    compared: dict[int, list[tuple[str, int, bool]]]
+    memo: dict[tuple[int, int], Object]
+
+
+def _facts_of(recorder: Object) -> _Facts:
+    """What the tests on this path tell; found once for each path."""
+    owner = id(recorder)
+    if state.on_path[0] is not state.facts:
+        state.on_path = state.facts, {}
+    found: _Facts | None = state.on_path[1].get(owner)
+    if found is None:
+        found = state.on_path[1][owner] = _Facts({}, {})
+        for (of, number), fact in state.facts.items():
+            if of == owner and (name := op_of(recorder, number).name) in _COMPARISONS:
+                a, b = inputs_of(recorder, number)
+                for value, other, comparison in ((a, b, name), (b, a, _MIRRORED[name])):
+                    found.compared.setdefault(value, []).append((comparison, other, fact))
+                    if fact and name == "equal" and recorder.instructions[other].op is CONSTANT:
+                        found.memo[owner, value] = of_array(np.asarray(recorder.instructions[other].params[0]))
     return found
 
 
