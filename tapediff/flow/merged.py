@@ -11,14 +11,14 @@ from ..base.current_recording import current_recorder
 from ..base.source_location import Site
 from ..errors import RefusedByRecording
 from ..recording.python_state.filled_arrays import Fills, may_be_filled
-from ..recording.recorder import unnoticed_errors
+from ..recording.recorder import RecordedAgain, unnoticed_errors
 from .anything import Object
 from .builtins.natives import native
 from .calls.callables import call
 from .calls.packaged import with_forms
 from .containers import choices as choices
 from .containers.entries import settled_deeply
-from .containers.positions import inside
+from .containers.positions import inside_array
 from .report import Reason, Report
 from .state.callers import leave_plain, note_callers
 from .state.dead_places import without_collector
@@ -47,6 +47,9 @@ class Flowed:
         report: of the last recording, what is merged and what is not.
     """
 
+    # Why it is recorded path by path from now on.
+    _single: Reason | None = None
+
     def __init__(self, f: Callable[..., Object], note: Callable[[Report], None] | None = None) -> None:
         functools.update_wrapper(self, f)
         self.f, self.report, self._note = f, Report(), note
@@ -59,6 +62,8 @@ class Flowed:
             return self.f(*args, **named)
         if state.is_recording and (recorder is state.recorder or any(recorder is inner for inner in state.recorders)):
             return call(self.f, *args, **named)
+        if self._single is not None:
+            return self.f(*args, **named)
         try:
             with unnoticed_errors(), without_collector():
                 try:
@@ -66,13 +71,13 @@ class Flowed:
                 except AsksIdentities:
                     return self._merged(recorder, args, named, has_identities=True)
         except Unjoinable as why:
-            self.report.keep_only(why.reason)
+            self._give_up(recorder, why.reason)
         except TooDeep as why:
-            self.report.keep_only(Reason(*why.args))
+            self._give_up(recorder, Reason(*why.args))
         except RefusedByRecording as error:
             if may_be_filled(error) and _may_fill(recorder):
                 raise  # it is recorded again, with arrays that may be written to
-            self.report.keep_only(Reason(error.what, error.fix or "", error.at))
+            self._give_up(recorder, Reason(error.what, error.fix or "", error.at))
         except Exception as error:
             if not self._has_branched:
                 raise
@@ -80,6 +85,13 @@ class Flowed:
             self.report.keep_only(Reason(f"{type(error).__name__} is raised where both sides of branches are run"))
         # The path of this point alone, which raises what the function raises.
         return self.f(*args, **named)
+
+    def _give_up(self, recorder: Object, reason: Reason) -> None:
+        """Record the path of this point alone; where no guard has been promised an outcome, without those of the attempt."""
+        self.report.keep_only(reason)
+        if recorder.outer is None and not recorder.prescribed and not recorder.is_again:
+            self._single, self.report.is_single = reason, True
+            raise RecordedAgain
 
     def _tapediff_rebuilt(self, rebuild: Callable[[Object], Object]) -> Object:
         """What a sub-tape or a loop is given in its place: bodies hold their paths by themselves."""
@@ -98,7 +110,7 @@ class Flowed:
         state.may_fill = _may_fill(recorder)
         state.joins_arrays = state.may_fill and not recorder.is_called and not recorder.fills
         hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart
-        recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = in_side, exclude, inside, is_apart
+        recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = in_side, exclude, inside_array, is_apart
         result: Object = None
         try:
             note_callers(self.f, args, named)

@@ -50,12 +50,14 @@ class Report:
 
     Attributes:
         only: why only the path of the recorded point is on the tape; None if all are that can be merged.
+        is_single: the tape has the guards of plain Python's path, and no others.
         guards: by the ordinals of the tape's guards, their lines and reasons.
         merged: what was merged, and how often.
     """
 
     def __init__(self, recorder: Object = None) -> None:
         self.only: Reason | None = None
+        self.is_single = False
         self.guards: dict[int, tuple[Object, Reason]] = {}
         self.merged: Counter[Merged] = Counter()
         self._noted: list[Merged] = []

@@ -88,6 +88,10 @@ class RecordingStopped(BaseException):
     """A recording has more instructions than it may have."""
 
 
+class RecordedAgain(BaseException):
+    """What was recorded is of no use: the body of the recording is called once more."""
+
+
 class Recorder(TapeBuilder):
     """Collects the instructions of one tape, within `run`; the outer recorder is restored in any case.
 
@@ -125,6 +129,7 @@ class Recorder(TapeBuilder):
         index_asked: the number in a list that NumPy made an array of at y[...] = value, and where that is.
         lists_asked: where NumPy made arrays of objects of lists with tracked numbers in them.
         fills: of which numbers np.zeros and its relatives make tracked arrays; see `run`.
+        is_again: an attempt was given up by RecordedAgain, which is possible once.
     """
 
     def __init__(
@@ -142,7 +147,7 @@ class Recorder(TapeBuilder):
         self.asked: Callable[[], None] | None = None
         self.is_open = self._is_restored = False
         self.entry_frame = 0
-        self.is_called = False
+        self.is_called = self.is_again = False
         self.outer: Recorder | None = None
         self.level = 0
         self.guard_count = 0
@@ -192,7 +197,8 @@ class Recorder(TapeBuilder):
         making tracked arrays of floats, and if that does not do, of ints and bools, too. These cost an instruction for each operation,
         and not all that plain integers can do is known of tracked ones, so it is not done where plain arrays do.
 
-        Where a function of SciPy's refuses a tracked value which was imported by its name, it is called once more, too.
+        Where a function of SciPy's refuses a tracked value which was imported by its name, it is called once more, too; and where a
+        recording of all paths is given up (RecordedAgain).
         """
         fills, known = self.fills, len(process.forwarded)
         while True:
@@ -205,6 +211,8 @@ class Recorder(TapeBuilder):
             except IMPORT_FAILURES as error:
                 raise_if_out_of_memory(error)
                 raise
+            except RecordedAgain:
+                self.is_again = True
             known = len(process.forwarded)
             self._restart(fills)
 
@@ -250,9 +258,9 @@ class Recorder(TapeBuilder):
 
     def _restart(self, fills: Fills) -> None:
         """Forget what was recorded."""
-        merges, longest = self.merges, self.longest
+        kept = self.merges, self.longest, self.is_again
         self.__init__(self.name, concrete=self.concrete, prescribed=self.prescribed, along=self.along, fills=fills)
-        self.merges, self.longest = merges, longest
+        self.merges, self.longest, self.is_again = kept
 
     def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         """Call `body`, recording.

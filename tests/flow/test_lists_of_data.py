@@ -256,6 +256,32 @@ def left_over(x):
     return sum(k * v for k, v in enumerate(done))
 
 
+def parts_by_recursion(x):
+    def cost(part):
+        if len(part) < 3:
+            return sum(part)
+        distances = [abs(v - part[0]) for v in part[1:-1]]
+        k = distances.index(max(distances))
+        return cost(part[: k + 2]) + 0.5 * cost(part[k + 1 :])
+
+    return cost(list(x))
+
+
+def positions_from_the_end(x):
+    found = [v for v in x if v > -0.3]
+    head, tail, between = found[:2], found[-2:], found[1:-1]
+    found[1:2] = [2.0 * v for v in tail]
+    last = found[-2] if len(found) > 1 else 0.0
+    return sum(head) + 2.0 * sum(tail) + 3.0 * sum(between) + sum((k + 1) * v for k, v in enumerate(found)) + last
+
+
+def written_with_a_step(x):
+    found = [v for v in x if v > 0.0]
+    if len(found) > 3:
+        found[::2] = [1.0] * len(found[::2])
+    return sum((k + 1) * v for k, v in enumerate(found))
+
+
 def labels(x):
     kept = [v for v in x if v > 0]
     text = f"{len(kept)} kept"
@@ -285,6 +311,9 @@ PROGRAMS = {
     inserted_in_order: 1,
     middle_of_positives: 1,
     left_over: 1,
+    parts_by_recursion: 1,
+    positions_from_the_end: 1,
+    written_with_a_step: 4,
     labels: 1,
 }
 

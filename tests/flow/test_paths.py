@@ -329,3 +329,33 @@ def attribute_of_the_class(x):
 def test_objects_are_joined_by_their_attributes(program):
     """Also where only one side has given the object an attribute of its own."""
     assert recordings(program) == 1
+
+
+def never_ends_on_some_side(x):
+    def halves(v):
+        return v if abs(v) < 0.01 else halves(v / 2 - 0.001) + (halves(v / 3) if v > 0.5 else 0.1)
+
+    return halves(x[0]) + (x[1] if x[2] > 0 else x[3] ** 2)
+
+
+def has_large_ints(x):
+    n = 1
+    for v in x:
+        n *= 10_000_019 if v > 0.0 else 7
+    return n % 1009 * x[0] + (x[1] if x[2] > 0.3 else x[3] ** 2)
+
+
+@pytest.mark.parametrize("program", [never_ends_on_some_side, has_large_ints])
+def test_what_cannot_hold_all_paths_is_recorded_path_by_path(program):
+    """Without guards of the attempt, which is not made again; also where a copy goes on."""
+    guarded = td.GuardedTape(program, max_tapes=100)
+    for k, point in enumerate(POINTS[:10]):
+        plain = td.record(program, point, merge=False)
+        value, gradient = td.value_and_gradient(guarded, point)
+        assert value == plain(point)
+        np.testing.assert_array_equal(gradient, td.gradient(plain, point))
+        if k == 5:
+            guarded = pickle.loads(pickle.dumps(guarded))
+    told = guarded.explain(as_dict=True)["tapes"]
+    assert {len(td.record(program, point, merge=False).guards) for point in POINTS[:10]} == {len(tape["guards"]) for tape in told}
+    assert all(tape["report"]["only"] for tape in told)

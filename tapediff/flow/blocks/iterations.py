@@ -33,7 +33,7 @@ from ...recording.recorder import Recorder, current_recorder
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.lengths import packed
-from ..containers.positions import inside
+from ..containers.positions import inside_array
 from ..report import Merged, Reason
 from ..state.fork import decided, end_loop, exclude, in_side, is_apart
 from ..state.joins import chosen
@@ -214,7 +214,7 @@ class Loop:
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
         recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
-        recorder.inside, recorder.is_apart = inside, is_apart
+        recorder.inside, recorder.is_apart = inside_array, is_apart
         if is_nested:
             # What the iteration around has made; it asks for that itself later.
             self.earlier = gc.get_objects(generation=0)

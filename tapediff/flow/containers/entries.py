@@ -14,9 +14,19 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, first_of, refuse, select
 from ..state.joins import maybe
+from ..state.numbers.bounds import below, equals
 from ..state.numbers.python_numbers import one_if
 from ..state.places import note_attribute, note_contents
-from ..state.values import CHOICES, Maybe, both, either, is_data, negated, parts, state
+from ..state.values import (
+    CHOICES,
+    Maybe,
+    both,
+    either,
+    negated,
+    packed_count,
+    parts,
+    state,
+)
 from . import keys, sets
 
 _HOLDERS = (list, tuple, deque)
@@ -29,6 +39,8 @@ def is_conditional(holder: Object) -> bool:
 
 def length(holder: Object) -> Object:
     """len(holder)"""
+    if not is_conditional(holder):
+        return len(holder)
     total: Object = 0
     for condition, _ in parts(holder):
         total = total + one_if(condition)
@@ -36,10 +48,12 @@ def length(holder: Object) -> Object:
 
 
 def ranked(holder: Object) -> list[tuple[Object, Object, Object]]:
-    """When each entry is there, how many are there before it, and its value."""
-    found: list[tuple[Object, Object, Object]] = []
-    before: Object = 0
-    for condition, value in parts(holder):
+    """When each entry is there, how many are there before it if it is, and its value."""
+    entries = list(parts(holder))
+    packed = packed_count([condition for condition, _ in entries])
+    found: list[tuple[Object, Object, Object]] = [(condition, place, value) for place, (condition, value) in enumerate(entries[:packed])]
+    before = length([maybe(condition, None) for condition, _ in entries[:packed]])
+    for condition, value in entries[packed:]:
         found.append((condition, before, value))
         before = before + one_if(condition)
     return found
@@ -57,34 +71,35 @@ def _found(hits: list[tuple[Object, Object]], error: Callable[[], Exception]) ->
     return first_of(hits)
 
 
+def smaller(a: Object, b: Object) -> Object:
+    """The smaller one of two ints."""
+    t = below(b, a)
+    return b if t is True else a if t is False else np.where(t, b, a)
+
+
+def greater(a: Object, b: Object) -> Object:
+    """The greater one of two ints."""
+    t = below(a, b)
+    return b if t is True else a if t is False else np.where(t, b, a)
+
+
+def from_start(position: Object, count: Object) -> Object:
+    """A position counted from the start, if it was one from the end."""
+    t = below(position, 0)
+    return position + count if t is True else position if t is False else np.where(t, position + count, position)
+
+
+def inside(position: Object, count: Object, error: str) -> Object:
+    """A position from the start; an error where it is outside."""
+    position = from_start(position, count)
+    exclude(below(position, 0), lambda: IndexError(error))
+    exclude(negated(below(position, count)), lambda: IndexError(error))
+    return position
+
+
 def item(holder: Object, key: Object) -> Object:
     """holder[key]"""
-    name = type(holder).__name__
-    if isinstance(key, slice):
-        if (key.start, key.stop, key.step) in ((None, None, None), (0, None, None), (None, None, 1)):
-            return type(holder)(holder)
-        if (key.start, key.stop, key.step) == (None, None, -1):
-            return type(holder)(list(holder)[::-1])
-        if key.step in (None, 1) and all(type(end) in (int, type(None)) for end in (key.start, key.stop)):
-            return _slice(holder, key)
-        return settled_contents(holder)[key]
-    return _found(_hits(holder, key), lambda: IndexError(f"{name} index out of range"))
-
-
-def _slice(holder: Object, key: slice) -> Object:
-    """The entries between two positions; each as it was, there in addition only between these."""
-    total = length(holder)
-    start, stop = ((end if end is None or end >= 0 else end + total) for end in (key.start, key.stop))
-    made: list[Object] = []
-    for condition, before, value in ranked(holder):
-        for inside in (
-            True if start is None else truth(before >= start),
-            True if stop is None else truth(before < stop),
-        ):
-            condition = both(condition, inside)
-        if condition is not False:
-            made.append(maybe(condition, value))
-    return type(holder)(made)
+    return _found(_hits(holder, key), lambda: IndexError(f"{type(holder).__name__} index out of range"))
 
 
 def _hits(holder: Object, key: Object) -> list[tuple[Object, Object]]:
@@ -92,34 +107,45 @@ def _hits(holder: Object, key: Object) -> list[tuple[Object, Object]]:
     if type(key) is int and key in (0, -1):
         entries = list(parts(holder))
         return entries[::-1] if key else entries
-    found = ranked(holder)
-    if type(key) is int and key < 0:
-        key = key + length(holder)
-    elif is_data(key):
-        key = np.where(key < 0, key + length(holder), key)
-    return [
-        (hit, value)
-        for condition, before, value in found
-        if (hit := both(condition, truth(before == key))) is not False
-    ]
+    found, position, _ = _with_places(holder, key)
+    hits = [(both(condition, equals(place, position)), value) for condition, place, value in found]
+    return [hit for hit in hits if hit[0] is not False]
+
+
+def _with_places(holder: Object, position: Object) -> tuple[list[tuple[Object, Object, Object]], Object, bool]:
+    """The entries with their places, a position to compare these with, and whether both are counted from the end, as for -1."""
+    if type(position) is int and position < 0:
+        return ranked(list(holder)[::-1])[::-1], -1 - position, True
+    return ranked(holder), position if type(position) is int else from_start(position, length(holder)), False
+
+
+def ranked_within(holder: Object, key: slice) -> list[tuple[Object, Object, Object]]:
+    """When each entry is there, when it is in a slice without a step, and itself."""
+    within: list[Object] = [True] * len(holder)
+    for end, is_start in ((key.start, True), (key.stop, False)):
+        if end is not None:
+            found, position, is_from_end = _with_places(holder, end)
+            for k, (_, place, _) in enumerate(found):
+                is_before = below(position, place) if is_from_end else below(place, position)
+                within[k] = both(within[k], negated(is_before) if is_start else is_before)
+    return [(condition, is_within, value) for (condition, value), is_within in zip(parts(holder), within)]
+
+
+def noted(found: list[tuple[Object, Object]]) -> list[Object]:
+    """The entries that are there by these conditions."""
+    entries = [maybe(condition, value) for condition, value in found if condition is not False]
+    if Maybe in map(type, entries):
+        state.has_choices = state.has_maybes = True
+    return entries
 
 
 def set_item(holder: Object, key: Object, value: Object) -> None:
-    """holder[key] = value"""
-    if isinstance(key, slice):
-        settled_contents(holder)[key] = value
-        return
-    if type(key) is int and key < 0:
-        key = key + length(holder)
-    elif is_data(key):
-        key = np.where(key < 0, key + length(holder), key)
-    missing: Object = True
+    """holder[key] = value for a list or deque, where data decide which entries there are, or which one is written."""
+    position = inside(key, length(holder), f"{'deque' if isinstance(holder, deque) else 'list assignment'} index out of range")
     made: list[Object] = []
-    for condition, before, old in ranked(holder):
-        hit = both(condition, truth(before == key))
-        missing = both(missing, negated(hit))
+    for condition, place, old in ranked(holder):
+        hit = both(condition, equals(place, position))
         made.append(maybe(condition, value if hit is True else old if hit is False else select(hit, value, old)))
-    exclude(missing, lambda: IndexError("list assignment index out of range"))
     put(holder, made)
 
 
@@ -161,15 +187,7 @@ def unpacked(holder: Object, count: int | None) -> Object:
 
 def nth(holder: Object, k: int) -> Object:
     """The entry at a position, if there is one; else any other."""
-    found = [
-        (hit, value)
-        for condition, before, value in ranked(holder)
-        if (hit := both(condition, truth(before == k))) is not False
-    ]
-    result = found[-1][1]
-    for hit, value in reversed(found[:-1]):
-        result = select(hit, value, result)
-    return result
+    return first_of(_hits(holder, k))
 
 
 def settled_contents(holder: Object) -> Object:

@@ -34,40 +34,25 @@ REPEATABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarr
 def set_item(holder: Object, key: Object, value: Object) -> None:
     """holder[key] = value"""
     kind = type(holder)
-    if kind in CHOICES or (not isinstance(holder, dict) and (type(key) in CHOICES or positions.is_position(key))):
-        if not is_conditional(holder) or type(key) is slice:
-            _write_entry(holder, key, value)
+    for choice in (holder, key):
+        if type(choice) is Choice and (choice is holder or not isinstance(holder, dict)):
+            each(choice, lambda v, c=choice: set_item(v if c is holder else holder, v if c is key else key, value))
             return
+    if isinstance(holder, (list, deque)) and (is_conditional(holder) or positions.is_position(key)):
+        (positions.replace_slice if type(key) is slice else entries.set_item)(holder, key, value)
+        return
     if isinstance(holder, dict) and keys.is_by_data(holder, key) and users_method(kind, "__setitem__") is None:
         keys.set_item(holder, key, value)
-        return
-    if is_conditional(holder):
-        entries.set_item(holder, key, value)
         return
     if (method := users_method(kind, "__setitem__")) is not None:
         call(method, holder, key, value)
         return
     note_contents(holder)
-    if type(holder) is np.ndarray and is_tracked_value(value):
-        raise unwritable("a tracked value is written into a plain array")
-    holder[key] = value
-
-
-def _write_entry(holder: Object, key: Object, value: Object) -> None:
-    """holder[key] = value where data decides which holder, or which entry."""
-    for choice in (holder, key):
-        if type(choice) is Choice:
-            each(choice, lambda v, c=choice: set_item(v if c is holder else holder, v if c is key else key, value))
-            return
-    if isinstance(holder, (list, deque)) and positions.is_position(key):
-        positions.replace(holder, key, value)
-        return
-    if users_method(type(holder), "__setitem__") is not None:
-        call(users_method(type(holder), "__setitem__"), holder, key, value)
-        return
     if type(holder) is np.ndarray:
-        raise unwritable("a plain array is written to at a position that data decide")
-    note_contents(holder)
+        if positions.is_position(key):
+            raise unwritable("a plain array is written to at a position that data decide")
+        if is_tracked_value(value):
+            raise unwritable("a tracked value is written into a plain array")
     holder[key] = value
 
 

@@ -15,7 +15,7 @@ from ..state.joins import maybe
 from ..state.numbers.bounds import below
 from ..state.numbers.python_numbers import one_if
 from ..state.values import Maybe, both, either, is_data, note_packed, packed_count, parted, parts, state
-from .entries import is_conditional, length, put, settled_contents
+from .entries import is_conditional, length, noted, put, ranked_within, settled_contents
 
 # So many lengths of one list are told apart.
 MOST_LENGTHS = 16
@@ -40,6 +40,18 @@ def by_position(count: Object, values: list[Object]) -> list[Object]:
     if any(map(is_data, conditions)):
         state.has_choices = state.has_maybes = True
     return [maybe(condition, value) for condition, value in zip(conditions, values) if condition is not False]
+
+
+def cut(holder: Object, key: slice) -> Object:
+    """The entries of a slice without a step, whose ends or entries data decide; each is as it was, there in addition only between these."""
+    if key.stop is not None and not (type(key.stop) is int and key.stop < 0) and is_conditional(holder):
+        # Where it is known how many entries are before each, more of them are known to be outside.
+        holder = type(holder)(packed(holder))
+    found = ranked_within(holder, key)
+    made = noted([(both(condition, within), value) for condition, within, value in found])
+    if not is_data(key.start) and packed_count([condition for condition, _, _ in found]) == len(found):
+        note_packed([parted(entry)[0] for entry in made])
+    return made if isinstance(holder, list) else type(holder)(made)
 
 
 def _values(entries: list[tuple[Object, Object]], ready: int) -> list[Object]:

@@ -16,12 +16,26 @@ from ...ir.instruction import INT64
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import by_guards, decide, exclude, select
-from ..state.joins import maybe, one_of
+from ..state.joins import one_of
 from ..state.numbers.bounds import as_choice, below, bounds_of, bounds_on_all_paths, ends, equals, possible_ints
 from ..state.numbers.python_numbers import is_int, is_python, note_python
 from ..state.places import plain_root, shown_by_data
-from ..state.values import Maybe, Unjoinable, both, is_data, lifted, negated, state
-from .entries import is_conditional, length, put, ranked
+from ..state.values import Unjoinable, both, is_data, lifted, negated, state
+from .entries import (
+    from_start,
+    greater,
+    inside,
+    is_conditional,
+    item,
+    length,
+    noted,
+    put,
+    ranked,
+    ranked_within,
+    settled_contents,
+    smaller,
+)
+from .lengths import cut
 
 _NAMES = {str: "string", range: "range object", np.ndarray: "array"}
 # So many numbers of one kind are a gather.
@@ -45,36 +59,10 @@ def are_positions(holder: Object, key: Object) -> bool:
     return any(type(part) is TrackedArray and part.type.dtype.kind == "i" for part in (key if type(key) is tuple else (key,)))
 
 
-def smaller(a: Object, b: Object) -> Object:
-    """The smaller one of two ints."""
-    t = below(b, a)
-    return b if t is True else a if t is False else np.where(t, b, a)
-
-
-def greater(a: Object, b: Object) -> Object:
-    """The greater one of two ints."""
-    t = below(a, b)
-    return b if t is True else a if t is False else np.where(t, b, a)
-
-
-def from_start(position: Object, count: Object) -> Object:
-    """A position counted from the start, if it was one from the end."""
-    t = below(position, 0)
-    return position + count if t is True else position if t is False else np.where(t, position + count, position)
-
-
-def _inside(position: Object, count: Object, error: str) -> Object:
-    """A position from the start; an error where it is outside."""
-    position = from_start(position, count)
-    exclude(below(position, 0), lambda: IndexError(error))
-    exclude(negated(below(position, count)), lambda: IndexError(error))
-    return position
-
-
-def inside(entry: Object, extent: int, error: str) -> Object:
+def inside_array(entry: Object, extent: int, error: str) -> Object:
     """Positions in an array, counted from the start; an error where one is outside."""
     if not entry.type.shape:
-        position = _inside(entry, extent, error)
+        position = inside(entry, extent, error)
         if not is_data(position):
             return position
         low, high = ends(bounds_on_all_paths(position))
@@ -92,9 +80,11 @@ def _name(holder: Object) -> str:
 
 
 def entry_at(holder: Object, key: Object) -> Object:
-    """holder[key] for an int or a slice that data decide."""
+    """holder[key] for a key that data decide, or of a list of which data decide the entries."""
     if type(key) is slice:
-        return _cut(holder, key) if isinstance(holder, _CUT) else _sliced(holder, key)
+        return _part_of(holder, key)
+    if is_conditional(holder):
+        return item(holder, key)
     if type(key) is tuple:
         return _at_positions(holder, key)
     if key.type.shape:
@@ -106,7 +96,7 @@ def entry_at(holder: Object, key: Object) -> Object:
         key = note_python(key.astype(np.int64))
     if isinstance(holder, (list, tuple, deque, str, bytes, range)):
         n = len(holder)
-        position = _inside(key, n, f"{_name(holder)} index out of range")
+        position = inside(key, n, f"{_name(holder)} index out of range")
         if type(holder) is range and n:
             return holder.start + position * holder.step
         return entry_of(holder, position)
@@ -175,45 +165,16 @@ def _gathered(entries: list[Object], position: Object) -> Object:
     return note_python(found) if True in python else found
 
 
-def _clamped(holder: Object, key: slice) -> tuple[Object, Object]:
-    """The ends of a slice as positions from the start."""
-    count = length(holder) if is_conditional(holder) else len(holder)
-    found: list[Object] = []
-    for end, default in ((key.start, 0), (key.stop, count)):
-        if end is None:
-            found.append(default)
-            continue
-        found.append(smaller(greater(from_start(end, count), 0), count))
-    return found[0], found[1]
-
-
-def _parts_inside(holder: Object, key: slice) -> list[tuple[Object, Object, Object]]:
-    """When each entry is there, when it is in a slice, and itself."""
-    start, stop = _clamped(holder, key)
-    return [
-        (condition, both(negated(below(place, start)), below(place, stop)), value)
-        for condition, place, value in ranked(holder)
-    ]
-
-
-def _noted(entries: list[Object]) -> list[Object]:
-    """Entries, some of which may be conditional."""
-    if Maybe in map(type, entries):
-        state.has_choices = state.has_maybes = True
-    return entries
-
-
-def _entries(found: list[tuple[Object, Object]]) -> list[Object]:
-    """The entries that are there by these conditions."""
-    return _noted([maybe(condition, value) for condition, value in found if condition is not False])
-
-
-def _cut(holder: Object, key: slice) -> Object:
-    """A slice of a list or tuple."""
-    if key.step not in (None, 1):
+def _part_of(holder: Object, key: slice) -> Object:
+    """holder[key]"""
+    if is_conditional(holder):
+        if (key.start, key.stop, key.step) == (None, None, -1):
+            return type(holder)(list(holder)[::-1])
+        if key.step not in (None, 1):
+            return entry_at(settled_contents(holder), key) if is_position(key) else settled_contents(holder)[key]
+    elif not isinstance(holder, _CUT) or key.step not in (None, 1):
         return _sliced(holder, key)
-    made = _entries([(both(condition, inside), value) for condition, inside, value in _parts_inside(holder, key)])
-    return made if isinstance(holder, list) else tuple(made)
+    return cut(holder, key)
 
 
 def _sliced(holder: Object, key: slice) -> Object:
@@ -243,7 +204,7 @@ def repeated(holder: Object, count: Object) -> Object:
             reason = decide("a sequence is repeated as often as data decide", "use a loop")
             choice = by_guards(current_recorder(), lambda: int(count), reason)
         return lifted(lambda n: holder * n, choice)
-    made = _entries([(both(condition, below(k, count)), value) for k in range(int(high)) for condition, _, value in ranked(holder)])
+    made = noted([(both(condition, below(k, count)), value) for k in range(int(high)) for condition, _, value in ranked(holder)])
     return made if isinstance(holder, list) else tuple(made)
 
 
@@ -252,33 +213,22 @@ _MOST_REPEATED = 256
 # Writing
 
 
-def replace(holder: Object, key: Object, value: Object) -> None:
-    """holder[key] = value for a list and an int or slice that data decide."""
-    if type(key) is slice:
-        _replace_slice(holder, key, value)
-        return
-    position = _inside(key, len(holder), f"{'deque' if isinstance(holder, deque) else 'list assignment'} index out of range")
-    left = possible_ints(position) if is_data(position) else [position]
-    made = list(holder)
-    for k in left or range(len(made)):
-        if 0 <= k < len(made) and (hit := equals(position, k)) is not False:
-            made[k] = value if hit is True else select(hit, value, made[k])
-    put(holder, made)
-
-
-def _replace_slice(holder: Object, key: slice, values: Object) -> None:
+def replace_slice(holder: Object, key: slice, values: Object) -> None:
+    """holder[key] = values for a list, where data decide the slice's ends, or which entries there are."""
     if key.step not in (None, 1):
         reason = decide("a slice with a step is written to, and data decide its ends", "write to the entries in a loop")
         known = (None if end is None else int(end) for end in (key.start, key.stop, key.step))
-        holder[by_guards(current_recorder(), lambda: slice(*known), reason)] = values
+        settled_contents(holder)[by_guards(current_recorder(), lambda: slice(*known), reason)] = values
         return
-    start, stop = _clamped(holder, key)
+    count, (start, stop) = length(holder), (key.start, key.stop)
+    start = 0 if start is None else smaller(greater(from_start(start, count), 0), count)
+    stop = count if stop is None else smaller(greater(from_start(stop, count), 0), count)
     # Python inserts at the start where the slice is empty.
     stop = greater(start, stop)
     found = [(condition, place, value) for condition, place, value in ranked(holder)]
     before = [(both(condition, below(place, start)), value) for condition, place, value in found]
     after = [(both(condition, negated(below(place, stop))), value) for condition, place, value in found]
-    put(holder, _noted([*_entries(before), *values, *_entries(after)]))
+    put(holder, [*noted(before), *values, *noted(after)])
 
 
 def rotate(holder: Object, steps: Object) -> None:
@@ -294,14 +244,13 @@ def delete(holder: list[Object], key: Object) -> None:
         return
     if key.step not in (None, 1):
         raise Unjoinable("a slice with a step is deleted, and data decide its entries", "keep the others in a new list")
-    put(holder, _entries([(both(condition, negated(inside)), value) for condition, inside, value in _parts_inside(holder, key)]))
+    put(holder, noted([(both(condition, negated(within)), value) for condition, within, value in ranked_within(holder, key)]))
 
 
 def take(holder: Object, key: Object, error: str) -> Object:
     """The entry at a position, which is removed."""
-    is_counted = is_conditional(holder)
-    position = _inside(key, length(holder) if is_counted else len(holder), error)
-    if not is_counted:
+    position = inside(key, length(holder), error)
+    if not is_conditional(holder):
         entries = list(holder)
         value = entry_of(entries, position)
         made: list[Object] = []
@@ -317,5 +266,5 @@ def take(holder: Object, key: Object, error: str) -> Object:
         if hit is not False:
             hits.append((hit, value))
         left.append((both(condition, negated(hit)), value))
-    put(holder, _entries(left))
+    put(holder, noted(left))
     return one_of(hits)

@@ -14,7 +14,7 @@ from ..anything import Object
 from ..calls.callables import call
 from ..containers.choices import as_value
 from ..containers.data_keys import is_data_key
-from ..containers.entries import is_conditional, item
+from ..containers.entries import is_conditional
 from ..containers.entries import settled_deeply as settle_deeply
 from ..containers.keys import has_conditional_keys, is_by_data
 from ..containers.keys import item as item_of_dict
@@ -361,8 +361,8 @@ def _item(value: Object, key: Object) -> Object:
         return value[key] if key in value else call(missing, value, key)
     if isinstance(value, (list, tuple, str)) and (index := users_method(type(key), "__index__")) is not None:
         return _item(value, call(index, key))
-    if is_conditional(value) and not (type(key) is slice and is_position(key)):
-        return item(value, key)
+    if is_conditional(value):
+        return entry_at(value, key)
     if isinstance(value, dict) and (isinstance(value, defaultdict) or is_by_data(value, key)):
         return item_of_dict(value, key)
     if is_position(key) or are_positions(value, key):

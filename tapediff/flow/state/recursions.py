@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
+from ...base.source_location import user_site
 from ..translate import is_function
 from .values import Restart, Unjoinable, state
 
@@ -30,7 +31,7 @@ def check_recursion() -> None:
         frame = frame.f_back
     if max(counts.values(), default=0) > MOST_DEEP:
         state.recursions += 1
-        raise (TooDeep if state.recursions > MOST_TIMES else Unjoinable)(*_REASON)
+        raise (TooDeep if state.recursions > MOST_TIMES else Unjoinable)(*_REASON, user_site())
 
 
 _REASON = f"a function calls itself more than {MOST_DEEP} times on a path that data choose", "write a loop, or limit the depth"

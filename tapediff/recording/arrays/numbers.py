@@ -82,7 +82,10 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
             columns.second.append(number)
             which.append(template)
             return made
-        made = _of_arrays(op, self, (self, other), 3) if self.type is not INT_SCALAR else _of_ints(op, self, other) if is_comparison else None
+        if self.type is not INT_SCALAR:
+            made = _of_arrays(op, self, (self, other), 3)
+        else:
+            made = _of_ints(op, self, other) if is_comparison else None
         return general(self, other) if made is None else made
 
     def reflected(self: Versioned, other: Operand) -> Operand:

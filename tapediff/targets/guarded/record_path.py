@@ -217,7 +217,11 @@ class PathRecorder:
         """The call as it is recorded: of the function that holds all its paths, unless that is not wanted."""
         if not self._policy.merge:
             return call.bound
-        self._report = None
+        # Where it cannot hold all paths, it is not tried again, and tapes have the guards of plain Python.
+        reports = (variant.report for variant in self._cache.all())
+        self._report = next((report for report in reports if report is not None and report.is_single), None)
+        if self._report is not None:
+            return call.bound
         return self._function.bound(joined(self._function.f, self._note), call)
 
     def _note(self, report: Any) -> None:
