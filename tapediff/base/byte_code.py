@@ -95,11 +95,16 @@ def role_at(code: CodeType, offset: int) -> str | None:
     return "read entries" if role == "operator" and code.co_code[offset + 1] == _SUBSCRIPT else role
 
 
-def is_held_elsewhere(references: int, own: int) -> bool:
+def is_held_elsewhere(value: tuple[object], own: int) -> bool:
     """Whether more than its own references hold an object; also where that cannot be known.
 
     Args:
-        references: as sys.getrefcount tells of a variable that an attribute, an entry or a returned value was assigned to.
-        own: how many such variables, attributes and entries of containers are known to hold it.
+        value: the object in a tuple: what a variable lends to a call does not count on all versions, an entry does.
+        own: how many variables, attributes and entries of containers are known to hold it; a parameter is none of them but in a
+            function that takes `*args`, of which the tuple is one.
     """
-    return not COUNTS_REFERENCES or references > own + (not LENDS)
+    return not COUNTS_REFERENCES or sys.getrefcount(value[0]) > own + _IN_TUPLE
+
+
+# The references of a tuple and of an entry of it that is an argument.
+_IN_TUPLE = 2

@@ -6,7 +6,6 @@ A write makes a new version of the array; `TrackedArray._store` gives it to the 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -99,7 +98,7 @@ def _written_in_place(array: Operand, region: Region, value: Operand) -> bool:
         return False
     whole = array._value
     # One reference is the array's own and one this variable: views of the memory would be others.
-    if not recorder.concrete or type(whole) is not np.ndarray or is_held_elsewhere(sys.getrefcount(whole), 2):
+    if not recorder.concrete or type(whole) is not np.ndarray or is_held_elsewhere((whole,), 2):
         return False
     flags = whole.flags
     if not (flags.owndata and flags.writeable):

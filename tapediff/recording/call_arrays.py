@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import weakref
 from collections import deque
 from collections.abc import Container, Hashable, Iterable, Sequence
@@ -256,7 +255,7 @@ def _plain_sources(results: Sequence[Operand], k: int, held: Container[int], is_
         views = len({id(r) for r in results if _base(r) is owner})
         times = sum(1 for r in results if r is owner)
     # The references known here: in `results` and in the value returned, each as often, and in `owner`.
-    is_held = is_held or id(owner) in held or is_held_elsewhere(sys.getrefcount(owner), 2 * times + views + 1)
+    is_held = is_held or id(owner) in held or is_held_elsewhere((owner,), 2 * times + views + 1)
     is_held = is_held or owner.base is not None
     always = frozenset([ALWAYS])
     found: dict[Source, Conditions] = {("memory", id(owner)): always}

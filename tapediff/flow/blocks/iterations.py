@@ -15,11 +15,11 @@ Values of the recording around are captured as constants of the loop.
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ...base.byte_code import is_held_elsewhere
 from ...base.source_location import user_site
 from ...functions.callees.tape_callee import callee_of
 from ...functions.loops import LARGEST_TRAJECTORY
@@ -368,7 +368,8 @@ class Loop:
         found = False
         for key, place in new.items():
             holder = place.holder
-            if id(holder) in young or (not gc.is_tracked(holder) and sys.getrefcount(holder) <= _OWN_REFERENCES):
+            # Of the place and of this name.
+            if id(holder) in young or (not gc.is_tracked(holder) and not is_held_elsewhere((holder,), 2)):
                 continue
             self._note_new(key, place, journal[key][1])
             found = True
@@ -457,9 +458,6 @@ def _form_of_last(value: Object) -> Form | None:
 
 def _is_longer(value: Object, old: Object) -> bool:
     return type(value) is list and len(value) > len(old) and all(a is b for a, b in zip(value, old))
-
-
-_OWN_REFERENCES = 3
 
 
 def _differs(a: Object, b: Object) -> bool:

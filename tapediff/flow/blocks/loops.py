@@ -12,13 +12,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from types import CellType, GeneratorType
 
+from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
 from ...base.source_location import user_site
 from ...ir.instruction import Operand
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.cursors import Cursor, exhaust
-from ..containers.generators import ONLY_ARGUMENT, Generator, emitted, is_emitting, references
+from ..containers.generators import Generator, emitted, is_emitting
 from ..containers.items import REPEATABLE, iterated, refuse_iterators
 from ..containers.ranges import Counting
 from ..report import Merged, Reason
@@ -39,8 +40,13 @@ LONG = 10_000
 _FEWEST = 8
 
 
-def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
-    """for item in items: body(item)"""
+def for_(*args: Object) -> Completion:
+    """for item in items: body(item)
+
+    Args:
+        args: items, body and otherwise, in a tuple, so that it is known whether a variable holds the items.
+    """
+    items, body, otherwise = args
     if type(items) in CHOICES:
         return for_each_option(items, lambda option: for_(option, body, otherwise), body, otherwise)
     loop, is_stepped, is_shared = Ends(), False, False
@@ -49,11 +55,10 @@ def for_(items: Object, body: Callable[[Object], Completion], otherwise: Block) 
     if type(items) is Cursor:
         return _go_on(items, body, otherwise)
     if type(items) not in REPEATABLE:
-        count = references(items)
-        if is_emitting(items, count):
+        is_shared = is_held_elsewhere((items,), 2)
+        if is_emitting(items, is_shared):
             return _for_emitted(items, body, otherwise, loop)
-        is_stepped = refuse_iterators(items, count)
-        is_shared = count > ONLY_ARGUMENT
+        is_stepped = refuse_iterators(items, is_shared)
     found = iterated(items)
     steps = iter(found)
     if is_stepped or type(found) in (GeneratorType, Generator):

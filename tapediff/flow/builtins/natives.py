@@ -14,6 +14,7 @@ from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodTy
 
 import numpy as np
 
+from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
 from ...errors import TrackedValueEscaped
 from ...numpy_api.creating import as_array, holds_tracked
@@ -28,7 +29,7 @@ from ..anything import Object
 from ..calls.callables import function
 from ..containers.choices import as_value
 from ..containers.entries import is_conditional, settled_contents, settled_deeply
-from ..containers.generators import ONLY_ARGUMENT, Generator, references
+from ..containers.generators import Generator
 from ..containers.items import refuse_iterators
 from ..containers.keys import Empty, settle
 from ..containers.lengths import by_lengths
@@ -127,7 +128,7 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
 
     def dispatched(*args: Object, **named: Object) -> Object:
         if len(args) == 2 and owner is not None and f.__name__ == "setdefault" and type(args[1]) in (list, dict, set) and not args[1]:
-            if references(args[1]) <= ONLY_ARGUMENT:
+            if not is_held_elsewhere((args[1],), 1):
                 args = args[0], Empty(type(args[1]))
         if least <= len(args) <= most and all(name in names for name in named):
             if state.has_choices:
@@ -136,11 +137,11 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                     argument = args[choice]
                     return CHOICES[type(argument)].each(argument, lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named))
             for argument in args:
-                count = references(argument) - 1
+                is_held = is_held_elsewhere((argument,), 2)
                 if type(argument) is Generator:
-                    argument.is_owned = argument.is_owned or count <= ONLY_ARGUMENT
+                    argument.is_owned = argument.is_owned or not is_held
                 elif state.journals and f.__name__ not in _LAZY:
-                    refuse_iterators(argument, count)
+                    refuse_iterators(argument, is_held)
             result = run(*args, **named) if owner is None else run(owner, *args, **named)
             if type(result) is Unchanged:
                 return f(result.entries, *args[1:], **named)
@@ -155,8 +156,7 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
 def _called_directly(f: Object, /, *args: Object, **named: Object) -> Object:
     if state.journals and getattr(f, "__name__", "") not in _LAZY:
         for argument in args:
-            count = references(argument) - 1
-            refuse_iterators(argument, count)
+            refuse_iterators(argument, is_held_elsewhere((argument,), 2))
     return _called(f, *args, **named)
 
 

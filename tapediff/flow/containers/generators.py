@@ -6,7 +6,6 @@ else can go on with the generator later: by a loop over the result of a call, an
 
 from __future__ import annotations
 
-import sys
 from collections import abc
 from collections.abc import Callable
 from types import GeneratorType
@@ -123,22 +122,17 @@ def _exhausted() -> abc.Generator[Object, Object, Object]:
     yield from ()
 
 
-def references(value: Object) -> int:
-    """The reference count of a value, with those of the caller's frame and of this one."""
-    return sys.getrefcount(value)
+def is_emitting(items: Object, is_held: bool) -> bool:
+    """True for a generator that a loop can run with its own block.
 
-
-# Of a value that only the parameter of the function refers to that asks.
-ONLY_ARGUMENT = (lambda value: references(value))(object())
-
-
-def is_emitting(items: Object, count: int) -> bool:
-    """True for a generator that a loop can run with its own block."""
+    Args:
+        is_held: something else can go on with it.
+    """
     return (
         type(items) is Generator
         and items.emitting is not None
         and items.is_fresh
-        and (items.is_owned or count <= ONLY_ARGUMENT)
+        and (items.is_owned or not is_held)
     )
 
 

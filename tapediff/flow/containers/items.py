@@ -10,6 +10,7 @@ from itertools import islice
 
 import numpy as np
 
+from ...base.byte_code import COUNTS_REFERENCES, is_held_elsewhere
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call
@@ -21,7 +22,7 @@ from . import entries, keys, positions, sets
 from .choices import each
 from .cursors import Cursor
 from .entries import is_conditional
-from .generators import ONLY_ARGUMENT, Generator, references
+from .generators import Generator
 from .lengths import unpacked_around
 from .views import View
 
@@ -82,11 +83,9 @@ def slice_(start: Object, stop: Object, step: Object) -> Object:
     return slice(start, stop, step)
 
 
-def is_shared(items: Object, count: int) -> bool:
+def _is_shared(items: Object, is_held: bool) -> bool:
     """True for an iterator of Python's that something else can go on with, or with one that it draws from."""
-    if not _is_iterator(type(items)):
-        return False
-    return count > ONLY_ARGUMENT or _draws_from_shared(items)
+    return _is_iterator(type(items)) and (is_held or _draws_from_shared(items))
 
 
 def _is_iterator(kind: type) -> bool:
@@ -103,12 +102,12 @@ def _drawn(items: Object) -> list[tuple[Object, int]]:
     return [(part, sys.getrefcount(part)) for part in parts if hasattr(type(part), "__next__")]
 
 
-_ONLY_DRAWN = _drawn(zip([0]))[0][1]
+_ONLY_DRAWN = _drawn(zip([0]))[0][1] if COUNTS_REFERENCES else 0
 
 
-def refuse_iterators(items: Object, count: int) -> bool:
+def refuse_iterators(items: Object, is_held: bool) -> bool:
     """True if an iterator is shared. Ends a side that advances a shared one: its position cannot be restored."""
-    found = is_shared(items, count)
+    found = _is_shared(items, is_held)
     if found and state.journals:
         refuse("a branch advances an iterator that was made before it", "take the value before the branch, or count in an int")
     return found
@@ -200,13 +199,14 @@ class Owned:
         return self.iterator
 
 
-def first_iterable(items: Object) -> Object:
+def first_iterable(*args: Object) -> Object:
     """The first iterable of a generator expression; Python asks it for its iterator at once."""
-    count = references(items)
-    if _is_iterator(type(items)) and not is_shared(items, count):
+    (items,) = args
+    is_held = is_held_elsewhere((items,), 2)
+    if _is_iterator(type(items)) and not _is_shared(items, is_held):
         return Owned(items)
     if type(items) is Generator:
-        items.is_owned = items.is_owned or references(items) <= ONLY_ARGUMENT
+        items.is_owned = items.is_owned or not is_held
         return items
     return items if type(items) in CHOICES or type(items) in REPEATABLE else iter(iterated(items))
 

@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType, TracebackType
 
+from ...base.byte_code import is_held_elsewhere
 from ...base.fork_locks import new_lock
 from ...base.operating_system import at_fork
 from ...base.source_location import is_library_file
@@ -32,7 +33,7 @@ def drop_dead(*states: States) -> None:
         for key, (place, _) in state.items():
             places[key].add(id(place))
     while True:
-        dead = [key for key, found in places.items() if _references(key, states) == len(found)]
+        dead = [key for key, found in places.items() if not is_held_elsewhere((_holder(key, states),), len(found))]
         if not dead:
             return
         for key in dead:
@@ -46,15 +47,13 @@ def _has_dead(first: States, second: States) -> bool:
     for mine, others in ((first, second), (second, first)):
         for key, (place, _) in mine.items():
             other = others.get(key)
-            if sys.getrefcount(place.holder) - 1 <= (1 if other is None or other[0] is place else 2):
+            if not is_held_elsewhere((place.holder,), 1 if other is None or other[0] is place else 2):
                 return True
     return False
 
 
-def _references(key: Object, states: tuple[States, ...]) -> int:
-    """The reference count of a place's holder."""
-    holder = next(state[key][0] for state in states if key in state).holder
-    return sys.getrefcount(holder) - 2
+def _holder(key: Object, states: tuple[States, ...]) -> Object:
+    return next(state[key][0] for state in states if key in state).holder
 
 
 # The garbage collector

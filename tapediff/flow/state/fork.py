@@ -537,14 +537,13 @@ def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object
     if isinstance(ran, Taken):
         return ran.result
     first, second = ran
-    yes, no = first.result, second.result
     try:
-        result = joined_results(test, yes, no, first.final, second.final)
+        result = joined_results(test, (first.result, second.result), first.final, second.final)
         if holds_several(result):
             state.report.note_choice()
         return result
     except Unjoinable as why:
-        return yes if decided(test, why.reason) else no
+        return (first if decided(test, why.reason) else second).result
     finally:
         first_result(ran)
 
@@ -590,9 +589,8 @@ def conditional(test: Operand, yes: Completion, no: Completion, sides: tuple[Fin
     if yes is no:
         return yes
     if type(yes) is Return and type(no) is Return:
-        ours, theirs = yes.value, no.value
         try:
-            return Return(joined_results(test, ours, theirs, *sides))
+            return Return(joined_results(test, (yes.value, no.value), *sides))
         except Unjoinable:
             pass
     return Conditional(test, yes, no)

@@ -6,12 +6,12 @@ of calls that have ended. The two may be options of choices, such as of an objec
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections import Counter
 from types import FunctionType
 from typing import NamedTuple
 
+from ...base.byte_code import is_held_elsewhere
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
@@ -125,11 +125,18 @@ def _of_parts(test: Operand, first: Slot, second: Slot, yes: list[Object], no: l
     return found
 
 
-def joined_results(test: Operand, yes: Object, no: Object, final_yes: States, final_no: States) -> Object:
-    """The result of a branch: a new object for two that nothing else refers to, as each side has just made one."""
+def joined_results(test: Operand, results: tuple[Object, Object], final_yes: States, final_no: States) -> Object:
+    """The result of a branch: a new object for two that nothing else refers to, as each side has just made one.
+
+    Args:
+        results: of each side; besides, what ran it or its completion refers to it.
+    """
+    yes, no = results
     if yes is no or type(yes) is not type(no) or type(yes) in _NEVER or state.has_identities:
         return join(test, yes, no)
-    if (type(yes) is list or (has_only_attributes(yes) and has_only_attributes(no))) and _is_fresh(yes) and _is_fresh(no):
+    is_plain = type(yes) is list or (has_only_attributes(yes) and has_only_attributes(no))
+    # Of each: that, the tuple's and the variable's.
+    if is_plain and not is_held_elsewhere((yes,), 3) and not is_held_elsewhere((no,), 3):
         try:
             made = _of_parts(test, Slot(_RESULT, final_yes), Slot(_RESULT, final_no), [yes], [no])
         except Unjoinable:
@@ -140,33 +147,6 @@ def joined_results(test: Operand, yes: Object, no: Object, final_yes: States, fi
 
 
 _RESULT = Entry({}, "result")
-
-
-def _is_fresh(value: Object) -> bool:
-    """True for a result that only its caller, the caller of that, and the side refer to."""
-    return references(value) <= _FRESH
-
-
-def references(value: Object) -> int:
-    """Count references to an argument of the caller, with that of this frame."""
-    return sys.getrefcount(value)
-
-
-def _of_fresh() -> int:
-    side = (object(),)
-    result = side[0]
-    return _counted(result)
-
-
-def _counted(value: Object) -> int:
-    return _counted_again(value)
-
-
-def _counted_again(value: Object) -> int:
-    return references(value)
-
-
-_FRESH = _of_fresh()
 
 
 def _names(slot: Slot, owner: list[Object]) -> list[str]:
@@ -184,14 +164,14 @@ def _is_unshared(owner: list[Object], slot: Slot, finals: tuple[States, ...]) ->
     values, places = _references(slot.place, finals)
     known = 0
     for choice in {id(value): value for value in values if type(value) is Choice}.values():
-        # Of the list and the dict of values, this name, and the argument.
         if any(option is owner[0] for option in choice.options):
-            if sys.getrefcount(choice) > 2 * sum(value is choice for value in values) + 3:
+            # Of the list and the dict of values, and this name.
+            if is_held_elsewhere((choice,), 2 * sum(value is choice for value in values) + 2):
                 return False
             known += sum(option is owner[0] for option in choice.options)
     count = sum(place.holder is owner[0] for place in places)
-    # Of the list of values, that of the object alone, and the argument.
-    return sys.getrefcount(owner[0]) <= 2 * sum(value is owner[0] for value in values) + known + count + 2
+    # Of the list of values, and that of the object alone.
+    return not is_held_elsewhere((owner[0],), 2 * sum(value is owner[0] for value in values) + known + count + 1)
 
 
 def _references(place: Place, finals: tuple[States, ...]) -> tuple[list[Object], list[Place]]:
@@ -204,8 +184,7 @@ def _references(place: Place, finals: tuple[States, ...]) -> tuple[list[Object],
     counts = Counter(id(other.holder) for other in places.values())
     ended: dict[Object, Place] = {}
     for other in places.values():
-        # Besides: the argument.
-        if type(other) is Cell and sys.getrefcount(other.holder) <= counts[id(other.holder)] + 1:
+        if type(other) is Cell and not is_held_elsewhere((other.holder,), counts[id(other.holder)]):
             ended[other.key] = other
     ended[place.key] = place
     found = [value for _, value in kept.values()]

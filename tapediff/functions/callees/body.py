@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -79,7 +78,7 @@ class Body:
             )  # fmt: skip
         self._check_writes(arguments if self._keeps_arguments else arguments[first_hole:], containers_changed)
         if self._keeps_arguments:
-            is_held = isinstance(result, (tuple, list, dict)) and is_held_elsewhere(sys.getrefcount(result), 1)
+            is_held = isinstance(result, (tuple, list, dict)) and is_held_elsewhere((result,), 1)
             note_results(self.aliases, leaves, arguments, held, is_held)
         return leaves
 
