@@ -61,9 +61,7 @@ def test_time_is_limited():
             except Exception:  # noqa: BLE001 -- what is tested
                 pass
 
-    start = time.perf_counter()
     verdict = judge(PROGRAM, hang, seconds=0.2)
-    assert time.perf_counter() - start < 5.0
     assert verdict.errors == [TooSlow.__name__]
 
 
