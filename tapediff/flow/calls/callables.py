@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from enum import EnumMeta
 from types import BuiltinMethodType, FunctionType, MethodType
 
@@ -14,20 +15,22 @@ from ..users_code import KNOWN, is_users, users_method
 
 CLASSES_CHANGED.append(KNOWN.forget)
 
-_functions: dict[int, tuple[FunctionType, FunctionType]] = {}
+# By their addresses: functions, what reloaders replace in them, and their translated forms.
+_functions: dict[int, tuple[FunctionType, tuple[object, ...], FunctionType]] = {}
 
 
 def of_function(f: FunctionType) -> FunctionType:
     """The translated form of a function of the user's."""
     known = _functions.get(id(f))
-    if known is not None and known[0] is f and known[1].__defaults__ is f.__defaults__:
-        return known[1]
+    parts = f.__code__, f.__defaults__, f.__kwdefaults__
+    if known is not None and known[0] is f and all(map(operator.is_, known[1], parts)):
+        return known[2]
     if is_translated(f) or not is_users(f):
         return f
     made = translated(f)
     if len(_functions) > _MOST_FUNCTIONS:
         _functions.clear()
-    _functions[id(f)] = f, made
+    _functions[id(f)] = f, parts, made
     return made
 
 

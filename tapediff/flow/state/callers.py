@@ -87,7 +87,8 @@ def _module_of(kind: Object) -> Object:
 
 
 def _is_users_module(module: Object) -> bool:
-    file = getattr(module, "__file__", None)
+    # Without the module's own __getattr__.
+    file = getattr(module, "__dict__", {}).get("__file__")
     return file is not None and is_users_file(file)
 
 

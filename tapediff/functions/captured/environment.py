@@ -7,10 +7,12 @@ docs/frozen.md lists: code of installed packages, and state that Python cannot s
 
 from __future__ import annotations
 
+import builtins
 import functools
 import gc
 import hashlib
 import linecache
+import operator
 import os
 import re
 import sys
@@ -21,6 +23,7 @@ from types import (
     CellType,
     CodeType,
     FunctionType,
+    MappingProxyType,
     MemberDescriptorType,
     MethodType,
     ModuleType,
@@ -38,6 +41,7 @@ from .code_keys import code_key, names_of
 from .frozen_walk import globals_of
 from .places import (
     ABSENT,
+    BUFFERS,
     ArrayPlace,
     Binding,
     CellPlace,
@@ -58,13 +62,19 @@ MOST_OBJECTS = 20_000
 # Functions that use these may look up any name.
 _BY_ANY_NAME = frozenset(("getattr", "hasattr", "vars", "globals", "eval", "exec", "locals", "__dict__", "attrgetter", "__getattribute__"))
 
+# Objects that do.
+_LOOKING_UP = (operator.attrgetter, operator.methodcaller, operator.itemgetter)
+
+# The names of Python's own builtins, which stay as they are.
+_BUILTINS = frozenset(vars(builtins))
+
 _WRAPPERS = (MethodType, functools.partial, BuiltinMethodType, staticmethod, classmethod, property, functools.cached_property)
 _PARTS_OF_WRAPPERS = ("__func__", "__self__", "func", "args", "keywords", "fget", "fset")
 
 # Classes whose objects have no state but attributes and contents.
 _OPEN_BASES = frozenset(
-    ("object", "tuple", "list", "dict", "set", "frozenset", "deque", "defaultdict", "OrderedDict", "Counter", "UserDict", "UserList", "ABC",
-     "Generic", "Protocol", "Enum", "IntEnum", "StrEnum", "ReprEnum", "int", "str", "SimpleNamespace")
+    ("object", "tuple", "list", "dict", "set", "frozenset", "deque", "defaultdict", "OrderedDict", "Counter", "UserDict", "UserList",
+     "ChainMap", "ABC", "Generic", "Protocol", "Enum", "IntEnum", "StrEnum", "ReprEnum", "int", "str", "SimpleNamespace")
 )  # fmt: skip
 
 # Methods that Python calls without naming them where a class is called, and others that numerical code does not run.
@@ -72,6 +82,8 @@ _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _NEVER_RUN = frozenset(
     (*_CONSTRUCTORS, "__repr__", "__str__", "__del__", "__reduce__", "__getstate__", "__setstate__", "__init_subclass__")
 )  # fmt: skip
+
+_MRO: PythonValue = vars(type)["__mro__"]
 
 _METHOD_KINDS = (FunctionType, staticmethod, classmethod, property, functools.cached_property)
 
@@ -280,8 +292,17 @@ class Environment:
         if isinstance(value, type):
             return self._is_library(_module_of(value))
         if kind is FunctionType:
-            return self._is_foreign(value.__code__.co_filename) and not _is_of_this_package(value.__code__.co_filename)
+            return self._is_library_function(value) and not self._wraps_users(value)
         return kind is np.ufunc
+
+    def _is_library_function(self, function: FunctionType) -> bool:
+        file = function.__code__.co_filename
+        return self._is_foreign(file) and not _is_of_this_package(file)
+
+    def _wraps_users(self, function: FunctionType) -> bool:
+        """True for a function that a decorator of another package has made of one of the user's."""
+        held = [getattr(function, "__wrapped__", None), *map(_inside, function.__closure__ or ())]
+        return any(type(part) is FunctionType and not self._is_foreign(part.__code__.co_filename) for part in held)
 
     def _is_library(self, module: str) -> bool:
         """True for modules whose state is taken to be constant: of the standard library, and of other packages that are installed."""
@@ -316,9 +337,22 @@ class Environment:
             self._array(value, label)
         elif isinstance(value, (tuple, list, dict, set, frozenset, deque)):
             self._container(value, kind, label)
+        elif isinstance(value, BUFFERS):
+            self._token((kind, memoryview(value).tobytes()), label)
+            self.places.append(ContentsPlace(value, label))
+        elif kind is MappingProxyType:
+            self._token(kind, label)
+            self._refer(gc.get_referents(value)[0], label)
+        elif kind in _LOOKING_UP:
+            self._names.add("getattr")
+            self._refer(value.__reduce__(), label)
         elif isinstance(value, ModuleType):
             self._token(("module", value.__name__), label)
-            self._owns(value, lambda name: self._entry(vars(value), name, label), vars(value).keys())
+            attributes = vars(value)
+            self._entry(attributes, "__getattr__", label)
+            self._sized(attributes, label)
+            own = {name for name in attributes if not name.startswith("__")}
+            self._owns(value, lambda name: self._entry(attributes, name, label), attributes.keys(), attributes=own)
         elif isinstance(value, type):
             self._class(value, label)
         elif kind is CodeType:
@@ -348,7 +382,7 @@ class Environment:
 
     def _function(self, function: FunctionType, label: str) -> None:
         code = function.__code__
-        is_ours = _is_of_this_package(code.co_filename)
+        is_ours, is_library = _is_of_this_package(code.co_filename), self._is_library_function(function)
         name = label or function.__name__
         self._token(code_key(code), name)
         for cell_name, cell in zip(code.co_freevars, function.__closure__ or ()):
@@ -357,17 +391,21 @@ class Environment:
                 self._if_callable(contents, name, is_wrapped=True)
             else:
                 self._bound(CellPlace(cell, contents), contents, cell_name)
-        if is_ours:
+        if is_library:
+            self._refer(function.__dict__, name)
+        if is_ours or is_library:
             return
         self.places.append(FunctionPlace(function, name))
         own, namespace, names = names_of(code), function.__globals__, globals_of(code)
         self._names |= own
         for global_name in names if own.isdisjoint(("globals", "eval", "exec")) else sorted({*names, *namespace}):
             self._entry(namespace, global_name, "")
+            if global_name not in namespace and global_name not in _BUILTINS:
+                self._entry(function.__builtins__, global_name, "")
         for module in sorted(own):
             # Imported by the function itself.
             if module in sys.modules and not self._is_library(module):
-                self._refer(sys.modules[module], module)
+                self._entry(sys.modules, module, "")
         for attribute in ("__defaults__", "__kwdefaults__"):
             self._refer(getattr(function, attribute), f"defaults of {function.__name__}")
         attributes = function.__dict__
@@ -399,7 +437,8 @@ class Environment:
         self._token((kind, len(parts)), label)
         if isinstance(value, dict):
             self.places.append(ContentsPlace(value, label))
-            for key, part in list(dict.items(value)):
+            for key in parts:
+                part = dict.__getitem__(value, key)
                 self._refer(key, inside)
                 self._refer(part, f"{label}[{key!r}]" if type(key) in (str, int) else inside)
         else:
@@ -412,7 +451,8 @@ class Environment:
             self._object(value, kind, label)
 
     def _class(self, kind: type, label: str) -> None:
-        self._token(("class", _module_of(kind), kind.__qualname__), label or kind.__name__)
+        self._token(("class", *((_module_of(base), base.__qualname__) for base in kind.__mro__)), label or kind.__name__)
+        self.places.append(SlotPlace(kind, "__mro__", _MRO, kind.__mro__))
         own = [base for base in kind.__mro__ if not self._is_library(_module_of(base))]
         namespaces = [_namespace(base) for base in own]
 
@@ -462,9 +502,11 @@ class Environment:
 
             self._owns(value, ask, attributes.keys(), *(vars(base).keys() for base in kind.__mro__), attributes=attributes)
             is_library = self._is_library(_module_of(kind))
+            # Those of UserDict, UserList and ChainMap are their contents.
+            is_container = any(_module_of(base) == "collections" for base in kind.__mro__)
             for name, part in list(attributes.items()):
                 # Code that is not looked into reads the arrays of its objects: those of a sparse matrix, of an interpolant.
-                if name == "__wrapped__" or (is_library and isinstance(part, np.ndarray)):
+                if name == "__wrapped__" or is_container or (is_library and isinstance(part, np.ndarray)):
                     self._asked.add((id(value), name))
                     ask(name)
                 elif is_library:
@@ -500,6 +542,9 @@ class Environment:
             return
         self.places.append(place)
         self._token(place.key, label)
+        attributes = _attributes_of(array)
+        if attributes:
+            self._refer(attributes, label)
         if array.dtype.hasobject:
             for part in array.flat:
                 self._refer(part, f"{label}[...]")

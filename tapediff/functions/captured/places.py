@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+from array import array
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from types import CellType, FunctionType, MemberDescriptorType
 
@@ -24,6 +25,9 @@ ABSENT = _Absent()
 # Contents up to so many bytes are compared at every call; so many words of larger ones, and a block of 1 kB at every 16th call.
 SMALL = 1024
 SAMPLED_WORDS = 16
+
+# Arrays of the standard library.
+BUFFERS = (bytearray, array, memoryview)
 
 _rng = np.random.default_rng(20260101)
 _MULTIPLIERS = _rng.integers(0, 2**63, watch.BLOCK_WORDS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -175,19 +179,22 @@ class ObjectPlace(Place):
 class FunctionPlace(Place):
     """The code and the defaults of a function, which reloaders replace."""
 
-    __slots__ = ("_code", "_defaults")
+    __slots__ = ("_parts",)
 
     def __init__(self, owner: FunctionType, label: str) -> None:
         super().__init__(owner, label)
-        self._code, self._defaults = owner.__code__, owner.__defaults__
+        self._parts = self._now()
+
+    def _now(self) -> tuple[object, ...]:
+        return self.owner.__code__, self.owner.__defaults__, self.owner.__kwdefaults__
 
     def is_same(self) -> bool:
-        return self.owner.__code__ is self._code and self.owner.__defaults__ is self._defaults
+        return _are_same(self._now(), self._parts)
 
     def rows(self, keep: list[object]) -> list[watch.Row]:
-        keep += [self.owner, self._code, self._defaults]
-        defaults = 0 if self._defaults is None else id(self._defaults)
-        return [watch.Row(watch.FUNCTION, id(self.owner), id(self._code), defaults)]
+        keep += [self.owner, self._parts]
+        code, defaults, of_keywords = (0 if part is None else id(part) for part in self._parts)
+        return [watch.Row(watch.FUNCTION, id(self.owner), code, defaults, third=of_keywords)]
 
 
 class ListPlace(Place):
@@ -213,7 +220,7 @@ class ListPlace(Place):
 
 
 class ContentsPlace(Place):
-    """The entries of a dict, a set or a deque, told by their identity."""
+    """The entries of a dict, a set or a deque, told by their identity; the bytes of a buffer."""
 
     __slots__ = ("_entries",)
 
@@ -230,7 +237,7 @@ class ContentsPlace(Place):
 
     def rows(self, keep: list[object]) -> list[watch.Row]:
         keep += [self.owner, self._entries]
-        if not isinstance(self.owner, dict):
+        if not isinstance(self.owner, dict) or isinstance(self.owner, OrderedDict):
             return called(self.is_same, keep)
         count = len(self._entries) // 2
         pairs = np.array([id(part) for pair in zip(self._entries[:count], self._entries[count:]) for part in pair], np.int64)
@@ -324,8 +331,10 @@ class ArrayPlace(Place):
 
 
 def contents_of(container: PythonValue) -> list[PythonValue]:
-    """The entries of a container, and the keys of a dict, by the methods of the builtin class."""
-    kind: PythonValue = next(kind for kind in (tuple, list, dict, set, frozenset, deque) if isinstance(container, kind))
+    """The entries of a container, the keys of a dict, and the bytes of a buffer, by the methods of the builtin class."""
+    if isinstance(container, BUFFERS):
+        return list(memoryview(container).tobytes())
+    kind: PythonValue = next(kind for kind in (tuple, list, OrderedDict, dict, set, frozenset, deque) if isinstance(container, kind))
     return list(kind.__iter__(container))
 
 

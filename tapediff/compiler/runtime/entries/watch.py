@@ -41,7 +41,7 @@ BLOCK_WORDS = 128
 CALLS_PER_BLOCK = 16
 
 HEAD = Layout.of_words(rows=PTR, count=I64, calls=I64, failed=I64, by_block=I64)
-ROW = Layout.of_words(kind=I64, owner=PTR, first=PTR, second=PTR, words=I64, digests=PTR, blocks=I64, multipliers=PTR)
+ROW = Layout.of_words(kind=I64, owner=PTR, first=PTR, second=PTR, words=I64, third=PTR, blocks=I64, multipliers=PTR)
 CELL_OBJECT = Layout(contents=(16, PTR))
 LIST_OBJECT = Layout(size=(16, I64), entries=(24, PTR))
 ANY_OBJECT = Layout(type=(8, PTR))
@@ -50,6 +50,7 @@ GENERIC_DICT = external("PyObject_GenericGetDict", PTR, PTR, PTR)
 GENERIC_ATTRIBUTE = external("PyObject_GenericGetAttr", PTR, PTR, PTR)
 FUNCTION_CODE = external("PyFunction_GetCode", PTR, PTR)
 FUNCTION_DEFAULTS = external("PyFunction_GetDefaults", PTR, PTR)
+FUNCTION_KEYWORD_DEFAULTS = external("PyFunction_GetKwDefaults", PTR, PTR)
 DICT_SIZE = external("PyDict_Size", I64, PTR)
 DICT_NEXT = external("PyDict_Next", I32, PTR, PTR, PTR, PTR)
 CALL_WITHOUT_ARGUMENTS = external("PyObject_CallNoArgs", PTR, PTR)
@@ -58,14 +59,14 @@ COMPARE_BYTES = external("memcmp", I32, PTR, PTR, I64)
 
 
 class Row(NamedTuple):
-    """One comparison: the words of ROW. What `first` and `second` are depends on the kind."""
+    """One comparison: the words of ROW. What `first`, `second` and `third` are depends on the kind."""
 
     kind: int
     owner: int
     first: int
     second: int
     words: int = 0
-    digests: int = 0
+    third: int = 0
     blocks: int = 0
     multipliers: int = 0
 
@@ -151,6 +152,7 @@ def _compare(f: Function, failed: Exit, row: Struct, head: Struct, calls: Value)
     with f.if_(kind == FUNCTION):
         failed.leave_if(f.call(FUNCTION_CODE, owner) != first, rarely=True)
         failed.leave_if(f.call(FUNCTION_DEFAULTS, owner) != second, rarely=True)
+        failed.leave_if(f.call(FUNCTION_KEYWORD_DEFAULTS, owner) != row["third"], rarely=True)
         done.leave()
     with f.if_(kind == OBJECT):
         failed.leave_if(ANY_OBJECT.at(owner)["type"] != first, rarely=True)
@@ -215,7 +217,7 @@ def _compare_sample(f: Function, failed: Exit, row: Struct, head: Struct, calls:
         total = f.variable(I64, 0)
         with f.loop(0, BLOCK_WORDS) as k:
             total.value = total.value + words[k] * multipliers[k]
-        with f.if_(total.value != Array(row["digests"], I64)[block]):
+        with f.if_(total.value != Array(row["third"], I64)[block]):
             head["by_block"] = 1
             failed.leave()
 
