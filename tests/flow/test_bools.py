@@ -132,6 +132,19 @@ def sums_and_any(x):
     return np.sum([bool(v > 0) for v in x]) * x[0] + np.any([v > 1 for v in x]) * x[1]
 
 
+def texts(x):
+    n = {f"{x[0] > 0}": x[1], f"{bool(x[1] > 0)!r:>6}": x[2]}
+    a, b = not x[2] > 0, x[0] > 0 and x[1] > 0
+    s = n.get("True", x[3]) + n.get("  True", x[4])
+    s = s * (2.0 if repr(a) == "True" else 3.0) + (x[5] if f"{b}" == "False" else -x[5])
+    return s + (x[0] if f"{x[3] > 0!r}".startswith("np.") else x[1]) * len(ascii(a)) + len(f"{a=}")
+
+
+def texts_of_ints(x):
+    k = int(x[0] > 0) + int(x[1] > 0)
+    return x[2] * len(repr(k) * k) + (x[3] if f"{k!r}" == "1" else x[4])
+
+
 # Of the last ones a type depends on data.
 @pytest.mark.parametrize(
     "f",
@@ -147,6 +160,8 @@ def sums_and_any(x):
         type_of_a_sum,
         by_all_operators,
         of_either_kind,
+        texts,
+        texts_of_ints,
     ],
     ids=lambda f: f.__name__,
 )

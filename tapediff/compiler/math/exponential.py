@@ -9,7 +9,7 @@ Horner's scheme at the price of one multiplication, and gives exp(r) and exp(-r)
 from __future__ import annotations
 
 from ...ops.elementwise.elementary import TANH_FAR
-from .simd import Value, as_values, bits, copysign, fabs, fma, from_bits, roundeven, scaled, select, splat, unlikely
+from .simd import Value, as_values, bits, copysign, fabs, fma, from_bits, rint, scaled, select, splat, unlikely
 
 _LOG2_E = float.fromhex("0x1.71547652b82fep+0")
 _LN2 = float.fromhex("0x1.62e42fefa39efp-1")
@@ -71,7 +71,7 @@ def exp2(x: Value) -> Value:
     """
     clamped = select(x > 1025.0, 1025.0, x)
     clamped = select(clamped < -1076.0, -1076.0, clamped)
-    n = roundeven(clamped)
+    n = rint(clamped)
     r = (clamped - n) * _LN2
     return _scaled(1.0 + _expm1_reduced(r), n)
 
@@ -177,7 +177,7 @@ def exp_of_sum(high: Value, low: Value) -> Value:
 
 def _reduce(x: Value) -> tuple[Value, Value]:
     """The integer n and r with x = n ln 2 + r."""
-    n = roundeven(x * _LOG2_E)
+    n = rint(x * _LOG2_E)
     return n, fma(n, -_LN2_LOW, fma(n, -_LN2, x))
 
 
@@ -193,7 +193,7 @@ def _expm1_scaled(x: Value, scale: float) -> Value:
 
     Adding the rounded r instead would cost 1 ulp between ln(2)/2 and 1, where s (1 + r) - scale cancels.
     """
-    n = roundeven(x * _LOG2_E)
+    n = rint(x * _LOG2_E)
     exact = fma(n, -_LN2, x)
     correction = n * _LN2_LOW
     r = exact - correction
@@ -210,7 +210,7 @@ def _scaled(y: Value, n: Value) -> Value:
     """
 
     def in_two_steps() -> Value:
-        half = shifted_bits(roundeven(n * 0.5)) << 52
+        half = shifted_bits(rint(n * 0.5)) << 52
         rest = (shifted_bits(n) << 52) - half
         return from_bits(bits(y) + half) * from_bits(rest + _ONE_BITS)
 

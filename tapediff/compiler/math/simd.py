@@ -10,7 +10,7 @@ from ..llvm.values import TYPES, Code, Value, constant, convert, operand_text, r
 
 __all__ = [
     "Code", "Value", "any_lane", "as_values", "bits", "call_rarely", "call_scalar", "ceil", "constant", "copysign", "fabs",
-    "floor", "fma", "from_bits", "halves", "integer_quotient", "is_nan", "joined", "rint", "roundeven", "scaled", "select",
+    "floor", "fma", "from_bits", "halves", "integer_quotient", "is_nan", "joined", "rint", "scaled", "select",
     "select_by_jump", "splat", "sqrt", "to_f64", "to_i64", "trunc", "type_of", "unlikely",
 ]  # fmt: skip
 
@@ -42,12 +42,7 @@ def fma(a, b, c) -> Value:
 
 
 def rint(x: Value) -> Value:
-    """The nearest integer, ties to even."""
-    return _unary("rint", x)
-
-
-def roundeven(x: Value) -> Value:
-    """The nearest integer, ties to even, whatever the processor's rounding mode is, which rint follows."""
+    """The nearest integer, ties to even, whatever the processor's rounding mode is."""
     return _unary("roundeven", x)
 
 

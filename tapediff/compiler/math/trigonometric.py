@@ -19,7 +19,7 @@ from .simd import (
     fma,
     from_bits,
     is_nan,
-    roundeven,
+    rint,
     select,
     sqrt,
 )
@@ -94,7 +94,7 @@ def sin(x: Value) -> Value:
 
     Error: at most 2 ulp (measured 1.53). Cost: 28 operations and a predicted branch.
     """
-    n = roundeven(fma(x, 1.0 / _PI[0], 0.0))  # never -0.0, which would reduce -0.0 to 0.0
+    n = rint(fma(x, 1.0 / _PI[0], 0.0))  # never -0.0, which would reduce -0.0 to 0.0
     usual = _signed_sine(_reduce(x, n, _PI), n)
     return call_rarely("sin", fabs(x) > _LARGE, usual, x)
 
@@ -105,7 +105,7 @@ def cos(x: Value) -> Value:
     Error: at most 2 ulp (measured 1.51). Cost: 31 operations and a predicted branch.
     Method: cos(x) = -sin(x - pi/2), the multiple of pi that is subtracted being n + 1/2.
     """
-    n = roundeven(fma(x, 1.0 / _PI[0], -0.5))
+    n = rint(fma(x, 1.0 / _PI[0], -0.5))
     usual = _signed_sine(-_reduce(x, n + 0.5, _PI), n)
     return call_rarely("cos", fabs(x) > _LARGE, usual, x)
 
@@ -116,7 +116,7 @@ def tan(x: Value) -> Value:
     Error: at most 3.5 ulp (measured 3.05). Cost: 34 operations, one of them a division, and a predicted branch.
     Method: sin / cos or -cos / sin of x less the nearest multiple of pi/2.
     """
-    n = roundeven(x * (1.0 / _HALF_PI[0]))
+    n = rint(x * (1.0 / _HALF_PI[0]))
     r = _reduce(x, n, _HALF_PI)
     square = r * r
     sine = fma(r * square, horner(square, _SIN_QUARTER), r)

@@ -12,8 +12,9 @@ import numpy as np
 from ..anything import Object
 from ..calls.truth import truth
 from ..containers.lengths import by_length
+from ..operations.tests_of_values import formatted
 from ..state.fork import exclude
-from ..state.numbers.python_numbers import Kind, is_python, note_kind, note_python, one_if
+from ..state.numbers.python_numbers import Kind, is_python, note_kind, note_python, one_if, type_if_known
 from ..state.values import Unjoinable, is_data, negated, state
 from .arguments import (
     NATIVE,
@@ -31,6 +32,13 @@ def divmod_(a: Object, b: Object) -> Object:
 
 def pow_(a: Object, b: Object) -> Object:
     return a**b if is_data(a) or is_data(b) else NATIVE
+
+
+def repr_(value: Object) -> Object:
+    """The text of a number that is one of Python's; of other tracked values a description, for whoever looks at them."""
+    if not is_data(value) or value.type.shape or type_if_known(value) in (np.bool_, np.int64, np.float64):
+        return NATIVE
+    return formatted(value, repr)
 
 
 def int_(value: Object = 0) -> Object:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from ..anything import Object
 from ..blocks.loops import for_
 from ..calls.callables import call
@@ -18,7 +20,7 @@ from ..state.completions import BREAK
 from ..state.fork import WithCells, fork_value
 from ..state.identities import is_same
 from ..state.numbers.bounds import as_choice
-from ..state.numbers.python_numbers import python_bool
+from ..state.numbers.python_numbers import is_python, python_bool, type_if_known
 from ..state.values import CHOICES, Lazy, Maybe, is_data, is_tracked_value, lifted, negated
 from ..users_code import users_method
 from .dunder import compared
@@ -187,10 +189,16 @@ _OTHERS: dict[str, Callable[[Object, Object], Object]] = {"is_": is_, "is_not": 
 
 def formatted(value: Object, form: Callable[[Object], str]) -> Object:
     """A value as a part of a text; where data decide one of few, the choice of its texts."""
-    value = as_choice(value)
-    if type(value) in CHOICES:
-        return lifted(lambda option: form(shown(option)), value)
-    return form(shown(value))
+    choice = as_choice(value)
+    is_number = is_data(value) and not value.type.shape
+    if is_number and value.type.dtype.kind in "ib" and type_if_known(value) not in (int, bool, np.bool_):
+        if (form(True), form(1)) != (form(np.True_), form(np.int64(1))):
+            str(value)  # refused: the texts of Python's numbers and of NumPy's differ
+    if type(choice) in CHOICES:
+        return lifted(lambda option: form(shown(option)), choice)
+    if is_number and is_python(value) is not False:
+        str(value)  # refused; repr() is so only here: of other tracked values it is for whoever looks at them
+    return form(shown(choice))
 
 
 def text(*parts: Object) -> Object:

@@ -83,8 +83,6 @@ _NEVER_RUN = frozenset(
     (*_CONSTRUCTORS, "__repr__", "__str__", "__del__", "__reduce__", "__getstate__", "__setstate__", "__init_subclass__")
 )  # fmt: skip
 
-_MRO: PythonValue = vars(type)["__mro__"]
-
 _METHOD_KINDS = (FunctionType, staticmethod, classmethod, property, functools.cached_property)
 
 
@@ -451,8 +449,7 @@ class Environment:
             self._object(value, kind, label)
 
     def _class(self, kind: type, label: str) -> None:
-        self._token(("class", *((_module_of(base), base.__qualname__) for base in kind.__mro__)), label or kind.__name__)
-        self.places.append(SlotPlace(kind, "__mro__", _MRO, kind.__mro__))
+        self._token(("class", _module_of(kind), kind.__qualname__), label or kind.__name__)
         own = [base for base in kind.__mro__ if not self._is_library(_module_of(base))]
         namespaces = [_namespace(base) for base in own]
 

@@ -237,6 +237,22 @@ def test_errors_stay_small_in_every_rounding_mode(name):
             assert errors_in_ulp(results, values).max() <= 3.0 * stated_bound(name)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="its C library has other names for the modes")
+@pytest.mark.parametrize("name", ["rint", "floor", "ceil", "trunc"])
+def test_whole_numbers_are_those_of_numpy_in_every_rounding_mode(name):
+    x = np.concatenate([np.arange(-40, 41) / 8.0, np.nextafter(np.arange(-5, 6) / 2.0, np.inf), [-0.0, 2.0**52 + 1.0, 1e300, np.inf]])
+    run, set_mode = native(FUNCTIONS[name], 1), ctypes.CDLL(None).fesetround
+    for mode in (0, *MODES):
+        assert set_mode(mode) == 0
+        try:
+            results = run(x)
+        finally:
+            set_mode(0)
+        expected = getattr(np, name)(x)
+        assert np.array_equal(results, expected)
+        assert np.array_equal(np.signbit(results), np.signbit(expected))
+
+
 def round_numbers():
     """Where one formula may take over from another: quarters, powers of two, and the numbers beside them."""
     firsts = np.unique(np.concatenate([np.arange(1, 161) / 4.0, 2.0 ** np.arange(-12, 12)]))

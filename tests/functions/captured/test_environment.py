@@ -419,10 +419,6 @@ ROUNDABOUT = {
     "a default of a keyword": ("def f(x, *, a=1.0): return x * a", "f.__kwdefaults__ = {'a': 2.0}"),
     "a default of a keyword in its dict": ("def f(x, *, a=1.0): return x * a", "f.__kwdefaults__['a'] = 2.0"),
     "a default of a helper's keyword": ("def h(x, *, a=1.0): return x * a\ndef f(x): return h(x)", "h.__kwdefaults__ = {'a': 2.0}"),
-    "the bases of a class": (
-        "class A:\n    def m(self): return 1.0\nclass B:\n    def m(self): return 2.0\nclass C(A): pass\nd = C()\ndef f(x): return x * d.m()",
-        "C.__bases__ = (B,)",
-    ),
     "the code of a helper": ("def h(x): return x\ndef f(x): return h(x)", "def g(x): return 2 * x\nh.__code__ = g.__code__"),
     "the code of the function": ("def f(x): return x", "def g(x): return 2 * x\nf.__code__ = g.__code__"),
 }  # fmt: skip

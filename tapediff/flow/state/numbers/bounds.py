@@ -17,6 +17,7 @@ from ....ir.instruction import CONSTANT
 from ...anything import Object
 from ..values import Choice, inputs_of, is_data, negated, op_of, state, type_of
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
+from .python_numbers import type_if_known
 
 _COMPARISONS: dict[str, Callable[..., bool]] = {
     "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge, "equal": operator.eq,
@@ -62,9 +63,13 @@ def possible_ints(value: Object) -> list[int] | None:
 
 
 def as_choice(value: Object) -> Object:
-    """A tracked int as a choice of the ints that it may be; as it is where these are too many."""
+    """A tracked int or bool as a choice of those that it may be; as it is where these are too many."""
     if not is_data(value) or value.type.shape or (found := possible_ints(value)) is None:
         return value
+    if value.type.dtype.kind == "b":
+        state.has_choices = True
+        kind = type_if_known(value) or bool
+        return Choice((kind(False), kind(True)), (negated(value), value))
     if len(found) == 1:
         return found[0]
     state.has_choices = True

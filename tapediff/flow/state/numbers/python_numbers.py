@@ -163,6 +163,11 @@ def types_of(number: TrackedArray) -> list[tuple[type, Object]] | None:
     return [(one, when) for one, when in found if when is not False]
 
 
+def type_if_known(number: TrackedArray) -> type | None:
+    """The type that a tracked number has in Python, where that does not depend on data."""
+    return next((kind for kind, when in types_of(number) or () if when is True), None)
+
+
 class _Fact(NamedTuple):
     """A fact about instructions that follows from their operands."""
 
