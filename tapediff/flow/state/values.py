@@ -246,7 +246,7 @@ class State(threading.local):
         self.lengthy: set[Object] = set()
         self.made: dict[int, tuple[Object, Object, Object]] = {}
         self.bounds: dict[tuple[int, int], Object] = {}
-        self.on_path: tuple[Object, dict[int, dict[tuple[int, int], Object]]] = None, {}
+        self.on_path: tuple[Object, dict[int, Object]] = None, {}
         self.shown: dict[int, Object] = {}
         self.packed: dict[tuple[int, int], list[list[int]]] = {}
         self.room = 16
