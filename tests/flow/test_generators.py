@@ -467,3 +467,58 @@ def test_context_managers_that_are_generators(f, most):
     with warnings.catch_warnings():
         warnings.simplefilter("error", pytest.PytestUnraisableExceptionWarning)
         assert recordings(f) <= most
+
+
+def after_next(x):
+    it = itertools.accumulate((v for v in x if v > 0), initial=x[0])
+    return next(it) + sum(it)
+
+
+def after_two_values(x):
+    it = itertools.accumulate(x, initial=2.0)
+    return next(it) + 3 * next(it) + sum(it)
+
+
+def after_a_pair(x):
+    it = itertools.pairwise([v for v in x if v > 0] + [1.0, 2.0])
+    return next(it)[0] + sum(a * b for a, b in it)
+
+
+def after_a_break(x):
+    it = itertools.chain((v for v in x if v > 0), [1.0])
+    for v in it:
+        if v > 0.5:
+            break
+    return sum(it)
+
+
+def after_any(x):
+    it = filter(lambda v: v > 0, x)
+    return any(v > 0.5 for v in it) * 1.0 + sum(it)
+
+
+def after_a_part(x):
+    it = map(lambda v: v * 2 if v > 0 else v, x)
+    return sum(itertools.islice(it, 2)) * sum(it)
+
+
+def after_zip(x):
+    it = enumerate(v for v in x if v > 0)
+    k, v = 0, 0.0
+    for (k, v), _ in zip(it, (1.0, 2.0)):
+        pass
+    return k * v + sum(a * b for a, b in it)
+
+
+def after_all_values(x):
+    it = map(lambda v: v * 2 if v > 0 else v, x)
+    return sum(it) + 2 * sum(it)
+
+
+PARTLY_READ = [after_next, after_two_values, after_a_pair, after_a_break, after_any, after_a_part, after_zip, after_all_values]
+
+
+@pytest.mark.parametrize("program", PARTLY_READ, ids=lambda f: f.__name__)
+def test_a_name_of_a_lazy_builtin_goes_on_behind_what_was_read(program):
+    """With the next value, as Python's iterators do: whoever stops early has not taken the rest."""
+    recordings(program)

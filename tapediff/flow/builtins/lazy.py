@@ -74,7 +74,6 @@ def lazily(native: Callable[[], Object], emitting: Callable[[Object], Object]) -
         yield from native()
 
     made = Generator(values, emitting)
-    made.is_owned = True
     return made
 
 
