@@ -198,7 +198,35 @@ def sorted_objects(x):
     return it[0].v + 2 * it[1].v + m.v
 
 
+def accumulated_from_a_value(x):
+    kept = [v for v in x if v > 0]
+    own = itertools.accumulate((v for v in x if v > -0.5), lambda a, b: a * b + 1, initial=x[1])
+    return sum(k * v for k, v in enumerate(itertools.accumulate(kept, initial=x[0]))) + sum(own) + list(itertools.accumulate(x, initial=2.0))[3]
+
+
+def exact_sums(x):
+    cancelled = math.fsum([1e16, x[1] + 0.3, -1e16] + [v for v in x if v > 0.2])
+    return cancelled + math.fsum(v * v for v in x if v > 0.1) + math.fsum(k for k in (0.1, 0.2) if x[0] > 0) + math.fsum(x)
+
+
+def keys_in_any_order(x):
+    table = {}
+    for k, v in enumerate(x):
+        if v > 0:
+            table[float(k)] = v * v
+    return max(table, default=-1.0) * x[0] + sum(table) * x[1] + math.fsum(table) * x[2] + (sorted(table)[0] if table else 0.5)
+
+
+def lower_and_upper_medians(x):
+    s = list(x[:4])
+    return statistics.median_low(s) + 2 * statistics.median_high(s) + 4 * statistics.median_low(x[:3])
+
+
 PROGRAMS = [
+    accumulated_from_a_value,
+    exact_sums,
+    keys_in_any_order,
+    lower_and_upper_medians,
     extremes,
     sorted_by_key,
     sorted_tuples,

@@ -92,7 +92,8 @@ def native(f: Object) -> Object:
     if f is id:
         state.has_identities = True
     if isinstance(f, MathFunction):
-        return functools.partial(_of_python, f)
+        program = PROGRAMS.get(f.original)
+        return functools.partial(_of_python, f) if program is None else _dispatcher(f, program, None)
     if kind is BuiltinMethodType or kind is type or kind is FunctionType:
         owner = getattr(f, "__self__", None)
         program = METHODS.get((type(owner), f.__name__)) if isinstance(owner, _CONTAINERS) or type(owner) is tuple else PROGRAMS.get(f)

@@ -72,10 +72,9 @@ def prod_(items: Object, *, start: Object = 1) -> Object:
 
 
 def fsum_(items: Object) -> Object:
-    if not (is_lazy(items) or is_conditional(items)):
+    if not (is_lazy(items) or is_conditional(items) or is_conditional_collection(items)):
         return NATIVE
-    entries = gathered(items)
-    return sum_(entries, 0.0) if is_of_interest(entries) else math.fsum(entries)
+    return math.fsum([value if condition is True else select(condition, value, 0.0) for condition, value in parts(in_any_order(items))])
 
 
 def any_(items: Object) -> Object:
