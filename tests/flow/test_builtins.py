@@ -222,7 +222,13 @@ def lower_and_upper_medians(x):
     return statistics.median_low(s) + 2 * statistics.median_high(s) + 4 * statistics.median_low(x[:3])
 
 
+def by_keys_that_some_are_themselves(x):
+    pairs = sorted([(v, k) for k, v in enumerate(x) if v > 0], key=lambda p: p if p[1] % 2 else (p[0], -p[1], 0))
+    return sum(k * p[0] * (p[1] + 1) for k, p in enumerate(pairs))
+
+
 PROGRAMS = [
+    by_keys_that_some_are_themselves,
     accumulated_from_a_value,
     exact_sums,
     keys_in_any_order,

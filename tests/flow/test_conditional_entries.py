@@ -186,7 +186,19 @@ def counts_by_class(x):
     return (d.get("a", 0) + 10 * d.get("b", 0) + 100 * d.get("c", 0)) * x[0]
 
 
+def positions_from_the_end(x):
+    s = [v for v in x if v > 0] + [1.0, x[0], x[1]]
+    k = -1 if x[2] > 0 else -3
+    for v in x[:2]:
+        if v > 0.5:
+            k += 1 if k < -1 else -1
+    y = s[k] * 2 + s[-2]
+    s[k] = x[3] * x[4]
+    return y + sum(i * v for i, v in enumerate(s))
+
+
 PROGRAMS = [
+    positions_from_the_end,
     comprehensions,
     appended_on_one_side,
     sorted_positives,

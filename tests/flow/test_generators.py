@@ -497,21 +497,25 @@ def after_any(x):
     return any(v > 0.5 for v in it) * 1.0 + sum(it)
 
 
+def doubled_above(v):
+    return v * 2 if v > 0 else v
+
+
 def after_a_part(x):
-    it = map(lambda v: v * 2 if v > 0 else v, x)
+    it = map(doubled_above, x)
     return sum(itertools.islice(it, 2)) * sum(it)
 
 
 def after_zip(x):
     it = enumerate(v for v in x if v > 0)
-    k, v = 0, 0.0
-    for (k, v), _ in zip(it, (1.0, 2.0)):
-        pass
-    return k * v + sum(a * b for a, b in it)
+    y = 0.0
+    for (k, v), w in zip(it, (1.0, 2.0)):
+        y += k * v * w
+    return y + sum(a * b for a, b in it)
 
 
 def after_all_values(x):
-    it = map(lambda v: v * 2 if v > 0 else v, x)
+    it = map(doubled_above, x)
     return sum(it) + 2 * sum(it)
 
 

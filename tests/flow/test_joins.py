@@ -1,5 +1,7 @@
 """Joins are as late as they can be: selects of the terms that differ, objects attribute by attribute."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -266,3 +268,42 @@ def test_what_both_sides_compute_is_computed_once(program, count):
     assert sum(i.op is SELECT for i in dead_code(tape).instructions) == count
     for p in points:
         assert np.array(tape(p)).tobytes() == np.array(program(p)).tobytes()
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+def the_last_one(x):
+    last = None
+    for v in np.concatenate([x, 2 * x, 3 * x, x + 0.1, x - 0.1, x * x - 0.2, x + 0.3, x - 0.4, 0.5 * x]):
+        if v > 0:
+            last = Point(v, x[0] - v)
+    return x[1] if last is None else last.x * 2 + last.y
+
+
+def test_a_named_tuple_or_none_stays_one_of_two():
+    """Named tuples in a choice are joined entry by entry, however many there may be."""
+    assert recordings(the_last_one) == 1
+
+
+LIMIT = 0.25
+
+
+def by_a_global(x):
+    return sum(v * v if v > globals()["LIMIT"] else v for v in x)
+
+
+def test_what_asks_for_globals_is_translated():
+    """Unlike a function that asks for its variables."""
+    assert recordings(by_a_global) == 1
+
+
+def a_function_that_cannot_be_undone(x):
+    b = bytearray(3)
+    f = (lambda: x[0]) if x[0] > 0.3 else (lambda: (b.append(7), x[1])[1]) if x[1] > 0 else (lambda: x[2] * 2)
+    return f() + len(b) * x[3]
+
+
+def test_guards_decide_one_of_several_options_whose_state_cannot_be_joined():
+    """The other options are joined."""
+    assert recordings(a_function_that_cannot_be_undone) == 2

@@ -163,3 +163,32 @@ def test_objects_of_the_caller_have_plain_ints_afterwards():
     td.gradient(td.GuardedTape(counts_in_objects_of_the_caller, on_new_tape="interpret"), POINTS[0])
     assert (USES.uses, TALLY) == expected
     assert [type(value) for value in (USES.uses, TALLY["hits"], TALLY["flags"][0])] == [int, int, bool]
+
+
+class Tagged(list):
+    def __new__(cls, entries, tag=0.0):
+        made = list.__new__(cls)
+        made.tag = tag * 2
+        return made
+
+    __init__ = list.__init__
+
+
+class Marked(dict):
+    def __new__(cls, *args, **named):
+        made = dict.__new__(cls)
+        made.mark = 3.0
+        return made
+
+
+def made_by_new(x):
+    tagged, marked = Tagged([x[0], x[1]]), Marked(a=x[2], b=x[3])
+    if x[0] > 0:
+        tagged.append(x[4])
+        marked["a"] = x[5]
+    return sum(tagged) * (1 + tagged.tag) + marked["a"] * marked["b"] * marked.mark
+
+
+def test_a_container_with_a_new_of_its_own_is_filled_by_its_base():
+    """Python calls the __init__ of the base."""
+    assert recordings(made_by_new) == 1

@@ -48,8 +48,10 @@ from .mutations import Mutant, Probes, chosen
 
 ROOT = Path(__file__).parents[2]
 COUNT, SEED, ENOUGH = 500, 36, 0.9
-FILES = ("tapediff/ops/*", "tapediff/transforms/*", "tapediff/passes/*", "tapediff/targets/guarded/*", "tapediff/ir/serialize.py")
-TESTS = ("tests/ops", "tests/transforms", "tests/passes", "tests/targets", "tests/ir", "tests/functions", "tests/recording", "tests/test_guards.py")
+FILES = ("tapediff/ops/*", "tapediff/transforms/*", "tapediff/passes/*", "tapediff/targets/guarded/*", "tapediff/ir/serialize.py", "tapediff/flow/*")
+TESTS = (
+    "tests/ops", "tests/transforms", "tests/passes", "tests/targets", "tests/ir", "tests/functions", "tests/recording", "tests/test_guards.py", "tests/flow",
+)  # fmt: skip
 KILLED, SURVIVED, EXPLAINED = "killed", "survived", "explained"
 # Killed by a test that fails without it, too: tried again by the next run, without that test.
 UNTRUE = "not tried"

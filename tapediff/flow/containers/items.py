@@ -134,8 +134,6 @@ def iterated(items: Object) -> Iterable[Object]:
         return iterator_of(call(method, items))
     if getattr(kind, "__iter__", None) is None and (method := users_method(kind, "__getitem__")) is not None:
         return _by_position(items, method)
-    if users_method(kind, "__next__") is not None:
-        return iterator_of(items)
     return items
 
 

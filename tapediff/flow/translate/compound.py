@@ -77,7 +77,7 @@ def compound(function: Function, statement: ast.stmt) -> tuple[list[ast.stmt], a
         assert isinstance(statement, ast.Match)
         call = _match(function, statement, values, block, yields)
     for part in ast.walk(call):
-        if not hasattr(part, "lineno") and isinstance(part, ast.expr):
+        if not hasattr(part, "lineno"):
             ast.copy_location(part, statement)
     return [*values.before, *made], call
 

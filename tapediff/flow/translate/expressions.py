@@ -87,9 +87,9 @@ class Expressions(ast.NodeTransformer):
         """An expression of which only the truth is asked: that of each part, once."""
         if isinstance(node, ast.BoolOp) and not self._stays(node):
             name = "all_hold" if isinstance(node.op, ast.And) else "one_holds"
-            return self._at(operator_call(name, self.test(node.values[0]), *map(self.delayed_test, node.values[1:])), node)
+            return ast.copy_location(operator_call(name, self.test(node.values[0]), *map(self.delayed_test, node.values[1:])), node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return self._at(operator_call("not_", self.test(node.operand)), node)
+            return ast.copy_location(operator_call("not_", self.test(node.operand)), node)
         return self.visit(node)
 
     def delayed_test(self, node: ast.expr) -> ast.expr:
@@ -102,12 +102,12 @@ class Expressions(ast.NodeTransformer):
         if self._stays(node):
             return self._concrete(node)
         name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return self._at(operator_call(name, self.visit(node.values[0]), *map(self.delayed, node.values[1:])), node)
+        return ast.copy_location(operator_call(name, self.visit(node.values[0]), *map(self.delayed, node.values[1:])), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         if self._stays(node):
             return self._concrete(node)
-        return self._at(operator_call("if_value", self.test(node.test), self.delayed(node.body), self.delayed(node.orelse)), node)
+        return ast.copy_location(operator_call("if_value", self.test(node.test), self.delayed(node.body), self.delayed(node.orelse)), node)
 
     def _stays(self, node: ast.expr) -> bool:
         """True for expressions with parts that cannot move into a function."""
@@ -126,15 +126,15 @@ class Expressions(ast.NodeTransformer):
         if len(names) == 1:
             right = self.visit(node.comparators[0])
             if type(node.ops[0]) in _IDENTITY:
-                return self._at(operator_call(names[0], left, right), node)
+                return ast.copy_location(operator_call(names[0], left, right), node)
             first = operator_call("left", left, kept(right, RIGHT))
-            return self._at(ast.Compare(first, node.ops, [again(right, RIGHT)]), node)
+            return ast.copy_location(ast.Compare(first, node.ops, [again(right, RIGHT)]), node)
         if self._stays(node):
             node.left, node.comparators = left, [self.visit(c) for c in node.comparators]
             return node
         parts = [left, self.visit(node.comparators[0])]
         links = [ast.Tuple([text(name), self.delayed(c)], ast.Load()) for name, c in zip(names[1:], node.comparators[1:])]
-        return self._at(operator_call("chain", text(names[0]), *parts, *links), node)
+        return ast.copy_location(operator_call("chain", text(names[0]), *parts, *links), node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         # Iteratively to the left: sums may be as long as the program.
@@ -147,29 +147,29 @@ class Expressions(ast.NodeTransformer):
         for link in reversed(links):
             right = self.visit(link.right)
             symbol = OF_TYPES.get(type(link.op))
-            first = self._at(operator_call("left", made, kept(right, RIGHT), *([] if symbol is None else [text(symbol)])), link)
-            made = self._at(ast.BinOp(first, link.op, again(right, RIGHT)), link)
+            first = ast.copy_location(operator_call("left", made, kept(right, RIGHT), *([] if symbol is None else [text(symbol)])), link)
+            made = ast.copy_location(ast.BinOp(first, link.op, again(right, RIGHT)), link)
         return made
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.operand, ast.Constant):
             return node
         if isinstance(node.op, ast.Not):
-            return self._at(operator_call("not_", self.visit(node.operand)), node)
-        return self._at(ast.UnaryOp(node.op, operator_call("operand", self.visit(node.operand))), node)
+            return ast.copy_location(operator_call("not_", self.visit(node.operand)), node)
+        return ast.copy_location(ast.UnaryOp(node.op, operator_call("operand", self.visit(node.operand))), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
             return self.generic_visit(node)  # pyright: ignore[reportReturnType]
-        return self._at(operator_call("attribute", self.visit(node.value), text(node.attr)), node)
+        return ast.copy_location(operator_call("attribute", self.visit(node.value), text(node.attr)), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         value, key = self.visit(node.value), self.visit(node.slice)
-        return self._at(ast.Subscript(operator_call("holder", value, kept(key, RIGHT)), again(key, RIGHT), ast.Load()), node)
+        return ast.copy_location(ast.Subscript(operator_call("holder", value, kept(key, RIGHT)), again(key, RIGHT), ast.Load()), node)
 
     def visit_Slice(self, node: ast.Slice) -> ast.expr:
         parts = [ast.Constant(None) if part is None else self.visit(part) for part in (node.lower, node.upper, node.step)]
-        return self._at(operator_call("slice_", *parts), node)
+        return ast.copy_location(operator_call("slice_", *parts), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         called = node.func
@@ -182,15 +182,15 @@ class Expressions(ast.NodeTransformer):
         elif isinstance(called, ast.Name) and called.id == "super" and not node.args and self._first is not None:
             func, args = called, [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
         elif isinstance(called, ast.Attribute):
-            func = self._at(operator_call("method", self.visit(called.value), text(called.attr)), called)
+            func = ast.copy_location(operator_call("method", self.visit(called.value), text(called.attr)), called)
         else:
-            func = self._at(operator_call("function", self.visit(called)), called)
+            func = ast.copy_location(operator_call("function", self.visit(called)), called)
         given = [self.visit(k.value) for k in node.keywords]
         keywords = [ast.keyword(k.arg, operator_call("spread", v) if k.arg is None else v) for k, v in zip(node.keywords, given)]
         if any(isinstance(a, ast.Starred) for a in args):
-            func = self._at(operator_call("spreading", func), called)
+            func = ast.copy_location(operator_call("spreading", func), called)
         # The function is evaluated before its arguments: translate in the order of the text, so that `before` is, too.
-        return self._at(ast.Call(func, args, keywords), node)
+        return ast.copy_location(ast.Call(func, args, keywords), node)
 
     def _argument(self, node: ast.expr) -> ast.expr:
         return self.visit(node)
@@ -198,18 +198,18 @@ class Expressions(ast.NodeTransformer):
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
             return node
-        return self._at(ast.Starred(operator_call("starred", self.visit(node.value)), ast.Load()), node)
+        return ast.copy_location(ast.Starred(operator_call("starred", self.visit(node.value)), ast.Load()), node)
 
     def visit_List(self, node: ast.List | ast.Tuple) -> ast.expr:
         """Lists and tuples may have conditional entries."""
         parts = [self._entry(part) for part in node.elts]
-        return self._at(type(node)(parts, node.ctx), node) if isinstance(node.ctx, ast.Load) else node
+        return ast.copy_location(type(node)(parts, node.ctx), node) if isinstance(node.ctx, ast.Load) else node
 
     visit_Tuple = visit_List
 
     def _entry(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Starred):
-            return self._at(ast.Starred(operator_call("listed", self.visit(node.value)), ast.Load()), node)
+            return ast.copy_location(ast.Starred(operator_call("listed", self.visit(node.value)), ast.Load()), node)
         return self.visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
@@ -217,7 +217,7 @@ class Expressions(ast.NodeTransformer):
         if self._stays(node) or _has_walrus(node) or not any(isinstance(part, ast.FormattedValue) for part in node.values):
             self.generic_visit(node)
             return node
-        return self._at(operator_call("text", *map(self._formatted, node.values)), node)
+        return ast.copy_location(operator_call("text", *map(self._formatted, node.values)), node)
 
     def _formatted(self, part: ast.expr) -> ast.expr:
         """A part of a text: a value is formatted before the next one is evaluated."""
@@ -255,14 +255,14 @@ class Expressions(ast.NodeTransformer):
             "lambda_", ast.Name(name, ast.Load()), ast.Tuple(defaults, ast.Load()),
             ast.Dict([text(key) for key, _ in pairs], [value for _, value in pairs]),
         )  # fmt: skip
-        return self._at(made, node)
+        return ast.copy_location(made, node)
 
     def visit_Set(self, node: ast.Set) -> ast.expr:
         """A set whose members may be data."""
         self.generic_visit(node)
         if all(isinstance(member, ast.Constant) for member in node.elts) or any(isinstance(m, ast.Starred) for m in node.elts):
             return node
-        return self._at(operator_call("set_of", ast.Tuple(node.elts, ast.Load())), node)
+        return ast.copy_location(operator_call("set_of", ast.Tuple(node.elts, ast.Load())), node)
 
     def visit_Dict(self, node: ast.Dict) -> ast.expr:
         """A dict whose keys may be data."""
@@ -272,7 +272,7 @@ class Expressions(ast.NodeTransformer):
         pairs: list[ast.expr] = [
             ast.Tuple([value] if key is None else [key, value], ast.Load()) for key, value in zip(node.keys, node.values)
         ]
-        return self._at(operator_call("dict_of", ast.Tuple(pairs, ast.Load())), node)
+        return ast.copy_location(operator_call("dict_of", ast.Tuple(pairs, ast.Load())), node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         node.value = self.visit(node.value)
@@ -305,16 +305,9 @@ class Expressions(ast.NodeTransformer):
         name = self._name_of(_COMPREHENSION_NAMES[type(node)], node)
         arguments = ast.arguments([], [ast.arg(items)], None, [], [], None, [])
         self.before.append(self._function_of(name, arguments, body, node, own_scope=True))
-        return self._at(ast.Call(ast.Name(name, ast.Load()), [first], []), node)
+        return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [first], []), node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
-
-    @staticmethod
-    def _at(made: ast.expr, node: ast.AST) -> ast.expr:
-        ast.copy_location(made, node)
-        if isinstance(made, ast.Call):
-            ast.copy_location(made.func, node)
-        return made
 
 
 _COMPREHENSION_NAMES = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>", ast.GeneratorExp: "<genexpr>"}
