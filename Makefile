@@ -24,7 +24,7 @@ test-pythons: $(VENV)/.installed-test
 fuzz-flow: $(VENV)/.installed-test
 	PYTHONPATH=.:tests $(BIN)/python -W ignore tests/flow/former_programs.py --seeds 300 'random.*'
 
-# 500 seeded mutants of ops, passes, transforms, guarded tapes and pickles, tried by the tests that run them: two hours. Goes on where it stopped.
+# 500 seeded mutants of ops, passes, transforms, flow, guarded tapes and pickles, tried by the tests that run them: two hours. Goes on where it stopped.
 mutants: $(VENV)/.installed-test
 	$(BIN)/python -m tests.mutants.run $(MUTANTS_ARGS)
 

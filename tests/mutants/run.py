@@ -61,6 +61,8 @@ IMPORTED = ("hypothesis", "mpmath", "numba", "scipy.linalg", "scipy.sparse.linal
 
 # A mutant whose tests take longer than this, in processor seconds without it, is tried by the first of them.
 BUDGET = 60.0
+# So long it may take to note what the tests of one file run: of what there is no time for, the tests that name the mutant's function are tried.
+NOTING = 300.0
 # Beyond so many times that, and these seconds, a test does not end.
 SLACK, GRACE = 4.0, 5.0
 MOST_MEMORY = 12 << 30
@@ -311,7 +313,7 @@ def _note(scratch: Scratch, file: str, probed: dict[str, types.CodeType], lines_
             result = yield
             if time.process_time() > most:
                 item.session.shouldstop = "enough"
-            if item.nodeid not in failed and "times_as_long" not in getattr(item.obj, "__code__", run_pytest.__code__).co_names:
+            if item.nodeid not in failed and lines() and "times_as_long" not in getattr(item.obj, "__code__", run_pytest.__code__).co_names:
                 tests[item.nodeid] = time.process_time() - started, lines()
             return result
 
@@ -488,7 +490,7 @@ def main() -> int:
     parser.add_argument("--files", nargs="*", default=FILES, help="patterns of files")
     parser.add_argument("--tests", nargs="*", default=TESTS, help="test files and folders")
     parser.add_argument("--budget", type=float, default=BUDGET, help="processor seconds of tests for one mutant")
-    parser.add_argument("--noting", type=float, default=math.inf, help="processor seconds for noting what the tests of one file run")
+    parser.add_argument("--noting", type=float, default=NOTING, help="processor seconds for noting what the tests of one file run")
     parser.add_argument("--grace", type=float, default=GRACE, help="processor seconds that a test may take beyond four times its own")
     parser.add_argument("--again", action="store_true", help="try survivors once more")
     parser.add_argument("--list-survivors", action="store_true")
