@@ -105,6 +105,9 @@ from .containers.items import (
     new_set as new_set,
 )
 from .containers.items import (
+    own as own,
+)
+from .containers.items import (
     set_entry as set_entry,
 )
 from .containers.items import (

@@ -294,3 +294,30 @@ def test_random_programs_do_what_python_does(seed, tmp_path):
         compare(f, POINTS[:6])
     except AssertionError as error:
         raise AssertionError(text) from error
+
+
+def ends_where_it_cannot_be_joined(x):
+    total, k = 0.0, 0
+    source = iter([1.0] * 1000)
+    while total < 30.0 and k < 300:
+        v = abs(x[k % 6]) + 0.001 * k
+        k += 1
+        try:
+            w = math.sqrt(v - 0.2)
+            if v > 0.5:
+                total += v * w * next(source)
+            else:
+                total += 0.1 * v * next(source)
+        except ValueError:
+            total += 0.01
+    return total
+
+
+def test_a_loop_ends_where_nothing_but_its_handler_goes_on():
+    """The handler's state is not that of the iterations that cannot be joined."""
+    guarded = td.GuardedTape(ends_where_it_cannot_be_joined, max_tapes=100)
+    for point in POINTS[:4]:
+        value, gradient = td.value_and_gradient(guarded, point)
+        plain = td.record(ends_where_it_cannot_be_joined, point, merge=False)
+        np.testing.assert_allclose(value, ends_where_it_cannot_be_joined(point), rtol=1e-12)
+        np.testing.assert_allclose(gradient, td.gradient(plain, point), rtol=1e-9)

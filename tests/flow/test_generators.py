@@ -159,7 +159,25 @@ def any_and_all(x):
     return (1.0 if any(v > 1.5 for v in x) else 2.0) * x[0] + (3.0 if all(v > -1.5 for v in x) else 4.0)
 
 
+def pairs_on_a_side(x):
+    p, q = list(x[:3]), list(x[3:])
+    return (sum([a * b for a, b in zip(p, q)]) if x[0] > 0 else 0.0) + x[1]
+
+
+def pairs_of_a_choice(x):
+    few = [x[0], x[1]]
+    if x[2] > 0:
+        few = [x[1], x[0] * 2, x[3]]
+    total = 0.0
+    for a, b in zip(few, x):
+        total += a * b
+    means = [(a + b) / 2 for a, b in zip(few, x)]
+    return total + sum(means) + len(means) + sum(k * v for k, v in enumerate(few)) + max(abs(a - b) for a, b in zip([1.0, 2.0], few))
+
+
 PROGRAMS = [
+    pairs_on_a_side,
+    pairs_of_a_choice,
     loop_over_an_expression,
     loop_over_a_function,
     break_on_data,

@@ -11,6 +11,7 @@ import pytest
 
 import tapediff as td
 from flow.one_tape import POINTS, recordings
+from tapediff.flow.state import recursions
 
 
 def huber(x):
@@ -359,3 +360,19 @@ def test_what_cannot_hold_all_paths_is_recorded_path_by_path(program):
     told = guarded.explain(as_dict=True)["tapes"]
     assert {len(td.record(program, point, merge=False).guards) for point in POINTS[:10]} == {len(tape["guards"]) for tape in told}
     assert all(tape["report"]["only"] for tape in told)
+
+
+def test_what_takes_too_many_instructions_on_sides_is_recorded_path_by_path(monkeypatch):
+    """The limit is one of effort: the answers are the same."""
+    monkeypatch.setattr(recursions, "MOST_INSTRUCTIONS", 3)
+
+    def program(x):
+        return x[0] ** 2 + x[1] if x[2] > 0 else x[3] * x[4] - x[5] + 1.0
+
+    guarded = td.GuardedTape(program)
+    for point in POINTS[:4]:
+        value, gradient = td.value_and_gradient(guarded, point)
+        plain = td.record(program, point, merge=False)
+        assert value == plain(point)
+        np.testing.assert_array_equal(gradient, td.gradient(plain, point))
+    assert all("instructions" in tape["report"]["only"]["what"] for tape in guarded.explain(as_dict=True)["tapes"])

@@ -30,7 +30,7 @@ from ..state.fork import (
     refuse_of_values,
 )
 from ..state.joins import join
-from ..state.places import Final, hand_on, note_variables, put, undo
+from ..state.places import ENDS, Final, hand_on, loop_ended, note_variables, put, undo
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, both, either, lifted, parts, state
 from ..translate import unbound_local
 from ..users_code import users_method
@@ -142,10 +142,19 @@ def attempted(body: Block, on_error: OnError, on_end: Callable[[Completion], Com
             return rest()
         side = WithCells(lambda: _raised(groups[position], attempt, on_error), *blocks)
         if end.is_taken is False and position == len(groups) - 1:
-            return side()
+            return _or_ended(side)
         return fork_block(groups[position].condition, side, WithCells(lambda: at(position + 1), *blocks))
 
     return at(0)
+
+
+def _or_ended(side: Callable[[], Completion]) -> Completion:
+    """Run the side of the last error, where nothing else goes on; a loop that has ended elsewhere stays so."""
+    before = [(place, truth(place.get())) for place in map(loop_ended, ENDS)]
+    completion = side()
+    for place, has_ended in before:
+        put(place, either(has_ended, truth(place.get())))
+    return completion
 
 
 def _run(attempt: Attempt, body: Block) -> _End:

@@ -20,7 +20,7 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..containers.cursors import Cursor, exhaust
 from ..containers.generators import Generator, emitted, is_emitting
-from ..containers.items import REPEATABLE, iterated, refuse_iterators
+from ..containers.items import REPEATABLE, Owned, iterated, owned, refuse_iterators
 from ..containers.ranges import Counting
 from ..report import Merged, Reason
 from ..state.completions import Completion
@@ -47,15 +47,18 @@ def for_(*args: Object) -> Completion:
         args: items, body and otherwise, in a tuple, so that it is known whether a variable holds the items.
     """
     items, body, otherwise = args
-    if type(items) in CHOICES:
+    kind = type(items)
+    if kind in CHOICES:
+        is_shared = is_held_elsewhere((items,), 2)
+        items = owned(items, is_shared)
         return for_each_option(items, lambda option: for_(option, body, otherwise), body, otherwise)
     loop, is_stepped, is_shared = Ends(), False, False
-    if type(items) is Counting:
+    if kind is Counting:
         return _count(items, body, otherwise)
-    if type(items) is Cursor:
+    if kind is Cursor:
         return _go_on(items, body, otherwise)
-    if type(items) not in REPEATABLE:
-        is_shared = is_held_elsewhere((items,), 2)
+    if kind not in REPEATABLE:
+        is_shared = kind is not Owned and is_held_elsewhere((items,), 2)
         if is_emitting(items, is_shared):
             return _for_emitted(items, body, otherwise, loop)
         is_stepped = refuse_iterators(items, is_shared)

@@ -30,7 +30,7 @@ from ..calls.callables import function
 from ..containers.choices import as_value
 from ..containers.entries import is_conditional, settled_contents, settled_deeply
 from ..containers.generators import Generator
-from ..containers.items import refuse_iterators
+from ..containers.items import owned, refuse_iterators
 from ..containers.keys import Empty, settle
 from ..containers.lengths import by_lengths
 from ..containers.sets import settle as settle_members
@@ -136,6 +136,9 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                 choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
                 if choice is not None and (owner is None or (choice == 0 and f.__name__ in _KEYED and not isinstance(owner, dict))):
                     argument = args[choice]
+                    if f is not next:
+                        is_held = is_held_elsewhere((argument,), 2)
+                        argument = owned(argument, is_held)
                     return CHOICES[type(argument)].each(argument, lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named))
             for argument in args:
                 is_held = is_held_elsewhere((argument,), 2)

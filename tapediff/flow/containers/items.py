@@ -186,7 +186,7 @@ def _by_position(items: Object, method: Object) -> Iterator[Object]:
 
 
 class Owned:
-    """An iterator of Python's that nothing but a generator expression draws from."""
+    """An iterator of Python's that nothing but a loop draws from."""
 
     __slots__ = ("iterator",)
 
@@ -197,16 +197,40 @@ class Owned:
         return self.iterator
 
 
-def first_iterable(*args: Object) -> Object:
-    """The first iterable of a generator expression; Python asks it for its iterator at once."""
+def owned(items: Object, is_held: bool) -> Object:
+    """What a loop goes over, with iterators as its own, also those of a choice, unless something else holds them.
+
+    Args:
+        is_held: of the items, found before they are an argument.
+    """
+    if is_held:
+        return items
+    kind = type(items)
+    if kind is Choice:
+        options: list[Object] = []
+        for option in items.options:
+            # The choice's entry, and the variable.
+            is_held = is_held_elsewhere((option,), 2)
+            options.append(owned(option, is_held))
+        return Choice(tuple(options), items.conditions)
+    if kind is Generator:
+        items.is_owned = True
+    elif _is_iterator(kind) and not _draws_from_shared(items):
+        return Owned(items)
+    return items
+
+
+def own(*args: Object) -> Object:
+    """The first iterable of a comprehension."""
     (items,) = args
     is_held = is_held_elsewhere((items,), 2)
-    if _is_iterator(type(items)) and not _is_shared(items, is_held):
-        return Owned(items)
-    if type(items) is Generator:
-        items.is_owned = items.is_owned or not is_held
-        return items
-    return items if type(items) in CHOICES or type(items) in REPEATABLE else iter(iterated(items))
+    return owned(items, is_held)
+
+
+def first_iterable(items: Object) -> Object:
+    """That of a generator expression; Python asks it for its iterator at once."""
+    kind = type(items)
+    return items if kind in (Owned, Generator) or kind in CHOICES or kind in REPEATABLE else iter(iterated(items))
 
 
 def entries_of_choice(choice: Object) -> list[Object]:

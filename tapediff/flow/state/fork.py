@@ -48,7 +48,7 @@ from .places import (
     undo,
     unwritable,
 )
-from .recursions import check_recursion
+from .recursions import check_instructions, check_recursion
 from .unshared import joined_results, joined_unshared
 from .values import CHOICES, UNBOUND, Unjoinable, both, either, facts_of, holds_several, known, negated, state
 
@@ -217,6 +217,8 @@ def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> R
     is_kept = False
     try:
         ran = speculate(run, facts_of(test, holds))
+        if not start:
+            check_instructions(len(recorder.instructions) - before)
         if ran.error is None:
             is_kept = True
             return ran

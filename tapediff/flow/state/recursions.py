@@ -1,4 +1,4 @@
-"""Recursions that data end: each side that goes on has sides in turn, so that their number is limited."""
+"""Sides within sides, whose number is limited: of recursions that data end each side that goes on has sides in turn."""
 
 from __future__ import annotations
 
@@ -16,8 +16,20 @@ MOST_TIMES = 8
 _EVERY = 16
 
 
+# So many instructions are recorded on sides, 3 s; then only one path is.
+MOST_INSTRUCTIONS = 60_000
+
+
 class TooDeep(Restart):
-    """A function calls itself, as data decide, in so many ways that only the path of this point is recorded."""
+    """Data lead on so many ways that only the path of this point is recorded."""
+
+
+def check_instructions(count: int) -> None:
+    """Note the instructions that were recorded on the sides of a branch; give up where they are too many."""
+    state.on_sides += count
+    if state.on_sides > MOST_INSTRUCTIONS:
+        what = f"more than {MOST_INSTRUCTIONS:,} instructions are recorded on sides of branches"
+        raise TooDeep(what, "record the repeated part once: td.subtape, td.scan, or a loop of more iterations", user_site())
 
 
 def check_recursion() -> None:

@@ -186,6 +186,7 @@ class State(threading.local):
         report: why guards are recorded, and what is merged.
         recorders: those of iterations of loops.
         sides: the number that were run.
+        on_sides: the number of instructions that were recorded on them.
         recursions: how often a function was within itself too often.
         joins_arrays: arrays that a test chooses are joined by their entries, as long as none of them is written to later.
         may_fill: the recording can be made again with more arrays as tracked ones.
@@ -231,7 +232,7 @@ class State(threading.local):
         self.facts_of_kinds: dict[tuple[str, int, int], Object] = {}
         self.report = Report()
         self.recorders: list[Object] = []
-        self.sides = self.recursions = 0
+        self.sides = self.on_sides = self.recursions = 0
         self.left: list[dict[Object, tuple[Object, Object]]] = []
         self.joins_arrays = self.has_identities = self.may_fill = False
         self.origins: dict[int, tuple[Object, tuple[tuple[Object, Object], ...]]] = {}

@@ -299,7 +299,7 @@ class Expressions(ast.NodeTransformer):
             empty = {ast.ListComp: ast.List([], ast.Load()), ast.SetComp: operator_call("new_set"), ast.DictComp: ast.Dict([], [])}
             kind = empty[type(node)]
             body = [ast.Assign([ast.Name(result, ast.Store())], kind), *body, ast.Return(ast.Name(result, ast.Load()))]
-        first = self.visit(node.generators[0].iter)
+        first = operator_call("own", self.visit(node.generators[0].iter))
         if isinstance(node, ast.GeneratorExp):
             first = operator_call("first_iterable", first)
         name = self._name_of(_COMPREHENSION_NAMES[type(node)], node)
