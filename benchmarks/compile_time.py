@@ -22,8 +22,7 @@ import numpy as np
 
 import tapediff as td
 
-from . import compile_time_loops
-from . import compile_time_programs as programs
+from . import compile_time_loops, compile_time_programs as programs
 
 BANDS = Path(__file__).parent / "compile_time_bands.json"
 # Linear time is an exponent of 1; between two measurements on a busy machine it is off by 0.2, and quadratic time is far beyond.

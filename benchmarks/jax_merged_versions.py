@@ -4,8 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from . import merged_problems as plain
-from . import search_problems as search
+from . import merged_problems as plain, search_problems as search
 from .jax_versions import bouncing_ball as bouncing_ball
 
 # Functions whose number of rounds depends on values are differentiated forward.

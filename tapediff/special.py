@@ -10,8 +10,7 @@ import numpy as np
 
 from .errors import UnsupportedFunction
 from .ir.instruction import Operand, is_tracked
-from .numpy_api.composed.special_functions import COMPOSITIONS
-from .numpy_api.composed.special_functions import polygamma as _polygamma
+from .numpy_api.composed.special_functions import COMPOSITIONS, polygamma as _polygamma
 from .numpy_api.joining import as_value
 from .ops import BY_SCIPY_NAME
 from .ops.elementwise import special as _ops

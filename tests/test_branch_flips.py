@@ -8,8 +8,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from random_programs.branching_programs import GUARDS, PROGRAMS, SPECIAL, function_of
 
 import tapediff as td

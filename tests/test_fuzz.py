@@ -7,8 +7,7 @@ with fresh examples in every run.
 import os
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from random_programs.array_programs import PROGRAMS, SHAPES, all_values, scalar
 
 import tapediff as td

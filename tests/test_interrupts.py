@@ -18,8 +18,13 @@ import tapediff as td
 from tapediff.compiler.jit.linking import Linker
 from tapediff.compiler.jit.toolchain import toolchain
 from tapediff.compiler.runtime.entries import c_entry as pointer
-from tapediff.recording.python_state import gc_pause, math_functions, scipy_functions, scipy_methods
-from tapediff.recording.python_state import numpy_namespace as namespace
+from tapediff.recording.python_state import (
+    gc_pause,
+    math_functions,
+    numpy_namespace as namespace,
+    scipy_functions,
+    scipy_methods,
+)
 from tapediff.recording.recorder import is_recording
 
 INTERRUPTS = int(os.environ.get("TAPEDIFF_INTERRUPTS", "140"))

@@ -3,8 +3,7 @@
 import os
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.written_programs import numerical
 
 import tapediff as td

@@ -16,9 +16,11 @@ from tapediff import interpolate, linalg, sparse, special, stats
 from tapediff.errors import TapediffError
 from tapediff.numpy_api import dispatch
 from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, SPECIAL, instead_of
-from tapediff.numpy_api.complex_numbers import dispatch as complex_dispatch
-from tapediff.numpy_api.complex_numbers import linear_algebra as complex_linear_algebra
-from tapediff.numpy_api.complex_numbers import scipy_fft
+from tapediff.numpy_api.complex_numbers import (
+    dispatch as complex_dispatch,
+    linear_algebra as complex_linear_algebra,
+    scipy_fft,
+)
 from tapediff.numpy_api.composed import ufunc_methods
 from tapediff.numpy_api.composed.special_functions import COMPOSITIONS
 from tapediff.ops import BY_FUNCTION, BY_SCIPY_NAME, Op

@@ -21,5 +21,4 @@ Open first: `merged.py`.
 from __future__ import annotations
 
 from . import operators as operators
-from .merged import flowed as flowed
-from .merged import translated_text as translated_text
+from .merged import flowed as flowed, translated_text as translated_text

@@ -17,10 +17,8 @@ from ..ops.elementwise.arithmetic import power
 from ..ops.elementwise.comparison import MASK_OPS
 from . import creating, elementwise, joining, reducing, shaping, writing
 from .alternatives import instead_of
-from .complex_numbers import dispatch as complex_dispatch
-from .complex_numbers import fourier
-from .composed import ignoring_nan, ordering, per_element, special_functions, ufunc_methods
-from .composed import table as composed
+from .complex_numbers import dispatch as complex_dispatch, fourier
+from .composed import ignoring_nan, ordering, per_element, special_functions, table as composed, ufunc_methods
 from .creating import arrays
 from .elementwise import as_mask
 from .joining import as_value

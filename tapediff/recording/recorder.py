@@ -16,8 +16,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
-from ..base.current_recording import CURRENT
-from ..base.current_recording import current_recorder as current_recorder
+from ..base.current_recording import CURRENT, current_recorder as current_recorder
 from ..base.operating_system import IMPORT_FAILURES, raise_if_out_of_memory
 from ..base.source_location import Site, is_same_line, user_site
 from ..base.uninterrupted import require_stack
@@ -61,8 +60,7 @@ from .arrays.numbers import LARGEST_INT
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
-from .python_state import gc_pause, scipy_functions
-from .python_state import numpy_namespace as namespace
+from .python_state import gc_pause, numpy_namespace as namespace, scipy_functions
 from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal
 from .python_state.exception_handlers import handler_of
 from .python_state.filled_arrays import Fills, may_be_filled

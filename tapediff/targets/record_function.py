@@ -9,8 +9,7 @@ from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.own_errors import raise_own_error
 from ..recording.python_state.process_state import process
-from ..recording.record import LONG, plain_call, plain_result
-from ..recording.record import record as record_as_it_runs
+from ..recording.record import LONG, plain_call, plain_result, record as record_as_it_runs
 from ..recording.recorder import RecordingStopped, current_recorder
 from .joined import joined
 

@@ -19,8 +19,7 @@ from tests.flow.former import (
     wrapper_programs,
 )
 from tests.flow.former.guarded_programs import bent, fixed_point, unlike_at_last
-from tests.flow.former.mask_programs import POINTS as MASKED
-from tests.flow.former.mask_programs import huber
+from tests.flow.former.mask_programs import POINTS as MASKED, huber
 from tests.targets.native.test_native_calls import FromC
 
 POINTS = np.random.default_rng(1).normal(size=(12, 4))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.special
-from numpy_api import calls
-from numpy_api import complex_programs as programs
+from numpy_api import calls, complex_programs as programs
 from numpy_api.complex_calls import GROUPS, SIZE, names
 
 import tapediff as td

@@ -11,9 +11,7 @@ from ...base.fork_locks import LLVM_LOCK
 from ...base.held_locks import holding
 from ...base.uninterrupted import uninterrupted
 from ..llvm.cpu import processor
-from . import object_cache
-from . import own_routines as linked
-from . import scipy_symbols as libraries
+from . import object_cache, own_routines as linked, scipy_symbols as libraries
 from .linking import Library, digest_of
 from .toolchain import Machines, toolchain
 

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..math.simd import Code
-from . import dense_calls, sparse_products
-from . import factors as factor_routines
-from . import fourier as fourier_routines
-from . import lapack as lapack_routines
-from . import spectral as spectral_routines
+from . import (
+    dense_calls,
+    factors as factor_routines,
+    fourier as fourier_routines,
+    lapack as lapack_routines,
+    sparse_products,
+    spectral as spectral_routines,
+)
 from .index_routines import INDEX_ROUTINES, PREFIX
 
 

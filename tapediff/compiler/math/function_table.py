@@ -10,17 +10,19 @@ import numpy as np
 
 from ...ops.elementwise import counter_based as numpy_counter_based
 from ...ops.elementwise.elementary import tanh_slope
-from . import arithmetic as math_arithmetic
-from . import bessel as math_bessel
-from . import counter_based as math_counter_based
-from . import error_functions as math_error
-from . import exponential as math_exponential
-from . import gamma_functions as math_gamma
-from . import logarithmic as math_logarithmic
-from . import power as math_power
-from . import simd as lanes
-from . import special as math_special
-from . import trigonometric as math_trigonometric
+from . import (
+    arithmetic as math_arithmetic,
+    bessel as math_bessel,
+    counter_based as math_counter_based,
+    error_functions as math_error,
+    exponential as math_exponential,
+    gamma_functions as math_gamma,
+    logarithmic as math_logarithmic,
+    power as math_power,
+    simd as lanes,
+    special as math_special,
+    trigonometric as math_trigonometric,
+)
 
 _OPERATORS: dict[str, Callable[..., object]] = {
     "add": operator.add,

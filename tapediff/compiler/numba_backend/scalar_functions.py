@@ -7,22 +7,24 @@ module of this package but those in program_text.LIBRARY.
 # ruff: noqa: F401 -- expressions call these functions by name
 import ctypes
 import math
-from operator import add as add
-from operator import and_ as logical_and
-from operator import eq as equal
-from operator import ge as greater_equal
-from operator import gt as greater
-from operator import le as less_equal
-from operator import lt as less
-from operator import mul as multiply
-from operator import ne as not_equal
-from operator import neg as negative
-from operator import not_ as logical_not
-from operator import or_ as logical_or
-from operator import pos as positive
-from operator import sub as subtract
-from operator import truediv as divide
-from operator import xor as logical_xor
+from operator import (
+    add as add,
+    and_ as logical_and,
+    eq as equal,
+    ge as greater_equal,
+    gt as greater,
+    le as less_equal,
+    lt as less,
+    mul as multiply,
+    ne as not_equal,
+    neg as negative,
+    not_ as logical_not,
+    or_ as logical_or,
+    pos as positive,
+    sub as subtract,
+    truediv as divide,
+    xor as logical_xor,
+)
 
 import numpy as np
 from numba import njit

@@ -11,9 +11,7 @@ from ..anything import Object
 from ..blocks.blocks import done, if_
 from ..calls.callables import call
 from ..calls.truth import truth
-from ..containers.entries import is_conditional
-from ..containers.entries import item as entry_item
-from ..containers.entries import put as put_entries
+from ..containers.entries import is_conditional, item as entry_item, put as put_entries
 from ..containers.lengths import by_length
 from ..operations.dunder import compared
 from ..operations.tests_of_values import if_value

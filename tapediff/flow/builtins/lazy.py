@@ -13,8 +13,7 @@ from ..blocks.loops import for_
 from ..calls.callables import call, function
 from ..calls.truth import truth
 from ..containers.cursors import Cursor
-from ..containers.entries import is_conditional, parts, settled_contents
-from ..containers.entries import put as put_entries
+from ..containers.entries import is_conditional, parts, put as put_entries, settled_contents
 from ..containers.generators import Generator
 from ..containers.items import iterated, unpacked
 from ..containers.sequences import equal, zipped

@@ -13,9 +13,7 @@ from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers import keys, sets
 from ..containers.data_keys import is_data_key
-from ..containers.entries import is_conditional, length, parts, settled_contents
-from ..containers.entries import pop as entry_pop
-from ..containers.entries import put as put_entries
+from ..containers.entries import is_conditional, length, parts, pop as entry_pop, put as put_entries, settled_contents
 from ..containers.items import include, set_item, unpacked
 from ..containers.positions import entry_at, rotate, take
 from ..containers.ranges import range_of

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..anything import Object
 from ..calls.truth import truth
-from ..containers.entries import length, settled_contents
-from ..containers.entries import put as put_entries
+from ..containers.entries import length, put as put_entries, settled_contents
 from ..containers.lengths import absence, by_position, columns_of, in_order, is_real, stacked
 from ..operations.dunder import compared
 from ..state.fork import select

@@ -14,10 +14,8 @@ from ..anything import Object
 from ..calls.callables import call
 from ..containers.choices import as_value
 from ..containers.data_keys import is_data_key
-from ..containers.entries import is_conditional
-from ..containers.entries import settled_deeply as settle_deeply
-from ..containers.keys import has_conditional_keys, is_by_data
-from ..containers.keys import item as item_of_dict
+from ..containers.entries import is_conditional, settled_deeply as settle_deeply
+from ..containers.keys import has_conditional_keys, is_by_data, item as item_of_dict
 from ..containers.positions import are_positions, entry_at, is_position, repeated
 from ..containers.sequences import holds_data, sequences_compared
 from ..containers.sets import OPERATORS, combined, has_conditional_members, replace

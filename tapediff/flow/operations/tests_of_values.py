@@ -9,8 +9,7 @@ import numpy as np
 from ..anything import Object
 from ..blocks.loops import for_
 from ..calls.callables import call
-from ..calls.truth import concrete as concrete
-from ..calls.truth import truth
+from ..calls.truth import concrete as concrete, truth
 from ..containers import sets
 from ..containers.items import iterated
 from ..containers.keys import contains, is_by_data

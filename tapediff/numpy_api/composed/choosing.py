@@ -18,8 +18,7 @@ from ..joining import as_value, stack
 from ..kinds import Axis, Shape, converted
 from ..reducing import axes_of
 from ..shaping import copy
-from .ordering import argsort, sort
-from .ordering import take as take_in_range
+from .ordering import argsort, sort, take as take_in_range
 
 
 def _with_mode(positions: Operand, extent: int, mode: str, axis: int = 0, refusal: str = "") -> Operand:

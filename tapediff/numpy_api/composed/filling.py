@@ -14,8 +14,7 @@ from ..creating import asarray, asfortranarray
 from ..joining import as_value
 from ..kinds import as_floats, common_floats
 from ..reducing import axes_of
-from ..shaping import copy as new_copy
-from ..shaping import reshape
+from ..shaping import copy as new_copy, reshape
 
 
 def meshgrid(*xi: Operand, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Operand, ...]:

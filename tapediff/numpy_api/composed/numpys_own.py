@@ -11,8 +11,10 @@ import types
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from numpy._core._multiarray_umath import _array_converter  # pyright: ignore
-from numpy._core._multiarray_umath import _monotonicity as _binning  # pyright: ignore
+from numpy._core._multiarray_umath import (
+    _array_converter,  # pyright: ignore
+    _monotonicity as _binning,  # pyright: ignore
+)
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand, is_tracked

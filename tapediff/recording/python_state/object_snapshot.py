@@ -10,8 +10,7 @@ import numpy as np
 
 from ...errors import InvalidGuardValue
 from ...ir.keys import value_key
-from .data_key import PythonValue as PythonValue
-from .data_key import data_key, levels_of_data
+from .data_key import PythonValue as PythonValue, data_key, levels_of_data
 from .process_state import process
 
 # Larger arrays are told apart by identity and a sample of so many entries: reading them whole at every call would take too long.

@@ -20,8 +20,7 @@ from ..evaluate.direct_calls import KernelAnswer, directly, joined
 from ..evaluate.evaluation import Evaluation, evaluate
 from ..evaluate.fast_path import ABSENT, FIRST, given
 from ..evaluate.request import Request, requested
-from ..tapes import matrix_tapes as matrices
-from ..tapes import operator_tapes as tapes
+from ..tapes import matrix_tapes as matrices, operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
 from .products import split
 

@@ -17,8 +17,7 @@ from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
-from ...ops.arrays.reductions import OPS as REDUCTIONS
-from ...ops.arrays.reductions import SUM
+from ...ops.arrays.reductions import OPS as REDUCTIONS, SUM
 from ...ops.arrays.regions import Region
 from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ...ops.control.callee import Callee

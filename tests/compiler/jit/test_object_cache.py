@@ -13,8 +13,7 @@ import pytest
 import tapediff as td
 from tapediff import doctor
 from tapediff.base.settings import CACHE_VARIABLE
-from tapediff.compiler.jit import native_function as native
-from tapediff.compiler.jit import object_cache
+from tapediff.compiler.jit import native_function as native, object_cache
 from tapediff.compiler.jit.linking import Linker
 from tapediff.compiler.jit.toolchain import toolchain
 

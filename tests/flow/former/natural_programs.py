@@ -3,8 +3,7 @@
 import math
 
 import numpy as np
-from numpy import abs as magnitude
-from numpy import exp as exponential
+from numpy import abs as magnitude, exp as exponential
 
 NARROW = np.array([0.1, 0.7, -0.3], np.float32)
 COUNTS = np.array([1, 2, 3])

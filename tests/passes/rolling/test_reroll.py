@@ -5,8 +5,7 @@ import pytest
 from support.agreement import by_numpy
 
 import tapediff as td
-from tapediff.functions.callees import body as bodies
-from tapediff.functions.callees import rolled_loop as rolled
+from tapediff.functions.callees import body as bodies, rolled_loop as rolled
 from tapediff.passes.pipeline import run_passes
 from tests.passes.rolling.both_ways import TOLERANCE, N, X, Y, agree, answers_of, made, names, with_rolling
 from tests.passes.rolling.rolled_programs import CASES, a_recurrence_between_arrays

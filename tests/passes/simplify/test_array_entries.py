@@ -8,13 +8,13 @@ from tapediff.passes.simplify.array_entries import (
     MOST_STRETCHES,
     POSITION,
     SHIFT,
+    _target_of as target_of,
     own_entries,
     region_in,
     single_source,
     sources_of,
     split,
 )
-from tapediff.passes.simplify.array_entries import _target_of as target_of
 
 
 def read(region, shape):

@@ -11,8 +11,7 @@ from types import MethodType
 
 import numpy as np
 import pytest
-from numpy import array as array_by_name
-from numpy import asarray as asarray_by_name
+from numpy import array as array_by_name, asarray as asarray_by_name
 from support.in_threads import in_threads
 
 import tapediff as td

@@ -14,8 +14,7 @@ import pytest
 from support.side_by_side import times_as_long
 
 import tapediff as td
-from tapediff.compiler.runtime.entries import c_entry as pointer
-from tapediff.compiler.runtime.entries import python_entry as entry
+from tapediff.compiler.runtime.entries import c_entry as pointer, python_entry as entry
 
 
 def smooth(x):

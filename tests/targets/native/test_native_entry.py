@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.compiler.runtime.entries import batch_rows
-from tapediff.compiler.runtime.entries import c_entry as pointer
+from tapediff.compiler.runtime.entries import batch_rows, c_entry as pointer
 
 
 def bent(x):

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...llvm.values import F64, I64, Value, constant, select
-from ...math.simd import bits, fabs, from_bits
-from ...math.simd import sqrt as root_of
+from ...math.simd import bits, fabs, from_bits, sqrt as root_of
 from .lanes import PREFIX, Matrix, StackWriter
 from .tiles import Number
 

@@ -34,8 +34,7 @@ from ..python_api import (
 from ..status import AGAIN, FAILURE, KEPT, PENDING
 from ..workspaces import SLOT_COUNT
 from . import python_entry as entry
-from .python_entry import KERNEL as KERNEL_FUNCTION
-from .python_entry import REPORT
+from .python_entry import KERNEL as KERNEL_FUNCTION, REPORT
 
 # Status codes of the functions. Positive: the model has no value at this point, another may do; negative: the caller has to stop. A guard
 # that fails says nothing about the model: a sampler that took it for a rejection would sample another posterior.

@@ -10,8 +10,7 @@ from support.dense import LANES, watched
 
 import tapediff as td
 from tapediff.compiler.jit.native_function import NativeFunction
-from tapediff.compiler.linalg.dense import lanes as lanes_module
-from tapediff.compiler.linalg.dense import stacked
+from tapediff.compiler.linalg.dense import lanes as lanes_module, stacked
 from tapediff.ops.matrices import linear_algebra, spectral
 
 # One that is written out, and one that is loops, with vectors that are not whole.
