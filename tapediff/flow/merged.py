@@ -71,13 +71,13 @@ class Flowed:
                 except AsksIdentities:
                     return self._merged(recorder, args, named, has_identities=True)
         except Unjoinable as why:
-            self._give_up(recorder, why.reason)
+            self.report.keep_only(why.reason)
         except TooDeep as why:
             self._give_up(recorder, Reason(*why.args))
         except RefusedByRecording as error:
             if may_be_filled(error) and _may_fill(recorder):
                 raise  # it is recorded again, with arrays that may be written to
-            self._give_up(recorder, Reason(error.what, error.fix or "", error.at))
+            self.report.keep_only(Reason(error.what, error.fix or "", error.at))
         except Exception as error:
             if not self._has_branched:
                 raise
@@ -87,7 +87,7 @@ class Flowed:
         return self.f(*args, **named)
 
     def _give_up(self, recorder: Object, reason: Reason) -> None:
-        """Record the path of this point alone; where no guard has been promised an outcome, without those of the attempt."""
+        """Record paths alone from now on; where no guard has been promised an outcome, without those of the attempt."""
         self.report.keep_only(reason)
         if recorder.outer is None and not recorder.prescribed and not recorder.is_again:
             self._single, self.report.is_single = reason, True

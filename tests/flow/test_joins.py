@@ -1,6 +1,8 @@
 """Joins are as late as they can be: selects of the terms that differ, objects attribute by attribute."""
 
+import builtins
 import collections
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -294,8 +296,8 @@ def by_a_global(x):
 
 
 def test_what_asks_for_globals_is_translated():
-    """Unlike a function that asks for its variables."""
-    assert recordings(by_a_global) == 1
+    """Unlike a function that asks for its variables. Its namespace is a small one: of very many objects not all are looked at."""
+    assert recordings(FunctionType(by_a_global.__code__, {"LIMIT": LIMIT, "__builtins__": builtins})) == 1
 
 
 def a_function_that_cannot_be_undone(x):

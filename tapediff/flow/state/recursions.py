@@ -16,8 +16,8 @@ MOST_TIMES = 8
 _EVERY = 16
 
 
-# So many instructions are recorded on sides, 3 s; then only one path is.
-MOST_INSTRUCTIONS = 60_000
+# So many instructions are recorded on sides, 5 to 20 s; then only one path is.
+MOST_INSTRUCTIONS = 100_000
 
 
 class TooDeep(Restart):
