@@ -179,21 +179,20 @@ class ObjectPlace(Place):
 class FunctionPlace(Place):
     """The code and the defaults of a function, which reloaders replace."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_code", "_defaults", "_of_keywords")
 
     def __init__(self, owner: FunctionType, label: str) -> None:
         super().__init__(owner, label)
-        self._parts = self._now()
-
-    def _now(self) -> tuple[object, ...]:
-        return self.owner.__code__, self.owner.__defaults__, self.owner.__kwdefaults__
+        self._code, self._defaults, self._of_keywords = owner.__code__, owner.__defaults__, owner.__kwdefaults__
 
     def is_same(self) -> bool:
-        return _are_same(self._now(), self._parts)
+        owner = self.owner
+        return owner.__code__ is self._code and owner.__defaults__ is self._defaults and owner.__kwdefaults__ is self._of_keywords
 
     def rows(self, keep: list[object]) -> list[watch.Row]:
-        keep += [self.owner, self._parts]
-        code, defaults, of_keywords = (0 if part is None else id(part) for part in self._parts)
+        parts = self._code, self._defaults, self._of_keywords
+        keep += [self.owner, parts]
+        code, defaults, of_keywords = (0 if part is None else id(part) for part in parts)
         return [watch.Row(watch.FUNCTION, id(self.owner), code, defaults, third=of_keywords)]
 
 

@@ -669,7 +669,8 @@ def test_calls_cost_little_beside_the_kernel():
         for _ in range(count):
             empty()
 
-    # Measured: 27, 2 and 0.7 times an empty function, which takes 17 ns.
-    assert times_as_long(verbs, empties, limit=60) < 60
+    # Measured: 27, 2 and 0.7 times an empty function, which takes 17 ns; 60 by the portable entry, which compares what was read in Python.
+    most = 60 if entry.is_available() else 120
+    assert times_as_long(verbs, empties, limit=most) < most
     assert times_as_long(bounds, empties, limit=8) < 8
     assert times_as_long(lambda: loop(x, g, count), empties, limit=3) < 3
