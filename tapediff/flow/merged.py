@@ -47,9 +47,6 @@ class Flowed:
         report: of the last recording, what is merged and what is not.
     """
 
-    # Why it is recorded path by path from now on.
-    _single: Reason | None = None
-
     def __init__(self, f: Callable[..., Object], note: Callable[[Report], None] | None = None) -> None:
         functools.update_wrapper(self, f)
         self.f, self.report, self._note = f, Report(), note
@@ -62,7 +59,7 @@ class Flowed:
             return self.f(*args, **named)
         if state.is_recording and (recorder is state.recorder or any(recorder is inner for inner in state.recorders)):
             return call(self.f, *args, **named)
-        if self._single is not None:
+        if self.report.is_single:
             return self.f(*args, **named)
         try:
             with unnoticed_errors(), without_collector():
@@ -90,7 +87,7 @@ class Flowed:
         """Record paths alone from now on; where no guard has been promised an outcome, without those of the attempt."""
         self.report.keep_only(reason)
         if recorder.outer is None and not recorder.prescribed and not recorder.is_again:
-            self._single, self.report.is_single = reason, True
+            self.report.is_single = True
             raise RecordedAgain
 
     def _tapediff_rebuilt(self, rebuild: Callable[[Object], Object]) -> Object:

@@ -282,6 +282,16 @@ def written_with_a_step(x):
     return sum((k + 1) * v for k, v in enumerate(found))
 
 
+Three = collections.namedtuple("Three", "first second third")
+
+
+def parts_of_a_named_tuple(x):
+    three = Three(x[0], x[1], x[2])
+    k = 1 if x[3] > 0 else 2
+    few = Three(x[3], x[4] if x[5] > 0 else x[0], x[5])
+    return sum(three[:k]) + 2 * sum(three[k:]) + 3 * sum(few[:k]) + len(three[::-1][k:]) * x[4]
+
+
 def labels(x):
     kept = [v for v in x if v > 0]
     text = f"{len(kept)} kept"
@@ -314,6 +324,7 @@ PROGRAMS = {
     parts_by_recursion: 1,
     positions_from_the_end: 1,
     written_with_a_step: 4,
+    parts_of_a_named_tuple: 2,
     labels: 1,
 }
 

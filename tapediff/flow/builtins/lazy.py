@@ -72,8 +72,7 @@ def lazily(native: Callable[[], Object], emitting: Callable[[Object], Object]) -
     def values() -> Object:
         yield from native()
 
-    made = Generator(values, emitting)
-    return made
+    return Generator(values, emitting)
 
 
 def entries_lazily(entries: list[Object]) -> Generator:

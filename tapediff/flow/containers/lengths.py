@@ -44,14 +44,15 @@ def by_position(count: Object, values: list[Object]) -> list[Object]:
 
 def cut(holder: Object, key: slice) -> Object:
     """The entries of a slice without a step, whose ends or entries data decide; each is as it was, there in addition only between these."""
+    entries = list(holder)
     if key.stop is not None and not (type(key.stop) is int and key.stop < 0) and is_conditional(holder):
         # Where it is known how many entries are before each, more of them are known to be outside.
-        holder = type(holder)(packed(holder))
-    found = ranked_within(holder, key)
+        entries = packed(holder)
+    found = ranked_within(entries, key)
     made = noted([(both(condition, within), value) for condition, within, value in found])
     if not is_data(key.start) and packed_count([condition for condition, _, _ in found]) == len(found):
         note_packed([parted(entry)[0] for entry in made])
-    return made if isinstance(holder, list) else type(holder)(made)
+    return made if isinstance(holder, list) else tuple(made)
 
 
 def _values(entries: list[tuple[Object, Object]], ready: int) -> list[Object]:

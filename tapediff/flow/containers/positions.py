@@ -169,7 +169,7 @@ def _part_of(holder: Object, key: slice) -> Object:
     """holder[key]"""
     if is_conditional(holder):
         if (key.start, key.stop, key.step) == (None, None, -1):
-            return type(holder)(list(holder)[::-1])
+            return holder[::-1]
         if key.step not in (None, 1):
             return entry_at(settled_contents(holder), key) if is_position(key) else settled_contents(holder)[key]
     elif not isinstance(holder, _CUT) or key.step not in (None, 1):

@@ -324,8 +324,6 @@ _OWN = {name: getattr(math, name) for name in (*_ANSWERS, *_OTHERS) if hasattr(m
 _OURS = {name: _replacement(name, {**_ANSWERS, **_OTHERS}[name]) for name in _OWN}
 # Those of numbers that give a number or a bool.
 NAMES = frozenset(_OWN) - _OTHERS.keys()
-# Those that give no bools, and take numbers.
-OF_NUMBERS = NAMES - {"dist", "isclose", "isfinite", "isinf", "isnan"}
 _look_up = itemgetter(*_OWN)
 _FUNCTIONS = {False: tuple(_OWN.values()), True: tuple(_OURS.values())}
 

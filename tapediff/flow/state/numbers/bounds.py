@@ -91,7 +91,10 @@ def equals(a: Object, b: Object) -> Object:
     """a == b for ints; a plain bool where the bounds of both tell."""
     if not is_data(a) and not is_data(b):
         return a == b
-    (low, high), (least, most) = ends(bounds_of(a)), ends(bounds_of(b))
+    ours, theirs = bounds_of(a), bounds_of(b)
+    if type(ours) is frozenset and type(theirs) is frozenset and ours.isdisjoint(theirs):
+        return False
+    (low, high), (least, most) = ends(ours), ends(theirs)
     if low == high == least == most:
         return True
     return False if high < least or low > most else a == b
