@@ -343,3 +343,24 @@ def test_counts_of_trials_are_whole_numbers_as_in_scipy(name):
         assert guarded(point) == pytest.approx(function(*point), rel=1e-13)
         slope = (function(point[0], point[1], point[2] + 1e-6) - function(point[0], point[1], point[2] - 1e-6)) / 2e-6
         assert td.gradient(guarded, point) == pytest.approx([0.0, 0.0, slope], rel=1e-6)
+
+
+OF_DISTRIBUTIONS = (
+    "bdtr", "bdtrc", "bdtri", "nbdtr", "nbdtrc", "pdtr", "pdtrc", "pdtri", "gdtr", "gdtrc", "fdtr", "fdtrc", "fdtri",
+    "chdtr", "chdtrc", "chdtri", "stdtr", "stdtrit", "betainc", "betaincc", "gammainc", "gammaincc", "gammaincinv", "gammainccinv",
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OF_DISTRIBUTIONS)
+def test_distribution_functions_outside_their_domain(name):
+    """NaN wherever SciPy gives NaN, its limits at the edges, and its numbers everywhere else."""
+    function = getattr(scipy.special, name)
+    edges = (-2.5, -1.0, -0.5, 0.0, 0.3, 1.0, 1.5, 3.0, np.nan)
+    grid = [axis.ravel() for axis in np.meshgrid(*[edges] * (function.nin), indexing="ij")]
+    expected = function(*grid)
+    # SciPy says 1 for a number of events that is NaN.
+    known = ~np.any(np.isnan(grid), axis=0) if name in ("pdtr", "pdtrc") else np.full(len(expected), True)
+    tape = td.record(lambda *axes: getattr(scipy.special, name)(*axes), *grid)
+    np.testing.assert_allclose(tape(*grid)[known], expected[known], rtol=1e-12)
+    np.testing.assert_allclose(td.compile(tape)(*grid)[known], expected[known], rtol=1e-12)

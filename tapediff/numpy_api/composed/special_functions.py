@@ -79,21 +79,44 @@ def _last(k: Operand) -> Operand:
     return FLOOR(as_value(k) * 1.0)
 
 
+def _inside(value: Operand, *conditions: Operand) -> Operand:
+    """The value where all conditions hold, NaN elsewhere."""
+    for condition in conditions:
+        value = SELECT(condition, value, np.nan)
+    return value
+
+
+def _is_share(p: Operand) -> Operand:
+    return ABSOLUTE(p - 0.5) <= 0.5
+
+
 def _binomial(k: Operand, n: Operand, p: Operand, complement: bool) -> Operand:
     """P(X <= floor(k)) of n trials, or its complement."""
     k, n = _last(k), _whole(n)
     rest = n - k
-    is_all, is_none = rest <= 0.0, k < 0.0
-    known = SELECT(LOGICAL_AND(k >= 0.0, rest > 0.0), 1.0, 0.0) > 0.0
+    known = LOGICAL_AND(k >= 0.0, rest > 0.0)
     function = BETAINC if complement else BETAINCC
     value = function(SELECT(known, k, 0.0) + 1.0, SELECT(known, rest, 1.0), p)
-    return SELECT(is_all, 0.0 if complement else 1.0, SELECT(is_none, 1.0 if complement else 0.0, value))
+    value = SELECT(EQUAL(rest, 0.0), 0.0 if complement else 1.0, value)
+    # SciPy's complement is defined below 0, its distribution function is not.
+    value = SELECT(k < 0.0, 1.0 if complement else np.nan, value)
+    return _inside(value, _is_share(p), rest >= 0.0, n < np.inf)
 
 
-def _f_share(dfn: Operand, dfd: Operand, x: Operand) -> tuple[Operand, Operand]:
-    """dfn x / (dfd + dfn x) and what is missing to 1."""
+def _negative_binomial(k: Operand, n: Operand, p: Operand, function: Callable[..., Operand]) -> Operand:
+    """A function of P(at most k failures before the n-th success): its value, complement or inverse."""
+    k, n = _whole(k), _whole(n)
+    return _inside(function(n, k + 1.0, p), _is_share(p), k >= 0.0, n >= 1.0, n < np.inf)
+
+
+def _poisson(k: Operand, m: Operand, function: Callable[..., Operand]) -> Operand:
+    return _inside(function(_last(k) + 1.0, m), k >= 0.0, m >= 0.0)
+
+
+def _f_distribution(dfn: Operand, dfd: Operand, x: Operand, complement: bool) -> Operand:
     total = dfd + dfn * x
-    return dfn * x / total, dfd / total
+    value = BETAINC(0.5 * dfd, 0.5 * dfn, dfd / total) if complement else BETAINC(0.5 * dfn, 0.5 * dfd, dfn * x / total)
+    return _inside(SELECT(EQUAL(x, np.inf), 0.0 if complement else 1.0, value), dfn > 0.0, dfd > 0.0, x >= 0.0)
 
 
 def _whole(n: Operand) -> Operand:
@@ -113,22 +136,23 @@ def agm(a: Operand, b: Operand) -> Operand:
 COMPOSITIONS: dict[str, Callable[..., Operand]] = {
     "loggamma": loggamma, "gammasgn": gammasgn, "exprel": exprel, "huber": huber, "pseudo_huber": pseudo_huber,
     "cosm1": lambda x: -2.0 * SQUARE(np.sin(0.5 * x)), "powm1": lambda x, y: np.expm1(y * np.log(x)),
-    "gdtr": lambda a, b, x: GAMMAINC(b, a * x), "gdtrc": lambda a, b, x: GAMMAINCC(b, a * x),
+    "gdtr": lambda a, b, x: _inside(GAMMAINC(b, a * x), x >= 0.0), "gdtrc": lambda a, b, x: _inside(GAMMAINCC(b, a * x), x >= 0.0),
     "gdtrix": lambda a, b, p: GAMMAINCINV(b, p) / a,
     "chdtr": lambda v, x: GAMMAINC(0.5 * v, 0.5 * x), "chdtrc": lambda v, x: GAMMAINCC(0.5 * v, 0.5 * x),
     "chdtri": lambda v, p: 2.0 * GAMMAINCCINV(0.5 * v, p),
-    "pdtr": lambda k, m: GAMMAINCC(_last(k) + 1.0, m), "pdtrc": lambda k, m: GAMMAINC(_last(k) + 1.0, m),
+    "pdtr": lambda k, m: _poisson(k, m, GAMMAINCC), "pdtrc": lambda k, m: _poisson(k, m, GAMMAINC),
     "bdtr": lambda k, n, p: _binomial(k, n, p, complement=False), "bdtrc": lambda k, n, p: _binomial(k, n, p, complement=True),
-    "nbdtr": lambda k, n, p: BETAINC(_whole(n), _whole(k) + 1.0, p),
-    "nbdtrc": lambda k, n, p: BETAINCC(_whole(n), _whole(k) + 1.0, p),
-    "fdtr": lambda dfn, dfd, x: BETAINC(0.5 * dfn, 0.5 * dfd, _f_share(dfn, dfd, x)[0]),
-    "fdtrc": lambda dfn, dfd, x: BETAINC(0.5 * dfd, 0.5 * dfn, _f_share(dfn, dfd, x)[1]),
+    "nbdtr": lambda k, n, p: _negative_binomial(k, n, p, BETAINC),
+    "nbdtrc": lambda k, n, p: _negative_binomial(k, n, p, BETAINCC),
+    "fdtr": lambda dfn, dfd, x: _f_distribution(dfn, dfd, x, complement=False),
+    "fdtrc": lambda dfn, dfd, x: _f_distribution(dfn, dfd, x, complement=True),
     **{name: lambda x, ops=ops: tuple(op(x) for op in ops) for name, ops in SEVERAL.items()},
     **POLYNOMIALS, "agm": agm, "jve": JV, "yve": YV, "jn": JV, "round": lambda x: np.rint(x),
     "radian": lambda d, m, s: DEGREE * (d + m / 60.0 + s / 3600.0),
-    "pdtri": lambda k, y: GAMMAINCCINV(_last(k) + 1.0, y), "gdtria": lambda p, b, x: GAMMAINCINV(b, p) / x,
-    "bdtri": lambda k, n, y: BETAINCCINV(_last(k) + 1.0, _whole(n) - _last(k), y),
-    "nbdtri": lambda k, n, y: BETAINCINV(_whole(n), _whole(k) + 1.0, y),
+    "pdtri": lambda k, y: _inside(GAMMAINCCINV(_whole(k) + 1.0, y), _whole(k) >= 0.0, y < 1.0),
+    "gdtria": lambda p, b, x: GAMMAINCINV(b, p) / x,
+    "bdtri": lambda k, n, y: _inside(BETAINCCINV(_last(k) + 1.0, _whole(n) - _last(k), y), _last(k) >= 0.0, _whole(n) < np.inf),
+    "nbdtri": lambda k, n, y: _negative_binomial(k, n, y, BETAINCINV),
     "fdtri": lambda dfn, dfd, p: dfd * BETAINCINV(0.5 * dfn, 0.5 * dfd, p) / (dfn * BETAINCCINV(0.5 * dfd, 0.5 * dfn, p)),
     "nrdtrimn": lambda p, std, x: x - std * NDTRI(p), "nrdtrisd": lambda mn, p, x: (x - mn) / NDTRI(p),
     "kn": lambda n, x: KV(_whole(n), x), "yn": lambda n, x: YV(_whole(n), x), "expn": lambda n, x: EXPN(_whole(n), x),
