@@ -98,6 +98,19 @@ def is_foreign(value: object) -> bool:
     return type(value).__module__.partition(".")[0] in _LIBRARIES
 
 
+def is_converted(value: object, shape: Shape) -> bool:
+    """Whether an operator of a value of this shape makes an array of its other operand, instead of leaving it the operation.
+
+    NumPy's arrays do so with what has `__array__` and with sequences, unless they say that they know arrays; numbers do not.
+    """
+    if is_foreign(value):
+        return True
+    kind = type(value)
+    if not shape or issubclass(kind, (str, bytes, dict)) or hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_priority__"):
+        return False
+    return hasattr(kind, "__array__") or (hasattr(kind, "__len__") and hasattr(kind, "__getitem__"))
+
+
 def plain_data(value: Operand) -> Operand:
     """What stands for an operand, of the usual kinds the operand itself.
 

@@ -77,3 +77,61 @@ def test_tables_are_read_at_tracked_positions():
     filled = td.record(lambda x: (y := td.asarray(np.zeros(4))).__setitem__(slice(0, 2), x[:2]) or y, X)
     np.testing.assert_array_equal(filled(X), [0.5, 1.5, 0.0, 0.0])
     assert type(td.asarray([1.0])) is np.ndarray
+
+
+class Pair:
+    """A sequence that NumPy's operators make an array of, though it has operators of its own."""
+
+    def __init__(self, first, second):
+        self.held = [first, second]
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return self.held[index]
+
+    def __radd__(self, other):
+        return other * 0.0 - 7.0
+
+
+class Readable:
+    def __array__(self, dtype=None, copy=None):
+        return np.array([10.0, 20.0])
+
+    def __radd__(self, other):
+        return other * 0.0 - 7.0
+
+
+class PairThatKnowsArrays(Pair):
+    __array_ufunc__ = None
+
+
+class PairOfPriority(Pair):
+    __array_priority__ = 100.0
+
+
+class Number:
+    def __radd__(self, other):
+        return other * 0.0 - 7.0
+
+
+@pytest.mark.parametrize("kind", [Pair, PairThatKnowsArrays, PairOfPriority])
+def test_operators_leave_an_object_the_operation_where_numpy_does(kind):
+    for x in (np.array([1.0, 2.0]), 3.0):
+        plain, f = x + kind(10.0, 20.0), lambda x: x + kind(10.0, 20.0)
+        np.testing.assert_array_equal(td.record(f, x)(x), plain)
+        np.testing.assert_array_equal(td.GuardedTape(f)(x), plain)
+
+
+@pytest.mark.parametrize("kind", [Readable, Number])
+def test_operators_make_arrays_of_what_can_be_read_as_one(kind):
+    x = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(td.record(lambda x: x + kind(), x)(x), (x + kind()).astype(float))
+    np.testing.assert_array_equal(td.record(lambda x: x + kind(), 3.0)(3.0), -7.0)
+
+
+def test_sequences_of_tracked_numbers_are_made_arrays_of():
+    x = np.array([1.0, 2.0])
+    f = lambda x: np.sum((x * Pair(x[1], x[0])) ** 2)
+    td.testing.check_gradient(f, f, x)

@@ -28,7 +28,7 @@ from ...ir.instruction import (
     Operand,
     ValueType,
 )
-from ...numpy_api.kinds import is_foreign, plain_data
+from ...numpy_api.kinds import is_converted, plain_data
 from ...ops import Op
 from ...ops.arrays.indexing import INDEX
 from ...ops.declaration.op import Elementwise
@@ -119,14 +119,14 @@ def _general(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
             return NotImplemented
         if kind is float or isinstance(other, _OPERANDS):
             return recorder.apply(op, (self, other))
-        return recorder.apply(op, (self, plain_data(other))) if is_foreign(other) else NotImplemented
+        return recorder.apply(op, (self, plain_data(other))) if is_converted(other, self.type.shape) else NotImplemented
 
     def reflected(self: Versioned, other: Operand) -> Operand:
         if is_product and type(other) in _SEQUENCES and _is_whole(self):
             return other * operator.index(self)
         if isinstance(other, _OPERANDS) and not issubclass(type(other), Computes):
             return self._recorder.apply(op, (other, self))
-        return self._recorder.apply(op, (plain_data(other), self)) if is_foreign(other) else NotImplemented
+        return self._recorder.apply(op, (plain_data(other), self)) if is_converted(other, self.type.shape) else NotImplemented
 
     return forward, reflected
 

@@ -29,7 +29,7 @@ from ...numpy_api.indexing import (
     region_of,
     with_known_entries,
 )
-from ...numpy_api.kinds import check_cast, is_foreign, kind_of, plain_data, shown
+from ...numpy_api.kinds import check_cast, is_converted, kind_of, plain_data, shown
 from ...numpy_api.shaping import layout
 from ...numpy_api.whole_numbers import WholeNumber
 from ...ops.arrays.indexing import GATHER, INDEX, Region, put, replace
@@ -146,7 +146,7 @@ class TrackedArray(Versioned):
             return unary(self, SQUARE)
         if type(other) is WholeNumber:
             return POWER(self, other)
-        return power(self, plain_data(other)) if isinstance(other, _OPERANDS) or is_foreign(other) else NotImplemented
+        return power(self, plain_data(other)) if isinstance(other, _OPERANDS) or is_converted(other, self.type.shape) else NotImplemented
 
     def __rpow__(self, other: Operand) -> Operand:
         return POWER(plain_data(other), self)
