@@ -7,20 +7,22 @@ from collections.abc import Callable
 import numpy as np
 
 from ..anything import Object
+from ..blocks.blocks import if_, returned
 from ..blocks.loops import for_
 from ..calls.callables import call
 from ..calls.truth import concrete as concrete, truth
 from ..containers import sets
+from ..containers.entries import parts
 from ..containers.items import iterated
 from ..containers.keys import contains, is_by_data
 from ..containers.ranges import Counting, holds
 from ..containers.sequences import equal
-from ..state.completions import BREAK
+from ..state.completions import Return, replaced
 from ..state.fork import WithCells, fork_value
 from ..state.identities import is_same
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import is_python, python_bool, type_if_known
-from ..state.values import CHOICES, Lazy, Maybe, is_data, is_tracked_value, lifted, negated
+from ..state.values import CHOICES, Lazy, Maybe, both, either, is_data, is_tracked_value, lifted, negated
 from ..users_code import users_method
 from .dunder import compared
 
@@ -163,19 +165,18 @@ def in_(a: Object, b: Object) -> Object:
 
 
 def _among(a: Object, items: Object) -> Object:
-    found = [False]
-
-    def compare(value: Object) -> Object:
-        t = equal(compared, value, a)
-        if t is True:
-            found[0] = True
-            return BREAK
-        if t is not False:
-            found[0] = fork_value(t, lambda: True, lambda: found[0])
-        return None
-
-    for_(items, compare, None)
-    return truth(found[0])
+    """Whether one of the entries equals a value; methods of users are called only for entries that are there, until one does."""
+    if isinstance(items, (list, tuple)):
+        entries = list(parts(items))
+        if all(users_method(type(value), "__eq__") is None for value in (a, *(value for _, value in entries))):
+            found: Object = False
+            for condition, value in entries:
+                found = either(found, both(condition, equal(compared, value, a)))
+                if found is True:
+                    break
+            return found
+    completion = for_(items, lambda value: if_(truth(equal(compared, value, a)), lambda: Return(True), None), None)
+    return returned(replaced(completion, lambda end: Return(False) if end is None else end))
 
 
 def not_in(a: Object, b: Object) -> Object:
