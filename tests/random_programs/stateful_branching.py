@@ -7,6 +7,7 @@ import random
 import numpy as np
 
 from . import branching, regions
+from .collection_methods import CollectionProgram
 from .containers import ContainerProgram, NestedProgram
 from .effect_programs import EffectProgram
 from .idiom_programs import IdiomProgram
@@ -188,4 +189,5 @@ def points(seed: int, count: int) -> list[np.ndarray]:
 KINDS = {
     "branching": branching.Program, "stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram,
     "containers": ContainerProgram, "mixed": MixedProgram, "nested": NestedProgram, "idioms": IdiomProgram, "effects": EffectProgram,
+    "collections": CollectionProgram,
 }  # fmt: skip
