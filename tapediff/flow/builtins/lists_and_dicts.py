@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import operator
 from collections.abc import Callable
 
 from ...recording.arrays.tracked import TrackedArray
@@ -257,7 +258,7 @@ def counter_(items: Object = ()) -> Object:
 def most_common_(holder: Object, n: Object = None) -> Object:
     if not keys.has_conditional_keys(holder) and not any(map(is_of_interest, holder.values())):
         return NATIVE
-    found = sorted_(View(holder, None), key=lambda pair: pair[1], reverse=True)
+    found = sorted_(View(holder, None), key=operator.itemgetter(1), reverse=True)
     if n is None:
         return found
     return entry_at(found, slice(None, n)) if is_data(n) or is_conditional(found) else found[:n]
