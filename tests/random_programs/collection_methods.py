@@ -12,6 +12,7 @@ def f(x):
     floats, counts, other = [0.5, x[0], x[1]], [1, 2, 3], [x[2]]
     table, seen = {1: 0.5, 2: x[3]}, {1, 3}
     queue, tally = collections.deque([x[4], 1.5]), collections.Counter()
+    ordered, groups = collections.OrderedDict({1: 0.5, 2: x[3]}), collections.defaultdict(list)
 """
 
 # <v>: a float, <k>: an int from 0 to 3, <c>: a test; what is called may raise IndexError, KeyError or ValueError.
@@ -28,6 +29,11 @@ CHANGES = (
     "seen.add(<k>)", "seen.discard(<k>)", "seen.remove(<k>)", "seen |= {<k>, 2}", "seen &= {<k>, 1, 3}", "seen -= {<k>}", "seen ^= {<k>}", "seen = {n for n in counts if n in seen}",
     "queue.append(<v>)", "queue.appendleft(<v>)", "t += queue.popleft()", "queue.pop()", "queue.rotate(1)", "queue.extend(floats[:1])", "queue.remove(queue[0])",
     "tally[<k>] += 1", "tally.update([<k>, 1])", "tally.subtract([<k>])", "tally[<k>] += <v>", "del tally[<k>]",
+    "tally += collections.Counter([<k>, 1])", "tally = tally - collections.Counter([<k>])", "tally |= collections.Counter({<k>: 2})",
+    "tally &= collections.Counter({<k>: 1, 1: 1})", "tally = +tally", "tally = tally.copy()", "tally.pop(<k>, None)", "tally = collections.Counter(counts)",
+    "ordered[<k>] = <v>", "ordered.move_to_end(<k>)", "ordered.move_to_end(<k>, last=False)", "t += ordered.popitem(last=False)[1]", "del ordered[<k>]",
+    "ordered.update(table)", "ordered = ordered | {<k>: <v>}", "t += ordered.pop(<k>)",
+    "groups[<k>].append(<v>)", "groups[<k>] += [<v>]", "groups[<k>]", "groups.pop(<k>)", "groups.setdefault(<k>, [0.5]).append(<v>)", "groups[<k>] = floats", "groups = groups.copy()",
 )  # fmt: skip
 
 READS = (
@@ -40,6 +46,9 @@ READS = (
     "len(seen)", "(<k> in seen)", "sum(seen)", "sum(sorted(seen)[:1])", "(<k> not in seen)", "len(seen & set(counts))", "len(seen | {<k>})", "(seen <= {0, 1, 2, 3})",
     "queue[0]", "len(queue)", "sum(queue)", "queue[-1] * 2", "sum(i * v for i, v in enumerate(queue))",
     "tally[<k>]", "sum(tally.values())", "len(tally)", "tally.most_common(1)[0][1]", "sum(i * n for i, (_, n) in enumerate(tally.most_common()))", "tally.total()",
+    "(tally == {1: 1})", "(tally <= collections.Counter([1, 1, 2]))", "sum(tally.elements())", "len(list(tally.elements()))", "sum(dict(tally).values())", "(<k> in tally)",
+    "sum(i * v for i, v in enumerate(ordered.values()))", "next(iter(ordered))", "next(reversed(ordered))", "(ordered == {2: x[3], 1: 0.5})", "ordered[<k>]", "list(ordered.items())[0][1]",
+    "len(groups)", "sum(map(len, groups.values()))", "sum(map(sum, groups.values()))", "len(groups.get(<k>, ()))", "max(groups[<k>])", "sum(len(v) * n for n, v in groups.items())",
 )  # fmt: skip
 
 

@@ -193,8 +193,11 @@ def _number(holder: dict[Object, Object]) -> None:
 
 
 def delete_item(holder: dict[Object, Object], key: Object) -> None:
-    """del holder[key]"""
-    pop(holder, key)
+    """del holder[key]; of a Counter no error where there is none"""
+    if type(holder).__delitem__ is Counter.__delitem__:
+        discard(holder, key)
+    else:
+        pop(holder, key)
 
 
 def pop(holder: dict[Object, Object], key: Object, *default: Object) -> Object:
