@@ -36,7 +36,7 @@ from .blocks.yields import (
     delegated as delegated,
 )
 from .builtins.arguments import (
-    listed as listed,
+    gathered as gathered,
     starred as starred,
 )
 from .calls.callables import (
@@ -54,9 +54,7 @@ from .containers.items import (
     first_iterable as first_iterable,
     include as include,
     iterated as iterated,
-    new_set as new_set,
     own as own,
-    set_entry as set_entry,
     set_item as set_item,
     set_of as set_of,
     slice_ as slice_,

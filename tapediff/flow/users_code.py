@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import FunctionType, MethodType
 
 from ..base.source_location import MANAGERS, is_installed, is_library_file
@@ -13,10 +14,14 @@ def is_users(function: object) -> bool:
     return type(function) is FunctionType and is_users_file(function.__code__.co_filename)
 
 
+# Libraries that are run as the user's code is: what has it run within their own, and builtins in Python.
+_TRANSLATED = (MANAGERS, str(Path(__file__).parent / "in_python.py"))
+
+
 class _Files(dict[str, bool]):
     def __missing__(self, filename: str) -> bool:
         is_library = is_library_file(filename) or is_installed(filename) or filename.startswith("<frozen")
-        known = self[filename] = filename == MANAGERS or not is_library
+        known = self[filename] = filename in _TRANSLATED or not is_library
         return known
 
 
@@ -29,17 +34,15 @@ class _Known:
     Attributes:
         simple: True if attributes of its objects are looked up without code of the user's, except descriptors.
         native: True if no operator of a class is in the user's code.
-        constructors: the user's `__init__` of classes whose objects are made by `object.__new__`.
     """
 
     def __init__(self) -> None:
         self.simple: dict[type, bool] = {}
         self.native: dict[type, bool] = {}
-        self.constructors: dict[type, FunctionType] = {}
 
     def forget(self) -> None:
         """Begin again, as classes may have changed."""
-        self.simple, self.native, self.constructors = {}, {}, {}
+        self.simple, self.native = {}, {}
 
 
 KNOWN = _Known()

@@ -9,6 +9,7 @@ from types import GeneratorType
 from ..anything import Object
 from ..calls.truth import concrete, truth
 from ..containers.choices import possible
+from ..containers.entries import settled_contents
 from ..containers.items import iterated
 from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, folded, replaced
 from ..state.fork import (
@@ -239,7 +240,7 @@ def if_yields(test: Object, yes: Object, no: Object) -> Driver:
 
 
 def for_yields(items: Object, body: Object, otherwise: Object) -> Driver:
-    for item in iterated(items):
+    for item in settled_contents(iterated(items)):
         completion = yield from driven(body, item)
         if completion is BREAK:
             return None

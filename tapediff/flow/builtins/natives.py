@@ -31,9 +31,8 @@ from ..containers.choices import as_value
 from ..containers.entries import is_conditional, settled_contents, settled_deeply
 from ..containers.generators import Generator
 from ..containers.items import owned, refuse_iterators
-from ..containers.keys import Empty, settle
+from ..containers.keys import Empty
 from ..containers.lengths import by_lengths
-from ..containers.sets import settle as settle_members
 from ..operations.divisions import may_be_zero_of_ints, zero_of_ints
 from ..state.fork import guarded, refuse
 from ..state.numbers.bounds import as_choice
@@ -200,16 +199,10 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     if state.has_choices and isinstance(f, np.ufunc) and len(args) <= f.nin:
         args = tuple(map(as_value, args))
     if state.has_choices and not (name in _STORING and isinstance(owner, (list, deque))):
-        for number, argument in enumerate(args):
-            if type(argument) in CHOICES:
-                return CHOICES[type(argument)].each(argument, lambda v, k=number: _called(f, *args[:k], v, *args[k + 1 :], **named))
-        for key, argument in named.items():
-            if type(argument) in CHOICES:
-                return CHOICES[type(argument)].each(argument, lambda v, k=key: _called(f, *args, **{**named, k: v}))
+        given = *args, *named.values()
+        if any(type(argument) in CHOICES for argument in given):
+            return lifted(lambda *plain: _called(f, *plain[: len(args)], **dict(zip(named, plain[len(args) :]))), *given)
     if name in _LAZY and not isinstance(owner, _CONTAINERS):
-        for argument in args:
-            settle(argument)
-            settle_members(argument)
         args = tuple(map(settled_contents, args))
     elif not (_is_indifferent(owner, name) if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL or type(f) is itemgetter):
         holders = (owner, *args, *named.values())
@@ -217,8 +210,6 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
             return _by_lengths(f, owner, args, named)
         if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
             settled_contents(owner)
-            settle(owner)
-            settle_members(owner)
         args = tuple(settled_deeply(argument) for argument in args)
         named = {key: settled_deeply(value) for key, value in named.items()}
     if state.journals or state.shown or state.callers:
@@ -325,8 +316,13 @@ def _is_pure(f: Object) -> bool:
     if isinstance(owner, (str, bytes, int, float)) or isinstance(f, EnumMeta):
         return True
     name = getattr(f, "__name__", "")
-    module = getattr(f, "__module__", None) or getattr(type(f), "__module__", None) or ""
-    return module.partition(".")[0] in _PURE and name not in _IMPURE and "random" not in module and name not in _WRITING_FIRST
+    return name not in _WRITING_FIRST and _is_known(f, name, owner)
+
+
+def _is_known(f: Object, name: str, owner: Object) -> bool:
+    """True for functions that change nothing but their first argument."""
+    module = getattr(f, "__module__", None) or getattr(type(owner if owner is not None else f), "__module__", None) or ""
+    return isinstance(f, np.ufunc) or (module.partition(".")[0] in _PURE and name not in _IMPURE and "random" not in module)
 
 
 def _filled(f: Object, made: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
@@ -369,9 +365,6 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
     if args and isinstance(args[0], _CONTAINERS) and (getattr(type(args[0]), name, None) is f or hasattr(f, "__objclass__")):
         note_contents(args[0])
         return
-    owner_module = getattr(type(owner if owner is not None else f), "__module__", None)
-    module = (getattr(f, "__module__", None) or owner_module or "").partition(".")[0]
-    is_random = "random" in (getattr(f, "__module__", None) or type(owner).__module__ or "")
     if isinstance(f, type) and f in (collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter):
         return
     if name == "next" and type(args[0]) is Generator:
@@ -382,10 +375,9 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
         return
     if type(f) is np.vectorize or (isinstance(f, np.ufunc) and set("".join(f.types)) <= set("O->")) or may_ask(args):
         refuse(f"{name or f}() may call code that is not translated", "write a loop")
-    if isinstance(f, np.ufunc) or (module in _PURE and name not in _IMPURE and not is_random):
-        for argument in args[:1]:
-            if name in _WRITING_FIRST:
-                note_contents(argument)
+    if _is_known(f, name, owner):
+        if args and name in _WRITING_FIRST:
+            note_contents(args[0])
         return
     refuse(f"{name or f}() may change something outside, which cannot be undone where the branch is not taken", _OUTSIDE)
 

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import builtins
-import statistics
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from ..anything import Object
+from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers.lengths import by_length
 from ..operations.tests_of_values import formatted
 from ..state.fork import exclude
 from ..state.numbers.python_numbers import Kind, is_python, note_kind, note_python, one_if, type_if_known
 from ..state.values import Unjoinable, is_data, negated, state
-from .arguments import (
-    NATIVE,
-    gathered,
-    is_collection,
-    is_of_interest,
-)
-from .reductions import sum_
-from .sorting import sorted_
+from .arguments import NATIVE, gathered, is_collection, is_of_interest
 
 
 def divmod_(a: Object, b: Object) -> Object:
@@ -41,7 +34,7 @@ def repr_(value: Object) -> Object:
     return formatted(value, repr)
 
 
-def int_(value: Object = 0) -> Object:
+def int_(value: Object = 0, /) -> Object:
     return _rounded(value, np.trunc)
 
 
@@ -53,8 +46,8 @@ def ceil_(value: Object) -> Object:
     return _rounded(value, np.ceil)
 
 
-def round_(value: Object, digits: Object = None) -> Object:
-    return NATIVE if digits is not None else _rounded(value, np.rint)
+def round_(value: Object, /, ndigits: Object = None) -> Object:
+    return NATIVE if ndigits is not None else _rounded(value, np.rint)
 
 
 # Products of two greater numbers have no place in an int64.
@@ -88,7 +81,7 @@ def _no_int(value: Object) -> Exception:
     return OverflowError(what) if state.is_in_loop else Unjoinable(what, "keep it a float: np.floor(x) instead of int(x)")  # pyright: ignore[reportReturnType] -- raised
 
 
-def float_(value: Object = 0.0) -> Object:
+def float_(value: Object = 0.0, /) -> Object:
     if not is_data(value) or value.type.size != 1:
         return NATIVE
     number = value.reshape(()) if value.type.shape else value
@@ -101,16 +94,17 @@ def float_(value: Object = 0.0) -> Object:
 # Statistics
 
 
-def statistic(run: Callable[[list[Object]], Object]) -> Callable[..., Object]:
-    """A function of the entries, where some are tracked."""
+def statistic(run: Callable[..., Object]) -> Callable[..., Object]:
+    """A function of the statistics module for entries of which some are tracked."""
 
+    @functools.wraps(run)
     def program(items: Object) -> Object:
         if not is_collection(items):
             return NATIVE
         entries = list(gathered(items))
         if not is_of_interest(entries):
             return NATIVE if entries is items else Unchanged(entries)
-        return by_length(entries, run)
+        return by_length(entries, lambda plain: call(run, plain))
 
     return program
 
@@ -121,43 +115,8 @@ class Unchanged(NamedTuple):
     entries: list[Object]
 
 
-def mean_(entries: list[Object]) -> Object:
-    if not entries:
-        raise statistics.StatisticsError("mean requires at least one data point")
-    return sum_(entries) / len(entries)
-
-
-def median_(entries: list[Object]) -> Object:
-    if not entries:
-        raise statistics.StatisticsError("no median for empty data")
-    ordered = sorted_(entries)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
-def median_low_(entries: list[Object]) -> Object:
-    if not entries:
-        raise statistics.StatisticsError("no median for empty data")
-    return sorted_(entries)[(len(entries) - 1) // 2]
-
-
-def median_high_(entries: list[Object]) -> Object:
-    if not entries:
-        raise statistics.StatisticsError("no median for empty data")
-    return sorted_(entries)[len(entries) // 2]
-
-
-def variance_(entries: list[Object], name: str, least: int) -> Object:
-    if len(entries) < least:
-        raise statistics.StatisticsError(
-            f"{name} requires at least {'two data points' if least == 2 else 'one data point'}"
-        )
-    middle = mean_(entries)
-    return builtins.sum((v - middle) * (v - middle) for v in entries) / (len(entries) - least + 1)
-
-
-def error_states_(*given: Object, **states: Object) -> Object:
+def error_states_(all: Object = None, divide: Object = None, over: Object = None, under: Object = None, invalid: Object = None) -> Object:
     """np.errstate and np.seterr: what is computed where both sides are run must not raise."""
-    if not {None, "ignore", "warn"}.issuperset((*given, *states.values())):
+    if not {None, "ignore", "warn"}.issuperset((all, divide, over, under, invalid)):
         raise Unjoinable("NumPy is to raise errors where numbers have no value", "test the values before, with an if")
     return NATIVE

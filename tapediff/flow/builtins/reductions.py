@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable
 
 from ...recording.arrays.tracked import TrackedArray
+from .. import in_python
 from ..anything import Object
-from ..blocks.blocks import done, if_, returned
-from ..blocks.loops import for_
+from ..blocks.blocks import done, if_
 from ..calls.callables import call
 from ..calls.truth import truth
-from ..containers.entries import is_conditional, parts
+from ..containers.entries import parts
+from ..containers.generators import Generator
 from ..containers.lengths import is_real
-from ..operations.dunder import added, compared, multiplied
-from ..state.completions import Return, replaced
+from ..operations.dunder import compared
 from ..state.fork import exclude, fork_value, select
 from ..state.numbers.python_numbers import is_python_bool
-from ..state.values import CHOICES, Lazy, Maybe, both, either, negated, state
+from ..state.values import CHOICES, Maybe, both, either, negated, state
 from ..users_code import users_method
 from .arguments import (
     CONSTANTS,
@@ -28,14 +27,10 @@ from .arguments import (
     in_any_order,
     is_callable_of_users,
     is_collection,
-    is_conditional_collection,
     is_lazy,
     is_of_interest,
+    is_special,
 )
-
-
-def where_there(condition: Object, run: Callable[[], Object], otherwise: Callable[[], Object]) -> Object:
-    return run() if condition is True else fork_value(condition, run, otherwise)
 
 
 def compared_where(there: Object, name: str, a: Object, b: Object) -> Object:
@@ -47,7 +42,7 @@ def compared_where(there: Object, name: str, a: Object, b: Object) -> Object:
     return truth(fork_value(there, lambda: truth(compared(name, a, b)), lambda: False))
 
 
-def sum_(items: Object, start: Object = 0) -> Object:
+def sum_(items: Object, /, start: Object = 0) -> Object:
     if isinstance(items, TrackedArray) or not is_collection(items):
         return NATIVE
     entries = in_any_order(items)
@@ -56,25 +51,23 @@ def sum_(items: Object, start: Object = 0) -> Object:
         for v in entries
     ):
         return builtins.sum(entries, start)
-    total = start
-    for condition, value in parts(entries):
-        total = where_there(condition, lambda t=total, v=value: added(t, v), lambda t=total: t)
-    return total
+    return call(in_python.sum_, entries, start)
 
 
-def prod_(items: Object, *, start: Object = 1) -> Object:
-    if not (is_lazy(items) or is_conditional(items)) and not (state.kinds and is_collection(items)):
+def prod_(items: Object, /, *, start: Object = 1) -> Object:
+    if not is_special(items) and not (state.kinds and is_collection(items)):
         return NATIVE
-    total = start
-    for condition, value in parts(gathered(items)):
-        total = where_there(condition, lambda t=total, v=value: multiplied(t, v), lambda t=total: t)
-    return total
+    return call(in_python.prod_, gathered(items), start)
 
 
 def fsum_(items: Object) -> Object:
-    if not (is_lazy(items) or is_conditional(items) or is_conditional_collection(items)):
+    if not is_special(items):
         return NATIVE
     return math.fsum([value if condition is True else select(condition, value, 0.0) for condition, value in parts(in_any_order(items))])
+
+
+def reduce_(f: Object, items: Object, *start: Object) -> Object:
+    return call(in_python.reduce_, f, gathered(items), *start) if len(start) < 2 else NATIVE
 
 
 def any_(items: Object) -> Object:
@@ -87,7 +80,7 @@ def all_(items: Object) -> Object:
 
 def _quantified(items: Object, wanted: bool) -> Object:
     """any and all: whether one of the entries is true, or none is false."""
-    if isinstance(items, Lazy) or is_conditional_collection(items):
+    if is_special(items) and type(items) is not Generator:
         items = in_any_order(items)
     if isinstance(items, SEQUENCES):
         if not is_of_interest(items):
@@ -102,15 +95,7 @@ def _quantified(items: Object, wanted: bool) -> Object:
             return found if wanted else negated(found)
     elif not is_lazy(items) or not items.is_owned:
         return NATIVE
-    else:
-        items.is_owned = True
-
-    def test(value: Object) -> Object:
-        t = truth(value)
-        return if_(t if wanted else negated(t), lambda: Return(wanted), None)
-
-    completion = for_(items, test, None)
-    return returned(replaced(completion, lambda end: Return(not wanted) if end is None else end))
+    return call(in_python.any_ if wanted else in_python.all_, items)
 
 
 _MISSING = object()
@@ -161,8 +146,7 @@ def with_keys(entries: Object, key: Object) -> list[tuple[Object, Object, Object
     """When each entry is there, its key, and itself. A key is computed once for each, in order, where it is there."""
     if key is None:
         return [(condition, value, value) for condition, value in parts(entries)]
-    compute = lambda condition, value: call(key, value) if condition is True else _only_there(condition, key, value)  # noqa: E731 -- its name is its use
-    return [(condition, compute(condition, value), value) for condition, value in parts(entries)]
+    return [(condition, call(key, v) if condition is True else _only_there(condition, key, v), v) for condition, v in parts(entries)]
 
 
 def _only_there(condition: Object, key: Object, value: Object) -> Object:

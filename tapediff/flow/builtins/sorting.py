@@ -9,11 +9,11 @@ import numpy as np
 
 from ..anything import Object
 from ..calls.truth import truth
+from ..containers.choices import by_exchanges
 from ..containers.entries import length, put as put_entries, settled_contents
 from ..containers.lengths import absence, by_position, columns_of, in_order, is_real, stacked
 from ..operations.dunder import compared
-from ..state.fork import select
-from ..state.joins import join_conditions, maybe
+from ..state.joins import maybe
 from ..state.values import both, either, is_data, negated
 from .arguments import (
     NATIVE,
@@ -63,11 +63,10 @@ def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
                 range(len(pairs)), key=functools.cmp_to_key(lambda i, j: _order(pairs[i][0], pairs[j][0]))
             )
         ]
-    entries = list(keyed)
-    for end in range(len(entries) - 1, 0, -1):
-        for k in range(end):
-            entries[k], entries[k + 1] = _exchanged(entries[k], entries[k + 1])
-    return [maybe(condition, value) for condition, _, value in entries if condition is not False]
+    # What is its own key is chosen once.
+    is_own = all(k is value for _, k, value in keyed)
+    rows = by_exchanges([row[:2] if is_own else row for row in keyed], _is_before)
+    return [maybe(row[0], row[-1]) for row in rows if row[0] is not False]
 
 
 def _by_gather(keyed: list[tuple[Object, Object, Object]], columns: list[list[Object]]) -> list[Object]:
@@ -85,22 +84,10 @@ def _order(a: Object, b: Object) -> int:
     return -1 if bool(truth(compared("lt", a, b))) else 1 if bool(truth(compared("lt", b, a))) else 0
 
 
-def _exchanged(
-    first: tuple[Object, Object, Object], second: tuple[Object, Object, Object]
-) -> tuple[tuple[Object, Object, Object], tuple[Object, Object, Object]]:
-    """Two neighbours in order; entries that are not there come last."""
-    (is_there, a, _), (other_is_there, b, _) = first, second
-    is_less = compared_where(both(is_there, other_is_there), "lt", b, a)
-    swap = both(other_is_there, either(negated(is_there), is_less))
-    if type(swap) is bool:
-        return (second, first) if swap else (first, second)
-    return _picked(swap, second, first), _picked(swap, first, second)
-
-
-def _picked(test: Object, yes: tuple[Object, Object, Object], no: tuple[Object, Object, Object]) -> tuple[Object, Object, Object]:
-    key = select(test, yes[1], no[1])
-    value = key if yes[1] is yes[2] and no[1] is no[2] else select(test, yes[2], no[2])
-    return join_conditions(test, yes[0], no[0]), key, value
+def _is_before(row: tuple[Object, ...], other: tuple[Object, ...]) -> Object:
+    """When one comes before another; entries that are not there come last."""
+    (is_there, key, *_), (other_is_there, other_key, *_) = row, other
+    return both(is_there, either(negated(other_is_there), compared_where(both(is_there, other_is_there), "lt", key, other_key)))
 
 
 def sort_(holder: list[Object], *, key: Object = None, reverse: Object = False) -> Object:

@@ -75,7 +75,7 @@ def _of_class(kind: type) -> Object:
             return functools.partial(function(made), kind)
         if type(kind).__call__ is not type.__call__:
             return State.now.native(kind) if State.now.is_recording and isinstance(kind, EnumMeta) else kind
-    if kind not in KNOWN.constructors and users_method(kind, "__init__") is None and users_method(kind, "__new__") is None:
+    if users_method(kind, "__init__") is None and users_method(kind, "__new__") is None:
         return kind if not State.now.is_recording or _is_made_by_python(kind) else State.now.native(kind)
     return functools.partial(_constructed, kind)
 
@@ -89,43 +89,25 @@ def _is_made_by_python(kind: type) -> bool:
 
 
 def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
-    init = KNOWN.constructors.get(kind)
-    if init is not None:
-        made = object.__new__(kind)
-        mark_made(made)
-        if (result := function(init)(made, *args, **named)) is not None:
-            raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
-        return made
     new, init = users_method(kind, "__new__"), users_method(kind, "__init__")
-    if new is None and init is not None and _is_simply_made(kind, init):
-        KNOWN.constructors[kind] = init
-        return _constructed(kind, *args, **named)
     if new is not None:
         # That of named tuples only stores, and has no source.
         made = new(kind, *args, **named) if _is_named_tuple(kind) else call(new, kind, *args, **named)
-    elif kind.__new__ is object.__new__:
+    elif kind.__new__ is not object.__new__:
+        made = kind.__new__(kind, *args, **named)
+    elif init is None or getattr(kind, "__abstractmethods__", None):
         # object's takes no further arguments where __init__ does.
-        if getattr(kind, "__abstractmethods__", None) or init is None:
-            return kind(*args, **named)
+        return kind(*args, **named)
+    else:
         made = object.__new__(kind)
         mark_made(made)
-    else:
-        made = kind.__new__(kind, *args, **named)
     if isinstance(made, kind):
-        if (init := users_method(type(made), "__init__")) is not None:
-            result = init(made, *args, **named) if _only_stores(type(made), init) else call(init, made, *args, **named)
-            if result is not None:
-                raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
-        else:
-            type(made).__init__(made, *args, **named)
+        init = users_method(type(made), "__init__")
+        is_run = init is not None and not _only_stores(type(made), init)
+        result = call(init, made, *args, **named) if is_run else type(made).__init__(made, *args, **named)
+        if result is not None:
+            raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
     return made
-
-
-def _is_simply_made(kind: type, init: FunctionType) -> bool:
-    """True for classes whose objects are made by `object.__new__` and a method of the user's."""
-    if kind.__new__ is not object.__new__ or getattr(kind, "__abstractmethods__", None):
-        return False
-    return not _only_stores(kind, init)
 
 
 def _is_named_tuple(kind: type) -> bool:

@@ -9,11 +9,13 @@ import numpy as np
 from ...ir.instruction import BOOL
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from ..state.values import CHOICES, Lazy, Maybe, is_nonempty, state
+from ..state.values import CHOICES, Lazy, is_nonempty, state
 from ..users_code import users_method
 from .callables import call
 
 _PLAIN = {int, float, str, bytes, list, tuple, dict, set, frozenset, range, type(None), np.bool_, np.float64, np.int64}
+
+_HOLDERS = (list, tuple, deque, dict, set)
 
 
 def truth(value: Object) -> Object:
@@ -22,20 +24,12 @@ def truth(value: Object) -> Object:
     if kind is bool:
         return value
     if kind in _PLAIN:
-        if state.has_maybes and (kind is list or kind is tuple) and Maybe in map(type, value):
-            return is_nonempty(value)
-        if state.has_maybes and kind is dict:
-            return is_nonempty(value.values())
-        if state.has_maybes and kind is set:
-            return is_nonempty(value)
-        return bool(value)
+        return _by_entries(value)
     if kind is TrackedArray:
         if value.type.size != 1:
             return bool(value)  # raises
         number = value.reshape(()) if value.type.shape else value
         return number if number.type.dtype == BOOL else number != 0
-    if state.has_maybes and isinstance(value, (deque, dict)):
-        return is_nonempty(value.values() if isinstance(value, dict) else value)
     if isinstance(value, Lazy):
         return truth(value.truth())
     if kind in CHOICES:
@@ -47,6 +41,12 @@ def truth(value: Object) -> Object:
         return truth(result)
     if getattr(kind, "__bool__", None) is None and (method := users_method(kind, "__len__")) is not None:
         return truth(call(method, value))
+    return _by_entries(value)
+
+
+def _by_entries(value: Object) -> Object:
+    if state.has_maybes and isinstance(value, _HOLDERS):
+        return is_nonempty(value.values() if isinstance(value, dict) else value)
     return bool(value)
 
 

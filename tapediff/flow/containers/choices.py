@@ -8,11 +8,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ...base.current_recording import current_recorder
+from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.fork import decide, decided, exclude
-from ..state.joins import most_options, where
+from ..state.fork import decide, decided, exclude, select
+from ..state.joins import join_conditions, most_options, where
 from ..state.options import fork_options
 from ..state.values import CHOICES, UNBOUND, Choice, both, either, is_data, known, negated
 
@@ -87,26 +88,13 @@ def bound(choice: Choice, error: Callable[[], Exception]) -> Object:
 
 def truth_of(choice: Choice) -> Object:
     """When the option is true."""
-    found: Object = False
-    for k in possible(choice):
-        if choice.options[k] is UNBOUND:
-            return truth(each(choice, lambda value: value))
-        t = truth(choice.options[k])
-        hit = both(choice.conditions[k], t)
-        if hit is not False:
-            found = hit if found is False else _or(found, hit)
     left = possible(choice)
-    if len(left) == 1:
-        return truth(choice.options[left[0]])
-    if all(type(truth(choice.options[k])) is bool and truth(choice.options[k]) for k in left):
-        return True
-    return found
-
-
-def _or(a: Object, b: Object) -> Object:
-    if type(a) is bool:
-        return True if a else b
-    return a | b
+    if any(choice.options[k] is UNBOUND for k in left):
+        return truth(each(choice, lambda value: value))
+    truths = [truth(choice.options[k]) for k in left]
+    if len(left) == 1 or all(t is True for t in truths):
+        return truths[0]
+    return functools.reduce(either, [both(choice.conditions[k], t) for k, t in zip(left, truths)])
 
 
 def settled(value: Object) -> Object:
@@ -140,3 +128,19 @@ class _Rules:
 
 
 CHOICES[Choice] = _Rules
+
+
+def by_exchanges(rows: list[tuple[Object, ...]], is_before: Callable[[Object, Object], Object]) -> list[tuple[Object, ...]]:
+    """Rows in order, by exchanges of neighbours; stable. Each begins with the condition that it is there."""
+    for end in range(len(rows) - 1, 0, -1):
+        for k in range(end):
+            pair = rows[k], rows[k + 1]
+            swap = is_before(*pair[::-1])
+            if swap is not False:
+                rows[k : k + 2] = pair[::-1] if swap is True else [_row(swap, pair[1], pair[0]), _row(swap, *pair)]
+    return rows
+
+
+def _row(test: Operand, yes: tuple[Object, ...], no: tuple[Object, ...]) -> tuple[Object, ...]:
+    """The row that a test chooses."""
+    return join_conditions(test, yes[0], no[0]), *(select(test, a, b) for a, b in zip(yes[1:], no[1:]))

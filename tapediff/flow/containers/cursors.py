@@ -14,7 +14,7 @@ from ..state.fork import exclude, fork_value, refuse
 from ..state.joins import maybe
 from ..state.numbers.bounds import below
 from ..state.places import note_attribute
-from ..state.values import CHOICES, Lazy, is_data, negated, state
+from ..state.values import CHOICES, Lazy, is_data, negated
 from .entries import is_conditional
 from .positions import entry_of
 
@@ -57,7 +57,6 @@ class Cursor(Lazy):
         self.move(_OVER)
         if not is_data(position):
             return [holder[k] for k in range(position, len(holder))]
-        state.has_choices = state.has_maybes = True
         return [maybe(truth(position <= k), holder[k]) for k in range(len(holder))]
 
     def length(self) -> Object:

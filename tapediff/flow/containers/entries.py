@@ -6,7 +6,7 @@ A loop runs its block for such an entry where it is there. Positions count the e
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..state.fork import decided, exclude, first_of, refuse, select
 from ..state.joins import maybe
 from ..state.numbers.bounds import below, equals
 from ..state.numbers.python_numbers import one_if
-from ..state.places import note_attribute, note_contents
+from ..state.places import Contents, note_attribute, note_contents, put as put_place
 from ..state.values import (
     CHOICES,
     Maybe,
@@ -38,11 +38,11 @@ def is_conditional(holder: Object) -> bool:
 
 
 def length(holder: Object) -> Object:
-    """len(holder)"""
-    if not is_conditional(holder):
+    """len(holder) of a sequence, a dict or a set"""
+    if not state.has_maybes:
         return len(holder)
     total: Object = 0
-    for condition, _ in parts(holder):
+    for condition, _ in parts(holder.values() if isinstance(holder, dict) else holder):
         total = total + one_if(condition)
     return total
 
@@ -59,7 +59,7 @@ def ranked(holder: Object) -> list[tuple[Object, Object, Object]]:
     return found
 
 
-def _found(hits: list[tuple[Object, Object]], error: Callable[[], Exception]) -> Object:
+def first_hit(hits: list[tuple[Object, Object]], error: Callable[[], Exception]) -> Object:
     """The value of the first hit; an error where there is none."""
     if not any(hit is True for hit, _ in hits):
         missing: Object = True
@@ -99,7 +99,7 @@ def inside(position: Object, count: Object, error: str) -> Object:
 
 def item(holder: Object, key: Object) -> Object:
     """holder[key]"""
-    return _found(_hits(holder, key), lambda: IndexError(f"{type(holder).__name__} index out of range"))
+    return first_hit(_hits(holder, key), lambda: IndexError(f"{type(holder).__name__} index out of range"))
 
 
 def _hits(holder: Object, key: Object) -> list[tuple[Object, Object]]:
@@ -133,10 +133,7 @@ def ranked_within(holder: Object, key: slice) -> list[tuple[Object, Object, Obje
 
 def noted(found: list[tuple[Object, Object]]) -> list[Object]:
     """The entries that are there by these conditions."""
-    entries = [maybe(condition, value) for condition, value in found if condition is not False]
-    if Maybe in map(type, entries):
-        state.has_choices = state.has_maybes = True
-    return entries
+    return [maybe(condition, value) for condition, value in found if condition is not False]
 
 
 def set_item(holder: Object, key: Object, value: Object) -> None:
@@ -149,29 +146,31 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
     put(holder, made)
 
 
-def put(holder: Object, entries: list[Object]) -> None:
-    """Replace the entries of a list or deque."""
-    note_contents(holder)
-    holder.clear()
-    holder.extend(entries)
+def put(holder: Object, entries: Object) -> None:
+    """Replace the entries of a container."""
+    put_place(Contents(holder), entries)
 
 
 def pop(holder: Object, position: int = -1) -> Object:
     """holder.pop(position) for the first and the last one."""
-    entries = list(parts(holder))
-    order = range(len(entries)) if position == 0 else range(len(entries) - 1, -1, -1)
-    left: list[Object] = [None] * len(entries)
-    is_over: Object = False  # the one that is popped was met
-    for k in order:
-        condition, value = entries[k]
-        left[k] = both(condition, is_over), value
-        is_over = either(is_over, condition)
-    value = _found(
-        [entries[k] for k in order],
-        lambda: IndexError(f"pop from {'an empty deque' if isinstance(holder, deque) else 'empty list'}"),
-    )
-    put(holder, [maybe(condition, value) for condition, value in left if condition is not False])
+    entries = list(parts(holder))[:: 1 if position == 0 else -1]
+    value = first_hit(entries, lambda: IndexError(f"pop from {'an empty deque' if isinstance(holder, deque) else 'empty list'}"))
+    left, _ = without_first(entries)
+    put(holder, left[:: 1 if position == 0 else -1])
     return value
+
+
+def without_first(
+    entries: Iterable[tuple[Object, Object]], is_hit: Callable[[Object], Object] = lambda _: True
+) -> tuple[list[Object], Object]:
+    """The entries without the first hit of those that are there; and whether there is one."""
+    left: list[tuple[Object, Object]] = []
+    is_over: Object = False
+    for condition, value in entries:
+        hit = is_over is True or is_hit(value)
+        left.append((both(condition, either(is_over, negated(hit))), value))
+        is_over = either(is_over, both(condition, hit))
+    return noted(left), is_over
 
 
 def unpacked(holder: Object, count: int | None) -> Object:
@@ -191,7 +190,9 @@ def nth(holder: Object, k: int) -> Object:
 
 
 def settled_contents(holder: Object) -> Object:
-    """A list, tuple or deque with the entries that are there now, by guards."""
+    """A container with what is there now, by guards."""
+    keys.settle(holder)
+    sets.settle(holder)
     if not is_conditional(holder):
         return holder
     reason = refuse(
@@ -204,41 +205,31 @@ def settled_contents(holder: Object) -> Object:
     return holder
 
 
-def settled_deeply(value: Object, seen: set[int] | None = None) -> Object:
+def settled_deeply(value: Object, seen: dict[int, Object] | None = None) -> Object:
     """A value for code that does not know conditional entries."""
     if not state.has_choices:
         return value
     if type(value) in CHOICES:
         return settled_deeply(CHOICES[type(value)].settled(value), seen)
-    seen = set() if seen is None else seen
+    seen = {} if seen is None else seen
     if id(value) in seen:
         return value
-    if isinstance(value, _HOLDERS):
-        seen.add(id(value))
-        value = settled_contents(value)
-        if type(value) is tuple:
-            made = [settled_deeply(v, seen) for v in value]
-            return value if all(a is b for a, b in zip(made, value)) else tuple(made)
-        for k, entry in enumerate(value):
-            new = settled_deeply(entry, seen)
-            if new is not entry:
+    seen[id(value)] = value
+    value = settled_contents(value)
+    if isinstance(value, tuple):
+        made = [settled_deeply(v, seen) for v in value]
+        if all(a is b for a, b in zip(made, value)):
+            return value
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    holder = value if isinstance(value, (list, deque, dict)) else getattr(value, "__dict__", None)
+    if holder is not value and (type(holder) is not dict or isinstance(value, type)):
+        return value
+    for key, entry in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
+        new = settled_deeply(entry, seen)
+        if new is not entry:
+            if holder is value:
                 note_contents(value)
-                value[k] = new
-    elif isinstance(value, set):
-        sets.settle(value)
-    elif isinstance(value, dict):
-        seen.add(id(value))
-        keys.settle(value)
-        for key, entry in list(value.items()):
-            new = settled_deeply(entry, seen)
-            if new is not entry:
-                note_contents(value)
-                value[key] = new
-    elif type(getattr(value, "__dict__", None)) is dict and not isinstance(value, type):
-        seen.add(id(value))
-        for name, entry in list(vars(value).items()):
-            new = settled_deeply(entry, seen)
-            if new is not entry:
-                note_attribute(value, name)
-                vars(value)[name] = new
+            else:
+                note_attribute(value, key)
+            holder[key] = new
     return value

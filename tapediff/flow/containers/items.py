@@ -78,9 +78,7 @@ def delete_item(holder: Object, key: Object) -> None:
 
 def slice_(start: Object, stop: Object, step: Object) -> Object:
     """start:stop:step"""
-    if type(start) in CHOICES or type(stop) in CHOICES or type(step) in CHOICES:
-        return lifted(slice, start, stop, step)
-    return slice(start, stop, step)
+    return lifted(slice, start, stop, step)
 
 
 def _is_shared(items: Object, is_held: bool) -> bool:
@@ -141,11 +139,7 @@ def spread(items: Object) -> Object:
     """The arguments that a call or a set display is given by a star."""
     if type(items) in CHOICES:
         return spread(CHOICES[type(items)].settled(items))
-    if isinstance(items, dict):
-        keys.settle(items)
-        return items
-    sets.settle(items)
-    if type(items) in _ITERABLE:
+    if isinstance(items, dict) or type(items) in _ITERABLE:
         return entries.settled_contents(items)
     hint = users_method(type(items), "__len__") or users_method(type(items), "__length_hint__")
     found = iterated(items)
@@ -285,11 +279,6 @@ def include(result: set[Object], value: Object) -> None:
     result.add(value)
 
 
-def new_set() -> set[Object]:
-    """An empty set."""
-    return set()
-
-
 def set_of(members: Iterable[Object]) -> set[Object]:
     """{*members}"""
     made: set[Object] = set()
@@ -307,13 +296,8 @@ def _dict_of(parts: tuple[tuple[Object, ...], ...], mappings: Iterator[Object]) 
     made: dict[Object, Object] = {}
     for part in parts:
         if len(part) == 2:
-            set_entry(made, *part)
+            set_item(made, *part)
         else:
             mapping = next(mappings)
             call(made.update, mapping if isinstance(mapping, dict) else {**mapping})
     return made
-
-
-def set_entry(result: dict[Object, Object], key: Object, value: Object) -> None:
-    """Collect an entry of a dict comprehension."""
-    set_item(result, key, value)

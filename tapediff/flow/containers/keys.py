@@ -13,9 +13,8 @@ import numpy as np
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import decided, exclude, fork, fork_value, refuse, select
-from ..state.joins import join_conditions, numbered, one_of
-from ..state.numbers.python_numbers import one_if
-from ..state.places import note_contents
+from ..state.joins import maybe, numbered, one_of
+from ..state.places import Contents, note_contents, put
 from ..state.values import (
     CHOICES,
     Choice,
@@ -28,6 +27,7 @@ from ..state.values import (
     negated,
     state,
 )
+from .choices import by_exchanges
 from .data_keys import entry, has_data_keys, is_data_key, lookup, plain_keys, unwrapped
 
 
@@ -134,13 +134,7 @@ def set_item(holder: dict[Object, Object], key: Object, value: Object) -> None:
         _number(holder)
         old = dict.get(holder, key)
     state.stamp += 1
-    order = (
-        state.stamp
-        if condition is False
-        else old.order
-        if condition is True
-        else np.where(condition, old.order, state.stamp)
-    )
+    order = state.stamp if condition is False else old.order if condition is True else np.where(condition, old.order, state.stamp)
     _base(holder).__setitem__(holder, key, Maybe(True, value, order))
 
 
@@ -158,7 +152,6 @@ def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> No
     if not has_one or _has_order(holder):
         _number(holder)
     state.stamp += 1
-    state.has_choices = state.has_maybes = True
     for condition, own in plain:
         is_new = both(condition, missing)
         if is_new is not False:
@@ -183,13 +176,15 @@ def _put_new(holder: dict[Object, Object], key: Object, is_new: Object, value: O
     _base(holder).__setitem__(holder, key, Maybe(is_new, value, order))
 
 
+_MISSING = object()
+
+
 def _has_order(holder: dict[Object, Object]) -> bool:
     return any(type(held) is Maybe and held.order is not None for held in holder.values())
 
 
 def _number(holder: dict[Object, Object]) -> None:
-    for key, held in numbered(holder).items():
-        _base(holder).__setitem__(holder, key, held)
+    Contents(holder).set({**numbered(holder)})
 
 
 def delete_item(holder: dict[Object, Object], key: Object) -> None:
@@ -200,16 +195,16 @@ def delete_item(holder: dict[Object, Object], key: Object) -> None:
         pop(holder, key)
 
 
-def pop(holder: dict[Object, Object], key: Object, *default: Object) -> Object:
+def pop(holder: dict[Object, Object], key: Object, default: Object = _MISSING, /) -> Object:
     """holder.pop(key, default)"""
     condition, value = there(holder, key)
-    if not default:
+    if default is _MISSING:
         exclude(negated(condition), lambda: _missing(key))
     if condition is not False:
         discard(holder, key)
-    if condition is True or not default:
+    if condition is True or default is _MISSING:
         return value
-    return default[0] if condition is False else select(condition, value, default[0])
+    return default if condition is False else select(condition, value, default)
 
 
 def discard(holder: dict[Object, Object], key: Object) -> None:
@@ -223,12 +218,11 @@ def discard(holder: dict[Object, Object], key: Object) -> None:
             state.made.pop(id(value), None)
             _base(holder).__delitem__(holder, own)
             continue
-        state.has_choices = state.has_maybes = True
         order = holder[own].order if type(holder[own]) is Maybe else None
         _base(holder).__setitem__(holder, own, Maybe(stays, value, order))
 
 
-def get(holder: dict[Object, Object], key: Object, default: Object = None) -> Object:
+def get(holder: dict[Object, Object], key: Object, default: Object = None, /) -> Object:
     """holder.get(key, default)"""
     condition, value = there(holder, key)
     return value if condition is True else default if condition is False else select(condition, value, default)
@@ -241,41 +235,17 @@ def setdefault(holder: dict[Object, Object], key: Object, default: Object = None
 
 def items(holder: dict[Object, Object], *, is_in_order: bool = True) -> list[Object]:
     """The keys and values as a list with conditional entries, in order; the order of many is found by guards where it is data."""
-    found = [(held.order if type(held := holder[key]) is Maybe else None, *entry(holder, key), unwrapped(key)) for key in holder]
+    found = [(*entry(holder, key), held.order if type(held := holder[key]) is Maybe else None, unwrapped(key)) for key in holder]
     if is_in_order and _has_order(holder):
-        if len(found) > _MOST_ORDERED and any(is_data(order) for order, *_ in found):
+        if len(found) > _MOST_ORDERED and any(is_data(order) for _, _, order, _ in found):
             settle(holder)
             return list(holder.items())
-        found = _in_order(found)
-    return [
-        (key, value) if condition is True else Maybe(condition, (key, value))
-        for _, condition, value, key in found
-        if condition is not False
-    ]
+        found = by_exchanges(found, lambda a, b: truth(a[2] < b[2]))
+    return [maybe(condition, (key, value)) for condition, value, _, key in found if condition is not False]
 
 
 # So many keys are ordered by exchanges.
 _MOST_ORDERED = 6
-
-
-def _in_order(found: list[Object]) -> list[Object]:
-    """The values by their numbers."""
-    for end in range(len(found) - 1, 0, -1):
-        for k in range(end):
-            first, second = found[k], found[k + 1]
-            swap = truth(second[0] < first[0])
-            if swap is True:
-                found[k], found[k + 1] = second, first
-            elif swap is not False:
-                found[k], found[k + 1] = (_chosen(swap, a, b) for a, b in ((second, first), (first, second)))
-    return found
-
-
-def _chosen(test: Object, yes: Object, no: Object) -> Object:
-    """One of two values with their numbers, conditions and keys."""
-    (order, condition, *entry), (other_order, other_condition, *other) = yes, no
-    rest = (select(test, a, b) for a, b in zip(entry, other))
-    return select(test, order, other_order), join_conditions(test, condition, other_condition), *rest
 
 
 def parts_of(entries: list[Object], which: int) -> list[Object]:
@@ -303,10 +273,7 @@ def settle(holder: Object) -> None:
             while at < len(found) and bool(truth(found[at][0] < order)):
                 at += 1
             found.insert(at, (order, key, value))
-    note_contents(holder)
-    holder.clear()
-    for _, key, value in found:
-        _base(holder).__setitem__(holder, _settled_key(key), value)
+    put(Contents(holder), {_settled_key(key): value for _, key, value in found})
 
 
 def _settled_key(key: Object) -> Object:
@@ -317,17 +284,3 @@ def _settled_key(key: Object) -> Object:
     if is_data(key):
         return {"i": int, "f": float, "b": bool}[key.type.dtype.kind](key)
     return tuple(map(_settled_key, key)) if type(key) is tuple else key
-
-
-def length(holder: dict[Object, Object]) -> Object:
-    """len(holder)"""
-    total: Object = 0
-    for key in holder:
-        condition, _ = entry(holder, key)
-        total = total + one_if(condition)
-    return total
-
-
-def contains(holder: dict[Object, Object], key: Object) -> Object:
-    """key in holder"""
-    return there(holder, key)[0]

@@ -10,12 +10,12 @@ from ...recording.arrays.tracked import TrackedArray
 from ...recording.creation import asarray
 from ..anything import Object
 from ..calls.truth import truth
-from ..state.fork import exclude, fork_value, select
+from ..state.fork import exclude, first_of, fork_value, select
 from ..state.joins import maybe
 from ..state.numbers.bounds import below
 from ..state.numbers.python_numbers import one_if
-from ..state.values import Maybe, both, either, is_data, note_packed, packed_count, parted, parts, state
-from .entries import is_conditional, length, noted, put, ranked_within, settled_contents
+from ..state.values import Maybe, both, is_data, note_packed, packed_count, parted, parts
+from .entries import is_conditional, length, noted, put, ranked_within, settled_contents, without_first
 
 # So many lengths of one list are told apart.
 MOST_LENGTHS = 16
@@ -37,9 +37,7 @@ def by_position(count: Object, values: list[Object]) -> list[Object]:
     """The first so many of some values."""
     conditions = [below(k, count) for k in range(len(values))]
     note_packed(conditions)
-    if any(map(is_data, conditions)):
-        state.has_choices = state.has_maybes = True
-    return [maybe(condition, value) for condition, value in zip(conditions, values) if condition is not False]
+    return noted(list(zip(conditions, values)))
 
 
 def cut(holder: Object, key: slice) -> Object:
@@ -165,22 +163,12 @@ def split(holder: Object, before: int, after: int) -> list[Object]:
     """The first entries, all between, and the last ones; anything in place of those that are not there."""
     rest = packed(holder)
     first = [parted(entry)[1] for entry in rest[:before]]
-    rest = rest[before:]
-    last = [_last_taken(rest) for _ in range(min(after, len(rest)))]
+    rest, last = rest[before:], []
+    for _ in range(min(after, len(rest))):
+        entries = [parted(entry) for entry in reversed(rest)]
+        last.append(first_of(entries))
+        rest = without_first(entries)[0][::-1]
     return [*first, *rest, *last[::-1]]
-
-
-def _last_taken(entries: list[Object]) -> Object:
-    """The last entry that is there, which is taken out of a list of the interpreter's own."""
-    found: Object = None
-    is_over: Object = False  # the one that is taken was met
-    left: list[tuple[Object, Object]] = []
-    for condition, value in reversed([parted(entry) for entry in entries]):
-        found = value if is_over is False else found if is_over is True else select(is_over, found, value)
-        left.append((both(condition, is_over), value))
-        is_over = either(is_over, condition)
-    entries[:] = [maybe(condition, value) for condition, value in reversed(left) if condition is not False]
-    return found
 
 
 def unpacked_around(holder: Object, before: int, after: int) -> list[Object]:

@@ -19,7 +19,7 @@ from ..state.fork import by_guards, decide, exclude, select
 from ..state.joins import one_of
 from ..state.numbers.bounds import as_choice, below, bounds_of, bounds_on_all_paths, ends, equals, possible_ints
 from ..state.numbers.python_numbers import is_int, is_python, note_python
-from ..state.places import plain_root, shown_by_data
+from ..state.places import note_contents, plain_root, shown_by_data
 from ..state.values import Unjoinable, both, is_data, lifted, negated, state
 from .entries import (
     from_start,
@@ -235,6 +235,19 @@ def rotate(holder: Object, steps: Object) -> None:
     """holder.rotate(steps)"""
     entries = list(holder)
     put(holder, [entry_of(entries, (k - steps) % len(entries)) for k in range(len(entries))])
+
+
+def insert(holder: list[Object], position: Object, value: Object) -> None:
+    """holder.insert(position, value) for a list of known length."""
+    if not is_data(position):
+        note_contents(holder)
+        holder.insert(position, value)
+        return
+    n, entries = len(holder), list(holder)
+    place = smaller(greater(from_start(position, n), 0), n)
+    # Entries below the place stay; those above move on by one.
+    others = zip([value, *entries], [*entries, value])
+    put(holder, [select(below(k, place), after, select(equals(place, k), value, before)) for k, (before, after) in enumerate(others)])
 
 
 def delete(holder: list[Object], key: Object) -> None:

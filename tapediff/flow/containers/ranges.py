@@ -12,7 +12,7 @@ import numpy as np
 from ..anything import Object
 from ..calls.truth import truth
 from ..report import Reason
-from ..state.fork import decide, exclude, fork, observed
+from ..state.fork import decide, fork, observed
 from ..state.joins import maybe
 from ..state.numbers.bounds import below, bounds_of, ends
 from ..state.values import Lazy, Unjoinable, both, is_data, negated, state
@@ -80,7 +80,6 @@ def range_of(start: Object, stop: Object, step: Object) -> Object:
     if abs(step) > 1 and is_data(start):
         return _listed(start, stop, step, math.ceil(longest))
     # The numbers themselves are plain.
-    state.has_choices = state.has_maybes = True
     numbers = range(int(low), math.ceil(most), step) if step > 0 else range(int(high), math.floor(least), step)
     return tuple(maybe(condition, k) for k in numbers if (condition := _is_within(k, start, stop, step)) is not False)
 
@@ -92,7 +91,6 @@ def _is_within(k: int, start: Object, stop: Object, step: int) -> Object:
 
 
 def _listed(start: Object, stop: Object, step: int, count: int) -> tuple[Object, ...]:
-    state.has_choices = state.has_maybes = True
     numbers = [start + k * step for k in range(count)]
     found = [(below(number, stop) if step > 0 else below(stop, number), number) for number in numbers]
     return tuple(maybe(condition, number) for condition, number in found if condition is not False)
@@ -107,12 +105,3 @@ def holds(numbers: Counting, value: Object) -> Object:
     start, stop = (numbers.start, numbers.stop) if numbers.step > 0 else (numbers.stop + 1, numbers.start + 1)
     found = both(negated(below(value, start)), below(value, stop))
     return found if abs(numbers.step) == 1 else both(found, truth((value - numbers.start) % numbers.step == 0))
-
-
-def entry_of(numbers: Counting, key: Object) -> Object:
-    """numbers[key]"""
-    count = numbers.length()
-    position = np.where(key < 0, key + count, key) if is_data(key) else key + count if key < 0 else key
-    exclude(truth(position < 0), lambda: IndexError("range object index out of range"))
-    exclude(truth(position >= count), lambda: IndexError("range object index out of range"))
-    return numbers.start + position * numbers.step

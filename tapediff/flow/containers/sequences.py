@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections import deque
 from collections.abc import Callable
+
+import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import fork_value
 from ..state.identities import is_same
-from ..state.joins import maybe
-from ..state.values import CHOICES, Maybe, both, either, negated, parts
-from .entries import is_conditional, length, nth, settled_contents
+from ..state.values import CHOICES, Maybe, both, either, negated
+from ..users_code import users_method
+from .entries import is_conditional, length, noted, nth, settled_contents
 
 Compare = Callable[[str, Object, Object], Object]
 SEQUENCES = (list, tuple, deque)
+CONSTANTS = {int, float, bool, str, bytes, type(None), np.float64, np.int64, np.bool_}
 
 
-def holds_data(value: Object, depth: int = 0) -> bool:
-    """True for sequences with entries whose comparisons data may decide."""
-    return any(_is_data_within(entry, depth) for entry in value)
-
-
-def _is_data_within(entry: Object, depth: int) -> bool:
-    kind = type(entry)
-    if kind is TrackedArray or kind is Maybe or kind in CHOICES:
-        return True
-    return isinstance(entry, SEQUENCES) and depth < _MOST_NESTED and holds_data(entry, depth + 1)
-
-
+_WITH_METHODS = ("__lt__", "__gt__", "__eq__", "__bool__", "__add__", "__radd__", "__len__")
 _MOST_NESTED = 6
+
+
+def is_of_interest(value: Object, depth: int = 0) -> bool:
+    """True for values whose comparisons data may decide: tracked ones, choices, objects of the user's, and what contains such."""
+    kind = type(value)
+    if kind in CONSTANTS:
+        return False
+    if kind is TrackedArray or kind in CHOICES or kind is Maybe:
+        return True
+    if isinstance(value, SEQUENCES):
+        return depth < _MOST_NESTED and any(is_of_interest(v, depth + 1) for v in value)
+    return any(users_method(kind, name) is not None for name in _WITH_METHODS)
 
 
 def equal(compare: Compare, value: Object, other: Object) -> Object:
@@ -79,24 +84,11 @@ def _conditional_compared(compare: Compare, name: str, a: Object, b: Object) -> 
 
 def zipped(columns: list[Object]) -> list[Object]:
     """Tuples of the entries at the same positions."""
-    conditional = [is_conditional(c) for c in columns]
-    if not any(conditional):
+    if not any(map(is_conditional, columns)):
         return list(zip(*columns))
-    if len(columns) == 1:
-        return [maybe(condition, (value,)) for condition, value in parts(columns[0])]
-    shortest = min(len(c) for c in columns)
-    made: list[Object] = []
-    for k in range(shortest):
-        there: Object = True
-        row: list[Object] = []
-        for column, is_so in zip(columns, conditional):
-            if not is_so:
-                row.append(column[k])
-                continue
-            is_there = truth(length(column) > k)
-            there = both(there, is_there)
-            row.append(nth(column, k))
-        if there is False:
-            break
-        made.append(maybe(there, tuple(row)))
-    return made
+    counts = [length(column) for column in columns]
+    made: list[tuple[Object, Object]] = []
+    for k in range(min(map(len, columns))):
+        there = functools.reduce(both, [truth(count > k) for count in counts])
+        made.append((there, tuple(nth(column, k) for column in columns)))
+    return noted(made)

@@ -5,14 +5,18 @@ Python finds members by their hashes; here a set is a dict without values, whose
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from .. import in_python
 from ..anything import Object
-from ..state.fork import exclude, fork, refuse
-from ..state.places import note_contents
-from ..state.values import CHOICES, DataKey, Maybe, both, either, key_at_this_point, negated, state
+from ..calls.callables import call
+from ..calls.truth import truth
+from ..state.fork import refuse
+from ..state.joins import maybe
+from ..state.places import Contents, put
+from ..state.values import DataKey, Maybe, both, negated, state
 from . import keys
-from .data_keys import entry, is_data_key, lookup, unwrapped
+from .data_keys import entry, is_data_key, unwrapped
 
 # CPython goes over ints below this number in order: the smallest table has a place for each of them.
 _IN_ORDER = 8
@@ -45,54 +49,34 @@ def members_of(entries: dict[Object, Object]) -> list[Object]:
             made.append(key)
         elif condition is not False:
             state.stamp += 1
-            state.has_choices = state.has_maybes = True
             made.append(Maybe(condition, key, state.stamp))
     return made
 
 
-def _put(holder: set[Object], entries: dict[Object, Object]) -> None:
-    note_contents(holder)
-    members = members_of(entries)
-    set.clear(holder)
-    set.update(holder, members)
+def _method(change: Callable[[dict[Object, Object], Object], Object]) -> Callable[[set[Object], Object], None]:
+    """A method of sets by that of dicts."""
+
+    def run(holder: set[Object], member: Object) -> None:
+        entries = as_dict(holder)
+        change(entries, member)
+        replace(holder, members_of(entries))
+
+    return run
 
 
-def add(holder: set[Object], member: Object) -> None:
-    """holder.add(member)"""
-    entries = as_dict(holder)
-    keys.set_item(entries, member, None)
-    _put(holder, entries)
-
-
-def discard(holder: set[Object], member: Object) -> None:
-    """holder.discard(member)"""
-    entries = as_dict(holder)
-    keys.discard(entries, member)
-    _put(holder, entries)
-
-
-def remove(holder: set[Object], member: Object) -> None:
-    """holder.remove(member)"""
-    _, missing = lookup(as_dict(holder), member)
-    exclude(missing, lambda: KeyError(key_at_this_point(member)))
-    discard(holder, member)
+add, discard, remove = _method(lambda entries, member: keys.set_item(entries, member, None)), _method(keys.discard), _method(keys.pop)
 
 
 def contains(holder: Object, member: Object) -> Object:
     """member in holder"""
-    return keys.contains(as_dict(holder), member)
-
-
-def length(holder: set[Object]) -> Object:
-    """len(holder)"""
-    return keys.length(as_dict(holder))
+    return keys.there(as_dict(holder), member)[0]
 
 
 def unordered(holder: set[Object]) -> list[Object]:
     """The members as conditional entries, in any order."""
     entries = as_dict(holder)
     found = [(entry(entries, key)[0], unwrapped(key)) for key in entries]
-    return [key if condition is True else Maybe(condition, key) for condition, key in found if condition is not False]
+    return [maybe(condition, key) for condition, key in found if condition is not False]
 
 
 def ordered(holder: set[Object]) -> list[Object]:
@@ -107,46 +91,22 @@ def ordered(holder: set[Object]) -> list[Object]:
     return list(holder)
 
 
-def _conditions(holder: set[Object]) -> list[tuple[Object, Object]]:
-    """The members, as keys, and when each is there."""
-    entries = as_dict(holder)
-    return [(key, condition) for key in entries if (condition := entry(entries, key)[0]) is not False]
-
-
-def _is_subset(a: set[Object], b: set[Object]) -> Object:
-    within: Object = True
-    others = as_dict(b)
-    for key, condition in _conditions(a):
-        within = both(within, either(negated(condition), keys.contains(others, unwrapped(key))))
-    return within
-
-
 def combined(name: str, a: Object, b: Object) -> Object:
     """The result of an operator on two sets."""
-    if name in _COMPARISONS:
-        return _COMPARISONS[name](a, b)
-    others = as_dict(b)
-    made = as_dict(a) if name in ("or", "xor") else {}
-    if name in ("and", "sub"):
-        for key, condition in _conditions(a):
-            is_other = keys.contains(others, unwrapped(key))
-            made[key] = Maybe(both(condition, is_other if name == "and" else negated(is_other)), None)
     if name == "or":
-        for key, condition in _conditions(b):
-            _add_where(made, key, condition)
+        return call(in_python.set_, [*unordered(a), *unordered(b)])
     if name == "xor":
         return combined("or", combined("sub", a, b), combined("sub", b, a))
-    return set(members_of(made))
+    if name in ("and", "sub"):
+        return call(in_python.intersection_ if name == "and" else in_python.difference_, unordered(a), b)
+    return _COMPARISONS[name](a, b)
 
 
-def _add_where(made: dict[Object, Object], key: Object, condition: Object) -> None:
-    if condition is True:
-        keys.set_item(made, unwrapped(key), None)
-    else:
-        fork(condition, lambda: keys.set_item(made, unwrapped(key), None), None)
+def _is_subset(a: Object, b: Object) -> Object:
+    return truth(call(in_python.is_subset_, unordered(a), b))
 
 
-_COMPARISONS: dict[str, Callable[[set[Object], set[Object]], Object]] = {
+_COMPARISONS: dict[str, Callable[[Object, Object], Object]] = {
     "le": _is_subset,
     "ge": lambda a, b: _is_subset(b, a),
     "eq": lambda a, b: both(_is_subset(a, b), _is_subset(b, a)),
@@ -157,12 +117,9 @@ _COMPARISONS: dict[str, Callable[[set[Object], set[Object]], Object]] = {
 OPERATORS = frozenset((*_COMPARISONS, "and", "or", "sub", "xor"))
 
 
-def replace(holder: set[Object], members: set[Object]) -> None:
+def replace(holder: Object, members: Iterable[Object]) -> None:
     """Make a set equal to another one."""
-    note_contents(holder)
-    found = list(members)
-    set.clear(holder)
-    set.update(holder, found)
+    put(Contents(holder), list(members))
 
 
 def settle(holder: Object) -> None:
@@ -172,8 +129,4 @@ def settle(holder: Object) -> None:
     refuse("the members of a set depend on data, where code has to know them", "use loops, len and `in`, which need no guard")
     entries = as_dict(holder)
     keys.settle(entries)
-    _put(holder, {_plain(key): None for key in entries})
-
-
-def _plain(key: Object) -> Object:
-    return CHOICES[type(key)].settled(key) if type(key) in CHOICES else key
+    replace(holder, members_of(entries))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..anything import Object
 from ..state.values import Lazy
 from . import keys
+from .entries import length
 
 
 class View(Lazy):
@@ -32,10 +33,10 @@ class View(Lazy):
         return entries if self.which is None else keys.parts_of(entries, self.which)
 
     def length(self) -> Object:
-        return keys.length(self.holder)
+        return length(self.holder)
 
     def __len__(self) -> int:
-        return int(keys.length(self.holder))
+        return int(length(self.holder))
 
     def __iter__(self) -> Iterator[Object]:
         keys.settle(self.holder)

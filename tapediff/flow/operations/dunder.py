@@ -17,7 +17,7 @@ from ..containers.data_keys import is_data_key
 from ..containers.entries import is_conditional, settled_deeply as settle_deeply
 from ..containers.keys import has_conditional_keys, is_by_data, item as item_of_dict
 from ..containers.positions import are_positions, entry_at, is_position, repeated
-from ..containers.sequences import holds_data, sequences_compared
+from ..containers.sequences import is_of_interest, sequences_compared
 from ..containers.sets import OPERATORS, combined, has_conditional_members, replace
 from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
 from ..state.places import note_contents
@@ -84,7 +84,7 @@ def left(a: Object, b: Object, operation: str | None = None) -> Object:
     if (type(a) is TrackedArray or type(b) is TrackedArray) and _is_repetition(a, b):
         return Wrapped(a)
     if type(a) in _COMPARED and isinstance(b, type(a)):
-        return Wrapped(a) if holds_data(a) or holds_data(b) else a
+        return Wrapped(a) if is_of_interest(a) or is_of_interest(b) else a
     return a if _is_native(type(a)) and _is_native(type(b)) and not _is_of_conditional(a, b) else Wrapped(a)
 
 
@@ -239,7 +239,7 @@ def negative(a: Object) -> Object:
 
 def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
     """As Python: the reflected method first if the right operand is of a subclass that has another one; TypeError if neither answers."""
-    if op.inplace is None and type(a) in _COMPARED and type(b) is type(a) and (holds_data(a) or holds_data(b)):
+    if op.inplace is None and type(a) in _COMPARED and type(b) is type(a) and (is_of_interest(a) or is_of_interest(b)):
         return sequences_compared(compared, op.forward[2:-2], a, b)
     if _is_of_conditional(a, b):
         return _of_conditional(op, a, b)

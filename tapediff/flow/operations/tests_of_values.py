@@ -14,7 +14,7 @@ from ..calls.truth import concrete as concrete, truth
 from ..containers import sets
 from ..containers.entries import parts
 from ..containers.items import iterated
-from ..containers.keys import contains, is_by_data
+from ..containers.keys import is_by_data, there
 from ..containers.ranges import Counting, holds
 from ..containers.sequences import equal
 from ..state.completions import Return, replaced
@@ -148,7 +148,7 @@ def in_(a: Object, b: Object) -> Object:
     if users_method(kind, "__iter__") is not None and not hasattr(kind, "__contains__"):
         return _among(a, iterated(b))
     if isinstance(b, dict) and is_by_data(b, a):
-        return contains(b, a)
+        return there(b, a)[0]
     if isinstance(b, (set, frozenset)) and sets.is_by_data(b, a):
         return sets.contains(b, a)
     if isinstance(b, Counting) and (type(a) is int or is_data(a)):

@@ -111,6 +111,7 @@ class Maybe(Several):
 
     def __init__(self, condition: Object, value: Object, order: Object = None) -> None:
         self.condition, self.value, self.order = condition, value, order
+        state.has_choices = state.has_maybes = True
 
     def __repr__(self) -> str:
         return f"maybe {self.value!r}"

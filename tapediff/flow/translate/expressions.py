@@ -209,7 +209,7 @@ class Expressions(ast.NodeTransformer):
 
     def _entry(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Starred):
-            return ast.copy_location(ast.Starred(operator_call("listed", self.visit(node.value)), ast.Load()), node)
+            return ast.copy_location(ast.Starred(operator_call("gathered", self.visit(node.value)), ast.Load()), node)
         return self.visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
@@ -284,7 +284,7 @@ class Expressions(ast.NodeTransformer):
             return node
         items, result = "_items_", "_result_"
         if isinstance(node, ast.DictComp):
-            add: ast.stmt = ast.Expr(operator_call("set_entry", ast.Name(result, ast.Load()), node.key, node.value))
+            add: ast.stmt = ast.Expr(operator_call("set_item", ast.Name(result, ast.Load()), node.key, node.value))
         elif isinstance(node, ast.GeneratorExp):
             add = ast.Expr(ast.Yield(node.elt))
         else:
@@ -296,7 +296,8 @@ class Expressions(ast.NodeTransformer):
             iterable = ast.Name(items, ast.Load()) if number == 0 else generator.iter
             body = [ast.For(generator.target, iterable, body, [])]
         if not isinstance(node, ast.GeneratorExp):
-            empty = {ast.ListComp: ast.List([], ast.Load()), ast.SetComp: operator_call("new_set"), ast.DictComp: ast.Dict([], [])}
+            no_set = operator_call("set_of", ast.Tuple([], ast.Load()))
+            empty = {ast.ListComp: ast.List([], ast.Load()), ast.SetComp: no_set, ast.DictComp: ast.Dict([], [])}
             kind = empty[type(node)]
             body = [ast.Assign([ast.Name(result, ast.Store())], kind), *body, ast.Return(ast.Name(result, ast.Load()))]
         first = operator_call("own", self.visit(node.generators[0].iter))

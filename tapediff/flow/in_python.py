@@ -1,0 +1,348 @@
+"""Python's builtins in Python: translated and run as the user's own functions are, where their arguments hold what data decide."""
+
+from __future__ import annotations
+
+import operator
+import statistics
+
+import numpy as np
+
+from .anything import Object
+
+# Reductions
+
+
+def sum_(items: Object, start: Object = 0) -> Object:
+    for item in items:
+        start = start + item
+    return start
+
+
+def prod_(items: Object, start: Object = 1) -> Object:
+    for item in items:
+        start = start * item
+    return start
+
+
+def any_(items: Object) -> Object:
+    for item in items:
+        if item:
+            return True
+    return False
+
+
+def all_(items: Object) -> Object:
+    for item in items:
+        if not item:
+            return False
+    return True
+
+
+def reduce_(f: Object, items: Object, *start: Object) -> Object:
+    has_one, total = bool(start), start[0] if start else None
+    for item in items:
+        total = f(total, item) if has_one else item
+        has_one = True
+    if not has_one:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    return total
+
+
+# Iterators
+
+
+def enumerate_(items: Object, start: Object = 0) -> Object:
+    for item in items:
+        position, start = start, start + 1
+        yield position, item
+
+
+def map_(f: Object, items: Object, /) -> Object:
+    for item in items:
+        yield f(item)
+
+
+def starmap_(f: Object, items: Object, /) -> Object:
+    for item in items:
+        yield f(*item)
+
+
+def filter_(f: Object, items: Object, /) -> Object:
+    for item in items:
+        if item if f is None else f(item):
+            yield item
+
+
+def filterfalse_(f: Object, items: Object, /) -> Object:
+    for item in items:
+        if not (item if f is None else f(item)):
+            yield item
+
+
+def takewhile_(f: Object, items: Object, /) -> Object:
+    for item in items:
+        if not f(item):
+            return
+        yield item
+
+
+def dropwhile_(f: Object, items: Object, /) -> Object:
+    has_started = False
+    for item in items:
+        has_started = has_started or not f(item)
+        if has_started:
+            yield item
+
+
+def islice_(items: Object, start: Object, stop: Object, step: Object, /) -> Object:
+    position = 0
+    if stop == 0:
+        return
+    for item in items:
+        at, position = position, position + 1
+        if at >= start and (step == 1 or (at - start) % step == 0):
+            yield item
+        # Python asks for no entry after the last one.
+        if stop is not None and position >= stop:
+            return
+
+
+def chain_of_(iterables: Object, /) -> Object:
+    for items in iterables:
+        for item in items:  # noqa: UP028 -- it does not take over a generator that something else holds
+            yield item
+
+
+def chain_(*iterables: Object) -> Object:
+    return chain_of_(iterables)
+
+
+def pairwise_(items: Object, /) -> Object:
+    has_one, before = False, None
+    for item in items:
+        first, before, is_pair, has_one = before, item, has_one, True
+        if is_pair:
+            yield first, item
+
+
+def accumulate_(items: Object, func: Object = None, *, initial: Object = None) -> Object:
+    has_one, total = initial is not None, initial
+    add = operator.add if func is None else func
+    if has_one:
+        yield initial
+    for item in items:
+        total = add(total, item) if has_one else item
+        has_one = True
+        yield total
+
+
+def groupby_(items: Object, key: Object = None) -> Object:
+    group, current = [], None
+    for item in items:
+        before, current = current, item if key is None else key(item)
+        if group and before != current:
+            found = list(group)
+            group.clear()
+            yield before, (value for value in found)
+        group.append(item)
+    if group:
+        yield current, (value for value in group)
+
+
+# Dicts, sets and lists
+
+
+def dict_(items: Object, /) -> Object:
+    made = {}
+    for key, value in items:
+        made[key] = value
+    return made
+
+
+def set_(items: Object, /) -> Object:
+    made = set()
+    for member in items:
+        made.add(member)
+    return made
+
+
+def fromkeys_(items: Object, value: Object = None, /) -> Object:
+    made = {}
+    for key in items:
+        made[key] = value
+    return made
+
+
+def update_(holder: Object, items: Object, /) -> None:
+    for key, value in items:
+        holder[key] = value
+
+
+def counted_(holder: Object, items: Object, /) -> None:
+    for item in items:
+        holder[item] += 1
+
+
+def intersection_(members: Object, others: Object, /) -> Object:
+    return {member for member in members if member in others}
+
+
+def difference_(members: Object, others: Object, /) -> Object:
+    return {member for member in members if member not in others}
+
+
+def is_subset_(members: Object, others: Object, /) -> Object:
+    return all([member in others for member in members])  # noqa: C419 -- a list has conditional entries in place of branches
+
+
+def update_set_(holder: Object, items: Object, /) -> None:
+    for member in items:
+        holder.add(member)
+
+
+def extend_(holder: Object, items: Object, /) -> None:
+    for item in items:
+        holder.append(item)
+
+
+# Heaps: an entry is at one position on each path
+
+
+def heappush_(heap: Object, value: Object, /) -> None:
+    heap.append(value)
+    _rise(heap, len(heap) - 1)
+
+
+def heappop_(heap: Object, /) -> Object:
+    last = heap.pop()
+    return heapreplace_(heap, last) if heap else last
+
+
+def heapreplace_(heap: Object, value: Object, /) -> Object:
+    least, heap[0] = heap[0], value
+    _sink(heap, 0)
+    return least
+
+
+def heappushpop_(heap: Object, value: Object, /) -> Object:
+    return heapreplace_(heap, value) if heap and heap[0] < value else value
+
+
+def heapify_(heap: Object, /) -> None:
+    for position in reversed(range(len(heap) // 2)):
+        _sink(heap, position, position)
+
+
+def _rise(heap: Object, position: Object, top: Object = 0) -> None:
+    above = (position - 1) >> 1
+    if position > top and heap[position] < heap[above]:
+        heap[position], heap[above] = heap[above], heap[position]
+        _rise(heap, above, top)
+
+
+def _sink(heap: Object, position: Object, top: Object = 0) -> None:
+    """Move an entry down along the lesser ones to the end, and up again to its place."""
+    child = 2 * position + 1
+    if child >= len(heap):
+        _rise(heap, position, top)
+    elif child + 1 == len(heap) or heap[child] < heap[child + 1]:
+        _descend(heap, position, child, top)
+    else:
+        _descend(heap, position, child + 1, top)
+
+
+def _descend(heap: Object, position: Object, child: Object, top: Object) -> None:
+    heap[position], heap[child] = heap[child], heap[position]
+    _sink(heap, child, top)
+
+
+# Sorted lists
+
+
+def nlargest_(count: Object, items: Object, key: Object = None) -> Object:
+    return sorted(items, key=key, reverse=True)[: max(count, 0)]
+
+
+def nsmallest_(count: Object, items: Object, key: Object = None) -> Object:
+    return sorted(items, key=key)[: max(count, 0)]
+
+
+def bisect_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
+    hi = len(a) if hi is None else hi
+    if lo >= hi:
+        return lo
+    middle = (lo + hi) // 2
+    value = a[middle] if key is None else key(a[middle])
+    return bisect_right_(a, x, lo, middle, key=key) if x < value else bisect_right_(a, x, middle + 1, hi, key=key)
+
+
+def bisect_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
+    hi = len(a) if hi is None else hi
+    if lo >= hi:
+        return lo
+    middle = (lo + hi) // 2
+    value = a[middle] if key is None else key(a[middle])
+    return bisect_left_(a, x, middle + 1, hi, key=key) if value < x else bisect_left_(a, x, lo, middle, key=key)
+
+
+def insort_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> None:
+    a.insert(bisect_right_(a, x if key is None else key(x), lo, hi, key=key), x)
+
+
+def insort_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> None:
+    a.insert(bisect_left_(a, x if key is None else key(x), lo, hi, key=key), x)
+
+
+def most_common_(holder: Object, n: Object = None) -> Object:
+    return sorted(holder.items(), key=operator.itemgetter(1), reverse=True)[:n]
+
+
+# Statistics
+
+
+def mean_(data: Object, /) -> Object:
+    if not data:
+        raise statistics.StatisticsError("mean requires at least one data point")
+    return sum(data) / len(data)
+
+
+def median_(data: Object, /) -> Object:
+    ordered, half = _ordered(data), len(data) // 2
+    return ordered[half] if len(data) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def median_low_(data: Object, /) -> Object:
+    return _ordered(data)[(len(data) - 1) // 2]
+
+
+def median_high_(data: Object, /) -> Object:
+    return _ordered(data)[len(data) // 2]
+
+
+def _ordered(data: Object) -> Object:
+    if not data:
+        raise statistics.StatisticsError("no median for empty data")
+    return sorted(data)
+
+
+def variance_(data: Object, /) -> Object:
+    return _variance(data, "variance", 2)
+
+
+def pvariance_(data: Object, /) -> Object:
+    return _variance(data, "pvariance", 1)
+
+
+def stdev_(data: Object, /) -> Object:
+    return np.sqrt(_variance(data, "stdev", 2))
+
+
+def pstdev_(data: Object, /) -> Object:
+    return np.sqrt(_variance(data, "pstdev", 1))
+
+
+def _variance(data: Object, name: Object, least: Object) -> Object:
+    if len(data) < least:
+        raise statistics.StatisticsError(f"{name} requires at least {'two data points' if least == 2 else 'one data point'}")
+    middle = mean_(data)
+    return sum([(v - middle) * (v - middle) for v in data]) / (len(data) - least + 1)
