@@ -152,6 +152,10 @@ def groupby_(items: Object, key: Object = None) -> Object:
 # Dicts, sets and lists
 
 
+def list_(items: Object, /) -> Object:
+    return [item for item in items]  # noqa: C416 -- this is what it is
+
+
 def dict_(items: Object, /) -> Object:
     made = {}
     for key, value in items:

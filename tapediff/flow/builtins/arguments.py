@@ -7,14 +7,13 @@ from collections.abc import Callable
 from types import BuiltinMethodType, ModuleType
 
 from ...recording.arrays.tracked import TrackedArray
+from .. import in_python
 from ..anything import Object
-from ..blocks.blocks import done
-from ..blocks.loops import for_
 from ..calls.callables import call
 from ..containers import keys, sets
 from ..containers.entries import is_conditional
 from ..containers.generators import Generator
-from ..containers.items import append, iterated, spread
+from ..containers.items import iterated, spread
 from ..containers.sequences import CONSTANTS as CONSTANTS, SEQUENCES as SEQUENCES, is_of_interest as is_of_interest
 from ..containers.views import View
 from ..state.values import Lazy
@@ -64,12 +63,10 @@ def gathered(items: Object) -> Object:
         return items
     if isinstance(items, Lazy):
         return items.entries()
-    if not is_lazy(items):
+    if type(items) is not Generator or not is_lazy(items):
         return list(iterated(items))
     items.is_owned = True
-    made: list[Object] = []
-    done(for_(items, lambda value: append(made, value), None))
-    return made
+    return call(in_python.list_, items)
 
 
 def in_any_order(items: Object) -> Object:

@@ -154,8 +154,8 @@ def extend_(holder: Object, items: Object) -> Object:
 def range_(*limits: Object) -> Object:
     if not any(map(is_data, limits)) or len(limits) > 3:
         return NATIVE
-    start, stop = (0, limits[0]) if len(limits) == 1 else limits[:2]
-    found = range_of(start, stop, limits[2] if len(limits) > 2 else 1)
+    given = slice(*limits)
+    found = range_of(0 if given.start is None else given.start, given.stop, 1 if given.step is None else given.step)
     return NATIVE if found is None else found
 
 

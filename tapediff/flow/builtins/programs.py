@@ -28,7 +28,7 @@ from ..containers.views import View
 from ..operations.dunder import BY_FUNCTION, negative
 from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.types import is_instance, type_of
-from . import heaps, lazy, lists_and_dicts, numbers, reductions, sorting
+from . import lazy, lists_and_dicts, numbers, reductions, sorting
 from .arguments import SEQUENCES, where
 
 
@@ -97,17 +97,17 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     itertools.combinations: lazy.combinations_,
     itertools.permutations: lazy.permutations_,
     itertools.groupby: lazy.groupby_,
-    heapq.heappush: heaps.on_heap(in_python.heappush_),
-    heapq.heappop: heaps.on_heap(in_python.heappop_),
-    heapq.heapreplace: heaps.on_heap(in_python.heapreplace_),
-    heapq.heappushpop: heaps.on_heap(in_python.heappushpop_),
-    heapq.heapify: heaps.on_heap(in_python.heapify_),
-    heapq.nlargest: where(heaps.has_extremes, in_python.nlargest_),
-    heapq.nsmallest: where(heaps.has_extremes, in_python.nsmallest_),
-    bisect.bisect_left: heaps.on_sorted(in_python.bisect_left_),
-    bisect.bisect_right: heaps.on_sorted(in_python.bisect_right_),
-    bisect.insort_left: heaps.on_sorted(in_python.insort_left_),
-    bisect.insort_right: heaps.on_sorted(in_python.insort_right_),
+    heapq.heappush: sorting.on_heap(in_python.heappush_),
+    heapq.heappop: sorting.on_heap(in_python.heappop_),
+    heapq.heapreplace: sorting.on_heap(in_python.heapreplace_),
+    heapq.heappushpop: sorting.on_heap(in_python.heappushpop_),
+    heapq.heapify: sorting.on_heap(in_python.heapify_),
+    heapq.nlargest: where(sorting.has_extremes, in_python.nlargest_),
+    heapq.nsmallest: where(sorting.has_extremes, in_python.nsmallest_),
+    bisect.bisect_left: sorting.on_sorted(in_python.bisect_left_),
+    bisect.bisect_right: sorting.on_sorted(in_python.bisect_right_),
+    bisect.insort_left: sorting.on_sorted(in_python.insort_left_),
+    bisect.insort_right: sorting.on_sorted(in_python.insort_right_),
     builtins.divmod: numbers.divmod_,
     builtins.pow: numbers.pow_,
     builtins.int: numbers.int_,
@@ -160,7 +160,7 @@ _SEQUENCES = {"index": lists_and_dicts.index_, "count": lists_and_dicts.count_}
 _LISTS = {
     "sort": sorting.sort_,
     "remove": lists_and_dicts.remove_,
-    "insert": heaps.insert_,
+    "insert": sorting.insert_,
     "extend": lists_and_dicts.extend_,
     "pop": lists_and_dicts.pop_,
 }
@@ -170,7 +170,7 @@ _DEQUES = {
     "popleft": lambda holder: lists_and_dicts.pop_(holder, 0),
     "pop": lambda holder: lists_and_dicts.pop_(holder),
 }
-METHODS = {
+METHODS: dict[tuple[type, str], Program] = {
     (kind, name): _program(run, 1)
     for kinds, programs in (
         ((dict, collections.defaultdict, collections.Counter, collections.OrderedDict), _DICTS),

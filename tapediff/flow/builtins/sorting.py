@@ -1,26 +1,32 @@
-"""Sorting: by exchanges of neighbours where data decide the order."""
+"""Sorting, by exchanges of neighbours where data decide the order; heaps and sorted lists."""
 
 from __future__ import annotations
 
 import builtins
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
+from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers.choices import by_exchanges
-from ..containers.entries import length, put as put_entries, settled_contents
-from ..containers.lengths import absence, by_position, columns_of, in_order, is_real, stacked
+from ..containers.entries import is_conditional, length, put as put_entries, settled_contents
+from ..containers.lengths import absence, by_length, by_position, columns_of, in_order, is_real, stacked
+from ..containers.positions import insert
 from ..operations.dunder import compared
 from ..state.joins import maybe
 from ..state.values import both, either, is_data, negated
 from .arguments import (
     NATIVE,
+    SEQUENCES,
     gathered,
     in_any_order,
     is_callable_of_users,
     is_collection,
+    is_lazy,
     is_of_interest,
 )
 from .reductions import compared_where, with_keys
@@ -95,3 +101,46 @@ def sort_(holder: list[Object], *, key: Object = None, reverse: Object = False) 
         return NATIVE
     put_entries(holder, sorted_(holder, key=key, reverse=reverse))
     return None
+
+
+# Heaps and sorted lists: their length is known, and not great
+
+# Searches of longer lists are guards.
+_MOST_SEARCHED = 128
+
+
+def on_heap(run: Callable[..., Object]) -> Callable[..., Object]:
+    """A function of heapq for tracked entries, and lists of any length."""
+
+    @functools.wraps(run)
+    def program(heap: Object, *values: Object) -> Object:
+        if type(heap) is not list or not any(map(is_of_interest, (heap, *values))) or len(heap) > MOST_EXCHANGED:
+            return NATIVE
+        return by_length(heap, lambda plain: call(run, plain, *values))
+
+    return program
+
+
+def on_sorted(run: Callable[..., Object]) -> Callable[..., Object]:
+    """The same of bisect."""
+
+    @functools.wraps(run)
+    def program(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
+        if not isinstance(a, (*SEQUENCES, TrackedArray, np.ndarray)) or not (is_of_interest(x) or is_of_interest(a)):
+            return NATIVE
+        if type(lo) is not int or lo < 0 or not (hi is None or type(hi) is int) or len(a) > _MOST_SEARCHED:
+            return NATIVE
+        return by_length(a, lambda plain: call(run, plain, x, lo, hi, key=key))
+
+    return program
+
+
+def has_extremes(count: Object, items: Object, **_: Object) -> bool:
+    """True for numbers of entries that are known, of what data may decide."""
+    return type(count) is int and (isinstance(items, (*SEQUENCES, TrackedArray)) or is_lazy(items))
+
+
+def insert_(holder: list[Object], position: Object, value: Object) -> Object:
+    if is_conditional(holder) and not (type(position) is int and position == 0):
+        return by_length(holder, lambda _: insert(holder, position, value))
+    return insert(holder, position, value) if is_data(position) else NATIVE

@@ -221,10 +221,11 @@ def settled_deeply(value: Object, seen: dict[int, Object] | None = None) -> Obje
         if all(a is b for a, b in zip(made, value)):
             return value
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    holder = value if isinstance(value, (list, deque, dict)) else getattr(value, "__dict__", None)
+    holder: Object = value if isinstance(value, (list, deque, dict)) else getattr(value, "__dict__", None)
     if holder is not value and (type(holder) is not dict or isinstance(value, type)):
         return value
-    for key, entry in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
+    entries: Object = holder.items() if isinstance(holder, dict) else enumerate(holder)
+    for key, entry in list(entries):
         new = settled_deeply(entry, seen)
         if new is not entry:
             if holder is value:
