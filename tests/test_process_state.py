@@ -14,10 +14,9 @@ ELSEWHERE = {
     "ir/pytree.py": {"REGISTERED"},  # the classes that users register, as in copyreg
     "compiler/numba_backend/kernel.py": {"linecache"},  # Python's own: where debuggers and tracebacks look for sources
     "flow/builtins/lists_and_dicts.py": {"dict", "keys"},  # methods of builtin classes by name, and functions of the module `keys`
-    "flow/calls/callables.py": {"KNOWN", "_functions"},  # what is known of classes, and the latest functions in translated form
-    "flow/users_code.py": {"KNOWN"},  # the same; forgotten when an attribute of a class is set
+    "flow/calls/callables.py": {"_functions"},  # the latest functions in translated form
+    "flow/users_code.py": {"KNOWN"},  # what is known of classes; forgotten when an attribute of a class is set
     "flow/containers/items.py": {"sets"},  # functions of the module `sets`
-    "flow/containers/sets.py": {"keys", "set"},  # functions of the module `keys`, and methods of builtin classes by name
     "flow/operations/dunder.py": {"KNOWN"},  # what is known of classes
     "flow/translate/__init__.py": {"_known", "_made", "_stored", "_variables"},  # translations of codes, which live as long
     "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes
