@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
 import sys
@@ -15,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# Where Python's contextlib is, which runs the user's code in the middle of its own.
-MANAGERS = contextlib.contextmanager.__code__.co_filename
+# Files of the standard library that are run as the user's code is: context managers run it, counters take tracked numbers.
+TRANSLATED = frozenset((contextlib.contextmanager.__code__.co_filename, collections.Counter.total.__code__.co_filename))
 _LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, os.sep + "scipy" + os.sep)
 
 
@@ -93,7 +94,7 @@ class _LibraryFiles(dict[str, bool]):
     """A cache of which files are library code; look-up by `[]` is the fastest test in Python."""
 
     def __missing__(self, filename: str) -> bool:
-        known = filename == MANAGERS or filename.startswith((*_LIBRARIES[:2], "<__array")) or _LIBRARIES[2] in filename
+        known = filename in TRANSLATED or filename.startswith((*_LIBRARIES[:2], "<__array")) or _LIBRARIES[2] in filename
         self[filename] = known
         return known
 

@@ -297,10 +297,6 @@ def insort_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key
     a.insert(bisect_left_(a, x if key is None else key(x), lo, hi, key=key), x)
 
 
-def most_common_(holder: Object, n: Object = None) -> Object:
-    return sorted(holder.items(), key=operator.itemgetter(1), reverse=True)[:n]
-
-
 # Statistics
 
 

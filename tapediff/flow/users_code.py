@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import FunctionType, MethodType
 
-from ..base.source_location import MANAGERS, is_installed, is_library_file
+from ..base.source_location import TRANSLATED, is_installed, is_library_file
 from .anything import Object
 
 
@@ -15,7 +15,7 @@ def is_users(function: object) -> bool:
 
 
 # Libraries that are run as the user's code is: what has it run within their own, and builtins in Python.
-_TRANSLATED = (MANAGERS, str(Path(__file__).parent / "in_python.py"))
+_TRANSLATED = (*TRANSLATED, str(Path(__file__).parent / "in_python.py"))
 
 
 class _Files(dict[str, bool]):

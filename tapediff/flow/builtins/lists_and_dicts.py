@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import functools
 from collections.abc import Callable
 
@@ -180,23 +179,6 @@ def update_(holder: Object, items: Object) -> Object:
     return call(in_python.update_, holder, View(items, None) if isinstance(items, dict) else gathered(items))
 
 
-def counter_(items: Object = (), /) -> Object:
-    if not (isinstance(items, SEQUENCES) or is_lazy(items)):
-        return NATIVE
-    entries = gathered(items)
-    if not is_of_interest(entries):
-        return collections.Counter(entries)
-    made: Object = collections.Counter()
-    call(in_python.counted_, made, entries)
-    return made
-
-
-def is_counter_by_data(holder: Object, _: Object = None, /) -> bool:
-    """True for a Counter whose keys or counts are data."""
-    return keys.has_conditional_keys(holder) or any(map(is_of_interest, holder.values()))
-
-
-def counted_(holder: Object, items: Object) -> Object:
-    if not (isinstance(items, SEQUENCES) or is_lazy(items)) or not isinstance(holder, collections.Counter):
-        return NATIVE
-    return call(in_python.counted_, holder, gathered(items))
+def counts_data(holder: Object, items: Object, /) -> bool:
+    """True for a count of keys that are data, or in a Counter of such keys."""
+    return keys.has_conditional_keys(holder) or is_of_interest(items) or is_lazy(items)

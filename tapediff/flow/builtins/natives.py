@@ -10,7 +10,15 @@ import functools
 from collections import deque
 from enum import EnumMeta
 from operator import itemgetter
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
+from types import (
+    BuiltinFunctionType,
+    BuiltinMethodType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    WrapperDescriptorType,
+)
 
 import numpy as np
 
@@ -64,6 +72,8 @@ _STRUCTURAL = frozenset(("list", "tuple", "isinstance", "issubclass", "type", "i
                          "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super",
                          "property", "staticmethod"))  # fmt: skip
 _CONTAINERS = (list, dict, set, deque, bytearray)
+_METHODS_OF_C = (BuiltinMethodType, MethodWrapperType)
+_OF_CLASSES = (MethodDescriptorType, WrapperDescriptorType)
 # Methods that change nothing.
 _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference",
                          "issubset", "issuperset",
@@ -93,11 +103,16 @@ def native(f: Object) -> Object:
     if isinstance(f, MathFunction):
         program = PROGRAMS.get(f.original)
         return functools.partial(_of_python, f) if program is None else _dispatcher(f, program, None)
-    if kind is BuiltinMethodType or kind is type or kind is FunctionType:
+    if kind in _OF_CLASSES and f.__objclass__ in _CONTAINERS:
+        return lambda owner, *args, **named: native(f.__get__(owner))(*args, **named) if state.is_recording else f(owner, *args, **named)
+    if kind in _METHODS_OF_C or kind is type or kind is FunctionType:
         owner = getattr(f, "__self__", None)
-        program = METHODS.get((type(owner), f.__name__)) if isinstance(owner, _CONTAINERS) or type(owner) is tuple else PROGRAMS.get(f)
+        # The class of an object may be the user's.
+        kinds = type(owner).__mro__ if isinstance(owner, (*_CONTAINERS, tuple)) else ()
+        own = next(((one, f.__name__) for one in kinds if (one, f.__name__) in METHODS), None)
+        program = METHODS[own] if own is not None else PROGRAMS.get(f) if not kinds else None
         if program is not None:
-            return _dispatcher(f, program, owner if (type(owner), f.__name__) in METHODS else None)
+            return _dispatcher(f, program, None if own is None else owner)
         if kind is FunctionType and _module(f) in _FRAMED:
             return f
     if not state.is_recording:
@@ -195,7 +210,7 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     if not state.journals and not state.has_choices and not state.shown and not _is_given_callers(f, args, named):
         return _filled(f, _answered(f, args, named), args, named)
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
-    owner = getattr(f, "__self__", None) if type(f) in (BuiltinFunctionType, BuiltinMethodType) else None
+    owner = getattr(f, "__self__", None) if type(f) in _METHODS_OF_C else None
     if state.has_choices and isinstance(f, np.ufunc) and len(args) <= f.nin:
         args = tuple(map(as_value, args))
     if state.has_choices and not (name in _STORING and isinstance(owner, (list, deque))):

@@ -76,9 +76,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     builtins.dict: lists_and_dicts.dict_,
     dict.fromkeys: where(lazy.is_keyed, in_python.fromkeys_),
     builtins.reversed: lists_and_dicts.reversed_,
-    collections.Counter: lists_and_dicts.counter_,
-    collections.Counter.update: lists_and_dicts.counted_,
-    collections.Counter.most_common: where(lists_and_dicts.is_counter_by_data, in_python.most_common_),
+    collections._count_elements: where(lists_and_dicts.counts_data, in_python.counted_),
     builtins.iter: lazy.iter_,
     builtins.next: lazy.next_,
     builtins.zip: lazy.zip_,
@@ -149,6 +147,11 @@ _DICTS = {
     "keys": lists_and_dicts.of_dict(lambda holder: View(holder, 0)),
     "values": lists_and_dicts.of_dict(lambda holder: View(holder, 1)),
     "update": lists_and_dicts.update_,
+    # As a class of the user's calls them, for its own.
+    "__getitem__": lists_and_dicts.of_dict(keys.item),
+    "__setitem__": lists_and_dicts.of_dict(keys.set_item),
+    "__delitem__": lists_and_dicts.of_dict(keys.delete_item),
+    "__contains__": lists_and_dicts.of_dict(lambda holder, key: keys.there(holder, key)[0]),
 }
 _SETS = {
     "add": lists_and_dicts.of_set(sets.add),
@@ -173,7 +176,7 @@ _DEQUES = {
 METHODS: dict[tuple[type, str], Program] = {
     (kind, name): _program(run, 1)
     for kinds, programs in (
-        ((dict, collections.defaultdict, collections.Counter, collections.OrderedDict), _DICTS),
+        ((dict, collections.OrderedDict), _DICTS),
         ((set,), _SETS), (SEQUENCES, _SEQUENCES), ((list,), _LISTS), ((deque,), _DEQUES),
     )
     for kind in kinds for name, run in programs.items()

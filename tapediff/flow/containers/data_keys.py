@@ -87,7 +87,7 @@ def same(a: Object, b: Object) -> Object:
 
 def entry(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:
     """When a key that the dict has is there, and its value."""
-    value = holder[key]
+    value = dict.__getitem__(holder, key)
     if type(value) is not Maybe:
         return True, value
     fact = known(value.condition) if is_data(value.condition) else value.condition

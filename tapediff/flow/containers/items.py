@@ -66,7 +66,7 @@ def delete_item(holder: Object, key: Object) -> None:
     if isinstance(holder, list) and (is_conditional(holder) or positions.is_position(key)):
         positions.delete(holder, key)
         return
-    if isinstance(holder, dict) and keys.is_by_data(holder, key):
+    if isinstance(holder, dict) and keys.is_by_data(holder, key) and users_method(kind, "__delitem__") is None:
         keys.delete_item(holder, key)
         return
     if (method := users_method(kind, "__delitem__")) is not None:

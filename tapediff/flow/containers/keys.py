@@ -5,14 +5,15 @@ Where the order of keys is data, too, each value has a number by which a loop fi
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 
 import numpy as np
 
 from ..anything import Object
+from ..calls.callables import call
 from ..calls.truth import truth
-from ..state.fork import decided, exclude, fork, fork_value, refuse, select
+from ..state.fork import WithCells, decided, exclude, fork, fork_value, refuse, select
 from ..state.joins import maybe, numbered, one_of
 from ..state.places import Contents, note_contents, put
 from ..state.values import (
@@ -27,6 +28,7 @@ from ..state.values import (
     negated,
     state,
 )
+from ..users_code import users_method
 from .choices import by_exchanges
 from .data_keys import entry, has_data_keys, is_data_key, lookup, plain_keys, unwrapped
 
@@ -50,14 +52,15 @@ def there(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:
 
 
 def item(holder: dict[Object, Object], key: Object) -> Object:
-    """holder[key], with what a defaultdict or a Counter makes of a missing one."""
+    """holder[key], with what a defaultdict or `__missing__` makes of a missing one."""
     condition, value = there(holder, key)
     if condition is True:
         return value
     if isinstance(holder, defaultdict) and holder.default_factory is not None:
         return _made(holder, key, holder.default_factory)
-    if isinstance(holder, Counter):
-        return 0 if condition is False else select(condition, value, 0)
+    if (make := users_method(type(holder), "__missing__")) is not None:
+        made = WithCells(lambda: call(make, holder, key), make)
+        return made() if condition is False else fork_value(condition, lambda: value, made)
     exclude(negated(condition), lambda: _missing(key))
     return value
 
@@ -159,14 +162,14 @@ def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> No
 
 
 def _put_value(holder: dict[Object, Object], key: Object, value: Object) -> None:
-    old = holder[key] if key in holder else None
+    old = dict.get(holder, key)
     _base(holder).__setitem__(holder, key, Maybe(old.condition, value, old.order) if type(old) is Maybe else value)
 
 
 def _put_new(holder: dict[Object, Object], key: Object, is_new: Object, value: Object, order: Object) -> None:
     """Add a key where it is new."""
     if key in holder:
-        old = holder[key]
+        old = dict.__getitem__(holder, key)
         condition, before = entry(holder, key)
         if condition is True:
             return
@@ -188,11 +191,8 @@ def _number(holder: dict[Object, Object]) -> None:
 
 
 def delete_item(holder: dict[Object, Object], key: Object) -> None:
-    """del holder[key]; of a Counter no error where there is none"""
-    if type(holder).__delitem__ is Counter.__delitem__:
-        discard(holder, key)
-    else:
-        pop(holder, key)
+    """del holder[key]"""
+    pop(holder, key)
 
 
 def pop(holder: dict[Object, Object], key: Object, default: Object = _MISSING, /) -> Object:
@@ -218,7 +218,8 @@ def discard(holder: dict[Object, Object], key: Object) -> None:
             state.made.pop(id(value), None)
             _base(holder).__delitem__(holder, own)
             continue
-        order = holder[own].order if type(holder[own]) is Maybe else None
+        held = dict.__getitem__(holder, own)
+        order = held.order if type(held) is Maybe else None
         _base(holder).__setitem__(holder, own, Maybe(stays, value, order))
 
 
@@ -235,7 +236,7 @@ def setdefault(holder: dict[Object, Object], key: Object, default: Object = None
 
 def items(holder: dict[Object, Object], *, is_in_order: bool = True) -> list[Object]:
     """The keys and values as a list with conditional entries, in order; the order of many is found by guards where it is data."""
-    found = [(*entry(holder, key), held.order if type(held := holder[key]) is Maybe else None, unwrapped(key)) for key in holder]
+    found = [(*entry(holder, key), held.order if type(held) is Maybe else None, unwrapped(key)) for key, held in dict.items(holder)]
     if is_in_order and _has_order(holder):
         if len(found) > _MOST_ORDERED and any(is_data(order) for _, _, order, _ in found):
             settle(holder)
@@ -265,7 +266,7 @@ def settle(holder: Object) -> None:
     reason = refuse("the keys of a dict depend on data, where code has to know them", "use loops, len, get and `in`, which need no guard")
     found: list[tuple[Object, Object, Object]] = []
     for place, key in enumerate(list(holder)):
-        held = holder[key]
+        held = dict.__getitem__(holder, key)
         condition, value = entry(holder, key)
         if condition is True or (condition is not False and decided(condition, reason)):
             order = held.order if type(held) is Maybe and held.order is not None else place

@@ -354,14 +354,12 @@ def _item(value: Object, key: Object) -> Object:
     method = users_method(kind, "__getitem__")
     if method is not None:
         return call(method, value, key)
-    missing = users_method(kind, "__missing__")
-    if missing is not None and isinstance(value, dict):
-        return value[key] if key in value else call(missing, value, key)
     if isinstance(value, (list, tuple, str)) and (index := users_method(type(key), "__index__")) is not None:
         return _item(value, call(index, key))
     if is_conditional(value):
         return entry_at(value, key)
-    if isinstance(value, dict) and (isinstance(value, defaultdict) or is_by_data(value, key)):
+    is_made = isinstance(value, defaultdict) or users_method(kind, "__missing__") is not None
+    if isinstance(value, dict) and (is_made or is_by_data(value, key)):
         return item_of_dict(value, key)
     if is_position(key) or are_positions(value, key):
         return entry_at(value, key)
