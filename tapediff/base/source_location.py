@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# Files of the standard library that are run as the user's code is: context managers run it, counters take tracked numbers.
-TRANSLATED = frozenset((contextlib.contextmanager.__code__.co_filename, collections.Counter.total.__code__.co_filename))
+# Files of the standard library that are run as the user's code is: they call it, or keep what it gives them.
+TRANSLATED = frozenset((contextlib.__file__, collections.__file__))
 _LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, os.sep + "scipy" + os.sep)
 
 

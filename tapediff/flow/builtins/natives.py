@@ -113,7 +113,7 @@ def native(f: Object) -> Object:
         program = METHODS[own] if own is not None else PROGRAMS.get(f) if not kinds else None
         if program is not None:
             return _dispatcher(f, program, None if own is None else owner)
-        if kind is FunctionType and _module(f) in _FRAMED:
+        if kind is FunctionType and not _FRAMES.isdisjoint(f.__code__.co_names):
             return f
     if not state.is_recording:
         return f
@@ -129,12 +129,8 @@ def _of_python(f: Object, /, *args: Object, **named: Object) -> Object:
     return note_python(_called(f, *args, **named))
 
 
-# These look at the frames of their callers.
-_FRAMED = frozenset(("sys", "inspect", "warnings", "collections", "typing", "enum", "types", "dataclasses", "logging", "traceback"))
-
-
-def _module(f: Object) -> str:
-    return (getattr(f, "__module__", None) or "").partition(".")[0]
+# By these a function looks at the frames of its callers.
+_FRAMES = frozenset(("_getframe", "_getframemodulename", "currentframe", "stack", "warn", "findCaller", "extract_stack"))
 
 
 def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
