@@ -7,6 +7,7 @@ get. Where a test is data, both sides are run, each on the state as it was, and 
 |---|---|
 | translate/ | the translation of a function's syntax tree |
 | operators | the names that translated code calls |
+| in_python | builtins in Python, which run translated |
 | report | why guards are left, and what was merged |
 | state/ | values, places and journals of them, joins, the fork of a branch |
 | calls/ | whose code a function is, and what is called in its place |

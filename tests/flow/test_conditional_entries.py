@@ -197,7 +197,21 @@ def positions_from_the_end(x):
     return y + sum(i * v for i, v in enumerate(s))
 
 
+def last_positives(x):
+    last = collections.deque([v for v in x if v > 0], 2)
+    return sum(k * v for k, v in enumerate(last)) + len(last)
+
+
+def chosen_key_of_keys_by_data(x):
+    count = {int(x[0]): 1.0}
+    key = 1 if x[1] > 0 else 0
+    count[key] = count.get(key, 0.0) + 2.0
+    return count.get(0, 0.0) * x[2] + count.get(1, 0.0) * x[3]
+
+
 PROGRAMS = [
+    last_positives,
+    chosen_key_of_keys_by_data,
     positions_from_the_end,
     comprehensions,
     appended_on_one_side,

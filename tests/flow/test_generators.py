@@ -175,7 +175,14 @@ def pairs_of_a_choice(x):
     return total + sum(means) + len(means) + sum(k * v for k, v in enumerate(few)) + max(abs(a - b) for a, b in zip([1.0, 2.0], few))
 
 
+def left_behind_the_first(x):
+    tests = iter([x[0] > 0, x[1] > 0, x[2] > 0, x[3] > 0])
+    found = any(tests)
+    return found * 1.0 + len(list(tests)) * x[4]
+
+
 PROGRAMS = [
+    left_behind_the_first,
     pairs_on_a_side,
     pairs_of_a_choice,
     loop_over_an_expression,

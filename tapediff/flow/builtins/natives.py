@@ -215,7 +215,7 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
             return lifted(lambda *plain: _called(f, *plain[: len(args)], **dict(zip(named, plain[len(args) :]))), *given)
     if name in _LAZY and not isinstance(owner, _CONTAINERS):
         args = tuple(map(settled_contents, args))
-    elif not (_is_indifferent(owner, name) if isinstance(owner, _CONTAINERS) else name in _STRUCTURAL or type(f) is itemgetter):
+    elif not (_is_indifferent(owner, name) if isinstance(owner, _CONTAINERS) else _is_structural(f, name, args, named)):
         holders = (owner, *args, *named.values())
         if state.has_maybes and any(map(is_conditional, holders)) and not any(hasattr(type(holder), "__next__") for holder in holders):
             return _by_lengths(f, owner, args, named)
@@ -248,6 +248,11 @@ def _is_given_callers(f: Object, args: tuple[Object, ...], named: dict[str, Obje
 def _is_indifferent(owner: Object, name: str) -> bool:
     """True for methods that treat conditional entries as they are. A full deque loses an entry, so there all have to be there."""
     return name in INDIFFERENT and not (isinstance(owner, deque) and owner.maxlen is not None and is_conditional(owner))
+
+
+def _is_structural(f: Object, name: str, args: tuple[Object, ...], named: dict[str, Object]) -> bool:
+    """True for functions that hand on what they are given. A deque of limited length leaves out entries by their number."""
+    return type(f) is itemgetter or (name in _STRUCTURAL and not (f is deque and len(args) + len(named) > 1))
 
 
 def _by_lengths(f: Object, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:

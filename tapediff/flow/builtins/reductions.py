@@ -11,6 +11,7 @@ from ..anything import Object
 from ..blocks.blocks import done, if_
 from ..calls.callables import call
 from ..calls.truth import truth
+from ..containers.cursors import Cursor
 from ..containers.entries import parts
 from ..containers.generators import Generator
 from ..containers.lengths import is_real
@@ -80,7 +81,8 @@ def all_(items: Object) -> Object:
 
 def _quantified(items: Object, wanted: bool) -> Object:
     """any and all: whether one of the entries is true, or none is false."""
-    if is_special(items) and type(items) is not Generator:
+    # Iterators go on behind the entry that decides.
+    if is_special(items) and type(items) not in (Generator, Cursor):
         items = in_any_order(items)
     if isinstance(items, SEQUENCES):
         if not is_of_interest(items):

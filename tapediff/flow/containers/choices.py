@@ -11,6 +11,7 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
+from ..calls.callables import call
 from ..calls.truth import truth
 from ..state.fork import decide, decided, exclude, select
 from ..state.joins import join_conditions, most_options, where
@@ -117,8 +118,6 @@ def settled(value: Object) -> Object:
 
 def called(choice: Choice) -> Callable[..., Object]:
     """A choice of functions as one."""
-    from ..calls.callables import call
-
     return lambda *args, **named: each(choice, lambda f: call(f, *args, **named))
 
 

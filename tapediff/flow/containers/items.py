@@ -123,9 +123,7 @@ def iterated(items: Object) -> Iterable[Object]:
     if kind is Owned:
         return items.iterator
     if kind in CHOICES:
-        from .choices import settled
-
-        return iterated(settled(items))
+        return iterated(CHOICES[kind].settled(items))
     if isinstance(items, Lazy):
         return items.entries()
     if (method := users_method(kind, "__iter__")) is not None:

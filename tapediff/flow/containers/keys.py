@@ -144,7 +144,9 @@ def set_item(holder: dict[Object, Object], key: Object, value: Object) -> None:
 def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> None:
     """holder[key] = value where data decide which key that is, or which ones there are."""
     hits, missing = lookup(holder, key)
-    for hit, own, old in hits:
+    for hit, own, _ in hits:
+        # Two keys that it may be can be one that is there.
+        _, old = entry(holder, own)
         _put_value(holder, own, value if hit is True else select(hit, value, old))
     if missing is False:
         return
