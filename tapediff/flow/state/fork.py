@@ -336,7 +336,7 @@ def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     taken: dict[int, Object] = {}
     for key in {**yes, **no}:
         place = (yes.get(key) or no[key])[0]
-        if isinstance(place, (Cell, Entry, Member)) and id(place.holder) not in taken:
+        if isinstance(place, (Cell, Entry)) and id(place.holder) not in taken:
             pair = joined_unshared(test, place, yes, no, taken)
             if pair is not None:
                 joined[key] = place, join(test, *pair)

@@ -64,27 +64,26 @@ class Cell(Place):
 class Entry(Place):
     """A name in a namespace, such as a global variable."""
 
+    @property
+    def _namespace(self) -> dict[Object, Object]:
+        return self.holder
+
     def get(self) -> Object:
-        return self.holder.get(self.name, UNBOUND)
+        return self._namespace.get(self.name, UNBOUND)
 
     def set(self, value: Object) -> None:
         if value is UNBOUND:
-            self.holder.pop(self.name, None)
+            self._namespace.pop(self.name, None)
         else:
-            self.holder[self.name] = value
+            self._namespace[self.name] = value
 
 
-class Member(Place):
+class Member(Entry):
     """An attribute in the namespace of an object."""
 
-    def get(self) -> Object:
-        return vars(self.holder).get(self.name, UNBOUND)
-
-    def set(self, value: Object) -> None:
-        if value is UNBOUND:
-            vars(self.holder).pop(self.name, None)
-        else:
-            vars(self.holder)[self.name] = value
+    @property
+    def _namespace(self) -> dict[Object, Object]:
+        return vars(self.holder)
 
     def inherited(self) -> Object:
         """The attribute of the class, if it is a plain value."""
