@@ -23,7 +23,7 @@ _MODULES = (
 
 # The user's code may have another one.
 NameError = NameError
-BREAK, CONTINUE = completions.BREAK, completions.CONTINUE
+BREAK, CONTINUE, ENDING = completions.BREAK, completions.CONTINUE, exceptions.ENDING
 
 vars(sys.modules[__name__]).update(
     {name: made for module in _MODULES for name, made in vars(module).items() if getattr(made, "__module__", None) == module.__name__}

@@ -120,10 +120,10 @@ def by_a_lambda(x):
 def by_a_generator(x):
     def steps():
         for v in x:
-            try:
-                yield v if v > 0 else -v  # guard cause
-            except ValueError:
-                pass
+            if v > 0:  # guard cause
+                yield v
+            else:
+                yield -v
 
     given = steps()
     return next(given) + sum(given)

@@ -12,7 +12,7 @@ from ..state.fork import WithCells, exclude, fork, fork_value, where_ends
 from ..state.joins import is_equal
 from ..state.places import Entry, Place, put
 from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, either, is_data, negated
-from .blocks import Ends, is_normal, without_continue
+from .blocks import LoopEnds, is_normal, without_continue
 from .exceptions import attempted
 
 
@@ -74,7 +74,7 @@ class Exits:
         self.errors.append(error)
         return len(self.errors) - 1
 
-    def leave_by(self, loop: Ends) -> None:
+    def leave_by(self, loop: LoopEnds) -> None:
         """Raise the errors, and add the exits to the completions of the loop."""
         found = self.namespace
         for number, error in enumerate(self.errors):

@@ -28,7 +28,7 @@ from ..state.fork import WithCells, fork_value, guarded, observed
 from ..state.numbers.bounds import note_bounds
 from ..state.places import HAVE_CELLS, Entry, cells_of, put
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, lifted, state
-from .blocks import BREAK, Block, Ends, after_loop, for_each_option, if_
+from .blocks import BREAK, Block, LoopEnds, after_loop, for_each_option, if_
 from .exits import Exits
 from .iterations import Loop, TooLarge
 from .sources import Source, left_in, source_of
@@ -52,7 +52,7 @@ def for_(*args: Object) -> Completion:
         is_shared = is_held_elsewhere((items,), 2)
         items = owned(items, is_shared)
         return for_each_option(items, lambda option: for_(option, body, otherwise), body, otherwise)
-    loop, is_stepped, is_shared = Ends(), False, False
+    loop, is_stepped, is_shared = LoopEnds(), False, False
     if kind is Counting:
         return _count(items, body, otherwise)
     if kind is Cursor:
@@ -92,7 +92,7 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
     first, reason = goes_on(), None
     if type(first) is not bool:
         try:
-            return _until_data_end(Ends(), goes_on, first, WithCells(iteration, iteration, body), otherwise)
+            return _until_data_end(LoopEnds(), goes_on, first, WithCells(iteration, iteration, body), otherwise)
         except Unjoinable as why:
             if why.is_taken is not None:
                 raise
@@ -102,7 +102,7 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
 
 def _go_on(cursor: Cursor, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
     """The loop over what is left of an iterator."""
-    loop, count = Ends(), len(cursor.holder)
+    loop, count = LoopEnds(), len(cursor.holder)
     for k, item in enumerate(cursor.holder):
         step = WithCells(lambda k=k, item=item: _moved(cursor, k + 1, body, item), body)
         # The body may go on with the iterator by itself.
@@ -143,7 +143,7 @@ class _Length:
         return (_recorded() - self.before) * left > LONG * number
 
 
-def _stepped(items: Object, loop: Ends) -> Iterator[Object]:
+def _stepped(items: Object, loop: LoopEnds) -> Iterator[Object]:
     """The items of a generator or an iterator that may be used after the loop: it runs only where the loop does, and not behind errors."""
     while loop.is_decided():
         with guarded():
@@ -159,7 +159,7 @@ def _where_there(entry: Maybe, body: Callable[[Object], Completion]) -> Callable
     return WithCells(lambda: if_(entry.condition, _Iteration(body, entry.value), None), body)
 
 
-def _for_emitted(items: Generator, body: Callable[[Object], Completion], otherwise: Block, loop: Ends) -> Completion:
+def _for_emitted(items: Generator, body: Callable[[Object], Completion], otherwise: Block, loop: LoopEnds) -> Completion:
     loop.run(lambda: emitted(items, body))
     return loop.end(otherwise)
 
@@ -193,7 +193,7 @@ def _recorded() -> int:
     return 0 if recorder is None else len(recorder.instructions)
 
 
-def _over(steps: Iterator[Object], loop: Ends, body: Callable[[Object], Completion], is_shared: bool) -> bool:
+def _over(steps: Iterator[Object], loop: LoopEnds, body: Callable[[Object], Completion], is_shared: bool) -> bool:
     """Record the iterations that are left as one instruction; False if they cannot be. Others may have an iterator that is shared."""
     try:
         source = source_of(steps)
@@ -258,7 +258,7 @@ def _until_an_exit(source: Source, first: Object, body: Callable[[Object], Compl
 
 def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, otherwise: Block) -> Completion:
     """while test(): body()"""
-    loop = Ends()
+    loop = LoopEnds()
     before = _recorded()
     while True:
         t = truth(test()) if loop.alive is True else None
@@ -277,7 +277,7 @@ def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, ot
                 state.lengthy.add(_code(body))
 
 
-def data_loop(loop: Ends, test: Callable[[], Object], first: Object, body: Block, otherwise: Block) -> Completion:
+def data_loop(loop: LoopEnds, test: Callable[[], Object], first: Object, body: Block, otherwise: Block) -> Completion:
     """The rest of a `while` loop that data end."""
     if first is None:
         first = fork_value(loop.alive, WithCells(lambda: truth(test()), test), lambda: False)
@@ -299,7 +299,7 @@ def note_iterations(why: Unjoinable) -> Reason:
     return why.reason
 
 
-def _until_data_end(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
+def _until_data_end(loop: LoopEnds, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
     """Record the iterations of a `while` loop as one instruction."""
     exits = Exits()
     run = WithCells(lambda: None if body is None else body(), body)
@@ -309,7 +309,7 @@ def _until_data_end(loop: Ends, test: Object, first: Object, body: Object, other
     return loop.end(otherwise)
 
 
-def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object, reason: Reason) -> Completion:
+def _by_guards(loop: LoopEnds, test: Object, first: Object, body: Object, otherwise: Object, reason: Reason) -> Completion:
     """Iteration by iteration, with a guard on the first test, the second, the fourth and so on; those between run where the loop does."""
     t, count = first, 0
     while True:

@@ -91,10 +91,11 @@ def delete_attribute(value: Object, name: str) -> None:
 def _changed(value: Object, name: str, how: str, *new: Object) -> None:
     """Set or delete an attribute, as Python does: by the object's method, by a descriptor of its class, or by itself."""
     kind = type(value)
-    member = getattr(kind, name, None) if not isinstance(value, type) else None
     if (found := users_method(kind, "__setattr__" if new else "__delattr__")) is not None:
         call(found, value, name, *new)
-    elif type(member) is property and is_users(accessor := member.fset if new else member.fdel):
+        return
+    member = getattr(kind, name, None) if not isinstance(value, type) else None
+    if type(member) is property and is_users(accessor := member.fset if new else member.fdel):
         call(accessor, value, *new)
     elif (put := users_method(type(member), f"__{how}__")) is not None:
         call(put, member, value, *new)

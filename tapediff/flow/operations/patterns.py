@@ -313,18 +313,13 @@ def _blocks_of(cases: Object) -> list[Object]:
     return [part for _, *parts in cases for part in parts]
 
 
-def match_yields(subject: Object, cases: Object) -> Generator[Object, Object, Object]:
-    from types import GeneratorType
-
-    for pattern, capture, guard, block in cases:
+def case_of(subject: Object, cases: tuple[tuple[Pattern, Object, Object], ...]) -> int | None:
+    """The number of the first case that fits, and whose guard holds, by guards."""
+    for number, (pattern, capture, guard) in enumerate(cases):
         captured: Captured = {}
-        if not concrete(pattern.fits(subject, captured)):
-            continue
-        if capture is not None:
-            capture(captured)
-        if guard is None or concrete(guard()):
-            completion = None if block is None else block()
-            if type(completion) is GeneratorType:
-                completion = yield from completion
-            return completion
+        if concrete(pattern.fits(subject, captured)):
+            if capture is not None:
+                capture(captured)
+            if guard is None or concrete(guard()):
+                return number
     return None

@@ -32,9 +32,14 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 FRAME_FUNCTIONS = frozenset(("locals", "vars", "dir", "eval", "exec", "globals", "breakpoint", "__import__"))
 
 
+def operator(name: str) -> ast.expr:
+    """Something that operators.py has."""
+    return ast.Attribute(ast.Name(OPERATORS, ast.Load()), name, ast.Load())
+
+
 def operator_call(name: str, *args: ast.expr) -> ast.Call:
     """A call of an operator."""
-    return ast.Call(ast.Attribute(ast.Name(OPERATORS, ast.Load()), name, ast.Load()), list(args), [])
+    return ast.Call(operator(name), list(args), [])
 
 
 def kept(value: ast.expr, name: str) -> ast.expr:

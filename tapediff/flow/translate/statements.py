@@ -10,12 +10,11 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from .compound import compound
+from .compound import compound, in_place
 from .expressions import (
     INPLACE,
     LEFT,
     OF_TYPES,
-    OPERATORS,
     RIGHT,
     Expressions,
     NotTranslated,
@@ -23,6 +22,7 @@ from .expressions import (
     at,
     kept,
     no_arguments,
+    operator,
     operator_call,
     text,
     without_defaults,
@@ -39,27 +39,8 @@ def _with_errors_of_variables(body: list[ast.stmt]) -> list[ast.stmt]:
     first = next(k for k, s in enumerate(body) if not isinstance(s, (ast.Global, ast.Nonlocal)))
     error = "_error_"
     found = ast.Assign([ast.Name("_unbound_", ast.Store())], operator_call("unbound_local", ast.Name(error, ast.Load())))
-    handler = ast.ExceptHandler(ast.Attribute(ast.Name(OPERATORS, ast.Load()), "NameError", ast.Load()), error, [found])
+    handler = ast.ExceptHandler(operator("NameError"), error, [found])
     return [*body[:first], ast.Try(body[first:], [handler], [ast.Return(None)], []), ast.Raise(ast.Name("_unbound_", ast.Load()), None)]
-
-
-def _without_annotations(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """A copy of a body in which no variable is annotated: those of another function cannot be."""
-    module = _Unannotated().visit(ast.Module(copy.deepcopy(list(statements)), []))
-    return module.body
-
-
-class _Unannotated(ast.NodeTransformer):
-    """Makes plain assignments of annotated ones, but for those of inner functions and classes."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        return at(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
 
 
 class Translator:
@@ -134,26 +115,52 @@ class _Function:
         """The body in both forms, as functions: Python's own generator, and one that is given what consumes its values."""
         names: list[ast.expr] = []
         made: list[ast.stmt] = []
-        are_plain: list[bool] = []
+        variables = sorted(self.scope.bound | self.scope.nonlocal_names)
+        cells = ast.Lambda(no_arguments(), ast.Tuple([ast.Name(n, ast.Load()) for n in variables], ast.Load()))
+        entered = ast.Expr(operator_call("enter", cells, ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())))
         for statements, arguments in ((body, []), (emitted, [EMIT])):
             if statements is None:
                 names.append(ast.Constant(None))
                 continue
-            name = self.named("native" if statements is body else "emitting", node)
+            name = self.named("emitting" if arguments else "native", node)
             args = ast.arguments([], [ast.arg(a) for a in arguments], None, [], [], None, [])
-            variables = sorted(self.scope.bound | self.scope.nonlocal_names)
-            cells = ast.Lambda(no_arguments(), ast.Tuple([ast.Name(n, ast.Load()) for n in variables], ast.Load()))
-            entered = ast.Expr(operator_call("enter", cells, ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())))
-            # Blocks that yield would be generators, out of which no StopIteration comes: Python runs such a body as it is.
-            is_plain = statements is body and any(isinstance(n, ast.Try) and n.handlers and has_yield([n]) for n in own_nodes(body))
-            run = _without_annotations(statements) if is_plain else self.block(statements, is_top=statements is body)
-            inner = [*self._declared(stored(statements)), entered, *run]
-            if statements is body and not has_yield(inner):
-                inner.append(ast.If(ast.Constant(0), [ast.Expr(ast.Yield(None))], []))
+            inner = [*self._declared(stored(statements)), entered, *(self.block(statements) if arguments else self._native(statements))]
             made.append(self._definition(name, args, inner, node))
             names.append(ast.Name(name, ast.Load()))
-            are_plain.append(is_plain)
-        return [*made, ast.Return(operator_call("Generator", *names, ast.Constant(are_plain[0])))]
+        return [*made, ast.Return(operator_call("Generator", *names))]
+
+    def _native(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The body of a generator that Python runs."""
+        begun = ast.Assign([ast.Name("_begun_", ast.Store())], operator_call("begun"))
+        # A generator, whatever is left of it.
+        return [begun, *self._pythons(body), ast.If(ast.Constant(0), [ast.Expr(ast.Yield(None))], [])]
+
+    def _pythons(self, statements: Sequence[ast.stmt], *, in_loop: bool = False) -> list[ast.stmt]:
+        """Statements of such a body: those that yield stay Python's own.
+
+        Args:
+            in_loop: in a loop of these.
+        """
+        made: list[ast.stmt] = []
+        for statement in statements:
+            if isinstance(statement, (ast.Break, ast.Continue)):
+                made.append(statement)
+            elif has_yield([statement]) and isinstance(statement, _COMPOUND):
+                made += in_place(self, statement, lambda part, in_loop=in_loop: self._pythons(part, in_loop=in_loop))
+            elif jumps([statement]) and isinstance(statement, _COMPOUND):
+                before, call = compound(self, statement)
+                end = ast.Name("_end_", ast.Load())
+                ends: list[tuple[ast.cmpop, ast.expr, ast.stmt]] = [
+                    (ast.Is(), operator("BREAK"), ast.Break()),
+                    (ast.Is(), operator("CONTINUE"), ast.Continue()),
+                    (ast.IsNot(), ast.Constant(None), ast.Return(ast.Attribute(end, "value", ast.Load()))),
+                ]
+                after = [ast.If(ast.Compare(end, [op], [kind]), [jump], []) for op, kind, jump in ends[0 if in_loop else 2 :]]
+                found = ast.Assign([ast.Name("_end_", ast.Store())], operator_call("ended", call))
+                made += [*before, *(at(part, statement) for part in (found, *after))]
+            else:
+                made += self._straight([statement], is_top=True)
+        return made
 
     # Blocks
 
@@ -174,7 +181,7 @@ class _Function:
             name = self.named("block", part[0])
             made.append(self.closure(name, [], part, part[0]))
             names.append(ast.Name(name, ast.Load()))
-        call = self.driven("sequence", names, has_yield(statements))
+        call = operator_call("sequence", *names)
         return [*made, ast.Return(operator_call("returned", call) if is_top else call)]
 
     def _straight(self, statements: Sequence[ast.stmt], is_top: bool) -> list[ast.stmt]:
@@ -196,8 +203,7 @@ class _Function:
                 value = expressions.visit(statement.value)
                 made += [*expressions.before, at(ast.Return(value), statement)]
             elif isinstance(statement, (ast.Break, ast.Continue)):
-                kind = "BREAK" if isinstance(statement, ast.Break) else "CONTINUE"
-                made.append(at(ast.Return(ast.Attribute(ast.Name(OPERATORS, ast.Load()), kind, ast.Load())), statement))
+                made.append(at(ast.Return(operator("BREAK" if isinstance(statement, ast.Break) else "CONTINUE")), statement))
             else:
                 made += self.simple(statement)
         return made
@@ -254,10 +260,6 @@ class _Function:
             inner.scope.nonlocal_names |= outer & (owner.scope.bound | owner.scope.nonlocal_names)
             inner.scope.global_names |= outer & owner.scope.global_names
         return inner.definition(name, node)
-
-    def driven(self, name: str, args: list[ast.expr], yields: bool) -> ast.expr:
-        """A call of the operator that runs blocks; of its form for generators where they yield."""
-        return ast.YieldFrom(operator_call(f"{name.rstrip(chr(95))}_yields", *args)) if yields else operator_call(name, *args)
 
     # Simple statements
 
