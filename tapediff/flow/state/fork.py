@@ -160,37 +160,58 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
         fact = outcome(test)
     if fact is not None:
         return Taken(fact, _run(yes if fact else no))
-    recorder = current_recorder()
-    if test._recorder is not recorder:
-        # A test of the recording around a loop.
-        test = recorder.capture(test)
-    if state.sides > MOST_SIDES:
-        holds = observed(test, decide(f"more than {MOST_SIDES:,} sides of branches were run before", _FEWER_SIDES))
-        return Taken(holds, alone(yes if holds else no, test, holds))
     check_recursion()
-    attempt = attempt_around(test)
+    found = sides_of([(test, True, yes), (test, False, no)])
+    return found if isinstance(found, Taken) else _joined(*found)
+
+
+def sides_of(sides: list[tuple[Operand, bool, Side]]) -> Taken | list[tuple[Operand, Ran]]:
+    """Run all sides that the program may take, each from the same state; or the only one of them.
+
+    Args:
+        sides: each with a test and its outcome there; exactly one of them is taken.
+    """
+    recorder = current_recorder()
+    # Tests may be of the recording around a loop.
+    sides = [(test if test._recorder is recorder else recorder.capture(test), holds, run) for test, holds, run in sides]
+    attempt = attempt_around(sides[0][0])
     pending = 0 if attempt is None else len(attempt.pending)
-    first = side_of(yes, test, True, attempt)
-    if first is None:
+
+    def leave_out() -> None:
         if attempt is not None:
             attempt.leave_out(pending)
-        return Taken(False, _run(no))
-    with left_beside(first):
-        second = first if first is ALONE else side_of(no, test, False, attempt)
-    if second is ALONE:
-        holds = first is ALONE
-        if attempt is not None:
-            del attempt.pending[pending:]
-        result = alone(yes if holds else no, test, holds)
-        if attempt is not None:
-            attempt.leave_out(pending)
-        return Taken(holds, result)
-    if attempt is not None:
-        attempt.leave_out(pending)
-    if second is None:
-        keep(first)
-        return Taken(True, first.result)
-    return _joined(test, first, second)
+
+    found: list[tuple[Operand, Ran]] = []
+    for number, (test, holds, run) in enumerate(sides):
+        fact = known(test)
+        if fact is not None and fact is not holds:
+            continue
+        is_last = number == len(sides) - 1
+        if state.sides > MOST_SIDES and not found:
+            reason = decide(f"more than {MOST_SIDES:,} sides of branches were run before", _FEWER_SIDES)
+            if is_last or observed(test, reason) is holds:
+                return Taken(holds, alone(run, test, holds))
+            continue
+        if not found and (is_last or fact is not None):
+            leave_out()
+            return Taken(holds, _run(run))
+        with left_beside(*(ran for _, ran in found)):
+            ran = side_of(run, test, holds, attempt)
+        if ran is ALONE:
+            if attempt is not None:
+                del attempt.pending[pending:]
+            result = alone(run, test, holds)
+            leave_out()
+            return Taken(holds, result)
+        if ran is not None:
+            found.append((test, ran))
+    leave_out()
+    if len(found) > 1:
+        return found
+    ((test, ran),) = found
+    state.facts = {**state.facts, **facts_of(test, True)}
+    keep(ran)
+    return Taken(True, ran.result)
 
 
 @contextmanager
@@ -277,8 +298,9 @@ def _reason_of(error: BaseException) -> Reason:
     return Reason(f"{type(error).__name__} is raised", site=site or user_site(), raises=True)
 
 
-def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
+def _joined(yes: tuple[Operand, Ran], no: tuple[Operand, Ran]) -> tuple[Ran, Ran] | Taken:
     """Join the states that two sides leave; by a guard on the test where they cannot be joined."""
+    (test, first), (_, second) = yes, no
     drop_dead(first.final, second.final)
     try:
         joined = joined_states(test, first.final, second.final)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Sequence
 
@@ -10,26 +9,10 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ..anything import Object
 from .dead_places import drop_dead
-from .fork import (
-    ALONE,
-    MOST_SIDES,
-    Attempt,
-    Final,
-    Ran,
-    alone,
-    attempt_around,
-    decided,
-    fork_value,
-    joined_value,
-    keep,
-    left_beside,
-    put_final,
-    select,
-    side_of,
-)
+from .fork import Final, Ran, Taken, decided, fork_value, joined_value, keep, put_final, select, sides_of
 from .joins import one_of
 from .places import Contents, Place, Plain, Version
-from .values import Unjoinable, both, facts_of, known, negated, state
+from .values import Unjoinable, both, facts_of, negated, state
 
 Option = tuple[Operand, Ran]
 
@@ -41,42 +24,10 @@ def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Obj
         conditions: tracked bools; exactly one of them holds.
         sides: functions that give the value where it does.
     """
-    recorder = current_recorder()
-    tests = [test if test._recorder is recorder else recorder.capture(test) for test in conditions]
-    if len(tests) <= 2 or state.sides > MOST_SIDES:
-        return _one_by_one(tests, sides)
-    attempt = attempt_around(tests[0])
-    pending = 0 if attempt is None else len(attempt.pending)
-    found: list[Option] = []
-    for number, (test, side) in enumerate(zip(tests, sides)):
-        if known(test) is False:
-            continue
-        if not found and (number == len(tests) - 1 or known(test)):
-            _leave_out(attempt, pending)
-            return side()
-        with left_beside(*(ran for _, ran in found)):
-            ran = side_of(side, test, True, attempt)
-        if ran is ALONE:
-            if attempt is not None:
-                del attempt.pending[pending:]
-            result = alone(side, test, True)
-            _leave_out(attempt, pending)
-            return result
-        if ran is not None:
-            found.append((test, ran))
-    _leave_out(attempt, pending)
-    return _joined(found)
-
-
-def _leave_out(attempt: Attempt | None, pending: int) -> None:
-    if attempt is not None:
-        attempt.leave_out(pending)
-
-
-def _one_by_one(tests: Sequence[Operand], sides: Sequence[Callable[[], Object]]) -> Object:
-    if len(tests) == 1:
-        return sides[0]()
-    return fork_value(tests[0], sides[0], functools.partial(_one_by_one, tests[1:], sides[1:]))
+    if len(conditions) == 2:
+        return fork_value(conditions[0], *sides)
+    found = sides_of([(test, True, side) for test, side in zip(conditions, sides)])
+    return found.result if isinstance(found, Taken) else _joined(found)
 
 
 def _joined(found: list[Option]) -> Object:
