@@ -12,7 +12,6 @@ from ..containers.items import iterated
 from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, folded, replaced
 from ..state.fork import (
     Taken,
-    WithCells,
     decide,
     first_result,
     fork,
@@ -21,7 +20,7 @@ from ..state.fork import (
     select,
     where_ends,
 )
-from ..state.places import Cell, Entry, note, note_variables
+from ..state.places import Cell, Entry, WithCells, note, note_variables
 from ..state.values import both, facts_of, state
 
 Block = Callable[[], Completion] | None

@@ -21,7 +21,7 @@ from ..state.numbers.bounds import note_bounds
 from ..state.numbers.python_numbers import Kind, note_kind
 from ..state.places import Contents, Place, Version
 from ..state.unshared import has_only_attributes
-from ..state.values import Choice, Maybe, Unjoinable, either, is_data, negated, parted, state
+from ..state.values import Choice, Maybe, Unjoinable, choice_with_rest, either, is_data, parted, state
 
 
 class Form:
@@ -322,13 +322,7 @@ class Options(Form):
 
     def made(self, leaves: Iterator[Object]) -> Object:
         others = [next(leaves) for _ in self.options[1:]]
-        values = tuple(form.made(leaves) for form in self.options)
-        if not others:
-            return values[0]
-        first: Object = others[0]
-        for other in others[1:]:
-            first = first | other
-        return Choice(values, (negated(first) if isinstance(first, TrackedArray) else not first, *others))
+        return choice_with_rest([form.made(leaves) for form in self.options], others)
 
     def wider(self, value: Object) -> Form:
         options = list(self.options)

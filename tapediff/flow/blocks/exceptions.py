@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -19,7 +19,6 @@ from ..state.dead_places import drop_dead, without_variables
 from ..state.fork import (
     Attempt,
     Pending,
-    WithCells,
     decided,
     fork_block,
     guarded,
@@ -29,7 +28,7 @@ from ..state.fork import (
     refuse_of_values,
 )
 from ..state.joins import join
-from ..state.places import ENDS, Final, hand_on, loop_ended, note_variables, put, undo
+from ..state.places import ENDS, Final, WithCells, hand_on, loop_ended, note_variables, put, undo
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, both, either, lifted, parts, state
 from ..translate import unbound_local
 from ..users_code import users_method
@@ -262,6 +261,11 @@ def _one_of(raised: Pending, other: BaseException) -> BaseException | None:
         return None
     if all(a is b for a, b in zip(args, other.args)):
         return other
+    return with_arguments(error, args)
+
+
+def with_arguments(error: BaseException, args: Iterable[Object]) -> BaseException:
+    """The same error with other arguments."""
     made = type(error)(*args)
     made.__context__, made.__suppress_context__ = error.__context__, error.__suppress_context__
     return made.with_traceback(error.__traceback__)
@@ -304,15 +308,13 @@ def with_(manager: Object, body: Callable[[Object], Completion]) -> Completion:
 
 def _entered_once(manager: Object, body: Callable[[Object], Completion]) -> Completion:
     """A `with` of a library's manager, which cannot be undone; unless errors just pass it."""
-    if type(manager) in PASSING:
-        with Entered(manager) as item:
-            return body(item)
-        return None
-    refuse(
-        f"the `with` of a {type(manager).__name__} may change something outside, which cannot be undone where the branch is not taken",
-        "put the branch into the `with`, not the `with` into the branch",
-    )
-    with guarded(), Entered(manager) as item:
+    is_passed = type(manager) in PASSING
+    if not is_passed:
+        refuse(
+            f"the `with` of a {type(manager).__name__} may change something outside, which cannot be undone where the branch is not taken",
+            "put the branch into the `with`, not the `with` into the branch",
+        )
+    with contextlib.nullcontext() if is_passed else guarded(), Entered(manager) as item:
         return body(item)
     return None
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import CellType, GeneratorType
+from functools import partial
+from types import GeneratorType
 
 from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
@@ -24,9 +25,9 @@ from ..containers.items import REPEATABLE, Owned, iterated, owned, refuse_iterat
 from ..containers.ranges import Counting
 from ..report import Merged, Reason
 from ..state.completions import Completion
-from ..state.fork import WithCells, fork_value, guarded, observed
+from ..state.fork import fork_value, guarded, observed
 from ..state.numbers.bounds import note_bounds
-from ..state.places import HAVE_CELLS, Entry, cells_of, put
+from ..state.places import Entry, WithCells, put
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, lifted, state
 from .blocks import BREAK, Block, LoopEnds, after_loop, for_each_option, if_
 from .exits import Exits
@@ -60,7 +61,8 @@ def for_(*args: Object) -> Completion:
     if kind not in REPEATABLE:
         is_shared = kind is not Owned and is_held_elsewhere((items,), 2)
         if is_emitting(items, is_shared):
-            return _for_emitted(items, body, otherwise, loop)
+            loop.run(lambda: emitted(items, body))
+            return loop.end(otherwise)
         is_stepped = refuse_iterators(items, is_shared)
     found = iterated(items)
     steps = iter(found)
@@ -68,7 +70,7 @@ def for_(*args: Object) -> Completion:
         steps = _stepped(steps, loop)
     length = _Length()
     for item in steps:
-        iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
+        iteration = _where_there(item, body) if type(item) is Maybe else WithCells(partial(body, item), body)
         if not loop.run(iteration):
             return after_loop(loop.found)
         if length.is_to_be_looked_at() and length.is_long(left_in(steps), body) and _over(steps, loop, body, is_shared):
@@ -156,31 +158,7 @@ def _stepped(items: Object, loop: LoopEnds) -> Iterator[Object]:
 
 def _where_there(entry: Maybe, body: Callable[[Object], Completion]) -> Callable[[], Completion]:
     """The iteration for an entry that is there by a condition."""
-    return WithCells(lambda: if_(entry.condition, _Iteration(body, entry.value), None), body)
-
-
-def _for_emitted(items: Generator, body: Callable[[Object], Completion], otherwise: Block, loop: LoopEnds) -> Completion:
-    loop.run(lambda: emitted(items, body))
-    return loop.end(otherwise)
-
-
-class _Iteration:
-    """One iteration: the body on an item. It has the variables of the body."""
-
-    __slots__ = ("body", "item")
-
-    def __init__(self, body: Callable[[Object], Completion], item: Object) -> None:
-        self.body, self.item = body, item
-
-    def __call__(self) -> Completion:
-        return self.body(self.item)
-
-    @property
-    def cells(self) -> tuple[CellType, ...]:
-        return cells_of(self.body)
-
-
-HAVE_CELLS.add(_Iteration)
+    return WithCells(lambda: if_(entry.condition, WithCells(partial(body, entry.value), body), None), body)
 
 
 def _code(body: Object) -> Object:

@@ -18,10 +18,11 @@ from ..containers.keys import is_by_data, there
 from ..containers.ranges import Counting, holds
 from ..containers.sequences import equal
 from ..state.completions import Return, replaced
-from ..state.fork import WithCells, fork_value
+from ..state.fork import fork_value
 from ..state.identities import is_same
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import is_python, python_bool, type_if_known
+from ..state.places import WithCells
 from ..state.values import CHOICES, Lazy, Maybe, both, either, is_data, is_tracked_value, lifted, negated
 from ..users_code import users_method
 from .dunder import compared
@@ -176,8 +177,4 @@ def text(*parts: Object) -> Object:
 
 def shown(value: Object) -> Object:
     """A value that becomes text."""
-    if type(value) in CHOICES:
-        from ..containers.choices import settled
-
-        return settled(value)
-    return value
+    return CHOICES[type(value)].settled(value) if type(value) in CHOICES else value

@@ -26,10 +26,9 @@ from ..report import Reason
 from ..translate import is_raised_by_translated, untranslated
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, forget_frames, without_variables
-from .joins import join, join_contents, join_versions, where
+from .joins import join, join_conditions, join_contents, join_versions
 from .numbers.bounds import outcome
 from .places import (
-    HAVE_CELLS,
     Cell,
     Contents,
     Entry,
@@ -39,7 +38,6 @@ from .places import (
     Place,
     Plain,
     Version,
-    cells_of,
     changes,
     hand_on_made,
     loop_ended,
@@ -62,22 +60,6 @@ MOST_SIDES = 20_000
 # Behind so many the garbage collector runs; not in loops, which ask it for what an iteration has made.
 SIDES_OF_GARBAGE = 1000
 _FEWER_SIDES = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
-
-
-class WithCells:
-    """A side that runs blocks: it has their variables."""
-
-    __slots__ = ("cells", "run")
-
-    def __init__(self, run: Callable[[], Object], *blocks: Object) -> None:
-        self.run = run
-        self.cells = tuple([cell for block in blocks for cell in cells_of(block)])
-
-    def __call__(self) -> Object:
-        return self.run()
-
-
-HAVE_CELLS.add(WithCells)
 
 
 class Ran(NamedTuple):
@@ -622,18 +604,4 @@ def conditional(test: Operand, yes: Completion, no: Completion, sides: tuple[Fin
 
 def where_ends(completion: Completion, is_wanted: Callable[[Object], bool]) -> Object:
     """When a completion is one of some kind: a bool, tracked or not."""
-    return folded(completion, is_wanted, _where_either)
-
-
-def _where_either(part: Conditional, yes: Object, no: Object) -> Object:
-    if type(yes) is bool and type(no) is bool:
-        if yes == no:
-            return yes
-        return part.test if yes else negated(part.test)
-    if type(yes) is bool and not yes:
-        return both(negated(part.test), no)
-    if type(no) is bool and not no:
-        return both(part.test, yes)
-    return yes if yes is no else where(part.test, yes, no)
-
-
+    return folded(completion, is_wanted, lambda part, yes, no: join_conditions(part.test, yes, no))

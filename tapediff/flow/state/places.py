@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import CellType
 from typing import TypeAlias
 
@@ -218,13 +218,23 @@ def note(place: Place) -> None:
             journal[key] = place, place.get()
 
 
-# Types of blocks that know the cells which they store.
-HAVE_CELLS: set[type] = set()
+class WithCells:
+    """A side that runs blocks: it has their variables."""
+
+    __slots__ = ("blocks", "run")
+
+    def __init__(self, run: Callable[[], Object], *blocks: Object) -> None:
+        self.run, self.blocks = run, blocks
+
+    def __call__(self) -> Object:
+        return self.run()
 
 
 def cells_of(block: Object) -> tuple[CellType, ...]:
     """The cells of the variables that a block may assign to."""
-    return block.cells if type(block) in HAVE_CELLS else stored_cells(block)
+    if type(block) is not WithCells:
+        return stored_cells(block)
+    return tuple([cell for inner in block.blocks for cell in cells_of(inner)])
 
 
 def note_variables(block: Object) -> None:

@@ -196,7 +196,7 @@ class _Function:
                     made.append(at(ast.Expr(operator_call("done", call)), statement))
             elif isinstance(statement, ast.Return):
                 expressions = self.expressions()
-                value = ast.Constant(None) if statement.value is None else expressions.value(statement.value)
+                value = ast.Constant(None) if statement.value is None else expressions.visit(statement.value)
                 made += [*expressions.before, at(ast.Return(value if is_top else operator_call("Return", value)), statement)]
             elif isinstance(statement, Emit):
                 expressions = self.expressions()
@@ -237,8 +237,11 @@ class _Function:
         self.translator.variables[made] = frozenset(self.scope.bound)
         return made
 
-    def expressions(self, *, in_class: bool = False) -> _Values:
-        return _Values(self, in_class)
+    def expressions(self, *, in_class: bool = False) -> Expressions:
+        def name_of(shown: str, node: ast.AST) -> str:
+            return self.translator.named(shown if shown.startswith("<") else self.shown, node, shown)
+
+        return Expressions(self.part, self.first, name_of, in_class)
 
     def part(self, name: str, args: ast.arguments, body: list[ast.stmt], node: ast.AST, *, own_scope: bool = False) -> ast.FunctionDef:
         """A function for part of an expression; with a scope of its own for comprehensions and lambdas."""
@@ -273,20 +276,18 @@ class _Function:
             made.append(ast.Assign([ast.Name(name, ast.Store()) for name in kept], ast.Constant(None)))
         return [*expressions.before, *(at(s, statement) for s in made)]
 
-    def _simple(self, statement: ast.stmt, values: _Values) -> list[ast.stmt]:
+    def _simple(self, statement: ast.stmt, values: Expressions) -> list[ast.stmt]:
         if isinstance(statement, ast.Expr):
             return [ast.Expr(values.visit(statement.value))]
         if isinstance(statement, ast.Assign):
-            value = values.value(statement.value)
+            value = values.visit(statement.value)
             if len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
                 return [ast.Assign(statement.targets, value)]
-            name = self.named("value", statement)
-            assigned = [s for t in statement.targets for s in self.assign(t, ast.Name(name, ast.Load()), values)]
-            return [ast.Assign([ast.Name(name, ast.Store())], value), *assigned, ast.Delete([ast.Name(name, ast.Del())])]
+            return self._kept(statement.targets, value, values)
         if isinstance(statement, ast.AnnAssign):
             if statement.value is None:
                 return []
-            return self.assign(statement.target, values.value(statement.value), values)
+            return self.assign(statement.target, values.visit(statement.value), values)
         if isinstance(statement, ast.AugAssign):
             return self._augmented(statement, values)
         if isinstance(statement, ast.Delete):
@@ -310,13 +311,11 @@ class _Function:
         """Statements that assign a translated value to a target."""
         if isinstance(target, ast.Name):
             return [ast.Assign([target], value)]
+        if isinstance(target, (ast.Attribute, ast.Subscript)) and not isinstance(value, (ast.Name, ast.Constant)):
+            return self._kept([target], value, values)
         if isinstance(target, ast.Attribute):
-            if not _is_simple(value):
-                return self._kept(target, value, values)
             return [ast.Expr(operator_call("set_attribute", values.visit(target.value), text(target.attr), value))]
         if isinstance(target, ast.Subscript):
-            if not _is_simple(value):
-                return self._kept(target, value, values)
             return [ast.Expr(operator_call("set_item", values.visit(target.value), values.visit(target.slice), value))]
         assert isinstance(target, (ast.Tuple, ast.List))
         if all(isinstance(part.value if isinstance(part, ast.Starred) else part, ast.Name) for part in target.elts):
@@ -331,13 +330,13 @@ class _Function:
             made += [*self.assign(inner, ast.Name(name, ast.Load()), values), ast.Delete([ast.Name(name, ast.Del())])]
         return made
 
-    def _kept(self, target: ast.expr, value: ast.expr, values: Expressions) -> list[ast.stmt]:
-        """The value is evaluated before the parts of the target."""
-        name = self.named("value", target)
-        assigned = self.assign(target, ast.Name(name, ast.Load()), values)
+    def _kept(self, targets: list[ast.expr], value: ast.expr, values: Expressions) -> list[ast.stmt]:
+        """The value is evaluated before the parts of the targets."""
+        name = self.named("value", targets[0])
+        assigned = [s for target in targets for s in self.assign(target, ast.Name(name, ast.Load()), values)]
         return [ast.Assign([ast.Name(name, ast.Store())], value), *assigned, ast.Delete([ast.Name(name, ast.Del())])]
 
-    def _augmented(self, statement: ast.AugAssign, values: _Values) -> list[ast.stmt]:
+    def _augmented(self, statement: ast.AugAssign, values: Expressions) -> list[ast.stmt]:
         target = statement.target
         if isinstance(target, ast.Name):
             return [ast.Assign([target], self._in_place(statement, ast.Name(target.id, ast.Load()), values.visit(statement.value)))]
@@ -359,7 +358,7 @@ class _Function:
         are_numbers = operator_call("numbers", kept(old, LEFT), kept(value, RIGHT), *symbol)
         return ast.IfExp(are_numbers, ast.BinOp(before, statement.op, new), operator_call(INPLACE[type(statement.op)], before, new))
 
-    def _delete(self, target: ast.expr, values: _Values) -> list[ast.stmt]:
+    def _delete(self, target: ast.expr, values: Expressions) -> list[ast.stmt]:
         if isinstance(target, ast.Name):
             return [ast.Delete([target])]
         if isinstance(target, ast.Attribute):
@@ -370,7 +369,7 @@ class _Function:
         return [s for part in target.elts for s in self._delete(part, values)]
 
     def _inner_function(
-        self, statement: ast.FunctionDef | ast.AsyncFunctionDef, values: _Values, *, in_class: bool = False
+        self, statement: ast.FunctionDef | ast.AsyncFunctionDef, values: Expressions, *, in_class: bool = False
     ) -> list[ast.stmt]:
         decorators: list[ast.expr] = statement.decorator_list
         if not in_class:
@@ -389,7 +388,7 @@ class _Function:
         made.args, made.decorator_list, made.returns = args, decorators, statement.returns
         return [made]
 
-    def _class(self, statement: ast.ClassDef, values: _Values) -> list[ast.stmt]:
+    def _class(self, statement: ast.ClassDef, values: Expressions) -> list[ast.stmt]:
         """A class; Python runs its body, with functions translated."""
         statement.decorator_list = [operator_call("function", values.visit(d)) for d in statement.decorator_list]
         inner = self.expressions(in_class=True)
@@ -400,21 +399,6 @@ class _Function:
         return [statement]
 
 
-class _Values(Expressions):
-    """The expressions of one statement of a function."""
-
-    def __init__(self, function: _Function, in_class: bool) -> None:
-
-        def name_of(shown: str, node: ast.AST) -> str:
-            return function.translator.named(shown if shown.startswith("<") else function.shown, node, shown)
-
-        super().__init__(function.part, function.first, name_of, in_class)
-
-    def value(self, node: ast.expr) -> ast.expr:
-        """A value that is stored or returned: a variable as it is must be bound."""
-        return self.visit(node)
-
-
 def _count(targets: list[ast.expr]) -> ast.expr:
     """The number of targets; of those before and after one with a star."""
     star = next((k for k, part in enumerate(targets) if isinstance(part, ast.Starred)), None)
@@ -422,6 +406,3 @@ def _count(targets: list[ast.expr]) -> ast.expr:
         return ast.Constant(len(targets))
     return ast.Tuple([ast.Constant(star), ast.Constant(len(targets) - star - 1)], ast.Load())
 
-
-def _is_simple(value: ast.expr) -> bool:
-    return isinstance(value, (ast.Name, ast.Constant))
