@@ -80,11 +80,11 @@ class Expressions(ast.NodeTransformer):
     def delayed(self, node: ast.expr) -> ast.expr:
         """A function without arguments that evaluates an expression when it is called."""
         if isinstance(node, ast.Constant):
-            return ast.copy_location(ast.Lambda(no_arguments(), node), node)
+            return ast.copy_location(ast.Lambda(parameters_of(), node), node)
         if not _has_walrus(node):
-            return ast.copy_location(ast.Lambda(no_arguments(), self.visit(node)), node)
+            return ast.copy_location(ast.Lambda(parameters_of(), self.visit(node)), node)
         name = self._name_of("part", node)
-        self.before.append(self._function_of(name, no_arguments(), [ast.Return(node)], node))
+        self.before.append(self._function_of(name, parameters_of(), [ast.Return(node)], node))
         return ast.Name(name, ast.Load())
 
     def test(self, node: ast.expr) -> ast.expr:
@@ -100,7 +100,7 @@ class Expressions(ast.NodeTransformer):
         """A function without arguments that gives a test's value when it is called."""
         if _has_walrus(node):
             return self.delayed(node)
-        return ast.copy_location(ast.Lambda(no_arguments(), self.test(node)), node)
+        return ast.copy_location(ast.Lambda(parameters_of(), self.test(node)), node)
 
     def visit(self, node: ast.AST) -> ast.expr:
         return at(super().visit(node), node)
@@ -231,8 +231,7 @@ class Expressions(ast.NodeTransformer):
         if part.format_spec is not None:
             self.generic_visit(part.format_spec)
         part.value = ast.Name("_value_", ast.Load())
-        arguments = ast.arguments([], [ast.arg("_value_")], None, [], [], None, [])
-        return operator_call("formatted", value, ast.Lambda(arguments, ast.JoinedStr([part])))
+        return operator_call("formatted", value, ast.Lambda(parameters_of("_value_"), ast.JoinedStr([part])))
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         node.value = operator_call("shown", self.visit(node.value))
@@ -304,8 +303,7 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node, ast.GeneratorExp):
             first = operator_call("first_iterable", first)
         name = self._name_of(_COMPREHENSION_NAMES[type(node)], node)
-        arguments = ast.arguments([], [ast.arg(items)], None, [], [], None, [])
-        self.before.append(self._function_of(name, arguments, body, node, own_scope=True))
+        self.before.append(self._function_of(name, parameters_of(items), body, node, own_scope=True))
         return ast.Call(ast.Name(name, ast.Load()), [first], [])
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
@@ -314,9 +312,9 @@ class Expressions(ast.NodeTransformer):
 _COMPREHENSION_NAMES = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>", ast.GeneratorExp: "<genexpr>"}
 
 
-def no_arguments() -> ast.arguments:
-    """Those of a function without parameters."""
-    return ast.arguments([], [], None, [], [], None, [])
+def parameters_of(*names: str) -> ast.arguments:
+    """Those of a function with these alone."""
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
 
 
 def without_defaults(args: ast.arguments) -> ast.arguments:

@@ -21,9 +21,9 @@ from .expressions import (
     again,
     at,
     kept,
-    no_arguments,
     operator,
     operator_call,
+    parameters_of,
     text,
     without_defaults,
 )
@@ -92,40 +92,36 @@ class _Function:
         emitted = emitting(rest) if has_yield(rest) else None
         if emitted is not None:
             self.scope.bound |= {name for name in stored(emitted) if name.startswith("_from_")}
-        made: list[ast.stmt] = list(docstring)
-        declarations = ((ast.Global, self.scope.global_names), (ast.Nonlocal, self.scope.nonlocal_names))
-        declared = [(kind, sorted(names)) for kind, names in declarations if names]
-        made += [kind(names) for kind, names in declared]
+        declared = self._declared(self.scope.nonlocal_names | self.scope.global_names)
+        made: list[ast.stmt] = [*docstring, *declared]
         unbound = sorted(self.scope.bound - set(parameters(self.args)))
         if unbound:
             # Bound here, so that blocks can declare them nonlocal.
             made.append(ast.If(ast.Constant(0), [ast.Assign([ast.Name(n, ast.Store()) for n in unbound], ast.Constant(None))], []))
         if declared:
-            cells = ast.Tuple([ast.Name(n, ast.Load()) for n in sorted(self.scope.nonlocal_names)], ast.Load())
-            globals_ = ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())
-            made.append(ast.Expr(operator_call("enter", ast.Lambda(no_arguments(), cells), globals_)))
+            made.append(self._entered(self.scope.nonlocal_names))
         made += self.block(rest, is_top=True) if not has_yield(rest) else self._generator(rest, emitted, node)
         if any(isinstance(statement, ast.FunctionDef) and statement.name in self.translator.variables for statement in made):
             made = _with_errors_of_variables(made)
-        definition = ast.FunctionDef(name, self.args, made or [ast.Pass()], [], None)
-        definition.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
-        return ast.copy_location(definition, node)
+        return self._definition(name, self.args, made, node)
+
+    def _entered(self, variables: set[str]) -> ast.stmt:
+        """Notes variables of outer functions, and global ones."""
+        cells = ast.Tuple([ast.Name(n, ast.Load()) for n in sorted(variables)], ast.Load())
+        return ast.Expr(operator_call("enter", ast.Lambda(parameters_of(), cells), ast.Constant(tuple(sorted(self.scope.global_names)))))
 
     def _generator(self, body: list[ast.stmt], emitted: list[ast.stmt] | None, node: ast.AST) -> list[ast.stmt]:
         """The body in both forms, as functions: Python's own generator, and one that is given what consumes its values."""
         names: list[ast.expr] = []
         made: list[ast.stmt] = []
-        variables = sorted(self.scope.bound | self.scope.nonlocal_names)
-        cells = ast.Lambda(no_arguments(), ast.Tuple([ast.Name(n, ast.Load()) for n in variables], ast.Load()))
-        entered = ast.Expr(operator_call("enter", cells, ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())))
+        entered = self._entered(self.scope.bound | self.scope.nonlocal_names)
         for statements, arguments in ((body, []), (emitted, [EMIT])):
             if statements is None:
                 names.append(ast.Constant(None))
                 continue
             name = self.named("emitting" if arguments else "native", node)
-            args = ast.arguments([], [ast.arg(a) for a in arguments], None, [], [], None, [])
             inner = [*self._declared(stored(statements)), entered, *(self.block(statements) if arguments else self._native(statements))]
-            made.append(self._definition(name, args, inner, node))
+            made.append(self._definition(name, parameters_of(*arguments), inner, node))
             names.append(ast.Name(name, ast.Load()))
         return [*made, ast.Return(operator_call("Generator", *names))]
 
@@ -215,12 +211,11 @@ class _Function:
         Args:
             first, last: what it does in addition, translated already.
         """
-        args = ast.arguments([], [ast.arg(a) for a in arguments], None, [], [], None, [])
         names = self.translator.stores[name] = stored([*statements, *first, *last]) - set(arguments)
         made = self._declared(names)
         body = self.block(statements)
         made += [*first, ast.Try(body or [ast.Pass()], [], [], list(last))] if last else [*first, *body]
-        return self._definition(name, args, made, node)
+        return self._definition(name, parameters_of(*arguments), made, node)
 
     def _declared(self, names: set[str]) -> list[ast.stmt]:
         nonlocals = sorted(names & (self.scope.bound | self.scope.nonlocal_names))
