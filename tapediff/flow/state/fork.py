@@ -70,6 +70,14 @@ class Ran(NamedTuple):
     error: BaseException | None
 
 
+class Option(NamedTuple):
+    """A side that was run, where a test has this outcome."""
+
+    test: Operand
+    holds: bool
+    ran: Ran
+
+
 class Taken(NamedTuple):
     """One side alone was run; `holds` says which."""
 
@@ -143,12 +151,14 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
     if fact is not None:
         return Taken(fact, _run(yes if fact else no))
     check_recursion()
-    found = sides_of([(test, True, yes), (test, False, no)])
-    return found if isinstance(found, Taken) else _joined(*found)
+    found = sides_of(
+        [(test, True, yes), (test, False, no)], lambda ran: joined_states(ran[0].test, ran[0].ran.final, ran[1].ran.final)
+    )
+    return found if isinstance(found, Taken) else (found[0].ran, found[1].ran)
 
 
-def sides_of(sides: list[tuple[Operand, bool, Side]]) -> Taken | list[tuple[Operand, Ran]]:
-    """Run all sides that the program may take, each from the same state; or the only one of them.
+def sides_of(sides: list[tuple[Operand, bool, Side]], join_states: Callable[[list[Option]], Final]) -> Taken | list[Option]:
+    """Run all sides that the program may take, each from the same state, and join the states; or the only one of them.
 
     Args:
         sides: each with a test and its outcome there; exactly one of them is taken.
@@ -163,7 +173,7 @@ def sides_of(sides: list[tuple[Operand, bool, Side]]) -> Taken | list[tuple[Oper
         if attempt is not None:
             attempt.leave_out(pending)
 
-    found: list[tuple[Operand, Ran]] = []
+    found: list[Option] = []
     for number, (test, holds, run) in enumerate(sides):
         fact = known(test)
         if fact is not None and fact is not holds:
@@ -177,7 +187,7 @@ def sides_of(sides: list[tuple[Operand, bool, Side]]) -> Taken | list[tuple[Oper
         if not found and (is_last or fact is not None):
             leave_out()
             return Taken(holds, _run(run))
-        with left_beside(*(ran for _, ran in found)):
+        with left_beside(*(option.ran for option in found)):
             ran = side_of(run, test, holds, attempt)
         if ran is ALONE:
             if attempt is not None:
@@ -186,14 +196,23 @@ def sides_of(sides: list[tuple[Operand, bool, Side]]) -> Taken | list[tuple[Oper
             leave_out()
             return Taken(holds, result)
         if ran is not None:
-            found.append((test, ran))
+            found.append(Option(test, holds, ran))
     leave_out()
-    if len(found) > 1:
+    while len(found) > 1:
+        drop_dead(*(option.ran.final for option in found))
+        try:
+            joined = join_states(found)
+        except Unjoinable as why:
+            side = found[why.side]
+            found = [side] if decided(side.test, why.reason) else [option for option in found if option is not side]
+            continue
+        has_choices = put_final(joined) or len(found) > 2
+        state.report.note("choice" if has_choices else "select", recorder.site_of(sys._getframe(1)))
         return found
-    ((test, ran),) = found
-    state.facts = {**state.facts, **facts_of(test, True)}
+    ((test, holds, ran),) = found
+    state.facts = {**state.facts, **facts_of(test, holds)}
     keep(ran)
-    return Taken(True, ran.result)
+    return Taken(holds, ran.result)
 
 
 @contextmanager
@@ -278,22 +297,6 @@ def _reason_of(error: BaseException) -> Reason:
             site = Site(trace.tb_frame.f_code, trace.tb_lasti)
         trace = trace.tb_next
     return Reason(f"{type(error).__name__} is raised", site=site or user_site(), raises=True)
-
-
-def _joined(yes: tuple[Operand, Ran], no: tuple[Operand, Ran]) -> tuple[Ran, Ran] | Taken:
-    """Join the states that two sides leave; by a guard on the test where they cannot be joined."""
-    (test, first), (_, second) = yes, no
-    drop_dead(first.final, second.final)
-    try:
-        joined = joined_states(test, first.final, second.final)
-    except Unjoinable as why:
-        holds = decided(test, why.reason)
-        kept = first if holds else second
-        keep(kept)
-        return Taken(holds, kept.result)
-    has_choices = put_final(joined)
-    state.report.note("choice" if has_choices else "select", current_recorder().site_of(sys._getframe(1)))
-    return first, second
 
 
 def first_result(ran: tuple[Ran, Ran]) -> Object:

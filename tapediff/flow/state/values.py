@@ -32,13 +32,20 @@ class Unjoinable(BaseException):
     Attributes:
         reason: what the program does, and what to write instead.
         is_taken: the outcome of that guard, once there is one.
+        side: of several sides whose states cannot be joined, the number of the one that the others go without.
     """
 
     is_taken: bool | None = None
+    side = 0
 
     def __init__(self, what: str, instead: str = "", site: Site | PickledSite | None = None, *, raises: bool = False) -> None:
         super().__init__(what)
         self.reason = Reason(what, instead, site or user_site(), raises)
+
+    def of_side(self, number: int) -> Unjoinable:
+        """The same with the number of a side."""
+        self.side = number
+        return self
 
 
 class Restart(BaseException):
