@@ -392,9 +392,9 @@ def form_at(place: Place, value: Object, *, is_slotted: bool = False) -> Form:
 
 def wider_at(place: Place, form: Form, value: Object) -> Form:
     """A form that what is in a place has, too."""
-    is_list = isinstance(place, Contents) and isinstance(form, Parts) and form.kind is not dict
-    if is_list and (len(value) != len(form.parts) or Maybe in map(type, value)):
-        form = Slots(form.kind, None, len(form.parts), grows=len(value) > len(form.parts))
+    if isinstance(place, Contents) and isinstance(form, Parts) and form.kind is not dict:
+        if len(value) != len(form.parts) or Maybe in map(type, value):
+            form = Slots(form.kind, None, len(form.parts), grows=len(value) > len(form.parts))
     return form.wider(value)
 
 

@@ -71,7 +71,7 @@ class Changed:
     """
 
     place: Place
-    form: Form | None = None
+    form: Object = None
     is_read: bool = True
     is_anew: bool = False
     start: list[Object] = field(default_factory=list)
@@ -279,14 +279,15 @@ class Loop:
     def _begin(self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]) -> Iterator[Object]:
         """Put into every place what it holds when an iteration begins. Yields the objects that are made for this."""
         for key, one in self.changed.items():
-            place, values = one.place, [] if one.form is None else [_value_of(leaf) for leaf in one.start]
+            place, form = one.place, one.form
+            values = [] if form is None else [_value_of(leaf) for leaf in one.start]
             leaves = [recorder.input(value, active=np.asarray(value).dtype.kind == "f") for value in values]
             self.kinds.note_first(leaves)
-            if not one.is_read:
+            if form is None or not one.is_read:
                 state.has_choices = True
                 put(place, Unread(key))
                 continue
-            value = one.form.made(iter(leaves))
+            value = form.made(iter(leaves))
             if isinstance(place, Version):
                 if key not in journal:
                     journal[key] = place, place.get()
@@ -294,7 +295,7 @@ class Loop:
                 place.holder._recorder = recorder
             put(place, value)
             if not isinstance(place, (Contents, Version)):
-                yield from made_anew(one.form, value)
+                yield from made_anew(form, value)
         for key, (place, _) in self.added.items():
             state.has_choices = state.has_maybes = True
             put(place, [Maybe(Unread(key), None)])

@@ -108,7 +108,8 @@ class _Function:
     def _entered(self, variables: set[str]) -> ast.stmt:
         """Notes variables of outer functions, and global ones."""
         cells = ast.Tuple([ast.Name(n, ast.Load()) for n in sorted(variables)], ast.Load())
-        return ast.Expr(operator_call("enter", ast.Lambda(parameters_of(), cells), ast.Constant(tuple(sorted(self.scope.global_names)))))
+        names = ast.Constant(tuple(sorted(self.scope.global_names)))  # pyright: ignore[reportArgumentType] -- the stubs leave out tuples
+        return ast.Expr(operator_call("enter", ast.Lambda(parameters_of(), cells), names))
 
     def _generator(self, body: list[ast.stmt], emitted: list[ast.stmt] | None, node: ast.AST) -> list[ast.stmt]:
         """The body in both forms, as functions: Python's own generator, and one that is given what consumes its values."""
