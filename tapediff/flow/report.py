@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ..base.source_location import PickledSite, Site
-from ..ir.instruction import Guard
 from .anything import Object
 
 
@@ -61,17 +60,13 @@ class Report:
         self.guards: dict[int, tuple[Object, Reason]] = {}
         self.merged: Counter[Merged] = Counter()
         self._noted: list[Merged] = []
-        self._branches: dict[tuple[str, int], Merged] = {}
         self._of = id(recorder)
 
     # While the recording is made
 
     def note(self, form: str, site: Object) -> None:
         """Note that a branch was merged."""
-        found = self._branches.get((form, id(site)))
-        if found is None:
-            found = self._branches[form, id(site)] = Merged(form, site)
-        self._noted.append(found)
+        self._noted.append(Merged(form, site))
 
     def note_choice(self) -> None:
         """Note that the branch noted last chooses between objects."""
@@ -110,11 +105,8 @@ class Report:
 
         found = sorted(self.guards.items())
         self.guards = {k: (line_of(site), settled(reason)) for k, (site, reason) in found if k < recorder.guard_count}
-        counts = Counter(map(id, self._noted))
-        for noted in dict(zip(map(id, self._noted), self._noted)).values():
-            self.merged[noted._replace(site=line_of(noted.site), reason=settled(noted.reason))] += counts[id(noted)]
+        self.merged.update(noted._replace(site=line_of(noted.site), reason=settled(noted.reason)) for noted in self._noted)
         self._noted.clear()
-        self._branches.clear()
 
     def keep_only(self, reason: Reason) -> None:
         """Only the path of one point is recorded, in place of all."""
@@ -123,10 +115,6 @@ class Report:
         self.merged.clear()
 
     # Afterwards
-
-    def reason_of(self, guard: Guard) -> Reason | None:
-        """Why the tape has a guard; None if it is not known."""
-        return self.guards[guard.ordinal][1] if guard.ordinal in self.guards else self.only
 
     def as_dict(self) -> dict[str, Object]:
         """The report for programs; lines are "file:line in function".

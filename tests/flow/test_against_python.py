@@ -13,7 +13,6 @@ DIFFERENT = {
     "Stars: errors of what cannot be unpacked name the function, also one behind a callable object": "the text of the error",
     "Iteration: what makes a list of an object asks for its length, as a hint": "`__len__` as a hint is not asked for",
     "Truth: an operand of a nested and/or is asked once, also where the whole is a value or an argument": "(a or b) or c asks twice",
-    "Generators: StopIteration that a try around a loop with a yield catches": "it is a RuntimeError in nested blocks that yield",
 }
 DIFFERENT_SEEDS = (19, 41, 46, 114, 117)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import abc
 from collections.abc import Callable
-from types import GeneratorType
 
 from ..anything import Object
 from ..calls.truth import concrete, truth
@@ -14,7 +12,6 @@ from ..containers.items import iterated
 from ..state.completions import BREAK, CONTINUE, Completion, Conditional, Jump, Return, folded, replaced
 from ..state.fork import (
     Taken,
-    WithCells,
     decide,
     first_result,
     fork,
@@ -23,11 +20,10 @@ from ..state.fork import (
     select,
     where_ends,
 )
-from ..state.places import Cell, Entry, note, note_variables
+from ..state.places import Cell, Entry, WithCells, note, note_variables
 from ..state.values import both, facts_of, state
 
 Block = Callable[[], Completion] | None
-Driver = abc.Generator[Object, Object, Completion]
 
 
 def enter(cells: Callable[[], Object], names: tuple[str, ...]) -> None:
@@ -67,32 +63,11 @@ def _value_of(completion: Completion) -> Object:
 
 def sequence(*blocks: Callable[[], Completion]) -> Completion:
     """One block after the other, each where those before end normally."""
-    alive: Object = True
-    found: list[Completion] = []
+    ends = Ends()
     for block in blocks:
-        if alive is True:
-            completion = block()
-        else:
-            ran = fork(alive, block, None)
-            if isinstance(ran, Taken):
-                if not ran.holds:
-                    break
-                # Guards have ruled out the ends before.
-                alive, found = True, []
-                completion = ran.result
-            else:
-                completion = first_result(ran)
-        if completion is None:
-            continue
-        if type(completion) is not Conditional:
-            found.append(completion)
+        if not ends.run(block):
             break
-        found.append(completion)
-        normal = where_ends(completion, is_normal)
-        if normal is False:
-            break
-        alive = both(alive, normal)
-    return _first_end(found)
+    return _first_end(ends.found)
 
 
 def _first_end(found: list[Completion]) -> Completion:
@@ -140,7 +115,11 @@ _LEFT = Jump("left")
 
 
 class Ends:
-    """The completions of a loop's iterations so far."""
+    """The completions of blocks of which each runs where those before end normally.
+
+    Attributes:
+        alive: when all so far have done so: a bool, tracked or not.
+    """
 
     __slots__ = ("alive", "found")
 
@@ -148,34 +127,40 @@ class Ends:
         self.alive: Object = True
         self.found: list[Completion] = []
 
-    def run(self, iteration: Callable[[], Completion]) -> bool:
-        """Run an iteration where those before did not leave the loop; False if none goes on."""
+    def run(self, block: Callable[[], Completion]) -> bool:
+        """Run the next one; False if none goes on."""
         if self.alive is True:
-            completion = iteration()
+            completion = block()
         else:
-            ran = fork(self.alive, iteration, None)
+            ran = fork(self.alive, block, None)
             if isinstance(ran, Taken):
                 if not ran.holds:
                     return False
+                # Guards have ruled out the ends before.
                 self.alive, self.found = True, []
                 completion = ran.result
             else:
                 completion = first_result(ran)
-        if completion is None or completion is CONTINUE:
-            return True
-        completion = replaced(completion, without_continue)
+        completion = self.seen(completion)
         if completion is None:
             return True
         self.found.append(completion)
-        if type(completion) is not Conditional:
-            self.alive = False
-            return False
         normal = where_ends(completion, is_normal)
-        if normal is False:
-            self.alive = False
-            return False
-        self.alive = both(self.alive, normal)
-        return True
+        self.alive = normal if normal is False else both(self.alive, normal)
+        return self.alive is not False
+
+    def seen(self, completion: Completion) -> Completion:
+        """What a block's completion means for those that follow."""
+        return completion
+
+
+class LoopEnds(Ends):
+    """The same of a loop's iterations, which `continue` ends normally."""
+
+    __slots__ = ()
+
+    def seen(self, completion: Completion) -> Completion:
+        return replaced(completion, without_continue)
 
     def is_decided(self) -> bool:
         """A guard on whether the loop goes on; its outcome."""
@@ -215,45 +200,13 @@ def for_each_option(choice: Object, run: Callable[[Object], Completion], *blocks
     return at(0)
 
 
-# The same of statements that yield: data tests are guards there
-
-
-def driven(run: Object, *args: Object) -> Driver:
-    completion = run(*args) if run is not None else None
-    if type(completion) is GeneratorType:
-        completion = yield from completion
+def ended(completion: Completion) -> Jump | None:
+    """How a block ends, by guards: for what Python runs after it."""
     while type(completion) is Conditional:
         completion = completion.yes if concrete(completion.test) else completion.no
-    return completion
+    return completion  # pyright: ignore[reportReturnType]
 
 
-def sequence_yields(*blocks: Object) -> Driver:
-    for block in blocks:
-        completion = yield from driven(block)
-        if completion is not None:
-            return completion
-    return None
-
-
-def if_yields(test: Object, yes: Object, no: Object) -> Driver:
-    return (yield from driven(yes if concrete(test) else no))
-
-
-def for_yields(items: Object, body: Object, otherwise: Object) -> Driver:
-    for item in settled_contents(iterated(items)):
-        completion = yield from driven(body, item)
-        if completion is BREAK:
-            return None
-        if completion is not None and completion is not CONTINUE:
-            return completion
-    return (yield from driven(otherwise))
-
-
-def while_yields(test: Object, body: Object, otherwise: Object) -> Driver:
-    while concrete(test()):
-        completion = yield from driven(body)
-        if completion is BREAK:
-            return None
-        if completion is not None and completion is not CONTINUE:
-            return completion
-    return (yield from driven(otherwise))
+def given(items: Object) -> Object:
+    """What a loop of Python's own goes over."""
+    return settled_contents(iterated(items))

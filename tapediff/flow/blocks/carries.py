@@ -7,7 +7,7 @@ a constant becomes a number, an int a float, unlike things a choice.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..state.numbers.bounds import note_bounds
 from ..state.numbers.python_numbers import Kind, note_kind
 from ..state.places import Contents, Place, Version
 from ..state.unshared import has_only_attributes
-from ..state.values import Choice, Maybe, Unjoinable, either, is_data, negated, parted, state
+from ..state.values import Choice, Maybe, Unjoinable, choice_with_rest, either, is_data, parted, state
 
 
 class Form:
@@ -62,10 +62,8 @@ class Constant(Form):
         if ours is not None and theirs is not None and ours.shape == theirs.shape and not is_bool:
             return ours.wider(value)
         own: Object = self.value
-        if isinstance(own, (tuple, list)) and type(value) is type(own) and len(value) == len(own):  # pyright: ignore[reportArgumentType] -- of these kinds
-            return Tuple(type(value), [form_of(part) for part in own]).wider(value)
-        if type(own) is type(value) and has_only_attributes(own) and list(vars(own)) == list(vars(value)):
-            return Record(type(own), list(vars(own)), [form_of(part) for part in vars(own).values()]).wider(value)
+        if type(own) is type(value) and (isinstance(own, (tuple, list)) or has_only_attributes(own)) and _names(own) == _names(value):
+            return Parts.of(own).wider(value)
         return Options([self]).wider(value)
 
     @property
@@ -115,17 +113,29 @@ class Number(Form):
         return [np.zeros(self.shape, self.dtype)[()]]
 
 
-class Tuple(Form):
-    """A tuple, or a list of fixed length, part by part."""
+class Parts(Form):
+    """Part by part: a tuple, a list of fixed length, a dict with fixed keys, an instance that each iteration makes anew.
 
-    def __init__(self, kind: Object, parts: list[Form]) -> None:
-        self.kind, self.parts = kind, parts
+    Attributes:
+        names: of the parts; positions, keys or attributes.
+    """
+
+    def __init__(self, kind: Object, names: list[Object], parts: list[Form]) -> None:
+        self.kind, self.names, self.parts = kind, names, parts
+
+    @classmethod
+    def of(cls, value: Object) -> Form:
+        """The narrowest one."""
+        return cls(type(value), _names(value), [form_of(part) for part in _parts(value)])
+
+    def _is_like(self, value: Object) -> bool:
+        return type(value) is self.kind and _names(value) == self.names
 
     def leaves(self, value: Object) -> list[Object] | None:
-        if type(value) is not self.kind or len(value) != len(self.parts):
+        if not self._is_like(value):
             return None
         found: list[Object] = []
-        for form, part in zip(self.parts, value):
+        for form, part in zip(self.parts, _parts(value)):
             leaves = form.leaves(part)
             if leaves is None:
                 return None
@@ -134,20 +144,45 @@ class Tuple(Form):
 
     def made(self, leaves: Iterator[Object]) -> Object:
         parts = [form.made(leaves) for form in self.parts]
-        return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
+        if self.kind is dict:
+            return dict(zip(self.names, parts))
+        if issubclass(self.kind, _SEQUENCES):
+            return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
+        made = object.__new__(self.kind)
+        vars(made).update(zip(self.names, parts))
+        return made
 
     def wider(self, value: Object) -> Form:
-        if type(value) is self.kind and len(value) == len(self.parts):
-            return Tuple(self.kind, [_wider(form, part) for form, part in zip(self.parts, value)])
+        if self._is_like(value):
+            return Parts(self.kind, self.names, [_wider(form, part) for form, part in zip(self.parts, _parts(value))])
         if self.kind in (list, deque):
             raise Unjoinable(
                 "a list within another one changes its length in a loop",
                 "make it in its full length before the loop, and write to its entries",
             )
+        if self.kind is dict:
+            raise Unjoinable("a dict gets other keys in a loop", "enter all keys before the loop")
         return Options([self]).wider(value)
 
     def blank(self) -> list[Object]:
         return [leaf for part in self.parts for leaf in part.blank()]
+
+
+def tuple_of(parts: list[Form]) -> Form:
+    """The form of a tuple."""
+    return Parts(tuple, list(range(len(parts))), parts)
+
+
+_SEQUENCES = (tuple, list, deque)
+
+
+def _names(value: Object) -> list[Object]:
+    """What the parts of a value are called."""
+    return list(range(len(value)) if isinstance(value, _SEQUENCES) else value if type(value) is dict else vars(value))
+
+
+def _parts(value: Object) -> Iterable[Object]:
+    return value if isinstance(value, _SEQUENCES) else (value if type(value) is dict else vars(value)).values()
 
 
 class Conditional(Form):
@@ -245,45 +280,15 @@ class Slots(Form):
         return [0, *(leaf for _ in range(self.room) for leaf in (self.form.blank() if self.form else []))]
 
 
-class Record(Form):
-    """An instance that each iteration makes anew, attribute by attribute."""
-
-    def __init__(self, kind: Object, names: list[str], parts: list[Form]) -> None:
-        self.kind, self.names, self.parts = kind, names, parts
-
-    def leaves(self, value: Object) -> list[Object] | None:
-        if type(value) is not self.kind or list(vars(value)) != self.names:
-            return None
-        return Tuple(tuple, self.parts).leaves(tuple(vars(value).values()))
-
-    def made(self, leaves: Iterator[Object]) -> Object:
-        made = object.__new__(self.kind)
-        vars(made).update(zip(self.names, [form.made(leaves) for form in self.parts]))
-        return made
-
-    def wider(self, value: Object) -> Form:
-        if type(value) is not self.kind or list(vars(value)) != self.names:
-            return Options([self]).wider(value)
-        parts = zip(self.parts, vars(value).values())
-        return Record(self.kind, self.names, [f if f.leaves(part) is not None else f.wider(part) for f, part in parts])
-
-    def blank(self) -> list[Object]:
-        return [leaf for part in self.parts for leaf in part.blank()]
-
-
 def made_anew(form: Form, value: Object) -> Iterator[Object]:
     """The objects of a value that an iteration makes anew."""
     if isinstance(form, Number):
         if form.shape:
             yield value
-    elif isinstance(form, Record):
-        yield value
-        for part, inner in zip(form.parts, vars(value).values()):
-            yield from made_anew(part, inner)
-    elif isinstance(form, Tuple):
-        if form.kind is list:
+    elif isinstance(form, Parts):
+        if not issubclass(form.kind, tuple):
             yield value
-        for part, inner in zip(form.parts, value):
+        for part, inner in zip(form.parts, _parts(value)):
             yield from made_anew(part, inner)
     elif isinstance(form, Options):
         for option in value.options if type(value) is Choice else (value,):
@@ -291,29 +296,6 @@ def made_anew(form: Form, value: Object) -> Iterator[Object]:
                 if not isinstance(part, Constant) and part.leaves(option) is not None:
                     yield from made_anew(part, option)
                     break
-
-
-class Table(Form):
-    """A dict with fixed keys."""
-
-    def __init__(self, keys: list[Object], parts: list[Form]) -> None:
-        self.keys, self.parts = keys, parts
-
-    def leaves(self, value: Object) -> list[Object] | None:
-        if type(value) is not dict or list(value) != self.keys:
-            return None
-        return Tuple(tuple, self.parts).leaves(tuple(value.values()))
-
-    def made(self, leaves: Iterator[Object]) -> Object:
-        return dict(zip(self.keys, [form.made(leaves) for form in self.parts]))
-
-    def wider(self, value: Object) -> Form:
-        if type(value) is not dict or list(value) != self.keys:
-            raise Unjoinable("a dict gets other keys in a loop", "enter all keys before the loop")
-        return Table(self.keys, [f if f.leaves(part) is not None else f.wider(part) for f, part in zip(self.parts, value.values())])
-
-    def blank(self) -> list[Object]:
-        return [leaf for part in self.parts for leaf in part.blank()]
 
 
 class Options(Form):
@@ -340,13 +322,7 @@ class Options(Form):
 
     def made(self, leaves: Iterator[Object]) -> Object:
         others = [next(leaves) for _ in self.options[1:]]
-        values = tuple(form.made(leaves) for form in self.options)
-        if not others:
-            return values[0]
-        first: Object = others[0]
-        for other in others[1:]:
-            first = first | other
-        return Choice(values, (negated(first) if isinstance(first, TrackedArray) else not first, *others))
+        return choice_with_rest([form.made(leaves) for form in self.options], others)
 
     def wider(self, value: Object) -> Form:
         options = list(self.options)
@@ -399,20 +375,16 @@ def form_of(value: Object) -> Form:
     if type(value) is Choice:
         return Options([form_of(option) for option in value.options])
     if isinstance(value, tuple) and (type(value) is tuple or hasattr(value, "_fields")):
-        return Tuple(type(value), [form_of(part) for part in value])
+        return Parts.of(value)
     return Constant(value)
 
 
 def form_at(place: Place, value: Object, *, is_slotted: bool = False) -> Form:
     """The narrowest form of what is in a place."""
     if isinstance(place, Contents):
-        if isinstance(value, (list, deque)):
-            if is_slotted or Maybe in map(type, value):
-                return Slots(type(value), None, 0).wider(value)
-            return Tuple(type(value), [form_of(part) for part in value])
-        if type(value) is dict:
-            return Table(list(value), [form_of(part) for part in value.values()])
-        return Constant(value)
+        if isinstance(value, (list, deque)) and (is_slotted or Maybe in map(type, value)):
+            return Slots(type(value), None, 0).wider(value)
+        return Parts.of(value) if type(value) in (list, deque, dict) else Constant(value)
     if isinstance(place, Version):
         return Number(value.type.shape, value.type.dtype)
     return form_of(value)
@@ -420,8 +392,9 @@ def form_at(place: Place, value: Object, *, is_slotted: bool = False) -> Form:
 
 def wider_at(place: Place, form: Form, value: Object) -> Form:
     """A form that what is in a place has, too."""
-    if isinstance(place, Contents) and isinstance(form, Tuple) and (len(value) != len(form.parts) or Maybe in map(type, value)):
-        form = Slots(form.kind, None, len(form.parts), grows=len(value) > len(form.parts))
+    if isinstance(place, Contents) and isinstance(form, Parts) and form.kind is not dict:
+        if len(value) != len(form.parts) or Maybe in map(type, value):
+            form = Slots(form.kind, None, len(form.parts), grows=len(value) > len(form.parts))
     return form.wider(value)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Generator
-from types import GeneratorType
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -20,7 +19,6 @@ from ..state.dead_places import drop_dead, without_variables
 from ..state.fork import (
     Attempt,
     Pending,
-    WithCells,
     decided,
     fork_block,
     guarded,
@@ -30,11 +28,11 @@ from ..state.fork import (
     refuse_of_values,
 )
 from ..state.joins import join
-from ..state.places import ENDS, Final, hand_on, loop_ended, note_variables, put, undo
+from ..state.places import ENDS, Final, WithCells, hand_on, loop_ended, note_variables, put, undo
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, both, either, lifted, parts, state
 from ..translate import unbound_local
 from ..users_code import users_method
-from .blocks import Block, Driver, driven, for_each_option, if_, sequence
+from .blocks import Block, for_each_option, if_, sequence
 
 OnError = Callable[[BaseException], Completion]
 Handlers = tuple[tuple[Callable[[], Object] | None, OnError | None], ...]
@@ -263,6 +261,11 @@ def _one_of(raised: Pending, other: BaseException) -> BaseException | None:
         return None
     if all(a is b for a, b in zip(args, other.args)):
         return other
+    return with_arguments(error, args)
+
+
+def with_arguments(error: BaseException, args: Iterable[Object]) -> BaseException:
+    """The same error with other arguments."""
     made = type(error)(*args)
     made.__context__, made.__suppress_context__ = error.__context__, error.__suppress_context__
     return made.with_traceback(error.__traceback__)
@@ -288,10 +291,9 @@ def with_(manager: Object, body: Callable[[Object], Completion]) -> Completion:
     kind = type(manager)
     if kind in CHOICES:
         return for_each_option(manager, lambda option: with_(option, body), body)
-    enter_ = _special(manager, kind, "__enter__", "")
-    exit_ = _special(manager, kind, "__exit__", " (missed __exit__ method)")
+    enter_, exit_ = _special(kind, "__enter__", ""), _special(kind, "__exit__", " (missed __exit__ method)")
     if users_method(kind, "__exit__") is None and kind not in _STATELESS:
-        return _entered_once(manager, enter_, exit_, body)
+        return _entered_once(manager, body)
     item = call(enter_, manager)
 
     def on_error(error: BaseException) -> Completion:
@@ -304,108 +306,59 @@ def with_(manager: Object, body: Callable[[Object], Completion]) -> Completion:
     return attempted(WithCells(lambda: body(item), body), on_error, on_end)
 
 
-def _entered_once(manager: Object, enter_: Object, exit_: Object, body: Callable[[Object], Completion]) -> Completion:
+def _entered_once(manager: Object, body: Callable[[Object], Completion]) -> Completion:
     """A `with` of a library's manager, which cannot be undone; unless errors just pass it."""
-    if type(manager) in PASSING:
-        return _within(manager, enter_, exit_, body)
-    refuse(
-        f"the `with` of a {type(manager).__name__} may change something outside, which cannot be undone where the branch is not taken",
-        "put the branch into the `with`, not the `with` into the branch",
-    )
-    with guarded():
-        return _within(manager, enter_, exit_, body)
+    is_passed = type(manager) in PASSING
+    if not is_passed:
+        refuse(
+            f"the `with` of a {type(manager).__name__} may change something outside, which cannot be undone where the branch is not taken",
+            "put the branch into the `with`, not the `with` into the branch",
+        )
+    with contextlib.nullcontext() if is_passed else guarded(), Entered(manager) as item:
+        return body(item)
+    return None
 
 
-def _within(manager: Object, enter_: Object, exit_: Object, body: Callable[[Object], Completion]) -> Completion:
-    item = call(enter_, manager)
-    try:
-        completion = body(item)
-    except (Unjoinable, Restart):
-        call(exit_, manager, None, None, None)
-        raise
-    except BaseException as error:
-        if not concrete(call(exit_, manager, type(error), error, error.__traceback__)):
-            raise
-        return None
-    call(exit_, manager, None, None, None)
-    return completion
+class Entered:
+    """A manager for Python's own `with`; its methods run translated."""
+
+    def __init__(self, manager: Object) -> None:
+        kind = type(manager)
+        self._manager = manager
+        self._enter, self._exit = _special(kind, "__enter__", ""), _special(kind, "__exit__", " (missed __exit__ method)")
+
+    def __enter__(self) -> Object:
+        return call(self._enter, self._manager)
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> bool:
+        if kind is None or issubclass(kind, ENDING):
+            call(self._exit, self._manager, None, None, None)
+            return False
+        return concrete(call(self._exit, self._manager, kind, error, trace))
 
 
-def _special(manager: Object, kind: type, name: str, missed: str) -> Object:
+def _special(kind: type, name: str, missed: str) -> Object:
     found = users_method(kind, name) or getattr(kind, name, None)
     if found is None:
         raise TypeError(f"'{kind.__name__}' object does not support the context manager protocol{missed}")
     return found
 
 
-# The same of statements that yield: guards decide errors there
+# In generators that Python runs
+
+# What ends a side, or an attempt at a recording: no code of the program sees it.
+ENDING = (Unjoinable, Restart)
 
 
-def _stepped(run: Object, *args: Object) -> Driver:
-    """Run a block that may yield. Between two yields nothing goes on behind errors."""
-    with guarded():
-        steps = run(*args) if run is not None else None
-    if type(steps) is not GeneratorType:
-        return steps
-    step: Callable[[Object], Object] = steps.send
-    given: Object = None
-    while True:
-        try:
-            with guarded():
-                value = step(given)
-        except StopIteration as end:
-            return end.value
-        try:
-            step, given = steps.send, (yield value)
-        except GeneratorExit:
-            steps.close()
-            raise
-        except BaseException as error:  # noqa: BLE001 -- raised in the block
-            step, given = steps.throw, error
+def begun() -> Object:
+    """The recording and the side in which a generator begins."""
+    of_attempts = {id(attempt.journal) for attempt in state.attempts}
+    return state.recorder, next((journal for journal in reversed(state.journals) if id(journal) not in of_attempts), None)
 
 
-def try_yields(body: Object, handlers: Object, otherwise: Object, last: Object) -> Driver:
-    recorder, side = state.recorder, state.journals[-1] if state.journals else None
-    try:
-        completion = yield from _tried_yields(body, handlers, otherwise)
-    except (Unjoinable, Restart):
-        raise
-    except BaseException as error:
-        if type(error) is GeneratorExit and not (recorder is state.recorder and (side is None or any(side is j for j in state.journals))):
-            raise  # it is dropped with the side or the recording that it was made in
-        ended = yield from driven(last)
-        if ended is None:
-            raise
-        return ended
-    ended = yield from driven(last)
-    return completion if ended is None else ended
-
-
-def _tried_yields(body: Object, handlers: Object, otherwise: Object) -> Driver:
-    try:
-        completion = yield from _stepped(body)
-    except (Unjoinable, Restart):
-        raise
-    except BaseException as error:
-        for kinds, handler in handlers:
-            if kinds is None or concrete(_matches(error, kinds())):
-                return (yield from driven(handler, error))
-        raise
-    return (yield from driven(otherwise)) if completion is None else completion
-
-
-def with_yields(manager: Object, body: Object) -> Generator[Object, Object, Completion]:
-    kind = type(manager)
-    enter_, exit_ = _special(manager, kind, "__enter__", ""), _special(manager, kind, "__exit__", " (missed __exit__ method)")
-    item = call(enter_, manager)
-    try:
-        completion = yield from _stepped(body, item)
-    except (Unjoinable, Restart):
-        call(exit_, manager, None, None, None)
-        raise
-    except BaseException as error:
-        if not concrete(call(exit_, manager, type(error), error, error.__traceback__)):
-            raise
-        return None
-    call(exit_, manager, None, None, None)
-    return completion
+def runs_finally(begun: Object) -> bool:
+    """True unless such a generator ends with the side or the recording that it was made in."""
+    error, (recorder, side) = sys.exception(), begun
+    if type(error) is GeneratorExit:
+        return recorder is state.recorder and (side is None or any(side is journal for journal in state.journals))
+    return not isinstance(error, ENDING)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from ..anything import Object
 from ..calls.truth import truth
 from ..state.completions import BREAK, Completion, Conditional, Return, ends, replaced
-from ..state.fork import WithCells, exclude, fork, fork_value, where_ends
+from ..state.fork import exclude, fork, fork_value, where_ends
 from ..state.joins import is_equal
-from ..state.places import Entry, Place, put
-from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, either, is_data, negated
-from .blocks import Ends, is_normal, without_continue
-from .exceptions import attempted
+from ..state.places import Entry, Place, WithCells, put
+from ..state.values import CHOICES, UNBOUND, Choice, Unjoinable, both, choice_with_rest, is_data
+from .blocks import LoopEnds, is_normal, without_continue
+from .exceptions import attempted, with_arguments
 
 
 class Exits:
@@ -41,7 +40,7 @@ class Exits:
             # It ends the loop, and is raised behind it, where the values of an iteration are unknown.
             for k, arg in enumerate(error.args):
                 if type(arg) in CHOICES:
-                    CHOICES[type(arg)].each(arg, lambda one, k=k: fail(_with_argument(error, k, one)))
+                    CHOICES[type(arg)].each(arg, lambda one, k=k: fail(with_arguments(error, (*error.args[:k], one, *error.args[k + 1 :]))))
                     return
             if any(map(is_data, error.args)):
                 raise Unjoinable("an error has a number that an iteration computes", "raise it with a text")
@@ -74,7 +73,7 @@ class Exits:
         self.errors.append(error)
         return len(self.errors) - 1
 
-    def leave_by(self, loop: Ends) -> None:
+    def leave_by(self, loop: LoopEnds) -> None:
         """Raise the errors, and add the exits to the completions of the loop."""
         found = self.namespace
         for number, error in enumerate(self.errors):
@@ -94,13 +93,6 @@ class Exits:
             loop.alive = False if normal is False else both(loop.alive, normal)
 
 
-def _with_argument(error: BaseException, k: int, value: Object) -> BaseException:
-    """The same error with another argument."""
-    made = type(error)(*error.args[:k], value, *error.args[k + 1 :])
-    made.__context__, made.__suppress_context__ = error.__context__, error.__suppress_context__
-    return made.with_traceback(error.__traceback__)
-
-
 def _are_same(args: tuple[Object, ...], others: tuple[Object, ...]) -> bool:
     return len(args) == len(others) and all(a is b or is_equal(a, b) for a, b in zip(args, others))
 
@@ -110,9 +102,5 @@ def _bound(value: Object) -> Object:
     if type(value) is not Choice:
         return value
     kept = [k for k, option in enumerate(value.options) if option is not UNBOUND]
-    options = [value.options[k] for k in kept]
-    if len(options) == 1:
-        return options[0]
     # Where nothing was returned no one reads it.
-    others = [value.conditions[k] for k in kept[1:]]
-    return Choice(tuple(options), (negated(functools.reduce(either, others)), *others))
+    return choice_with_rest([value.options[k] for k in kept], [value.conditions[k] for k in kept[1:]])

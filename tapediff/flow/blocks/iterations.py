@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -58,6 +59,24 @@ class TooLarge(Restart):
 Iteration = Callable[[list[Operand]], Object]
 
 
+@dataclass(slots=True)
+class Changed:
+    """A place that iterations change.
+
+    Attributes:
+        form: of what the next iteration finds there; None for what is made anew, which is in no carry.
+        is_read: an iteration reads what the one before has left; else only the last value matters.
+        is_anew: some iterations make the object there anew; none reads what another one has made.
+        start: what the first iteration finds, as leaves of the form.
+    """
+
+    place: Place
+    form: Object = None
+    is_read: bool = True
+    is_anew: bool = False
+    start: list[Object] = field(default_factory=list)
+
+
 class Loop:
     """A loop that is being recorded as one instruction: what is known of what its iterations change.
 
@@ -65,9 +84,7 @@ class Loop:
         iteration: runs one, on the entries of its streams; whether another one follows: a bool, tracked or not.
         cells: has the variables of its blocks.
         source: its iterable, as streams; None where data end it.
-        forms: of the carries.
-        unread: variables that an iteration writes to before it reads them, with the forms of their last values.
-        anew: those of them whose objects some iterations make anew; none reads what another one has made.
+        changed: by key, the places that iterations change, other than those of `added`.
         added: lists to which each iteration adds entries, with the forms of these.
         read: variables of which an iteration reads what was before, and lists.
         last: the last value of each carry where it is that of a stream's last entry.
@@ -80,16 +97,12 @@ class Loop:
 
     def __init__(self, iteration: Iteration, cells: Object, source: Source | None) -> None:
         self.iteration, self.cells, self.source = iteration, cells, source
-        self.places: dict[Object, Place] = {}
-        self.forms: dict[Object, Form] = {}
-        self.unread: dict[Object, tuple[Place, Form | None]] = {}
+        self.changed: dict[Object, Changed] = {}
         self.added: dict[Object, tuple[Place, list[Form]]] = {}
         self.variables = [id(cell) for cell in cells_of(cells)]
         # Known from earlier recordings of it, as in iterations of a loop around.
         self.known = state.read.setdefault((str(user_site()), len(self.variables)), set())
         self.read: set[Object] = {self.variables[k] for k in self.known}
-        self.anew: set[Object] = set()
-        self.start: dict[Object, list[Object]] = {}
         self.outer: list[Object] = []
         self.last: dict[int, int] = {}
         self.may_not_run = False
@@ -141,8 +154,11 @@ class Loop:
 
     def _carries(self) -> list[Object]:
         """Carries of the first iteration."""
-        found = [leaf for key in self.places for leaf in self.start[key]]
-        return found + [leaf for key, (_, form) in self.unread.items() if form is not None for leaf in self.start[key]]
+        return [leaf for one in self._carried() for leaf in one.start]
+
+    def _carried(self) -> list[Changed]:
+        """The places whose values are in carries."""
+        return [one for one in self.changed.values() if one.form is not None]
 
     @property
     def streams(self) -> list[Operand]:
@@ -151,21 +167,13 @@ class Loop:
     def _attempt(self) -> Tape | None:
         """The tape of an iteration; None if it changes more than was thought, which is noted."""
         given: list[Object] = []
-        for key, place in self.places.items():
-            leaves = self.forms[key].leaves(place.get())
+        for one in self._carried():
+            value = one.place.get()
+            leaves = one.form.leaves(value) if one.is_read or self.may_not_run else one.form.blank()
             if leaves is None:
-                self._widen(key, place.get())
+                self._widen(one, value)
                 return None
-            self.start[key] = [as_leaf(leaf) for leaf in leaves]
-            given += leaves
-        for key, (place, form) in self.unread.items():
-            if form is None:
-                continue
-            leaves = form.leaves(place.get()) if self.may_not_run else form.blank()
-            if leaves is None:
-                self.unread[key] = place, form.wider(place.get())
-                return None
-            self.start[key] = [as_leaf(leaf) for leaf in leaves]
+            one.start = [as_leaf(leaf) for leaf in leaves]
             given += leaves
         if len(given) != len(self.kinds.given):
             self.doubts.clear()
@@ -195,22 +203,23 @@ class Loop:
         if written._recorder is not current_recorder():
             raise WritesOutside(written)
         place = Version(written)
-        self.places[place.key], self.forms[place.key] = place, form_at(place, place.get())
+        self.changed[place.key] = Changed(place, form_at(place, place.get()))
         return None
 
     def _note_read(self, key: Object) -> None:
         """Note that an iteration reads a variable before it writes it, or a list."""
-        if key in self.anew:
+        one = self.changed.get(key)
+        if one is not None and one.is_anew:
             raise Unjoinable("an iteration reads an object that another one has made", "keep its numbers in variables")
         if key in self.added and self.source is not None and len(self.added[key][1]) * self.source.count > _MOST_ROOM:
             raise Unjoinable(
                 "a loop appends to a list and reads it", "keep what is read in variables; or make the list before, and write to its entries"
             )
-        place, _ = (self.unread if key in self.unread else self.added).pop(key)
+        place = one.place if one is not None else self.added.pop(key)[0]
         self.read.add(key)
         if key in self.variables:
             self.known.add(self.variables.index(key))
-        self.places[key], self.forms[key] = place, form_at(place, place.get(), is_slotted=True)
+        self.changed[key] = Changed(place, form_at(place, place.get(), is_slotted=True))
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
         recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
@@ -253,10 +262,11 @@ class Loop:
     def _note_longer(self) -> bool:
         """Pack lists; note whether one has more entries than there is room for. True if one is the first time longer than before."""
         found = False
-        for key, form in self.forms.items():
+        for one in self._carried():
+            place, form = one.place, one.form
             if not isinstance(form, Slots):
                 continue
-            place, entries = self.places[key], packed(self.places[key].get())
+            entries = packed(place.get())
             if len(entries) > form.room and form.grows:
                 reason = Reason(f"a list gets more than {form.room} entries in a loop", site=user_site())
                 end_loop("full", parted(entries[form.room])[0], reason)
@@ -268,11 +278,16 @@ class Loop:
 
     def _begin(self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]) -> Iterator[Object]:
         """Put into every place what it holds when an iteration begins. Yields the objects that are made for this."""
-        for key, place in self.places.items():
-            values = [_value_of(leaf) for leaf in self.start[key]]
+        for key, one in self.changed.items():
+            place, form = one.place, one.form
+            values = [] if form is None else [_value_of(leaf) for leaf in one.start]
             leaves = [recorder.input(value, active=np.asarray(value).dtype.kind == "f") for value in values]
             self.kinds.note_first(leaves)
-            value = self.forms[key].made(iter(leaves))
+            if form is None or not one.is_read:
+                state.has_choices = True
+                put(place, Unread(key))
+                continue
+            value = form.made(iter(leaves))
             if isinstance(place, Version):
                 if key not in journal:
                     journal[key] = place, place.get()
@@ -280,12 +295,7 @@ class Loop:
                 place.holder._recorder = recorder
             put(place, value)
             if not isinstance(place, (Contents, Version)):
-                yield from made_anew(self.forms[key], value)
-        for key, (place, form) in self.unread.items():
-            for leaf in [] if form is None else map(_value_of, self.start[key]):
-                self.kinds.note_first([recorder.input(leaf, active=np.asarray(leaf).dtype.kind == "f")])
-            state.has_choices = True
-            put(place, Unread(key))
+                yield from made_anew(form, value)
         for key, (place, _) in self.added.items():
             state.has_choices = state.has_maybes = True
             put(place, [Maybe(Unread(key), None)])
@@ -297,14 +307,16 @@ class Loop:
         ends: list[Object] = []
         self.names.clear()
         met: set[int] = set()
-        carried = [(key, place, self.forms[key], self.start[key]) for key, place in self.places.items()]
-        carried += [(key, place, form, self.start[key]) for key, (place, form) in self.unread.items() if form is not None]
-        if self._widens(carried):
+        carried = self._carried()
+        wider = [(one, value) for one in carried if one.form.leaves(value := one.place.get()) is None]
+        for one, value in wider:
+            self._widen(one, value)
+        if wider:
             return None
-        for _, place, form, start in carried:
-            value = place.get()
-            leaves = form.leaves(value) or []
-            for thing in made_anew(form, value) if not isinstance(place, (Contents, Version)) else ():
+        for one in carried:
+            place, value = one.place, one.place.get()
+            leaves = one.form.leaves(value) or []
+            for thing in made_anew(one.form, value) if not isinstance(place, (Contents, Version)) else ():
                 if id(thing) in met:
                     raise Unjoinable(
                         "an object made in a loop is in two variables or attributes", "make two, or keep it in one place"
@@ -313,7 +325,7 @@ class Loop:
             if not isinstance(place, (Contents, Version)):
                 self.names.add_all(len(ends), leaves)
             ends += leaves
-            for leaf, first in zip(leaves, start):
+            for leaf, first in zip(leaves, one.start):
                 if type(leaf) is not bool and getattr(leaf, "_id", None) in streams:
                     self.last[len(results)] = streams.index(leaf._id)
                 results.append(_typed(leaf, first))
@@ -333,28 +345,12 @@ class Loop:
                 self.kinds_added += map(kind_of, leaves)
         return results
 
-    def _widens(self, carried: list[tuple[Object, Place, Form, list[Object]]]) -> bool:
-        """Make forms wider that do not have what an iteration leaves; whether there are any."""
-        found = False
-        for key, place, form, _ in carried:
-            value = place.get()
-            if form.leaves(value) is None:
-                self._widen(key, value)
-                found = True
-        return found
-
-    def _widen(self, key: Object, value: Object) -> None:
-        if key in self.forms:
-            place = self.places[key]
-            form = self.forms[key] = wider_at(place, self.forms[key], value)
-            if isinstance(place, Cell) and isinstance(form, Options) and not self._young().isdisjoint(form.objects()):
-                self.unread[key] = self.places.pop(key), None
-                self.anew.add(key)
-                del self.forms[key]
-        else:
-            place, form = self.unread[key]
-            assert form is not None
-            self.unread[key] = place, form.wider(value)
+    def _widen(self, one: Changed, value: Object) -> None:
+        """Make a form wider that does not have what an iteration leaves."""
+        one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
+        if one.is_read and isinstance(one.place, Cell) and isinstance(one.form, Options):
+            if not self._young().isdisjoint(one.form.objects()):
+                one.form, one.is_read, one.is_anew = None, False, True
 
     def _note_changes(self, journal: Journal) -> bool:
         """Note places that were changed and of which this was not known; those of objects that the iteration has made are left out."""
@@ -362,7 +358,7 @@ class Loop:
             entries = place.get()
             if type(entries[0]) is not Maybe or len(entries) != len(forms) + 1 or any(map(is_unread, entries[1:])):
                 raise ReadBeforeWritten(key)
-        known = {**self.places, **self.unread, **self.added}
+        known = {**self.changed, **self.added}
         new = {key: place for key, (place, old) in journal.items() if key not in known and _differs(place.get(), old)}
         young = self._young() if new else set()
         found = False
@@ -373,15 +369,15 @@ class Loop:
                 continue
             self._note_new(key, place, journal[key][1])
             found = True
-        for key, (place, form) in list(self.unread.items()):
-            value = place.get()
-            if key in self.anew:
+        for key, one in self.changed.items():
+            if one.is_read or one.is_anew:
                 continue
+            value = one.place.get()
             if is_unread(value):
                 # Some iterations leave it as it was.
                 raise ReadBeforeWritten(key)
-            elif form is None and (wanted := _form_of_last(value)) is not None:
-                self.unread[key] = place, wanted
+            if one.form is None and (wanted := _form_of_last(value)) is not None:
+                one.form = wanted
                 found = True
         return found
 
@@ -392,12 +388,12 @@ class Loop:
     def _note_new(self, key: Object, place: Place, old: Object) -> None:
         value = place.get()
         if isinstance(place, Cell) and key not in self.read and id(place.holder) not in state.outer_cells:
-            self.unread[key] = place, None
+            self.changed[key] = Changed(place, is_read=False)
         elif self.source is not None and isinstance(place, Contents) and key not in self.read and _is_longer(value, old):
             self.added[key] = place, [form_of(entry) for entry in value[len(old) :]]
         else:
             form = form_at(place, old)
-            self.places[key], self.forms[key] = place, form if form.leaves(value) is not None else wider_at(place, form, value)
+            self.changed[key] = Changed(place, form if form.leaves(value) is not None else wider_at(place, form, value))
 
     def _enter(self, tape: Tape, first: Object) -> bool:
         """Record the loop, and put its results into their places. False if a guard tells that a list has too many entries."""
@@ -416,7 +412,7 @@ class Loop:
         self.kinds.note_last(first, [None if k in self.last else leaf for k, leaf in enumerate(ends)])
         self.names.note_shared(ends, self.kinds.given, first if self.may_not_run else True)
         leaves = iter(ends)
-        made = {key: self.forms[key].made(leaves) for key in self.places}
+        made = {key: one.form.made(leaves) for key, one in self.changed.items() if one.form is not None}
         for why in () if state.is_in_loop else ENDS:
             has_ended = truth(made.get(loop_ended(why).key, False))
             if has_ended is False:
@@ -427,10 +423,8 @@ class Loop:
                     return False
                 raise Unjoinable(*reason[:3], raises=reason.raises)
             made[loop_ended(why).key] = False
-        for key, place in self.places.items():
-            put(place, made[key])
-        for key, (place, form) in self.unread.items():
-            put(place, self._behind(first, key, place.get()) if form is None else form.made(leaves))
+        for key, one in self.changed.items():
+            put(one.place, self._behind(first, key, one.place.get()) if one.form is None else made[key])
         number = n
         for place, forms in self.added.values():
             width = sum(len(form.blank()) for form in forms)

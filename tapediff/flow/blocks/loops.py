@@ -10,7 +10,8 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import CellType, GeneratorType
+from functools import partial
+from types import GeneratorType
 
 from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
@@ -24,11 +25,11 @@ from ..containers.items import REPEATABLE, Owned, iterated, owned, refuse_iterat
 from ..containers.ranges import Counting
 from ..report import Merged, Reason
 from ..state.completions import Completion
-from ..state.fork import WithCells, fork_value, guarded, observed
+from ..state.fork import fork_value, guarded, observed
 from ..state.numbers.bounds import note_bounds
-from ..state.places import HAVE_CELLS, Entry, cells_of, put
+from ..state.places import Entry, WithCells, put
 from ..state.values import CHOICES, Maybe, Restart, Unjoinable, is_data, lifted, state
-from .blocks import BREAK, Block, Ends, after_loop, for_each_option, if_
+from .blocks import BREAK, Block, LoopEnds, after_loop, for_each_option, if_
 from .exits import Exits
 from .iterations import Loop, TooLarge
 from .sources import Source, left_in, source_of
@@ -52,7 +53,7 @@ def for_(*args: Object) -> Completion:
         is_shared = is_held_elsewhere((items,), 2)
         items = owned(items, is_shared)
         return for_each_option(items, lambda option: for_(option, body, otherwise), body, otherwise)
-    loop, is_stepped, is_shared = Ends(), False, False
+    loop, is_stepped, is_shared = LoopEnds(), False, False
     if kind is Counting:
         return _count(items, body, otherwise)
     if kind is Cursor:
@@ -60,7 +61,8 @@ def for_(*args: Object) -> Completion:
     if kind not in REPEATABLE:
         is_shared = kind is not Owned and is_held_elsewhere((items,), 2)
         if is_emitting(items, is_shared):
-            return _for_emitted(items, body, otherwise, loop)
+            loop.run(lambda: emitted(items, body))
+            return loop.end(otherwise)
         is_stepped = refuse_iterators(items, is_shared)
     found = iterated(items)
     steps = iter(found)
@@ -68,7 +70,7 @@ def for_(*args: Object) -> Completion:
         steps = _stepped(steps, loop)
     length = _Length()
     for item in steps:
-        iteration = _Iteration(body, item) if type(item) is not Maybe else _where_there(item, body)
+        iteration = _where_there(item, body) if type(item) is Maybe else WithCells(partial(body, item), body)
         if not loop.run(iteration):
             return after_loop(loop.found)
         if length.is_to_be_looked_at() and length.is_long(left_in(steps), body) and _over(steps, loop, body, is_shared):
@@ -92,7 +94,7 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
     first, reason = goes_on(), None
     if type(first) is not bool:
         try:
-            return _until_data_end(Ends(), goes_on, first, WithCells(iteration, iteration, body), otherwise)
+            return _until_data_end(LoopEnds(), goes_on, first, WithCells(iteration, iteration, body), otherwise)
         except Unjoinable as why:
             if why.is_taken is not None:
                 raise
@@ -102,7 +104,7 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
 
 def _go_on(cursor: Cursor, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
     """The loop over what is left of an iterator."""
-    loop, count = Ends(), len(cursor.holder)
+    loop, count = LoopEnds(), len(cursor.holder)
     for k, item in enumerate(cursor.holder):
         step = WithCells(lambda k=k, item=item: _moved(cursor, k + 1, body, item), body)
         # The body may go on with the iterator by itself.
@@ -143,7 +145,7 @@ class _Length:
         return (_recorded() - self.before) * left > LONG * number
 
 
-def _stepped(items: Object, loop: Ends) -> Iterator[Object]:
+def _stepped(items: Object, loop: LoopEnds) -> Iterator[Object]:
     """The items of a generator or an iterator that may be used after the loop: it runs only where the loop does, and not behind errors."""
     while loop.is_decided():
         with guarded():
@@ -156,31 +158,7 @@ def _stepped(items: Object, loop: Ends) -> Iterator[Object]:
 
 def _where_there(entry: Maybe, body: Callable[[Object], Completion]) -> Callable[[], Completion]:
     """The iteration for an entry that is there by a condition."""
-    return WithCells(lambda: if_(entry.condition, _Iteration(body, entry.value), None), body)
-
-
-def _for_emitted(items: Generator, body: Callable[[Object], Completion], otherwise: Block, loop: Ends) -> Completion:
-    loop.run(lambda: emitted(items, body))
-    return loop.end(otherwise)
-
-
-class _Iteration:
-    """One iteration: the body on an item. It has the variables of the body."""
-
-    __slots__ = ("body", "item")
-
-    def __init__(self, body: Callable[[Object], Completion], item: Object) -> None:
-        self.body, self.item = body, item
-
-    def __call__(self) -> Completion:
-        return self.body(self.item)
-
-    @property
-    def cells(self) -> tuple[CellType, ...]:
-        return cells_of(self.body)
-
-
-HAVE_CELLS.add(_Iteration)
+    return WithCells(lambda: if_(entry.condition, WithCells(partial(body, entry.value), body), None), body)
 
 
 def _code(body: Object) -> Object:
@@ -193,7 +171,7 @@ def _recorded() -> int:
     return 0 if recorder is None else len(recorder.instructions)
 
 
-def _over(steps: Iterator[Object], loop: Ends, body: Callable[[Object], Completion], is_shared: bool) -> bool:
+def _over(steps: Iterator[Object], loop: LoopEnds, body: Callable[[Object], Completion], is_shared: bool) -> bool:
     """Record the iterations that are left as one instruction; False if they cannot be. Others may have an iterator that is shared."""
     try:
         source = source_of(steps)
@@ -258,7 +236,7 @@ def _until_an_exit(source: Source, first: Object, body: Callable[[Object], Compl
 
 def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, otherwise: Block) -> Completion:
     """while test(): body()"""
-    loop = Ends()
+    loop = LoopEnds()
     before = _recorded()
     while True:
         t = truth(test()) if loop.alive is True else None
@@ -277,7 +255,7 @@ def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, ot
                 state.lengthy.add(_code(body))
 
 
-def data_loop(loop: Ends, test: Callable[[], Object], first: Object, body: Block, otherwise: Block) -> Completion:
+def data_loop(loop: LoopEnds, test: Callable[[], Object], first: Object, body: Block, otherwise: Block) -> Completion:
     """The rest of a `while` loop that data end."""
     if first is None:
         first = fork_value(loop.alive, WithCells(lambda: truth(test()), test), lambda: False)
@@ -299,7 +277,7 @@ def note_iterations(why: Unjoinable) -> Reason:
     return why.reason
 
 
-def _until_data_end(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
+def _until_data_end(loop: LoopEnds, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
     """Record the iterations of a `while` loop as one instruction."""
     exits = Exits()
     run = WithCells(lambda: None if body is None else body(), body)
@@ -309,7 +287,7 @@ def _until_data_end(loop: Ends, test: Object, first: Object, body: Object, other
     return loop.end(otherwise)
 
 
-def _by_guards(loop: Ends, test: Object, first: Object, body: Object, otherwise: Object, reason: Reason) -> Completion:
+def _by_guards(loop: LoopEnds, test: Object, first: Object, body: Object, otherwise: Object, reason: Reason) -> Completion:
     """Iteration by iteration, with a guard on the first test, the second, the fourth and so on; those between run where the loop does."""
     t, count = first, 0
     while True:

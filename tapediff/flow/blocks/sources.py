@@ -15,7 +15,7 @@ from ..anything import Object
 from ..state.numbers.bounds import note_bounds
 from ..state.numbers.python_numbers import note_python
 from ..state.values import Maybe, is_data
-from .carries import Form, Number, Tuple, form_of, number_form
+from .carries import Form, Number, form_of, number_form, tuple_of
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _together(parts: list[Source]) -> Source:
     count = min(part.count for part in parts)
     parts = [part.cut(count) for part in parts]
     streams, last, own = ([x for part in parts for x in getattr(part, name)] for name in ("streams", "last", "is_python"))
-    return Source(count, Tuple(tuple, [part.form for part in parts]), streams, last, own)
+    return Source(count, tuple_of([part.form for part in parts]), streams, last, own)
 
 
 def _of_array(items: Operand) -> Source | None:
@@ -158,7 +158,7 @@ def form_of_item(value: Object) -> Form:
     if number is not None:
         return number
     if type(value) is tuple:
-        return Tuple(tuple, [form_of_item(part) for part in value])
+        return tuple_of([form_of_item(part) for part in value])
     return form_of(value)
 
 

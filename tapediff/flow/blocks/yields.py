@@ -46,11 +46,6 @@ def _delegated(source: Delegate, generator: Iterator[Object], consumer: Emit) ->
     return for_(values(), consumer, None)
 
 
-def delegated(source: Delegate) -> Object:
-    """The value of `yield from`."""
-    return source.value
-
-
 def _returned(completion: Completion) -> Object:
     """The value that a generator returns where it ends normally."""
     return folded(

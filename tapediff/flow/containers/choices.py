@@ -16,7 +16,7 @@ from ..calls.truth import truth
 from ..state.fork import decide, decided, exclude, select
 from ..state.joins import join_conditions, most_options, where
 from ..state.options import fork_options
-from ..state.values import CHOICES, UNBOUND, Choice, both, either, is_data, known, negated
+from ..state.values import CHOICES, UNBOUND, Choice, both, choice_with_rest, either, is_data, known
 
 
 def possible(choice: Choice) -> list[int]:
@@ -79,12 +79,8 @@ def bound(choice: Choice, error: Callable[[], Exception]) -> Object:
         return choice
     exclude(choice.conditions[without], error)
     kept = [k for k in range(len(choice.options)) if k != without]
-    if len(kept) == 1:
-        return choice.options[kept[0]]
-    conditions = [choice.conditions[k] for k in kept[1:]]
     # One of them holds behind the error.
-    first = negated(functools.reduce(either, conditions))
-    return Choice(tuple(choice.options[k] for k in kept), (first, *conditions))
+    return choice_with_rest([choice.options[k] for k in kept], [choice.conditions[k] for k in kept[1:]])
 
 
 def truth_of(choice: Choice) -> Object:

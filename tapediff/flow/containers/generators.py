@@ -46,14 +46,12 @@ class Generator(abc.Generator[Object, Object, Object]):
 
     Attributes:
         emitting: its body as a function of what consumes the values; None if there is only Python's form.
-        is_plain: Python runs its own form untranslated, so that no journal notes what it changes.
         is_owned: nothing but the loop that it is given to can go on with it.
     """
 
-    __slots__ = ("_is_plain", "_made_in", "_native", "_run", "emitting", "is_owned")
+    __slots__ = ("_made_in", "_native", "_run", "emitting", "is_owned")
 
-    def __init__(self, native: Callable[[], Object], emitting: Callable[[Emit], Completion] | None, is_plain: bool = False) -> None:
-        self._is_plain = is_plain
+    def __init__(self, native: Callable[[], Object], emitting: Callable[[Emit], Completion] | None) -> None:
         self._native, self.emitting, self._run, self.is_owned = native, emitting, None, False
         self._made_in = state.journals[-1] if state.journals else None
 
@@ -68,17 +66,17 @@ class Generator(abc.Generator[Object, Object, Object]):
 
     def native(self) -> Object:
         """Python's own generator. On a side of a branch it can only go on with one that was made there."""
-        self._use(self._is_plain)
+        self._use()
         if self._run is None:
             self._run = self._native()
         return self._run
 
-    def _use(self, is_plain: bool = False) -> None:
-        if not state.journals or (self._made_in is state.journals[-1] and not is_plain):
+    def _use(self) -> None:
+        if not state.journals or self._made_in is state.journals[-1]:
             return
         begun = next((k + 1 for k, journal in enumerate(state.journals) if journal is self._made_in), 0)
         attempts = [attempt for attempt in state.attempts if any(attempt.journal is journal for journal in state.journals[begun:])]
-        if is_plain or len(attempts) < len(state.journals) - begun:
+        if len(attempts) < len(state.journals) - begun:
             refuse("a branch advances a generator that was made before it", "take the value before the branch")
         for attempt in attempts:
             attempt.by_guards = True  # it cannot be run again

@@ -13,9 +13,9 @@ import numpy as np
 from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
-from ..state.fork import WithCells, decided, exclude, fork, fork_value, refuse, select
+from ..state.fork import decided, exclude, fork, fork_value, refuse, select
 from ..state.joins import maybe, numbered, one_of
-from ..state.places import Contents, note_contents, put
+from ..state.places import Contents, WithCells, note_contents, put
 from ..state.values import (
     CHOICES,
     Choice,

@@ -10,7 +10,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import exclude
-from ..state.numbers.python_numbers import is_int, is_python, note_chosen
+from ..state.numbers.python_numbers import is_int, is_python, note_kind
 from ..state.values import Unjoinable, both
 
 
@@ -102,4 +102,4 @@ def zero_of_ints(result: Object, *operands: Object) -> Object:
         exclude(is_negative, lambda: Unjoinable("a zero may be one of ints or of floats, which have signs", "convert it with float()"))
         return result
     is_zero = result == 0
-    return note_chosen(np.where(both(functools.reduce(both, wholes), is_zero), 0.0, result), True, result, result)
+    return note_kind(np.where(both(functools.reduce(both, wholes), is_zero), 0.0, result), (True, result, result))

@@ -76,43 +76,32 @@ def _looked_up(value: Object, kind: type, name: str, native: Callable[[Object, s
 def set_attribute(value: Object, name: str, new: Object) -> None:
     """value.name = new"""
     kind = type(value)
-    if kind in CHOICES:
-        lifted(lambda v: set_attribute(v, name, new), value)
-        return
-    if has_simple_attributes(kind) and getattr(kind, name, None) is None:
+    if kind not in CHOICES and has_simple_attributes(kind) and getattr(kind, name, None) is None:
         note_attribute(value, name)
         setattr(value, name, new)
-        return
-    if (found := users_method(kind, "__setattr__")) is not None:
-        call(found, value, name, new)
-        return
-    member = getattr(kind, name, None) if not isinstance(value, type) else None
-    if type(member) is property:
-        if is_users(member.fset):
-            call(member.fset, value, new)
-            return
-    elif member is not None and (put := users_method(type(member), "__set__")) is not None:
-        call(put, member, value, new)
-        return
-    note_attribute(value, name)
-    setattr(value, name, new)
+    else:
+        lifted(lambda one: _changed(one, name, "set", new), value)
 
 
 def delete_attribute(value: Object, name: str) -> None:
     """del value.name"""
+    lifted(lambda one: _changed(one, name, "delete"), value)
+
+
+def _changed(value: Object, name: str, how: str, *new: Object) -> None:
+    """Set or delete an attribute, as Python does: by the object's method, by a descriptor of its class, or by itself."""
     kind = type(value)
-    if kind in CHOICES:
-        lifted(lambda v: delete_attribute(v, name), value)
-        return
-    if (found := users_method(kind, "__delattr__")) is not None:
-        call(found, value, name)
+    if (found := users_method(kind, "__setattr__" if new else "__delattr__")) is not None:
+        call(found, value, name, *new)
         return
     member = getattr(kind, name, None) if not isinstance(value, type) else None
-    if type(member) is property and is_users(member.fdel):
-        call(member.fdel, value)
-        return
-    note_attribute(value, name)
-    delattr(value, name)
+    if type(member) is property and is_users(accessor := member.fset if new else member.fdel):
+        call(accessor, value, *new)
+    elif (put := users_method(type(member), f"__{how}__")) is not None:
+        call(put, member, value, *new)
+    else:
+        note_attribute(value, name)
+        (setattr if new else delattr)(value, name, *new)
 
 
 def method(value: Object, name: str) -> Object:

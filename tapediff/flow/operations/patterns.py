@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import functools
 from collections import abc
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 
 from ..anything import Object
+from ..blocks.blocks import if_
 from ..calls.truth import concrete, truth
 from ..containers.choices import possible
 from ..containers.entries import is_conditional, length
 from ..containers.items import iterated
 from ..containers.keys import has_conditional_keys, there
 from ..containers.lengths import split
-from ..state.fork import WithCells, fork_value, select
+from ..state.fork import fork_value, select
+from ..state.places import WithCells
 from ..state.values import CHOICES, both, either, is_data
 from .dunder import compared
 from .objects import attribute
-from .tests_of_values import if_value
+from .tests_of_values import if_value, is_
 from .types import is_instance
 
 Captured = dict[str, Object]
@@ -54,8 +56,6 @@ class Singleton(Pattern):
         self.value = value
 
     def fits(self, subject: Object, captured: Captured) -> Object:
-        from .tests_of_values import is_
-
         return truth(is_(subject, self.value))
 
 
@@ -88,6 +88,13 @@ def _by_option(pattern: Pattern, choice: Object, captured: Captured) -> Object:
     return found
 
 
+def _all_fit(parts: tuple[Pattern, ...], entries: Iterable[Object], captured: Captured, found: Object = True) -> Object:
+    """When all parts fit, too."""
+    for part, entry in zip(parts, entries):
+        found = found is not False and both(found, part.fits(entry, captured))
+    return found
+
+
 class Sequence(Pattern):
     """A sequence whose entries fit."""
 
@@ -105,15 +112,7 @@ class Sequence(Pattern):
         n, m = len(subject), len(self.parts)
         if n != m if self.star is None else n < m - 1:
             return False
-        entries = self._entries(subject, n, m)
-        for k, part in enumerate(self.parts):
-            entry = None if entries is None else entries[k]
-            fits = part.fits(entry, captured)
-            if fits is False:
-                return False
-            if fits is not True:
-                return self._rest(fits, k, entries, captured)
-        return True
+        return _all_fit(self.parts, self._entries(subject, n, m), captured)
 
     def _fits_conditional(self, subject: Object, captured: Captured) -> Object:
         """The same for a sequence whose length is data."""
@@ -132,7 +131,7 @@ class Sequence(Pattern):
     def _entries(self, subject: Object, n: int, m: int) -> Object:
         """The entry for each part, read as Python reads it: all in turn, or by positions where `*_` stands for some."""
         if all(part.is_wildcard for part in self.parts):
-            return None
+            return [None] * m
         k = self.star
         if k is not None and self.parts[k].is_wildcard:
             where = [j if j < k else n - m + j for j in range(m)]
@@ -140,11 +139,6 @@ class Sequence(Pattern):
         # Not by `list`, which asks for the length.
         entries = [*(entry for entry in iterated(subject))]
         return entries if k is None else [*entries[:k], entries[k : n - (m - 1 - k)], *entries[n - (m - 1 - k) :]]
-
-    def _rest(self, fits: Object, k: int, entries: Object, captured: Captured) -> Object:
-        for part, entry in zip(self.parts[k + 1 :], entries[k + 1 :]):
-            fits = both(fits, part.fits(entry, captured))
-        return fits
 
 
 _MISSING = object()
@@ -174,11 +168,8 @@ class Mapping(Pattern):
             entries = [subject.get(key, _MISSING) for key in keys]
             if any(entry is _MISSING for entry in entries):
                 return False
-        for part, entry in zip(self.parts, entries):
-            found = both(found, part.fits(entry, captured))
-            if found is False:
-                return False
-        if self.rest is not None:
+        found = _all_fit(self.parts, entries, captured, found)
+        if found is not False and self.rest is not None:
             captured[self.rest] = {key: value for key, value in subject.items() if key not in keys}
         return found
 
@@ -209,11 +200,7 @@ class Class(Pattern):
             entries = [subject if name is None else attribute(subject, name) for name in self._names(kind)]
         except AttributeError:
             return False
-        for part, entry in zip((*self.parts, *self.named), entries):
-            found = both(found, part.fits(entry, captured))
-            if found is False:
-                return False
-        return found
+        return _all_fit((*self.parts, *self.named), entries, captured, found)
 
     def _names(self, kind: type) -> Generator[str | None]:
         n = len(self.parts)
@@ -283,8 +270,6 @@ class Alternatives(Pattern):
 
 def match_(subject: Object, cases: tuple[tuple[Pattern, Object, Object, Object], ...]) -> Object:
     """match subject: the first case that fits, and whose guard holds."""
-    from ..blocks.blocks import if_
-
     for number, (pattern, capture, guard, block) in enumerate(cases):
         captured: Captured = {}
         fits = pattern.fits(subject, captured)
@@ -313,18 +298,13 @@ def _blocks_of(cases: Object) -> list[Object]:
     return [part for _, *parts in cases for part in parts]
 
 
-def match_yields(subject: Object, cases: Object) -> Generator[Object, Object, Object]:
-    from types import GeneratorType
-
-    for pattern, capture, guard, block in cases:
+def case_of(subject: Object, cases: tuple[tuple[Pattern, Object, Object], ...]) -> int | None:
+    """The number of the first case that fits, and whose guard holds, by guards."""
+    for number, (pattern, capture, guard) in enumerate(cases):
         captured: Captured = {}
-        if not concrete(pattern.fits(subject, captured)):
-            continue
-        if capture is not None:
-            capture(captured)
-        if guard is None or concrete(guard()):
-            completion = None if block is None else block()
-            if type(completion) is GeneratorType:
-                completion = yield from completion
-            return completion
+        if concrete(pattern.fits(subject, captured)):
+            if capture is not None:
+                capture(captured)
+            if guard is None or concrete(guard()):
+                return number
     return None

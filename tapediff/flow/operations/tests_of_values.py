@@ -18,10 +18,11 @@ from ..containers.keys import is_by_data, there
 from ..containers.ranges import Counting, holds
 from ..containers.sequences import equal
 from ..state.completions import Return, replaced
-from ..state.fork import WithCells, fork_value
+from ..state.fork import fork_value
 from ..state.identities import is_same
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import is_python, python_bool, type_if_known
+from ..state.places import WithCells
 from ..state.values import CHOICES, Lazy, Maybe, both, either, is_data, is_tracked_value, lifted, negated
 from ..users_code import users_method
 from .dunder import compared
@@ -39,60 +40,39 @@ def if_value(test: Object, yes: Part, no: Part) -> Object:
 
 def and_(first: Object, *parts: Part) -> Object:
     """first and ..."""
-    for number, part in enumerate(parts):
-        t = truth(first)
-        if t is False:
-            return first
-        if t is not True:
-            return fork_value(t, WithCells(_following(and_, parts[number:]), *parts), _same(first))
-        first = part()
-    return first
+    return _up_to(False, _same, first, parts)
 
 
 def or_(first: Object, *parts: Part) -> Object:
     """first or ..."""
-    for number, part in enumerate(parts):
-        t = truth(first)
-        if t is True:
-            return first
-        if t is not False:
-            return fork_value(t, _same(first), WithCells(_following(or_, parts[number:]), *parts))
-        first = part()
-    return first
+    return _up_to(True, _same, first, parts)
 
 
 def all_hold(first: Object, *tests: Part) -> Object:
     """The truth of `first and ...`."""
-    t = truth(first)
-    for number, test in enumerate(tests):
-        if t is False:
-            return False
-        if t is not True:
-            rest = WithCells(lambda number=number: all_hold(tests[number](), *tests[number + 1 :]), *tests)
-            return truth(fork_value(t, rest, lambda: False))
-        t = truth(test())
-    return t
+    return truth(_up_to(False, truth, first, tests))
 
 
 def one_holds(first: Object, *tests: Part) -> Object:
     """The truth of `first or ...`."""
-    t = truth(first)
-    for number, test in enumerate(tests):
-        if t is True:
-            return True
-        if t is not False:
-            rest = WithCells(lambda number=number: one_holds(tests[number](), *tests[number + 1 :]), *tests)
-            return truth(fork_value(t, lambda: True, rest))
-        t = truth(test())
-    return t
+    return truth(_up_to(True, truth, first, tests))
 
 
-def _following(operator: Callable[..., Object], parts: tuple[Part, ...]) -> Part:
-    return lambda: operator(parts[0](), *parts[1:])
+def _up_to(end: bool, result: Callable[[Object], Object], first: Object, parts: tuple[Part, ...]) -> Object:
+    """The result of the first part whose truth is `end`, or of the last part."""
+    if not parts:
+        return result(first)
+    t, found = truth(first), first if result is _same else end
+    if t is end:
+        return found
+    if type(t) is bool:
+        return _up_to(end, result, parts[0](), parts[1:])
+    following = WithCells(lambda: _up_to(end, result, parts[0](), parts[1:]), *parts)
+    return fork_value(t, *((lambda: found, following) if end else (following, lambda: found)))
 
 
-def _same(value: Object) -> Part:
-    return lambda: value
+def _same(value: Object) -> Object:
+    return value
 
 
 def not_(value: Object) -> Object:
@@ -103,21 +83,10 @@ def not_(value: Object) -> Object:
 def chain(name: str, first: Object, second: Object, *links: tuple[str, Part]) -> Object:
     """first < second < ...; each operand is evaluated once, and only where the comparisons before hold."""
     result = in_or_compared(name, first, second)
-    for number, (following, part) in enumerate(links):
-        t = truth(result)
-        if t is False:
-            return result
-        if t is not True:
-            rest = WithCells(_rest_of_chain(second, links[number:]), *(p for _, p in links))
-            return fork_value(t, rest, _same(result))
-        first, second = second, part()
-        result = in_or_compared(following, first, second)
-    return result
-
-
-def _rest_of_chain(second: Object, links: tuple[tuple[str, Part], ...]) -> Part:
-    following, part = links[0]
-    return lambda: chain(following, second, part(), *links[1:])
+    if not links:
+        return result
+    (following, part), *others = links
+    return and_(result, WithCells(lambda: chain(following, second, part(), *others), *(p for _, p in links)))
 
 
 def in_or_compared(name: str, a: Object, b: Object) -> Object:
@@ -208,8 +177,4 @@ def text(*parts: Object) -> Object:
 
 def shown(value: Object) -> Object:
     """A value that becomes text."""
-    if type(value) in CHOICES:
-        from ..containers.choices import settled
-
-        return settled(value)
-    return value
+    return CHOICES[type(value)].settled(value) if type(value) in CHOICES else value

@@ -26,10 +26,9 @@ from ..report import Reason
 from ..translate import is_raised_by_translated, untranslated
 from .completions import Completion, Conditional, Return, folded
 from .dead_places import drop_dead, forget_frames, without_variables
-from .joins import join, join_contents, join_versions, where
+from .joins import join, join_conditions, join_contents, join_versions
 from .numbers.bounds import outcome
 from .places import (
-    HAVE_CELLS,
     Cell,
     Contents,
     Entry,
@@ -39,7 +38,6 @@ from .places import (
     Place,
     Plain,
     Version,
-    cells_of,
     changes,
     hand_on_made,
     loop_ended,
@@ -64,28 +62,20 @@ SIDES_OF_GARBAGE = 1000
 _FEWER_SIDES = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
 
 
-class WithCells:
-    """A side that runs blocks: it has their variables."""
-
-    __slots__ = ("cells", "run")
-
-    def __init__(self, run: Callable[[], Object], *blocks: Object) -> None:
-        self.run = run
-        self.cells = tuple([cell for block in blocks for cell in cells_of(block)])
-
-    def __call__(self) -> Object:
-        return self.run()
-
-
-HAVE_CELLS.add(WithCells)
-
-
 class Ran(NamedTuple):
     """The result of a side, the values that it left in places, and the error that ended it."""
 
     result: Object
     final: Final
     error: BaseException | None
+
+
+class Option(NamedTuple):
+    """A side that was run, where a test has this outcome."""
+
+    test: Operand
+    holds: bool
+    ran: Ran
 
 
 class Taken(NamedTuple):
@@ -160,37 +150,69 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
         fact = outcome(test)
     if fact is not None:
         return Taken(fact, _run(yes if fact else no))
-    recorder = current_recorder()
-    if test._recorder is not recorder:
-        # A test of the recording around a loop.
-        test = recorder.capture(test)
-    if state.sides > MOST_SIDES:
-        holds = observed(test, decide(f"more than {MOST_SIDES:,} sides of branches were run before", _FEWER_SIDES))
-        return Taken(holds, alone(yes if holds else no, test, holds))
     check_recursion()
-    attempt = attempt_around(test)
+    found = sides_of(
+        [(test, True, yes), (test, False, no)], lambda ran: joined_states(ran[0].test, ran[0].ran.final, ran[1].ran.final)
+    )
+    return found if isinstance(found, Taken) else (found[0].ran, found[1].ran)
+
+
+def sides_of(sides: list[tuple[Operand, bool, Side]], join_states: Callable[[list[Option]], Final]) -> Taken | list[Option]:
+    """Run all sides that the program may take, each from the same state, and join the states; or the only one of them.
+
+    Args:
+        sides: each with a test and its outcome there; exactly one of them is taken.
+    """
+    recorder = current_recorder()
+    # Tests may be of the recording around a loop.
+    sides = [(test if test._recorder is recorder else recorder.capture(test), holds, run) for test, holds, run in sides]
+    attempt = attempt_around(sides[0][0])
     pending = 0 if attempt is None else len(attempt.pending)
-    first = side_of(yes, test, True, attempt)
-    if first is None:
+
+    def leave_out() -> None:
         if attempt is not None:
             attempt.leave_out(pending)
-        return Taken(False, _run(no))
-    with left_beside(first):
-        second = first if first is ALONE else side_of(no, test, False, attempt)
-    if second is ALONE:
-        holds = first is ALONE
-        if attempt is not None:
-            del attempt.pending[pending:]
-        result = alone(yes if holds else no, test, holds)
-        if attempt is not None:
-            attempt.leave_out(pending)
-        return Taken(holds, result)
-    if attempt is not None:
-        attempt.leave_out(pending)
-    if second is None:
-        keep(first)
-        return Taken(True, first.result)
-    return _joined(test, first, second)
+
+    found: list[Option] = []
+    for number, (test, holds, run) in enumerate(sides):
+        fact = known(test)
+        if fact is not None and fact is not holds:
+            continue
+        is_last = number == len(sides) - 1
+        if state.sides > MOST_SIDES and not found:
+            reason = decide(f"more than {MOST_SIDES:,} sides of branches were run before", _FEWER_SIDES)
+            if is_last or observed(test, reason) is holds:
+                return Taken(holds, alone(run, test, holds))
+            continue
+        if not found and (is_last or fact is not None):
+            leave_out()
+            return Taken(holds, _run(run))
+        with left_beside(*(option.ran for option in found)):
+            ran = side_of(run, test, holds, attempt)
+        if ran is ALONE:
+            if attempt is not None:
+                del attempt.pending[pending:]
+            result = alone(run, test, holds)
+            leave_out()
+            return Taken(holds, result)
+        if ran is not None:
+            found.append(Option(test, holds, ran))
+    leave_out()
+    while len(found) > 1:
+        drop_dead(*(option.ran.final for option in found))
+        try:
+            joined = join_states(found)
+        except Unjoinable as why:
+            side = found[why.side]
+            found = [side] if decided(side.test, why.reason) else [option for option in found if option is not side]
+            continue
+        has_choices = put_final(joined) or len(found) > 2
+        state.report.note("choice" if has_choices else "select", recorder.site_of(sys._getframe(1)))
+        return found
+    ((test, holds, ran),) = found
+    state.facts = {**state.facts, **facts_of(test, holds)}
+    keep(ran)
+    return Taken(holds, ran.result)
 
 
 @contextmanager
@@ -277,21 +299,6 @@ def _reason_of(error: BaseException) -> Reason:
     return Reason(f"{type(error).__name__} is raised", site=site or user_site(), raises=True)
 
 
-def _joined(test: Operand, first: Ran, second: Ran) -> tuple[Ran, Ran] | Taken:
-    """Join the states that two sides leave; by a guard on the test where they cannot be joined."""
-    drop_dead(first.final, second.final)
-    try:
-        joined = joined_states(test, first.final, second.final)
-    except Unjoinable as why:
-        holds = decided(test, why.reason)
-        kept = first if holds else second
-        keep(kept)
-        return Taken(holds, kept.result)
-    has_choices = put_final(joined)
-    state.report.note("choice" if has_choices else "select", current_recorder().site_of(sys._getframe(1)))
-    return first, second
-
-
 def first_result(ran: tuple[Ran, Ran]) -> Object:
     """The result of the side where the test holds. Forgets the values of places: references to them are counted."""
     for side in ran:
@@ -336,7 +343,7 @@ def joined_states(test: Operand, yes: Final, no: Final) -> Final:
     taken: dict[int, Object] = {}
     for key in {**yes, **no}:
         place = (yes.get(key) or no[key])[0]
-        if isinstance(place, (Cell, Entry, Member)) and id(place.holder) not in taken:
+        if isinstance(place, (Cell, Entry)) and id(place.holder) not in taken:
             pair = joined_unshared(test, place, yes, no, taken)
             if pair is not None:
                 joined[key] = place, join(test, *pair)
@@ -600,18 +607,4 @@ def conditional(test: Operand, yes: Completion, no: Completion, sides: tuple[Fin
 
 def where_ends(completion: Completion, is_wanted: Callable[[Object], bool]) -> Object:
     """When a completion is one of some kind: a bool, tracked or not."""
-    return folded(completion, is_wanted, _where_either)
-
-
-def _where_either(part: Conditional, yes: Object, no: Object) -> Object:
-    if type(yes) is bool and type(no) is bool:
-        if yes == no:
-            return yes
-        return part.test if yes else negated(part.test)
-    if type(yes) is bool and not yes:
-        return both(negated(part.test), no)
-    if type(no) is bool and not no:
-        return both(part.test, yes)
-    return yes if yes is no else where(part.test, yes, no)
-
-
+    return folded(completion, is_wanted, lambda part, yes, no: join_conditions(part.test, yes, no))

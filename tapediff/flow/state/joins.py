@@ -25,7 +25,7 @@ from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .identities import note_origin
-from .numbers.python_numbers import note_chosen
+from .numbers.python_numbers import note_kind
 from .places import unwritable
 from .selects import selected
 from .values import (
@@ -35,6 +35,7 @@ from .values import (
     Maybe,
     Unjoinable,
     both,
+    choice_of,
     conditions_of,
     either,
     negated,
@@ -72,7 +73,7 @@ def _joined(test: Operand, yes: Object, no: Object) -> Object:
     if {type(yes), type(no)} <= _FLOATS and (number := _joined_float(test, yes, no)) is not None:
         return number
     if _is_number(yes) and _is_number(no) and _are_of_one_kind(yes, no):
-        return note_chosen(where(test, yes, no), test, yes, no)
+        return note_kind(where(test, yes, no), (test, yes, no))
     if state.joins_arrays and are_alike_arrays(yes, no):
         return _joined_array(test, yes, no)
     if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no) and not callable(yes):
@@ -87,7 +88,7 @@ def _joined_float(test: Operand, yes: Object, no: Object) -> Object:
     if number is not None and number._id <= max(yes._id, no._id):
         return number  # known already
     number = chosen_by(SELECT, test, yes, no) if number is None else number
-    return None if number is None else note_chosen(number, test, yes, no)
+    return None if number is None else note_kind(number, (test, yes, no))
 
 
 def are_alike_arrays(*values: Object) -> bool:
@@ -141,7 +142,7 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
     """A choice of two values, of which each may be one; options that can be joined are."""
     holds = _is_true(yes), _is_true(no)
     if None not in holds:
-        return _bool_by(_either(test, *holds))
+        return _bool_by(join_conditions(test, *holds))
     ours, theirs = (_options(value) for value in (yes, no))
     options: list[Object] = []
     conditions: list[Object] = []
@@ -155,15 +156,12 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
             other, other_when = left.pop(match)
             is_same = option is other or is_equal(option, other)
             options.append(option if is_same else join(test, option, other))
-            conditions.append(_either(test, when, other_when))
+            conditions.append(join_conditions(test, when, other_when))
     for option, when in left:
         options.append(option)
         conditions.append(both(negated(test), when))
     _check_count(options)
-    state.has_choices = True
-    if len(options) == 2:
-        conditions[1] = negated(conditions[0])
-    return Choice(tuple(options), tuple(conditions))
+    return choice_of(options, conditions)
 
 
 def one_of(hits: list[tuple[Object, Object]]) -> Object:
@@ -182,11 +180,7 @@ def one_of(hits: list[tuple[Object, Object]]) -> Object:
     if len(groups) == 1:
         return groups[0][1]
     _check_count([value for _, value in groups])
-    state.has_choices = True
-    conditions = [condition for condition, _ in groups]
-    if len(groups) == 2:
-        conditions[1] = negated(conditions[0])
-    return Choice(tuple(value for _, value in groups), tuple(conditions))
+    return choice_of([value for _, value in groups], [condition for condition, _ in groups])
 
 
 def most_options(options: Iterable[Object]) -> int:
@@ -231,21 +225,7 @@ def _is_true(value: Object) -> Object:
 
 def _bool_by(condition: Object) -> Object:
     """The bool of Python's that a condition is."""
-    if type(condition) is bool:
-        return condition
-    state.has_choices = True
-    return Choice((False, True), (negated(condition), condition))
-
-
-def _either(test: Operand, a: Object, b: Object) -> Object:
-    if type(a) is bool and type(b) is bool:
-        return a if a == b else test if a else negated(test)
-    if type(a) is bool or type(b) is bool:
-        # Facts are about both parts of an `and`.
-        if type(b) is bool:
-            test, a, b = negated(test), b, a
-        return either(test, b) if a else both(negated(test), b)
-    return where(test, a, b)
+    return condition if type(condition) is bool else choice_of([False, True], [negated(condition), condition])
 
 
 def _options(value: Object) -> list[tuple[Object, Object]]:
@@ -392,9 +372,12 @@ def join_conditions(test: Operand, yes: Object, no: Object) -> Object:
         return yes
     if type(yes) is bool and type(no) is bool:
         return test if yes else negated(test)
-    if no is False:
-        return both(test, yes)
-    return both(negated(test), no) if yes is False else _either(test, yes, no)
+    # Facts are about both parts of an `and`.
+    if type(no) is bool:
+        return either(negated(test), yes) if no else both(test, yes)
+    if type(yes) is bool:
+        return either(test, no) if yes else both(negated(test), no)
+    return where(test, yes, no)
 
 
 def _there(entry: Object) -> tuple[Object, Object]:

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import sys
 from collections.abc import Callable, Sequence
 
-from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ..anything import Object
-from .dead_places import drop_dead
-from .fork import (
-    ALONE,
-    MOST_SIDES,
-    Attempt,
-    Final,
-    Ran,
-    alone,
-    attempt_around,
-    decided,
-    fork_value,
-    joined_value,
-    keep,
-    left_beside,
-    put_final,
-    select,
-    side_of,
-)
+from .fork import Final, Option, Taken, fork_value, joined_value, select, sides_of
 from .joins import one_of
 from .places import Contents, Place, Plain, Version
-from .values import Unjoinable, both, facts_of, known, negated, state
-
-Option = tuple[Operand, Ran]
+from .values import Unjoinable, both, negated
 
 
 def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Object]]) -> Object:
@@ -41,105 +19,51 @@ def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Obj
         conditions: tracked bools; exactly one of them holds.
         sides: functions that give the value where it does.
     """
-    recorder = current_recorder()
-    tests = [test if test._recorder is recorder else recorder.capture(test) for test in conditions]
-    if len(tests) <= 2 or state.sides > MOST_SIDES:
-        return _one_by_one(tests, sides)
-    attempt = attempt_around(tests[0])
-    pending = 0 if attempt is None else len(attempt.pending)
-    found: list[Option] = []
-    for number, (test, side) in enumerate(zip(tests, sides)):
-        if known(test) is False:
-            continue
-        if not found and (number == len(tests) - 1 or known(test)):
-            _leave_out(attempt, pending)
-            return side()
-        with left_beside(*(ran for _, ran in found)):
-            ran = side_of(side, test, True, attempt)
-        if ran is ALONE:
-            if attempt is not None:
-                del attempt.pending[pending:]
-            result = alone(side, test, True)
-            _leave_out(attempt, pending)
-            return result
-        if ran is not None:
-            found.append((test, ran))
-    _leave_out(attempt, pending)
-    return _joined(found)
-
-
-def _leave_out(attempt: Attempt | None, pending: int) -> None:
-    if attempt is not None:
-        attempt.leave_out(pending)
-
-
-def _one_by_one(tests: Sequence[Operand], sides: Sequence[Callable[[], Object]]) -> Object:
-    if len(tests) == 1:
-        return sides[0]()
-    return fork_value(tests[0], sides[0], functools.partial(_one_by_one, tests[1:], sides[1:]))
-
-
-def _joined(found: list[Option]) -> Object:
-    """Join the states; options with which this cannot be are decided by guards."""
-    while len(found) > 1:
-        drop_dead(*(ran.final for _, ran in found))
-        final, failed, reason = _joined_states(found)
-        if failed is None:
-            put_final(final)
-            state.report.note("choice", current_recorder().site_of(sys._getframe(1)))
-            for _, ran in found:
-                ran.final.clear()
-            return _result(found)
-        holds = decided(found[failed][0], reason)
-        found = [found[failed]] if holds else [*found[:failed], *found[failed + 1 :]]
-    test, ran = found[0]
-    state.facts = {**state.facts, **facts_of(test, True)}
-    keep(ran)
-    return ran.result
-
-
-def _result(found: list[Option]) -> Object:
+    if len(conditions) == 2:
+        return fork_value(conditions[0], *sides)
+    found = sides_of([(test, True, side) for test, side in zip(conditions, sides)], _joined_states)
+    if isinstance(found, Taken):
+        return found.result
+    for option in found:
+        option.ran.final.clear()
     try:
-        return one_of([(test, ran.result) for test, ran in found])
+        return one_of([(option.test, option.ran.result) for option in found])
     except Unjoinable:
         pass
-    *others, (_, last) = found
-    result = last.result
-    for test, ran in reversed(others):
-        result = select(test, ran.result, result)
+    *others, last = found
+    result = last.ran.result
+    for option in reversed(others):
+        result = select(option.test, option.ran.result, result)
     return result
 
 
-def _joined_states(found: list[Option]) -> tuple[Final, int | None, Object]:
-    """The values of all places; or the number of an option with which they cannot be joined, and why."""
-    places: dict[Object, tuple[Place, list[tuple[int, Object]]]] = {}
-    for number, (_, ran) in enumerate(found):
-        for key, (place, value) in ran.final.items():
-            places.setdefault(key, (place, []))[1].append((number, value))
+def _joined_states(found: list[Option]) -> Final:
+    """The values of all places."""
+    places: dict[Object, tuple[Place, list[int]]] = {}
+    for number, option in enumerate(found):
+        for key, (place, _) in option.ran.final.items():
+            places.setdefault(key, (place, []))[1].append(number)
     joined: Final = {}
-    for key, (place, values) in places.items():
-        number = values[0][0]
+    for key, (place, changing) in places.items():
         try:
-            joined[key] = place, _at(place, values, found)
+            options = [(found[k].test, found[k].ran.final[key][1]) for k in changing]
+            joined[key] = place, _at(place, options, len(options) == len(found))
         except Unjoinable as why:
-            return {}, number, why.reason
-    return joined, None, None
+            raise why.of_side(changing[0])  # noqa: B904 -- it is the same one
+    return joined
 
 
-def _at(place: Place, values: list[tuple[int, Object]], found: list[Option]) -> Object:
-    """The value of a place that some options change."""
-    options = [(found[number][0], value) for number, value in values]
-    if len(values) == len(found):
-        if not isinstance(place, (Contents, Version, Plain)):
-            return one_of(options)
-        *options, (_, base) = options
-    else:
-        base = place.get()
-        if len(values) > 2 and not isinstance(place, (Contents, Version, Plain)):
-            rest: Object = True
-            for test, _ in options:
-                rest = both(rest, negated(test))
-            return one_of([*options, (rest, base)])
-    for test, value in reversed(options):
+def _at(place: Place, options: list[tuple[Operand, Object]], all_change: bool) -> Object:
+    """The value of a place that some options change, or all."""
+    are_values = not isinstance(place, (Contents, Version, Plain))
+    if all_change and are_values:
+        return one_of(options)
+    *others, (_, base) = options if all_change else [*options, (None, place.get())]
+    if are_values and len(others) > 2:
+        rest: Object = True
+        for test, _ in others:
+            rest = both(rest, negated(test))
+        return one_of([*others, (rest, base)])
+    for test, value in reversed(others):
         base = joined_value(test, place, value, base)
     return base

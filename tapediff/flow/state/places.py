@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import CellType
 from typing import TypeAlias
 
@@ -64,27 +64,26 @@ class Cell(Place):
 class Entry(Place):
     """A name in a namespace, such as a global variable."""
 
+    @property
+    def _namespace(self) -> dict[Object, Object]:
+        return self.holder
+
     def get(self) -> Object:
-        return self.holder.get(self.name, UNBOUND)
+        return self._namespace.get(self.name, UNBOUND)
 
     def set(self, value: Object) -> None:
         if value is UNBOUND:
-            self.holder.pop(self.name, None)
+            self._namespace.pop(self.name, None)
         else:
-            self.holder[self.name] = value
+            self._namespace[self.name] = value
 
 
-class Member(Place):
+class Member(Entry):
     """An attribute in the namespace of an object."""
 
-    def get(self) -> Object:
-        return vars(self.holder).get(self.name, UNBOUND)
-
-    def set(self, value: Object) -> None:
-        if value is UNBOUND:
-            vars(self.holder).pop(self.name, None)
-        else:
-            vars(self.holder)[self.name] = value
+    @property
+    def _namespace(self) -> dict[Object, Object]:
+        return vars(self.holder)
 
     def inherited(self) -> Object:
         """The attribute of the class, if it is a plain value."""
@@ -219,13 +218,23 @@ def note(place: Place) -> None:
             journal[key] = place, place.get()
 
 
-# Types of blocks that know the cells which they store.
-HAVE_CELLS: set[type] = set()
+class WithCells:
+    """A side that runs blocks: it has their variables."""
+
+    __slots__ = ("blocks", "run")
+
+    def __init__(self, run: Callable[[], Object], *blocks: Object) -> None:
+        self.run, self.blocks = run, blocks
+
+    def __call__(self) -> Object:
+        return self.run()
 
 
 def cells_of(block: Object) -> tuple[CellType, ...]:
     """The cells of the variables that a block may assign to."""
-    return block.cells if type(block) in HAVE_CELLS else stored_cells(block)
+    if type(block) is not WithCells:
+        return stored_cells(block)
+    return tuple([cell for inner in block.blocks for cell in cells_of(inner)])
 
 
 def note_variables(block: Object) -> None:

@@ -6,9 +6,10 @@ bool; exactly one holds.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NoReturn
 
 import numpy as np
@@ -31,13 +32,20 @@ class Unjoinable(BaseException):
     Attributes:
         reason: what the program does, and what to write instead.
         is_taken: the outcome of that guard, once there is one.
+        side: of several sides whose states cannot be joined, the number of the one that the others go without.
     """
 
     is_taken: bool | None = None
+    side = 0
 
     def __init__(self, what: str, instead: str = "", site: Site | PickledSite | None = None, *, raises: bool = False) -> None:
         super().__init__(what)
         self.reason = Reason(what, instead, site or user_site(), raises)
+
+    def of_side(self, number: int) -> Unjoinable:
+        """The same with the number of a side."""
+        self.side = number
+        return self
 
 
 class Restart(BaseException):
@@ -94,6 +102,19 @@ class Choice(Several):
 
     def __repr__(self) -> str:
         return f"choice of {', '.join(map(repr, self.options))}"
+
+
+def choice_of(options: list[Object], conditions: list[Object]) -> Choice:
+    """A choice of two options or more."""
+    state.has_choices = True
+    if len(options) == 2:
+        conditions = [conditions[0], negated(conditions[0])]
+    return Choice(tuple(options), tuple(conditions))
+
+
+def choice_with_rest(options: list[Object], others: list[Object]) -> Object:
+    """A choice whose first option is there where no other one is; others have these conditions."""
+    return Choice(tuple(options), (negated(functools.reduce(either, others)), *others)) if others else options[0]
 
 
 class Maybe(Several):
@@ -492,14 +513,18 @@ def at_this_point(value: Object) -> Object:
     while type(value) is Choice:
         value = next(option for option, when in zip(value.options, value.conditions) if _holds(when))
     if isinstance(value, dict):
-        there = {key: part for key, part in value.items() if type(part) is not Maybe or _holds(part.condition)}
-        return {key_at_this_point(key): at_this_point(part.value if type(part) is Maybe else part) for key, part in there.items()}
+        return {key_at_this_point(key): at_this_point(part) for key, entry in value.items() for part in _now([entry])}
     if type(value) is set:
-        return {key_at_this_point(m.value if type(m) is Maybe else m) for m in value if type(m) is not Maybe or _holds(m.condition)}
+        return set(map(key_at_this_point, _now(value)))
     if type(value) in (list, tuple, deque):
-        parts = [at_this_point(p.value if type(p) is Maybe else p) for p in value if type(p) is not Maybe or _holds(p.condition)]
+        parts = map(at_this_point, _now(value))
         return deque(parts, value.maxlen) if type(value) is deque else type(value)(parts)
     return value
+
+
+def _now(entries: Iterable[Object]) -> Iterator[Object]:
+    """The values of those entries that are there at this point."""
+    return (value for condition, value in map(parted, entries) if _holds(condition))
 
 
 def key_at_this_point(key: Object) -> Object:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ...base.source_text import FUTURES, NoSource, definition_of, without_warnings
 from ..anything import Object
-from .expressions import FRAME_FUNCTIONS, OPERATORS, NotTranslated
+from .expressions import FRAME_FUNCTIONS, OPERATORS, NotTranslated, parameters_of
 from .scopes import own_nodes
 from .statements import Translator
 
@@ -130,8 +130,7 @@ def _translate(code: CodeType) -> Translation:
 def _compiled(function: ast.FunctionDef, code: CodeType, translator: Translator) -> CodeType:
     """The code of a translated definition, with the names that tracebacks show."""
     cells = [name for name in code.co_freevars if name != OPERATORS]
-    args = ast.arguments([], [ast.arg(name) for name in (OPERATORS, *cells)], None, [], [], None, [])
-    factory = ast.FunctionDef(_FACTORY, args, [function], [], None)
+    factory = ast.FunctionDef(_FACTORY, parameters_of(OPERATORS, *cells), [function], [], None)
     factory.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
     module = ast.fix_missing_locations(ast.copy_location(ast.Module([ast.copy_location(factory, function)], []), function))
     for node in ast.walk(module):

@@ -1,47 +1,56 @@
-"""Compound statements: the functions of their blocks, and the operator that runs them; patterns of `match`."""
+"""Compound statements: the functions of their blocks, and the operator that runs them; those that yield stay Python's own."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-from .expressions import Expressions, NotTranslated, at, operator_call, text
-from .scopes import has_yield, stored
+from ..anything import Object
+from .expressions import Expressions, NotTranslated, at, operator, operator_call, text
+from .scopes import stored
 
 # Makes the function of a block: its kind, statements, arguments, and what it does first and last; returns its name.
 _Block: TypeAlias = Callable[..., ast.expr]
 
 
-class Function(Protocol):
-    """The function that a statement is in (statements.py)."""
+def compound(function: Object, statement: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
+    """The functions of a statement's blocks, and the call that runs them and gives the completion.
 
-    def named(self, kind: str, node: ast.AST) -> str:
-        """A new name for a block or a value."""
-        ...
-
-    def expressions(self) -> Expressions:
-        """The translation of the expressions of one statement."""
-        ...
-
-    def assign(self, target: ast.expr, value: ast.expr, values: Expressions) -> list[ast.stmt]:
-        """Statements that assign a translated value to a target."""
-        ...
-
-    def closure(self, name: str, arguments: Sequence[str], statements: Sequence[ast.stmt], node: ast.AST, first: Sequence[ast.stmt] = (),
-                last: Sequence[ast.stmt] = ()) -> ast.FunctionDef:  # fmt: skip
-        """A block as a function."""
-        ...
-
-    def driven(self, name: str, args: list[ast.expr], yields: bool) -> ast.expr:
-        """A call of the operator that runs blocks."""
-        ...
-
-
-def compound(function: Function, statement: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
-    """The functions of a statement's blocks, and the call that runs them and gives the completion."""
+    Args:
+        function: that the statement is in; see statements.py.
+    """
     values = function.expressions()
     made: list[ast.stmt] = []
+    block = _blocks(function, statement, made)
+    if isinstance(statement, ast.If):
+        args = [values.test(statement.test), block("then", statement.body), block("otherwise", statement.orelse)]
+        call = operator_call("if_", *args)
+    elif isinstance(statement, ast.While):
+        args = [values.delayed_test(statement.test), block("iteration", statement.body), block("otherwise", statement.orelse)]
+        call = operator_call("while_", *args)
+    elif isinstance(statement, ast.For):
+        items = values.visit(statement.iter)
+        body = block("iteration", statement.body, ["_item_"], _targets(function, statement.target))
+        call = operator_call("for_", items, body, block("otherwise", statement.orelse))
+    elif isinstance(statement, ast.Try):
+        tried, handlers = block("tried", statement.body), _handlers(statement, values, block)
+        call = operator_call("try_", tried, handlers, block("otherwise", statement.orelse), block("finally", statement.finalbody))
+    elif isinstance(statement, ast.With):
+        manager, target, inner = _with(function, statement, values)
+        call = operator_call("with_", manager, block("within", inner, ["_item_"], target))
+    else:
+        assert isinstance(statement, ast.Match)
+        cases = [[*parts, block("case", case.body)] for parts, case in zip(_cases(statement, values, block), statement.cases)]
+        call = operator_call("match_", values.visit(statement.subject), _rows(cases))
+    for part in ast.walk(call):
+        if not hasattr(part, "lineno"):
+            ast.copy_location(part, statement)
+    return [*values.before, *made], call
+
+
+def _blocks(function: Object, statement: ast.stmt, made: list[ast.stmt]) -> _Block:
+    """Makes the functions of a statement's blocks; adds them to a list."""
 
     def block(
         kind: str, statements: Sequence[ast.stmt], arguments: Sequence[str] = (),
@@ -53,38 +62,62 @@ def compound(function: Function, statement: ast.stmt) -> tuple[list[ast.stmt], a
         made.append(function.closure(name, arguments, statements, statements[0] if statements else statement, first, last))
         return ast.Name(name, ast.Load())
 
-    yields = has_yield([statement])
+    return block
+
+
+def in_place(function: Object, statement: ast.stmt, inside: Callable[..., list[ast.stmt]]) -> list[ast.stmt]:
+    """A statement that yields as Python's own, which asks for the values that it tests.
+
+    Args:
+        inside: translates the statements of a block, and knows whether it is one of this statement's loop.
+    """
+    values = function.expressions()
+    before: list[ast.stmt] = []
     if isinstance(statement, ast.If):
-        test = values.test(statement.test)
-        call = function.driven("if_", [test, block("then", statement.body), block("otherwise", statement.orelse)], yields)
+        made = ast.If(operator_call("concrete", values.test(statement.test)), inside(statement.body), inside(statement.orelse))
     elif isinstance(statement, ast.While):
-        test = values.delayed_test(statement.test)
-        call = function.driven("while_", [test, block("iteration", statement.body), block("otherwise", statement.orelse)], yields)
+        test = ast.Call(values.delayed_test(statement.test), [], [])
+        made = ast.While(operator_call("concrete", test), inside(statement.body, in_loop=True), inside(statement.orelse))
     elif isinstance(statement, ast.For):
-        items = values.visit(statement.iter)
-        body = block("iteration", statement.body, ["_item_"], _targets(function, statement.target, "_item_"))
-        call = function.driven("for_", [items, body, block("otherwise", statement.orelse)], yields)
+        items = operator_call("given", values.visit(statement.iter))
+        body = [*_targets(function, statement.target), *inside(statement.body, in_loop=True)]
+        made = ast.For(ast.Name("_item_", ast.Store()), items, body, inside(statement.orelse))
     elif isinstance(statement, ast.Try):
-        tried, handlers = block("tried", statement.body), _handlers(statement, values, block)
-        otherwise, last = block("otherwise", statement.orelse), block("finally", statement.finalbody)
-        call = function.driven("try_", [tried, handlers, otherwise, last], yields)
+        kinds = [None if handler.type is None else operator_call("shown", values.visit(handler.type)) for handler in statement.handlers]
+        handlers = [ast.ExceptHandler(kind, h.name, inside(h.body)) for kind, h in zip(kinds, statement.handlers)]
+        if handlers:
+            handlers.insert(0, ast.ExceptHandler(operator("ENDING"), None, [ast.Raise()]))
+        runs_last = operator_call("runs_finally", ast.Name("_begun_", ast.Load()))
+        last: list[ast.stmt] = [ast.If(runs_last, inside(statement.finalbody), [])] if statement.finalbody else []
+        made = ast.Try(inside(statement.body), handlers, inside(statement.orelse), last)
     elif isinstance(statement, ast.With):
-        item, rest = statement.items[0], statement.items[1:]
-        inner: list[ast.stmt] = [at(ast.With(rest, statement.body), statement)] if rest else statement.body
-        target = [] if item.optional_vars is None else _targets(function, item.optional_vars, "_item_")
-        call = function.driven("with_", [values.visit(item.context_expr), block("within", inner, ["_item_"], target)], yields)
+        manager, target, inner = _with(function, statement, values)
+        item = ast.withitem(operator_call("Entered", manager), ast.Name("_item_", ast.Store()))
+        made = ast.With([item], [*target, *inside(inner)])
     else:
         assert isinstance(statement, ast.Match)
-        call = _match(function, statement, values, block, yields)
-    for part in ast.walk(call):
-        if not hasattr(part, "lineno"):
-            ast.copy_location(part, statement)
-    return [*values.before, *made], call
+        cases = _rows(_cases(statement, values, _blocks(function, statement, before)))
+        number = operator_call("case_of", values.visit(statement.subject), cases)
+        before.append(ast.Assign([ast.Name("_case_", ast.Store())], number))
+        rest: list[ast.stmt] = []
+        for k, case in reversed(list(enumerate(statement.cases))):
+            rest = [ast.If(ast.Compare(ast.Name("_case_", ast.Load()), [ast.Eq()], [ast.Constant(k)]), inside(case.body), rest)]
+        (made,) = rest
+    return [*values.before, *(at(part, statement) for part in (*before, made))]
 
 
-def _targets(function: Function, target: ast.expr, name: str) -> list[ast.stmt]:
+def _with(function: Object, statement: ast.With, values: Expressions) -> tuple[ast.expr, list[ast.stmt], list[ast.stmt]]:
+    """The first manager of a `with`, the assignment of what it enters, and what is within it."""
+    item, rest = statement.items[0], statement.items[1:]
+    inner: list[ast.stmt] = [at(ast.With(rest, statement.body), statement)] if rest else statement.body
+    target = [] if item.optional_vars is None else _targets(function, item.optional_vars)
+    return values.visit(item.context_expr), target, inner
+
+
+def _targets(function: Object, target: ast.expr) -> list[ast.stmt]:
+    """Assigns an item of a loop, or what a `with` enters."""
     values = function.expressions()
-    made = function.assign(target, ast.Name(name, ast.Load()), values)
+    made = function.assign(target, ast.Name("_item_", ast.Load()), values)
     return [at(s, target) for s in (*values.before, *made)]
 
 
@@ -102,17 +135,20 @@ def _handlers(statement: ast.Try, values: Expressions, block: _Block) -> ast.exp
     return ast.Tuple(found, ast.Load())
 
 
-def _match(function: Function, statement: ast.Match, values: Expressions, block: _Block, yields: bool) -> ast.expr:
-    cases: list[ast.expr] = []
+def _cases(statement: ast.Match, values: Expressions, block: _Block) -> list[list[ast.expr]]:
+    """The pattern of each case, what assigns its names, and its guard."""
+    cases: list[list[ast.expr]] = []
     for case in statement.cases:
         names = sorted(stored([case.pattern]))
         captured = [ast.Subscript(ast.Name("_captured_", ast.Load()), text(n), ast.Load()) for n in names]
-        first = [ast.Assign([ast.Name(n, ast.Store())], value) for n, value in zip(names, captured)]
-        pattern = _pattern(case.pattern, values)
-        captures = block("captures", [], ["_captured_"], [at(s, case.pattern) for s in first]) if first else ast.Constant(None)
+        first = [at(ast.Assign([ast.Name(n, ast.Store())], value), case.pattern) for n, value in zip(names, captured)]
         guard = ast.Constant(None) if case.guard is None else values.delayed(case.guard)
-        cases.append(ast.Tuple([pattern, captures, guard, block("case", case.body)], ast.Load()))
-    return function.driven("match_", [values.visit(statement.subject), ast.Tuple(cases, ast.Load())], yields)
+        cases.append([_pattern(case.pattern, values), block("captures", [], ["_captured_"], first), guard])
+    return cases
+
+
+def _rows(rows: list[list[ast.expr]]) -> ast.expr:
+    return ast.Tuple([ast.Tuple(row, ast.Load()) for row in rows], ast.Load())
 
 
 def _pattern(pattern: ast.pattern, values: Expressions) -> ast.expr:

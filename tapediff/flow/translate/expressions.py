@@ -18,7 +18,6 @@ INPLACE: dict[type[ast.operator], str] = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.Pow: "ipow",
     ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior", ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift",
 }  # fmt: skip
-# Operators that raise errors for some numbers of Python's.
 # Operations whose results depend on the types of numbers: errors of Python's, and the sign of a zero.
 OF_TYPES: dict[type[ast.operator], str] = {
     ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow",
@@ -32,9 +31,14 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 FRAME_FUNCTIONS = frozenset(("locals", "vars", "dir", "eval", "exec", "globals", "breakpoint", "__import__"))
 
 
+def operator(name: str) -> ast.expr:
+    """Something that operators.py has."""
+    return ast.Attribute(ast.Name(OPERATORS, ast.Load()), name, ast.Load())
+
+
 def operator_call(name: str, *args: ast.expr) -> ast.Call:
     """A call of an operator."""
-    return ast.Call(ast.Attribute(ast.Name(OPERATORS, ast.Load()), name, ast.Load()), list(args), [])
+    return ast.Call(operator(name), list(args), [])
 
 
 def kept(value: ast.expr, name: str) -> ast.expr:
@@ -76,11 +80,11 @@ class Expressions(ast.NodeTransformer):
     def delayed(self, node: ast.expr) -> ast.expr:
         """A function without arguments that evaluates an expression when it is called."""
         if isinstance(node, ast.Constant):
-            return ast.copy_location(ast.Lambda(no_arguments(), node), node)
+            return ast.copy_location(ast.Lambda(parameters_of(), node), node)
         if not _has_walrus(node):
-            return ast.copy_location(ast.Lambda(no_arguments(), self.visit(node)), node)
+            return ast.copy_location(ast.Lambda(parameters_of(), self.visit(node)), node)
         name = self._name_of("part", node)
-        self.before.append(self._function_of(name, no_arguments(), [ast.Return(node)], node))
+        self.before.append(self._function_of(name, parameters_of(), [ast.Return(node)], node))
         return ast.Name(name, ast.Load())
 
     def test(self, node: ast.expr) -> ast.expr:
@@ -96,18 +100,21 @@ class Expressions(ast.NodeTransformer):
         """A function without arguments that gives a test's value when it is called."""
         if _has_walrus(node):
             return self.delayed(node)
-        return ast.copy_location(ast.Lambda(no_arguments(), self.test(node)), node)
+        return ast.copy_location(ast.Lambda(parameters_of(), self.test(node)), node)
+
+    def visit(self, node: ast.AST) -> ast.expr:
+        return at(super().visit(node), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         if self._stays(node):
             return self._concrete(node)
         name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return ast.copy_location(operator_call(name, self.visit(node.values[0]), *map(self.delayed, node.values[1:])), node)
+        return operator_call(name, self.visit(node.values[0]), *map(self.delayed, node.values[1:]))
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         if self._stays(node):
             return self._concrete(node)
-        return ast.copy_location(operator_call("if_value", self.test(node.test), self.delayed(node.body), self.delayed(node.orelse)), node)
+        return operator_call("if_value", self.test(node.test), self.delayed(node.body), self.delayed(node.orelse))
 
     def _stays(self, node: ast.expr) -> bool:
         """True for expressions with parts that cannot move into a function."""
@@ -126,15 +133,15 @@ class Expressions(ast.NodeTransformer):
         if len(names) == 1:
             right = self.visit(node.comparators[0])
             if type(node.ops[0]) in _IDENTITY:
-                return ast.copy_location(operator_call(names[0], left, right), node)
+                return operator_call(names[0], left, right)
             first = operator_call("left", left, kept(right, RIGHT))
-            return ast.copy_location(ast.Compare(first, node.ops, [again(right, RIGHT)]), node)
+            return ast.Compare(first, node.ops, [again(right, RIGHT)])
         if self._stays(node):
             node.left, node.comparators = left, [self.visit(c) for c in node.comparators]
             return node
         parts = [left, self.visit(node.comparators[0])]
         links = [ast.Tuple([text(name), self.delayed(c)], ast.Load()) for name, c in zip(names[1:], node.comparators[1:])]
-        return ast.copy_location(operator_call("chain", text(names[0]), *parts, *links), node)
+        return operator_call("chain", text(names[0]), *parts, *links)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         # Iteratively to the left: sums may be as long as the program.
@@ -155,28 +162,28 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node.operand, ast.Constant):
             return node
         if isinstance(node.op, ast.Not):
-            return ast.copy_location(operator_call("not_", self.visit(node.operand)), node)
-        return ast.copy_location(ast.UnaryOp(node.op, operator_call("operand", self.visit(node.operand))), node)
+            return operator_call("not_", self.visit(node.operand))
+        return ast.UnaryOp(node.op, operator_call("operand", self.visit(node.operand)))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
             return self.generic_visit(node)  # pyright: ignore[reportReturnType]
-        return ast.copy_location(operator_call("attribute", self.visit(node.value), text(node.attr)), node)
+        return operator_call("attribute", self.visit(node.value), text(node.attr))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         value, key = self.visit(node.value), self.visit(node.slice)
-        return ast.copy_location(ast.Subscript(operator_call("holder", value, kept(key, RIGHT)), again(key, RIGHT), ast.Load()), node)
+        return ast.Subscript(operator_call("holder", value, kept(key, RIGHT)), again(key, RIGHT), ast.Load())
 
     def visit_Slice(self, node: ast.Slice) -> ast.expr:
         parts = [ast.Constant(None) if part is None else self.visit(part) for part in (node.lower, node.upper, node.step)]
-        return ast.copy_location(operator_call("slice_", *parts), node)
+        return operator_call("slice_", *parts)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         called = node.func
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == OPERATORS:
             node.args = [self.visit(argument) for argument in node.args]
             return node
-        args: list[ast.expr] = [self._argument(argument) for argument in node.args]
+        args: list[ast.expr] = [self.visit(argument) for argument in node.args]
         if isinstance(called, ast.Name) and called.id in FRAME_FUNCTIONS:
             func: ast.expr = called
         elif isinstance(called, ast.Name) and called.id == "super" and not node.args and self._first is not None:
@@ -190,26 +197,23 @@ class Expressions(ast.NodeTransformer):
         if any(isinstance(a, ast.Starred) for a in args):
             func = ast.copy_location(operator_call("spreading", func), called)
         # The function is evaluated before its arguments: translate in the order of the text, so that `before` is, too.
-        return ast.copy_location(ast.Call(func, args, keywords), node)
-
-    def _argument(self, node: ast.expr) -> ast.expr:
-        return self.visit(node)
+        return ast.Call(func, args, keywords)
 
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):
             return node
-        return ast.copy_location(ast.Starred(operator_call("starred", self.visit(node.value)), ast.Load()), node)
+        return ast.Starred(operator_call("starred", self.visit(node.value)), ast.Load())
 
     def visit_List(self, node: ast.List | ast.Tuple) -> ast.expr:
         """Lists and tuples may have conditional entries."""
         parts = [self._entry(part) for part in node.elts]
-        return ast.copy_location(type(node)(parts, node.ctx), node) if isinstance(node.ctx, ast.Load) else node
+        return type(node)(parts, node.ctx) if isinstance(node.ctx, ast.Load) else node
 
     visit_Tuple = visit_List
 
     def _entry(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Starred):
-            return ast.copy_location(ast.Starred(operator_call("gathered", self.visit(node.value)), ast.Load()), node)
+            return at(ast.Starred(operator_call("gathered", self.visit(node.value)), ast.Load()), node)
         return self.visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
@@ -217,7 +221,7 @@ class Expressions(ast.NodeTransformer):
         if self._stays(node) or _has_walrus(node) or not any(isinstance(part, ast.FormattedValue) for part in node.values):
             self.generic_visit(node)
             return node
-        return ast.copy_location(operator_call("text", *map(self._formatted, node.values)), node)
+        return operator_call("text", *map(self._formatted, node.values))
 
     def _formatted(self, part: ast.expr) -> ast.expr:
         """A part of a text: a value is formatted before the next one is evaluated."""
@@ -227,8 +231,7 @@ class Expressions(ast.NodeTransformer):
         if part.format_spec is not None:
             self.generic_visit(part.format_spec)
         part.value = ast.Name("_value_", ast.Load())
-        arguments = ast.arguments([], [ast.arg("_value_")], None, [], [], None, [])
-        return operator_call("formatted", value, ast.Lambda(arguments, ast.JoinedStr([part])))
+        return operator_call("formatted", value, ast.Lambda(parameters_of("_value_"), ast.JoinedStr([part])))
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
         node.value = operator_call("shown", self.visit(node.value))
@@ -255,14 +258,14 @@ class Expressions(ast.NodeTransformer):
             "lambda_", ast.Name(name, ast.Load()), ast.Tuple(defaults, ast.Load()),
             ast.Dict([text(key) for key, _ in pairs], [value for _, value in pairs]),
         )  # fmt: skip
-        return ast.copy_location(made, node)
+        return made
 
     def visit_Set(self, node: ast.Set) -> ast.expr:
         """A set whose members may be data."""
         self.generic_visit(node)
         if all(isinstance(member, ast.Constant) for member in node.elts) or any(isinstance(m, ast.Starred) for m in node.elts):
             return node
-        return ast.copy_location(operator_call("set_of", ast.Tuple(node.elts, ast.Load())), node)
+        return operator_call("set_of", ast.Tuple(node.elts, ast.Load()))
 
     def visit_Dict(self, node: ast.Dict) -> ast.expr:
         """A dict whose keys may be data."""
@@ -272,11 +275,7 @@ class Expressions(ast.NodeTransformer):
         pairs: list[ast.expr] = [
             ast.Tuple([value] if key is None else [key, value], ast.Load()) for key, value in zip(node.keys, node.values)
         ]
-        return ast.copy_location(operator_call("dict_of", ast.Tuple(pairs, ast.Load())), node)
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        node.value = self.visit(node.value)
-        return node
+        return operator_call("dict_of", ast.Tuple(pairs, ast.Load()))
 
     def comprehension(self, node: Comprehension) -> ast.expr:
         """A function with loops, called with the first iterable, as Python does."""
@@ -304,9 +303,8 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node, ast.GeneratorExp):
             first = operator_call("first_iterable", first)
         name = self._name_of(_COMPREHENSION_NAMES[type(node)], node)
-        arguments = ast.arguments([], [ast.arg(items)], None, [], [], None, [])
-        self.before.append(self._function_of(name, arguments, body, node, own_scope=True))
-        return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [first], []), node)
+        self.before.append(self._function_of(name, parameters_of(items), body, node, own_scope=True))
+        return ast.Call(ast.Name(name, ast.Load()), [first], [])
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
 
@@ -314,9 +312,9 @@ class Expressions(ast.NodeTransformer):
 _COMPREHENSION_NAMES = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>", ast.GeneratorExp: "<genexpr>"}
 
 
-def no_arguments() -> ast.arguments:
-    """Those of a function without parameters."""
-    return ast.arguments([], [], None, [], [], None, [])
+def parameters_of(*names: str) -> ast.arguments:
+    """Those of a function with these alone."""
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
 
 
 def without_defaults(args: ast.arguments) -> ast.arguments:

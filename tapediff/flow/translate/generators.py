@@ -68,7 +68,7 @@ class _Emitting:
                 ast.Assign([ast.Name(name, ast.Store())], operator_call("Delegate", value.value)),
                 Emit(operator_call("delegate", source, emit)),
             ]
-            result = operator_call("delegated", source)
+            result = operator_call("attribute", source, ast.Constant("value"))
         if isinstance(statement, ast.Expr):
             return made
         statement.value = result  # pyright: ignore[reportAttributeAccessIssue]

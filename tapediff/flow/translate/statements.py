@@ -10,20 +10,20 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from .compound import compound
+from .compound import compound, in_place
 from .expressions import (
     INPLACE,
     LEFT,
     OF_TYPES,
-    OPERATORS,
     RIGHT,
     Expressions,
     NotTranslated,
     again,
     at,
     kept,
-    no_arguments,
+    operator,
     operator_call,
+    parameters_of,
     text,
     without_defaults,
 )
@@ -39,27 +39,8 @@ def _with_errors_of_variables(body: list[ast.stmt]) -> list[ast.stmt]:
     first = next(k for k, s in enumerate(body) if not isinstance(s, (ast.Global, ast.Nonlocal)))
     error = "_error_"
     found = ast.Assign([ast.Name("_unbound_", ast.Store())], operator_call("unbound_local", ast.Name(error, ast.Load())))
-    handler = ast.ExceptHandler(ast.Attribute(ast.Name(OPERATORS, ast.Load()), "NameError", ast.Load()), error, [found])
+    handler = ast.ExceptHandler(operator("NameError"), error, [found])
     return [*body[:first], ast.Try(body[first:], [handler], [ast.Return(None)], []), ast.Raise(ast.Name("_unbound_", ast.Load()), None)]
-
-
-def _without_annotations(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """A copy of a body in which no variable is annotated: those of another function cannot be."""
-    module = _Unannotated().visit(ast.Module(copy.deepcopy(list(statements)), []))
-    return module.body
-
-
-class _Unannotated(ast.NodeTransformer):
-    """Makes plain assignments of annotated ones, but for those of inner functions and classes."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        return at(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
 
 
 class Translator:
@@ -111,49 +92,72 @@ class _Function:
         emitted = emitting(rest) if has_yield(rest) else None
         if emitted is not None:
             self.scope.bound |= {name for name in stored(emitted) if name.startswith("_from_")}
-        made: list[ast.stmt] = list(docstring)
-        declarations = ((ast.Global, self.scope.global_names), (ast.Nonlocal, self.scope.nonlocal_names))
-        declared = [(kind, sorted(names)) for kind, names in declarations if names]
-        made += [kind(names) for kind, names in declared]
+        declared = self._declared(self.scope.nonlocal_names | self.scope.global_names)
+        made: list[ast.stmt] = [*docstring, *declared]
         unbound = sorted(self.scope.bound - set(parameters(self.args)))
         if unbound:
             # Bound here, so that blocks can declare them nonlocal.
             made.append(ast.If(ast.Constant(0), [ast.Assign([ast.Name(n, ast.Store()) for n in unbound], ast.Constant(None))], []))
         if declared:
-            cells = ast.Tuple([ast.Name(n, ast.Load()) for n in sorted(self.scope.nonlocal_names)], ast.Load())
-            globals_ = ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())
-            made.append(ast.Expr(operator_call("enter", ast.Lambda(no_arguments(), cells), globals_)))
+            made.append(self._entered(self.scope.nonlocal_names))
         made += self.block(rest, is_top=True) if not has_yield(rest) else self._generator(rest, emitted, node)
         if any(isinstance(statement, ast.FunctionDef) and statement.name in self.translator.variables for statement in made):
             made = _with_errors_of_variables(made)
-        definition = ast.FunctionDef(name, self.args, made or [ast.Pass()], [], None)
-        definition.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
-        return ast.copy_location(definition, node)
+        return self._definition(name, self.args, made, node)
+
+    def _entered(self, variables: set[str]) -> ast.stmt:
+        """Notes variables of outer functions, and global ones."""
+        cells = ast.Tuple([ast.Name(n, ast.Load()) for n in sorted(variables)], ast.Load())
+        names = ast.Constant(tuple(sorted(self.scope.global_names)))  # pyright: ignore[reportArgumentType] -- the stubs leave out tuples
+        return ast.Expr(operator_call("enter", ast.Lambda(parameters_of(), cells), names))
 
     def _generator(self, body: list[ast.stmt], emitted: list[ast.stmt] | None, node: ast.AST) -> list[ast.stmt]:
         """The body in both forms, as functions: Python's own generator, and one that is given what consumes its values."""
         names: list[ast.expr] = []
         made: list[ast.stmt] = []
-        are_plain: list[bool] = []
+        entered = self._entered(self.scope.bound | self.scope.nonlocal_names)
         for statements, arguments in ((body, []), (emitted, [EMIT])):
             if statements is None:
                 names.append(ast.Constant(None))
                 continue
-            name = self.named("native" if statements is body else "emitting", node)
-            args = ast.arguments([], [ast.arg(a) for a in arguments], None, [], [], None, [])
-            variables = sorted(self.scope.bound | self.scope.nonlocal_names)
-            cells = ast.Lambda(no_arguments(), ast.Tuple([ast.Name(n, ast.Load()) for n in variables], ast.Load()))
-            entered = ast.Expr(operator_call("enter", cells, ast.Tuple([text(n) for n in sorted(self.scope.global_names)], ast.Load())))
-            # Blocks that yield would be generators, out of which no StopIteration comes: Python runs such a body as it is.
-            is_plain = statements is body and any(isinstance(n, ast.Try) and n.handlers and has_yield([n]) for n in own_nodes(body))
-            run = _without_annotations(statements) if is_plain else self.block(statements, is_top=statements is body)
-            inner = [*self._declared(stored(statements)), entered, *run]
-            if statements is body and not has_yield(inner):
-                inner.append(ast.If(ast.Constant(0), [ast.Expr(ast.Yield(None))], []))
-            made.append(self._definition(name, args, inner, node))
+            name = self.named("emitting" if arguments else "native", node)
+            inner = [*self._declared(stored(statements)), entered, *(self.block(statements) if arguments else self._native(statements))]
+            made.append(self._definition(name, parameters_of(*arguments), inner, node))
             names.append(ast.Name(name, ast.Load()))
-            are_plain.append(is_plain)
-        return [*made, ast.Return(operator_call("Generator", *names, ast.Constant(are_plain[0])))]
+        return [*made, ast.Return(operator_call("Generator", *names))]
+
+    def _native(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The body of a generator that Python runs."""
+        begun = ast.Assign([ast.Name("_begun_", ast.Store())], operator_call("begun"))
+        # A generator, whatever is left of it.
+        return [begun, *self._pythons(body), ast.If(ast.Constant(0), [ast.Expr(ast.Yield(None))], [])]
+
+    def _pythons(self, statements: Sequence[ast.stmt], *, in_loop: bool = False) -> list[ast.stmt]:
+        """Statements of such a body: those that yield stay Python's own.
+
+        Args:
+            in_loop: in a loop of these.
+        """
+        made: list[ast.stmt] = []
+        for statement in statements:
+            if isinstance(statement, (ast.Break, ast.Continue)):
+                made.append(statement)
+            elif has_yield([statement]) and isinstance(statement, _COMPOUND):
+                made += in_place(self, statement, lambda part, in_loop=in_loop: self._pythons(part, in_loop=in_loop))
+            elif jumps([statement]) and isinstance(statement, _COMPOUND):
+                before, call = compound(self, statement)
+                end = ast.Name("_end_", ast.Load())
+                ends: list[tuple[ast.cmpop, ast.expr, ast.stmt]] = [
+                    (ast.Is(), operator("BREAK"), ast.Break()),
+                    (ast.Is(), operator("CONTINUE"), ast.Continue()),
+                    (ast.IsNot(), ast.Constant(None), ast.Return(ast.Attribute(end, "value", ast.Load()))),
+                ]
+                after = [ast.If(ast.Compare(end, [op], [kind]), [jump], []) for op, kind, jump in ends[0 if in_loop else 2 :]]
+                found = ast.Assign([ast.Name("_end_", ast.Store())], operator_call("ended", call))
+                made += [*before, *(at(part, statement) for part in (found, *after))]
+            else:
+                made += self._straight([statement], is_top=True)
+        return made
 
     # Blocks
 
@@ -174,7 +178,7 @@ class _Function:
             name = self.named("block", part[0])
             made.append(self.closure(name, [], part, part[0]))
             names.append(ast.Name(name, ast.Load()))
-        call = self.driven("sequence", names, has_yield(statements))
+        call = operator_call("sequence", *names)
         return [*made, ast.Return(operator_call("returned", call) if is_top else call)]
 
     def _straight(self, statements: Sequence[ast.stmt], is_top: bool) -> list[ast.stmt]:
@@ -189,15 +193,14 @@ class _Function:
                     made.append(at(ast.Expr(operator_call("done", call)), statement))
             elif isinstance(statement, ast.Return):
                 expressions = self.expressions()
-                value = ast.Constant(None) if statement.value is None else expressions.value(statement.value)
+                value = ast.Constant(None) if statement.value is None else expressions.visit(statement.value)
                 made += [*expressions.before, at(ast.Return(value if is_top else operator_call("Return", value)), statement)]
             elif isinstance(statement, Emit):
                 expressions = self.expressions()
                 value = expressions.visit(statement.value)
                 made += [*expressions.before, at(ast.Return(value), statement)]
             elif isinstance(statement, (ast.Break, ast.Continue)):
-                kind = "BREAK" if isinstance(statement, ast.Break) else "CONTINUE"
-                made.append(at(ast.Return(ast.Attribute(ast.Name(OPERATORS, ast.Load()), kind, ast.Load())), statement))
+                made.append(at(ast.Return(operator("BREAK" if isinstance(statement, ast.Break) else "CONTINUE")), statement))
             else:
                 made += self.simple(statement)
         return made
@@ -209,12 +212,11 @@ class _Function:
         Args:
             first, last: what it does in addition, translated already.
         """
-        args = ast.arguments([], [ast.arg(a) for a in arguments], None, [], [], None, [])
         names = self.translator.stores[name] = stored([*statements, *first, *last]) - set(arguments)
         made = self._declared(names)
         body = self.block(statements)
         made += [*first, ast.Try(body or [ast.Pass()], [], [], list(last))] if last else [*first, *body]
-        return self._definition(name, args, made, node)
+        return self._definition(name, parameters_of(*arguments), made, node)
 
     def _declared(self, names: set[str]) -> list[ast.stmt]:
         nonlocals = sorted(names & (self.scope.bound | self.scope.nonlocal_names))
@@ -231,8 +233,11 @@ class _Function:
         self.translator.variables[made] = frozenset(self.scope.bound)
         return made
 
-    def expressions(self, *, in_class: bool = False) -> _Values:
-        return _Values(self, in_class)
+    def expressions(self, *, in_class: bool = False) -> Expressions:
+        def name_of(shown: str, node: ast.AST) -> str:
+            return self.translator.named(shown if shown.startswith("<") else self.shown, node, shown)
+
+        return Expressions(self.part, self.first, name_of, in_class)
 
     def part(self, name: str, args: ast.arguments, body: list[ast.stmt], node: ast.AST, *, own_scope: bool = False) -> ast.FunctionDef:
         """A function for part of an expression; with a scope of its own for comprehensions and lambdas."""
@@ -255,10 +260,6 @@ class _Function:
             inner.scope.global_names |= outer & owner.scope.global_names
         return inner.definition(name, node)
 
-    def driven(self, name: str, args: list[ast.expr], yields: bool) -> ast.expr:
-        """A call of the operator that runs blocks; of its form for generators where they yield."""
-        return ast.YieldFrom(operator_call(f"{name.rstrip(chr(95))}_yields", *args)) if yields else operator_call(name, *args)
-
     # Simple statements
 
     def simple(self, statement: ast.stmt) -> list[ast.stmt]:
@@ -271,20 +272,18 @@ class _Function:
             made.append(ast.Assign([ast.Name(name, ast.Store()) for name in kept], ast.Constant(None)))
         return [*expressions.before, *(at(s, statement) for s in made)]
 
-    def _simple(self, statement: ast.stmt, values: _Values) -> list[ast.stmt]:
+    def _simple(self, statement: ast.stmt, values: Expressions) -> list[ast.stmt]:
         if isinstance(statement, ast.Expr):
             return [ast.Expr(values.visit(statement.value))]
         if isinstance(statement, ast.Assign):
-            value = values.value(statement.value)
+            value = values.visit(statement.value)
             if len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
                 return [ast.Assign(statement.targets, value)]
-            name = self.named("value", statement)
-            assigned = [s for t in statement.targets for s in self.assign(t, ast.Name(name, ast.Load()), values)]
-            return [ast.Assign([ast.Name(name, ast.Store())], value), *assigned, ast.Delete([ast.Name(name, ast.Del())])]
+            return self._kept(statement.targets, value, values)
         if isinstance(statement, ast.AnnAssign):
             if statement.value is None:
                 return []
-            return self.assign(statement.target, values.value(statement.value), values)
+            return self.assign(statement.target, values.visit(statement.value), values)
         if isinstance(statement, ast.AugAssign):
             return self._augmented(statement, values)
         if isinstance(statement, ast.Delete):
@@ -308,13 +307,11 @@ class _Function:
         """Statements that assign a translated value to a target."""
         if isinstance(target, ast.Name):
             return [ast.Assign([target], value)]
+        if isinstance(target, (ast.Attribute, ast.Subscript)) and not isinstance(value, (ast.Name, ast.Constant)):
+            return self._kept([target], value, values)
         if isinstance(target, ast.Attribute):
-            if not _is_simple(value):
-                return self._kept(target, value, values)
             return [ast.Expr(operator_call("set_attribute", values.visit(target.value), text(target.attr), value))]
         if isinstance(target, ast.Subscript):
-            if not _is_simple(value):
-                return self._kept(target, value, values)
             return [ast.Expr(operator_call("set_item", values.visit(target.value), values.visit(target.slice), value))]
         assert isinstance(target, (ast.Tuple, ast.List))
         if all(isinstance(part.value if isinstance(part, ast.Starred) else part, ast.Name) for part in target.elts):
@@ -329,13 +326,13 @@ class _Function:
             made += [*self.assign(inner, ast.Name(name, ast.Load()), values), ast.Delete([ast.Name(name, ast.Del())])]
         return made
 
-    def _kept(self, target: ast.expr, value: ast.expr, values: Expressions) -> list[ast.stmt]:
-        """The value is evaluated before the parts of the target."""
-        name = self.named("value", target)
-        assigned = self.assign(target, ast.Name(name, ast.Load()), values)
+    def _kept(self, targets: list[ast.expr], value: ast.expr, values: Expressions) -> list[ast.stmt]:
+        """The value is evaluated before the parts of the targets."""
+        name = self.named("value", targets[0])
+        assigned = [s for target in targets for s in self.assign(target, ast.Name(name, ast.Load()), values)]
         return [ast.Assign([ast.Name(name, ast.Store())], value), *assigned, ast.Delete([ast.Name(name, ast.Del())])]
 
-    def _augmented(self, statement: ast.AugAssign, values: _Values) -> list[ast.stmt]:
+    def _augmented(self, statement: ast.AugAssign, values: Expressions) -> list[ast.stmt]:
         target = statement.target
         if isinstance(target, ast.Name):
             return [ast.Assign([target], self._in_place(statement, ast.Name(target.id, ast.Load()), values.visit(statement.value)))]
@@ -357,7 +354,7 @@ class _Function:
         are_numbers = operator_call("numbers", kept(old, LEFT), kept(value, RIGHT), *symbol)
         return ast.IfExp(are_numbers, ast.BinOp(before, statement.op, new), operator_call(INPLACE[type(statement.op)], before, new))
 
-    def _delete(self, target: ast.expr, values: _Values) -> list[ast.stmt]:
+    def _delete(self, target: ast.expr, values: Expressions) -> list[ast.stmt]:
         if isinstance(target, ast.Name):
             return [ast.Delete([target])]
         if isinstance(target, ast.Attribute):
@@ -368,7 +365,7 @@ class _Function:
         return [s for part in target.elts for s in self._delete(part, values)]
 
     def _inner_function(
-        self, statement: ast.FunctionDef | ast.AsyncFunctionDef, values: _Values, *, in_class: bool = False
+        self, statement: ast.FunctionDef | ast.AsyncFunctionDef, values: Expressions, *, in_class: bool = False
     ) -> list[ast.stmt]:
         decorators: list[ast.expr] = statement.decorator_list
         if not in_class:
@@ -387,7 +384,7 @@ class _Function:
         made.args, made.decorator_list, made.returns = args, decorators, statement.returns
         return [made]
 
-    def _class(self, statement: ast.ClassDef, values: _Values) -> list[ast.stmt]:
+    def _class(self, statement: ast.ClassDef, values: Expressions) -> list[ast.stmt]:
         """A class; Python runs its body, with functions translated."""
         statement.decorator_list = [operator_call("function", values.visit(d)) for d in statement.decorator_list]
         inner = self.expressions(in_class=True)
@@ -398,21 +395,6 @@ class _Function:
         return [statement]
 
 
-class _Values(Expressions):
-    """The expressions of one statement of a function."""
-
-    def __init__(self, function: _Function, in_class: bool) -> None:
-
-        def name_of(shown: str, node: ast.AST) -> str:
-            return function.translator.named(shown if shown.startswith("<") else function.shown, node, shown)
-
-        super().__init__(function.part, function.first, name_of, in_class)
-
-    def value(self, node: ast.expr) -> ast.expr:
-        """A value that is stored or returned: a variable as it is must be bound."""
-        return self.visit(node)
-
-
 def _count(targets: list[ast.expr]) -> ast.expr:
     """The number of targets; of those before and after one with a star."""
     star = next((k for k, part in enumerate(targets) if isinstance(part, ast.Starred)), None)
@@ -420,6 +402,3 @@ def _count(targets: list[ast.expr]) -> ast.expr:
         return ast.Constant(len(targets))
     return ast.Tuple([ast.Constant(star), ast.Constant(len(targets) - star - 1)], ast.Load())
 
-
-def _is_simple(value: ast.expr) -> bool:
-    return isinstance(value, (ast.Name, ast.Constant))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....ir.instruction import CONSTANT
 from ...anything import Object
-from ..values import Choice, inputs_of, is_data, negated, op_of, state, type_of
+from ..values import choice_of, inputs_of, is_data, negated, op_of, state, type_of
 from .intervals import ANYTHING, MOST_VALUES, RULES, Bounds, ends, exactly, of_array, union, where
 from .python_numbers import type_if_known
 
@@ -67,37 +67,36 @@ def as_choice(value: Object) -> Object:
     if not is_data(value) or value.type.shape or (found := possible_ints(value)) is None:
         return value
     if value.type.dtype.kind == "b":
-        state.has_choices = True
         kind = type_if_known(value) or bool
-        return Choice((kind(False), kind(True)), (negated(value), value))
-    if len(found) == 1:
-        return found[0]
-    state.has_choices = True
-    conditions = [value == k for k in found]
-    if len(found) == 2:
-        conditions[1] = negated(conditions[0])
-    return Choice(tuple(found), tuple(conditions))
+        return choice_of([kind(False), kind(True)], [negated(value), value])
+    return found[0] if len(found) == 1 else choice_of(found, [value == k for k in found])
 
 
 def below(a: Object, b: Object) -> Object:
     """a < b; a plain bool where the bounds of both tell."""
-    if not is_data(a) and not is_data(b):
-        return a < b
-    (low, high), (least, most) = ends(bounds_of(a)), ends(bounds_of(b))
-    return True if high < least else False if low >= most else a < b
+    return _compared("less", a, b)
 
 
 def equals(a: Object, b: Object) -> Object:
     """a == b for ints; a plain bool where the bounds of both tell."""
-    if not is_data(a) and not is_data(b):
-        return a == b
-    ours, theirs = bounds_of(a), bounds_of(b)
-    if type(ours) is frozenset and type(theirs) is frozenset and ours.isdisjoint(theirs):
-        return False
-    (low, high), (least, most) = ends(ours), ends(theirs)
-    if low == high == least == most:
-        return True
-    return False if high < least or low > most else a == b
+    return _compared("equal", a, b)
+
+
+def _compared(name: str, a: Object, b: Object) -> Object:
+    told = _told(name, bounds_of(a), bounds_of(b)) if is_data(a) or is_data(b) else None
+    return _COMPARISONS[name](a, b) if told is None else told
+
+
+def _told(name: str, a: Bounds, b: Bounds) -> bool | None:
+    """The outcome of a comparison, if bounds tell it."""
+    if name in ("greater", "greater_equal"):
+        name, a, b = _MIRRORED[name], b, a
+    (low, high), (least, most) = ends(a), ends(b)
+    if name == "equal":
+        is_apart = high < least or most < low or (type(a) is frozenset and type(b) is frozenset and a.isdisjoint(b))
+        return True if low == high == least == most else False if is_apart else None
+    is_always, is_never = (high < least, low >= most) if name == "less" else (high <= least, low > most)
+    return True if is_always else False if is_never else None
 
 
 def _narrowed(value: Object, found: Bounds) -> Bounds:
@@ -208,17 +207,8 @@ def _of_test(recorder: Object, name: str, inputs: tuple[int, ...], memo: dict[tu
     """The outcomes of a comparison of ints, or of tests: a NaN is neither less nor greater."""
     given = [memo.get((id(recorder), k), ANYTHING) for k in inputs]
     if name in _COMPARISONS and all(recorder.instructions[k].type.dtype.kind == "i" for k in inputs) and all(given):
-        (low, high), (least, most) = map(ends, given)
-        mirrored = name in ("greater", "greater_equal")
-        if mirrored:
-            low, high, least, most = least, most, low, high
-        if name == "equal":
-            always, never = low == high == least == most, high < least or most < low
-        elif name in ("less", "greater"):
-            always, never = high < least, low >= most
-        else:
-            always, never = high <= least, low > most
-        return frozenset((True,)) if always else frozenset((False,)) if never else _EITHER
+        told = _told(name, *given)
+        return _EITHER if told is None else frozenset((told,))
     if name in _LOGIC and all(g in (_EITHER, frozenset((True,)), frozenset((False,))) for g in given):
         return frozenset(_LOGIC[name](*chosen) for chosen in itertools.product(*given))
     return _EITHER

@@ -37,10 +37,11 @@ def kind_of(value: Object) -> Kind:
     return Kind(python if type(python) is bool else None, whole if type(whole) is bool else None)
 
 
-def note_kind(value: Object, kind: Object) -> None:
-    """Note the kind of a tracked number: a Kind, or a test and the two kinds of which it tells which one."""
+def note_kind(value: Object, kind: Object) -> Object:
+    """Note the kind of a tracked number: a Kind, or a test and two numbers or kinds of which it tells which one; the number."""
     if type(value) is TrackedArray and not value.type.shape:
         state.kinds[id(value._recorder), value._id] = kind
+    return value
 
 
 class KindsOfCarries:
@@ -87,27 +88,16 @@ class KindsOfCarries:
             note_kind(value, kind if kind_of(given) == kind or type(first) is not TrackedArray else (first, kind, given))
 
 
-def note_chosen(value: Object, test: Object, yes: Object, no: Object) -> Object:
-    """Note that a number is one of two by a test; the number."""
-    if type(value) is TrackedArray:
-        state.kinds[id(value._recorder), value._id] = test, yes, no
-    return value
-
-
 def one_if(condition: Object) -> Object:
     """1 if a condition holds, else 0: an int of Python's."""
     if type(condition) is bool:
         return int(condition)
-    found = np.where(condition, 1, 0)
-    note_kind(found, Kind(True, True))
-    return found
+    return note_kind(np.where(condition, 1, 0), Kind(True, True))
 
 
 def note_python(value: Object) -> Object:
     """Note that a number is one of Python's; the number."""
-    if type(value) is TrackedArray and not value.type.shape:
-        state.kinds[id(value._recorder), value._id] = Kind(True, False)
-    return value
+    return note_kind(value, Kind(True, False))
 
 
 def python_bool(value: Object) -> Object:
@@ -116,8 +106,7 @@ def python_bool(value: Object) -> Object:
         return value
     if op_of(value._recorder, value._id) is not LOGICAL_NOT:
         value = logical(LOGICAL_AND, value, value)
-    note_kind(value, BOOL)
-    return value
+    return note_kind(value, BOOL)
 
 
 BOOL = Kind(True, False)
