@@ -57,15 +57,7 @@ class Kernel:
         self.tape = tape
         self.program = build_program(tape, threads) if program is None else program
         pool.ensure(threads)
-        emitter = KernelEmitter(self.program, "tapediff_kernel")
-        self.llvm = emitter.text()
-        self._native = NativeFunction(
-            self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program, len(self.llvm)),
-            addresses=emitter.addresses, is_portable=True,
-        )  # fmt: skip
-        # The native code that this code calls lives as long as the dispatch tables do.
-        self.dispatch_tables = emitter.dispatch_tables
-        self._runs = emitter.runs
+        self._compile()
         self._exits = Exits(self.program)
         self._constants = aligned_bytes(self.program.constants)
         # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.
@@ -77,6 +69,18 @@ class Kernel:
         self._address_call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self._native.address)
         weakref.finalize(self, free_workspaces, self.state)
         self.seconds = time.perf_counter() - start
+
+    def _compile(self) -> None:
+        """Make the native function of the program."""
+        emitter = KernelEmitter(self.program, "tapediff_kernel")
+        self.llvm = emitter.text()
+        self._native = NativeFunction(
+            self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program, len(self.llvm)),
+            addresses=emitter.addresses, is_portable=True,
+        )  # fmt: skip
+        # The native code that this code calls lives as long as the dispatch tables do.
+        self.dispatch_tables = emitter.dispatch_tables
+        self._runs = emitter.runs
 
     def native_functions(self) -> Iterator[NativeFunction]:
         """Its own, and those of the callees' variants that it has needed so far."""
