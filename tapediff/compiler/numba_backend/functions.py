@@ -70,7 +70,8 @@ def scalar_function(name: str, count: int) -> Callable[..., object]:
                 context.active_code_library.add_llvm_module(llvm.parse_assembly(text))
             return builder.call(cgutils.get_or_insert_function(builder.module, type_, symbol), arguments)
 
-        return NUMBA_TYPES[result.kind](*[NUMBA_TYPES[kind] for kind in kinds]), emit
+        # numba tells functions apart by these types.
+        return NUMBA_TYPES[result.kind](*[given[k] if k in plain else NUMBA_TYPES[kind] for k, kind in enumerate(kinds)]), emit
 
     return _intrinsic(name, typed, [f"x{k}" for k in range(count)])
 

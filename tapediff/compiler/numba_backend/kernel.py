@@ -6,7 +6,6 @@ import ast
 import linecache
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,24 +32,10 @@ _jit = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, no_cpython_w
 _LEAVING = {function.__name__: _jit(function) for function in LEAVING}
 
 
-@dataclass(frozen=True, slots=True)
-class _NumbaFunction:
-    """Code that numba has made, which goes with this object.
-
-    Attributes:
-        address: of the function that has a native kernel's interface.
-        portable_code: none, as numba's code has addresses of this process in it.
-    """
-
-    address: int
-    keep: object
-    portable_code: None = None
-
-
 class NumbaKernel(Kernel):
     """A kernel that numba compiles: `source` is what it compiles."""
 
-    def _compile(self) -> None:
+    def _compile(self) -> int:
         namespace: dict[str, object] = {"np": np, **_LEAVING}
         self._parts, stacks = list[NativePart](), 0
         for name, part in parts_of(self.program).items():
@@ -65,9 +50,10 @@ class NumbaKernel(Kernel):
         # Debuggers and tracebacks look there.
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         weakref.finalize(self, linecache.cache.pop, file, None)
-        entry = self._entry(_jit(namespace["kernel"]), stacks)
-        self._native = _NumbaFunction(entry.address, entry)
+        # numba frees its code with this object.
+        self._code = self._entry(_jit(namespace["kernel"]), stacks)
         self.dispatch_tables = [table for part in self._parts for table in part.dispatch_tables]
+        return self._code.address
 
     def native_functions(self) -> Iterator[NativeFunction]:
         yield from (part.native for part in self._parts)

@@ -184,17 +184,18 @@ def test_a_factorisation_that_fails_raises_what_numpy_raises():
 # What it takes and refuses
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda tape: tape.bind(np.ones(2), np.ones(2)), lambda tape: tape.address, lambda tape: tape.as_numba(),
-        lambda tape: tape.batch(np.ones((3, 2))),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("make", [lambda: td.compile(np.sum, np.ones(2), backend="numba"), lambda: td.GuardedTape(np.sum, backend="numba")])
-def test_calls_by_address_are_refused(make, call):
-    with pytest.raises(td.ArgumentMismatch, match=r"need the native backend\n  at:.*\n  got: backend='numba'\n  fix: leave backend= out"):
-        call(make())
+@pytest.mark.parametrize("make", [lambda f, x: td.compile(f, x, backend="numba"), lambda f, x: td.GuardedTape(f, backend="numba")])
+def test_calls_from_compiled_code_and_of_many_rows_give_the_same(make):
+    f, x, g = lambda x: np.sum(np.exp(x) * x), np.array([0.5, 1.0]), np.empty(2)
+    target = make(f, x)
+    expected, gradient = td.value_and_gradient(target, x)
+    assert target.bind(x, g)() == expected
+    np.testing.assert_array_equal(g, gradient)
+    assert target.as_numba()(x, g[:]) == expected
+    # Rows are computed together, by the native kernel of a loop over them.
+    values, gradients = target.batch(np.stack([x, -x]))
+    assert values[0] == pytest.approx(expected, rel=1e-15)
+    np.testing.assert_allclose(gradients[0], gradient, rtol=1e-15)
 
 
 @pytest.mark.parametrize("make", [lambda: td.compile(np.sum, np.ones(2), backend="jax"), lambda: td.GuardedTape(np.sum, backend="jax")])
