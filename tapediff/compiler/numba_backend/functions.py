@@ -10,7 +10,8 @@ import inspect
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -42,6 +43,7 @@ def _kind_of(type_: types.Type) -> str:
 # Scalar functions
 
 
+@cache
 def scalar_function(name: str, count: int) -> Callable[..., object]:
     """A function of the table, of so many numbers."""
     function = FUNCTIONS[name]
@@ -49,7 +51,7 @@ def scalar_function(name: str, count: int) -> Callable[..., object]:
     parameters = () if inspect.isbuiltin(function) else inspect.signature(function).parameters.values()
     plain = {k for k, parameter in enumerate(parameters) if parameter.annotation == "int"}
 
-    def typed(_: object, *given: types.Type) -> tuple[object, Callable[..., ir.Value]]:
+    def typed(_: object, *given: Any) -> tuple[object, Callable[..., ir.Value]]:
         code, kinds = Code("entry"), [_kind_of(type_) for type_ in given]
         operands = [t.literal_value if k in plain else Value(code, f"%x{k}", kinds[k], 1) for k, t in enumerate(given)]
         named = [str(t.literal_value).replace("-", "m") if k in plain else kinds[k] for k, t in enumerate(given)]
@@ -124,7 +126,9 @@ class NativePart:
         self.state = np.array([self.native.address, 0, *[0] * SLOT_COUNT], np.int64)
         weakref.finalize(self, free_workspaces, self.state)
         stacks = ["stacks"] * any(map(has_stacks, alone.groups))
-        self.function = _intrinsic(name, partial(self._typed, BLOCK_WORDS * first_stack), ["operands", "results", *stacks])
+        # numba keeps functions for ever, though not their code.
+        typed = partial(NativePart._typed, weakref.proxy(self), BLOCK_WORDS * first_stack)
+        self.function = _intrinsic(name, typed, ["operands", "results", *stacks])
 
     def _typed(self, first_word: int, _: object, *given: types.Type) -> tuple[object, Callable[..., ir.Value]]:
         """The type of the function, and what emits a call of the native code: of the addresses of its arrays, and of the stacks."""
@@ -132,9 +136,9 @@ class NativePart:
         def emit(context, builder, signature, arguments):
             arrays = []
             for type_, value in zip(signature.args, arguments):
-                is_tuple = isinstance(type_, types.BaseTuple)
+                is_tuple = hasattr(type_, "types")
                 values = cgutils.unpack_tuple(builder, value) if is_tuple else [value]
-                arrays += [context.make_array(t)(context, builder, v) for t, v in zip(type_ if is_tuple else [type_], values)]
+                arrays += [context.make_array(t)(context, builder, v) for t, v in zip(type_.types if is_tuple else [type_], values)]
             places = [*self._inputs, *((len(arrays) - 1, -first_word) for _ in given[2:])]
             inputs = cgutils.alloca_once(builder, _ADDRESS, size=max(len(places), 1))
             for slot, (k, offset) in enumerate(places):

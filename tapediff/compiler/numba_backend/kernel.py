@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc, njit, types
+from numba import cfunc, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.numpy_support import carray
 
 from ...base.operating_system import free
 from ..codegen.python_listing import DTYPES, LEAVING, has_stacks, parts_of
@@ -36,7 +37,7 @@ class NumbaKernel(Kernel):
     """A kernel that numba compiles: `source` is what it compiles."""
 
     def _compile(self) -> int:
-        namespace: dict[str, object] = {"np": np, **_LEAVING}
+        namespace: dict[str, Any] = {"np": np, **_LEAVING}
         self._parts, stacks = list[NativePart](), 0
         for name, part in parts_of(self.program).items():
             self._parts.append(NativePart(name, part, self.program, stacks))
@@ -76,7 +77,8 @@ class NumbaKernel(Kernel):
             "        free(pointer(stacks.ctypes, k, 0))" * (stacks > 0),
             "    return status",
         ]
-        namespace = {"np": np, "carray": carray, "pointer": _pointer, "status_of": _status_of, "kernel": kernel, "free": free()}
+        namespace: dict[str, Any] = {"np": np, "carray": carray, "kernel": kernel, "free": free()}
+        namespace |= {"pointer": _pointer, "status_of": _status_of}
         exec("\n".join(filter(None, lines)), namespace)
         return cfunc(types.int32(*[types.voidptr] * 4))(namespace["entry"])
 

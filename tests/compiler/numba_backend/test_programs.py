@@ -1,6 +1,8 @@
 """The benchmarks' programs by numba: the values and gradients of the native kernels, from the same text."""
 
+import gc
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -34,6 +36,16 @@ def test_value_and_gradient_are_the_native_kernels(name):
 def test_numba_compiles_the_text_that_the_native_kernel_shows():
     texts = [td.compile(np.linalg.det, np.eye(3), backend=backend).source for backend in ("native", "numba")]
     assert texts[0] == texts[1]
+
+
+def test_native_code_is_freed_with_its_kernel():
+    fast = td.compile(lambda x: np.sum(np.linalg.inv(x)), np.eye(3), backend="numba")
+    td.gradient(fast, np.eye(3))
+    parts = [weakref.ref(part) for part in fast.kernel((0,))._parts]
+    assert parts
+    del fast
+    gc.collect()
+    assert not any(part() for part in parts)
 
 
 def test_long_code_is_byte_code_here_too():
