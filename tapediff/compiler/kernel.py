@@ -49,6 +49,7 @@ class Kernel:
         call: builtin function (*inputs, *output arrays) -> float; a complex number, guard + 1 and its outcome, when a
             guard fails; an int status otherwise. See compiler.runtime.python_entry.
         returns_value: whether the first output is a scalar that `call` returns instead of writing it to an array.
+        address: of the native function.
         seconds: how long compiling took.
     """
 
@@ -57,6 +58,21 @@ class Kernel:
         self.tape = tape
         self.program = build_program(tape, threads) if program is None else program
         pool.ensure(threads)
+        self.address = self._compile()
+        self._exits = Exits(self.program)
+        self._constants = aligned_bytes(self.program.constants)
+        # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.
+        self.input_types = [widened(t) for t in tape.input_types]
+        self.output_types = [widened(t) for t in tape.output_types]
+        self.returns_value = bool(tape.outputs) and self.output_types[0] == FLOAT_SCALAR
+        self.state = self._make_state()
+        self.call = entry.callable_for(self.state) if self._fits_entry() else self._call_by_address
+        self._address_call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self.address)
+        weakref.finalize(self, free_workspaces, self.state)
+        self.seconds = time.perf_counter() - start
+
+    def _compile(self) -> int:
+        """Make the native function of the program; gives its address."""
         emitter = KernelEmitter(self.program, "tapediff_kernel")
         self.llvm = emitter.text()
         self._native = NativeFunction(
@@ -66,17 +82,7 @@ class Kernel:
         # The native code that this code calls lives as long as the dispatch tables do.
         self.dispatch_tables = emitter.dispatch_tables
         self._runs = emitter.runs
-        self._exits = Exits(self.program)
-        self._constants = aligned_bytes(self.program.constants)
-        # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.
-        self.input_types = [widened(t) for t in tape.input_types]
-        self.output_types = [widened(t) for t in tape.output_types]
-        self.returns_value = bool(tape.outputs) and self.output_types[0] == FLOAT_SCALAR
-        self.state = self._make_state()
-        self.call = entry.callable_for(self.state) if self._fits_entry() else self._call_by_address
-        self._address_call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self._native.address)
-        weakref.finalize(self, free_workspaces, self.state)
-        self.seconds = time.perf_counter() - start
+        return self._native.address
 
     def native_functions(self) -> Iterator[NativeFunction]:
         """Its own, and those of the callees' variants that it has needed so far."""
@@ -88,7 +94,7 @@ class Kernel:
 
     def _make_state(self) -> np.ndarray:
         inputs, outputs = self.input_types, self.written_types
-        words = [self._native.address, self._constants.ctypes.data, *[0] * SLOT_COUNT]
+        words = [self.address, self._constants.ctypes.data, *[0] * SLOT_COUNT]
         words += [len(inputs), len(outputs), int(self.returns_value), int(self._work() > SHORT_WORK)]
         for type_ in inputs:
             words += entry.specification(type_, written=False)

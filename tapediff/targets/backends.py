@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.settings import THREADS_VARIABLE, settings
 from ..errors import ArgumentMismatch
@@ -60,19 +60,24 @@ def make_kernel(backend: str, tape: Tape, program: Program | None = None, thread
 
     The compilers are imported when the first kernel is compiled, so that `import tapediff` stays fast.
     """
-    if backend == NUMBA:
-        from ..compiler.numba_backend.kernel import NumbaKernel
-
-        kernel: Any = NumbaKernel(tape)  # it can be called in the same way, though not by address
-        return kernel
     from ..compiler.kernel import Kernel
 
+    if backend == NUMBA:
+        from ..compiler.loop_ir.program import Interpreted
+        from ..compiler.pipeline import build_program
+
+        program = program or build_program(tape)
+        # Byte code has nothing that numba could compile.
+        if not any(isinstance(group, Interpreted) for group in program.groups):
+            from ..compiler.numba_backend.kernel import NumbaKernel
+
+            return NumbaKernel(tape, program)
     return Kernel(tape, program, threads)
 
 
 def sent_code(kernels: Iterable[Kernel]) -> Sent | None:
     """Object code for a pickle of a target that has these kernels."""
-    made = [kernel for kernel in kernels if hasattr(kernel, "native_functions")]  # numba's have none
+    made = list(kernels)
     if not made:
         return None
     from ..compiler.jit.sent_code import packed
@@ -86,12 +91,3 @@ def receive_code(sent: Sent | None) -> None:
         from ..compiler.jit.sent_code import receive
 
         receive(sent)
-
-
-def require_native(backend: str) -> None:
-    """Raises ArgumentMismatch for calls that need the address of a native kernel."""
-    if backend != NATIVE:
-        raise ArgumentMismatch(
-            "bind, batch, address and as_numba need the native backend", got=f"backend={backend!r}",
-            fix="leave backend= out; or call tape.value_and_gradient(x, out=g), or value_and_gradient of tape.source from numba code",
-        )  # fmt: skip

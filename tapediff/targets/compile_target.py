@@ -47,7 +47,7 @@ def compile(
     Args:
         target: a Tape; or a function, which is recorded at `args` first.
         args, named: where to record a function; see td.record.
-        backend: "native", this package's own compiler; or "numba", which compiles the module that `source` then shows.
+        backend: "native", this package's own compiler; or "numba", which compiles the text that `source` shows.
         has_aux: the function returns (y, aux), and so does a call; see td.record. Derivatives are of y, and come with aux where they
             are asked for it, as td.gradient(c, x, has_aux=True).
         merge: as of td.record: one tape for several paths, where the function is in Python.

@@ -196,7 +196,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def source(self) -> str:
         """The loop program of the gradient kernel (of the value, where the tape has no gradient) as readable Python.
 
-        With backend="numba" it is the text of a module, to be saved and imported: value_and_gradient(x, gradient) for numba code.
+        With backend="numba" it is the text that numba has compiled.
         """
         return self.kernel(self._default()).source
 
@@ -232,23 +232,22 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if self.tape.arguments is not None or self.tape.named_only:
             return known  # which takes the arguments in another form
         if argnums == (0,):
-            if self.backend == NATIVE:
-                known.allow_constants()
+            known.allow_constants()
             self._fast = self._checked(known.call)
         elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple and self.tape.aux is None:
             self._fast_value = self._checked(known.call)
         return known
 
     def _make_kernel(self, argnums: Key) -> Kernel:
-        long = None if isinstance(argnums, Operator) or self.backend != NATIVE else long_program(self.tape, argnums)
+        long = None if isinstance(argnums, Operator) else long_program(self.tape, argnums)
         if self.memory is not None and (long is None or long[1].workspace_bytes > self.memory):
-            long = fitted(self.tape, lambda tape: _derived(tape, argnums, self.backend), self.memory, self.threads)[:2]
-        tape, program = (_derived(self.tape, argnums, self.backend), None) if long is None else long
+            long = fitted(self.tape, lambda tape: _derived(tape, argnums), self.memory, self.threads)[:2]
+        tape, program = (_derived(self.tape, argnums), None) if long is None else long
         return make_kernel(self.backend, tape, program, self.threads)
 
     def _is_long(self, argnums: tuple[int, ...]) -> bool:
         """Whether the kernel of value and gradient is there without a tape of the derivative."""
-        return is_long(self.tape) and self.backend == NATIVE and self.kernel(argnums).is_swept
+        return is_long(self.tape) and self.kernel(argnums).is_swept
 
     def _default(self) -> tuple[int, ...] | None:
         """Which kernel is wanted first: the gradient by the first argument, if there is such a thing."""
@@ -418,13 +417,13 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return f"<CompiledTape of {self.tape.name}: {len(self.tape)} instructions, {self.tape.guard_count} guards>"
 
 
-def _derived(tape: Tape, argnums: Key, backend: str) -> Tape:
+def _derived(tape: Tape, argnums: Key) -> Tape:
     """The tape that a kernel computes."""
     if isinstance(argnums, Operator):
         made = argnums.tape(tape)
     else:
         made = run_passes(rolled(tape.without_aux())) if argnums is None else gradient_tape(tape, argnums)
-    return with_dear_sides(made) if backend == NATIVE else made
+    return with_dear_sides(made)
 
 
 # What a pickle keeps of the function that was compiled, which other processes may not have.

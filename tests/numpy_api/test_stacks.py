@@ -187,7 +187,7 @@ def test_many_small_densities_are_one_call(n):
     x, f = RNG.normal(size=(50, n)), log_density(n)
     compiled = td.compile(f, x)
     check_gradient(compiled, f, x, rtol=1e-5)
-    assert "for_each_matrix(cholesky" in compiled.kernel(None).source
+    assert "cholesky_of_each_" in compiled.kernel(None).source
     v = RNG.normal(size=x.shape)
     np.testing.assert_allclose(td.hvp(compiled, x, v), td.hvp(td.record(f, x), x, v), rtol=1e-9, atol=1e-9)
 
@@ -238,4 +238,4 @@ def test_a_loop_over_matrices_is_that_over_a_stack():
     # Sums in another order.
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     np.testing.assert_allclose(gradient, slope, rtol=1e-10, atol=1e-12)
-    assert "for_each_matrix(lu_factor" in compiled.source
+    assert "lu_factor_of_each_" in compiled.source

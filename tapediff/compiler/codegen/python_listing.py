@@ -1,7 +1,7 @@
 """Prints a loop program as plain Python: the computation of a kernel, readable and runnable.
 
-`run_listing` executes that text on arrays; tests compare it with the native kernel. Arrays are flat; a number that lives in a
-register is a plain variable.
+`run_listing` executes that text on arrays; tests compare it with the native kernel. numba compiles the same text (compiler/numba_backend).
+Arrays are flat; a number that lives in a register is a plain variable. What routines and callees do is in functions that the text calls.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -41,10 +43,12 @@ from ..loop_ir.program import (
 )  # fmt: skip
 from ..math.expressions import python_expression
 from ..math.function_table import PYTHON_FUNCTIONS
+from ..runtime.status import FAILURE
 
 COMBINED = {
     "add": "{0} + {1}", "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})", "and": "{0} & {1}", "or": "{0} | {1}",
 }  # fmt: skip
+DTYPES = {"f64": "np.float64", "i64": "np.int64", "i1": "np.bool_"}
 LIBRARY_NAMES = {"input": "x", "output": "out", "constant": "c", "workspace": "w"}
 
 
@@ -57,7 +61,7 @@ class _Printer:
         self.program = program
         self.storages = program.storages
         self.assembled = program.assembled()
-        self.invokes = invoke_names(program)
+        self.invokes = {id(part): name for name, part in parts_of(program).items()}
         # Storages that hold the rows from `first` on; and those that hold so many entries for each band.
         self.block_buffers: set[int] = set()
         self.band_sums: dict[int, int] = {}
@@ -75,18 +79,17 @@ class _Printer:
         lines.append(f"    # workspace: {self.program.workspace_bytes} bytes")
         for storage in used:
             if storage.home == "workspace":
-                dtype = {"f64": "float", "i64": "int", "i1": "bool"}[storage.kind]
-                lines.append(f"    {self.name(storage.number)} = np.empty({storage.size}, {dtype})")
+                lines.append(f"    {self.name(storage.number)} = np.empty({storage.size}, {DTYPES[storage.kind]})")
         for group in self.program.groups:
             lines += ["    " + line for line in self._group(group)]
-        lines.append("    return None")
+        lines.append("    return 0")
         return lines
 
     def _parameters(self) -> list[str]:
         inputs = [f"x{k}" for k in range(self.program.input_count)]
         outputs = [f"out{k}" for k in range(self.program.output_count)]
         constants = [self.name(s.number) for s in self.storages if s.home == "constant"]
-        return [*inputs, *outputs, *constants]
+        return [*inputs, *outputs, *constants, *["stacks"] * any(map(has_stacks, self.program.groups)), "report"]
 
     def _in_memory(self) -> list[Storage]:
         touched = set()
@@ -123,9 +126,9 @@ class _Printer:
                 runs = f", in {len(group.headers)} runs" if isinstance(group, Translation) else ""
                 return [f"# the next {len(group.body)} steps are interpreted{runs}", *self._items(group)]
             case RoutineCall():
-                return [self._call(group)]
+                return [self._call(group, [self._from(*pair) for pair in group.operands], self.name(group.result))]
             case Invoke():
-                return [self._invoke(group)]
+                return self._invoke(group)
 
     def _items(self, group: Straight | Interpreted) -> list[str]:
         """The lines of code outside loops."""
@@ -166,7 +169,7 @@ class _Printer:
         self.block_buffers = {storage for storage, _ in group.block_buffers}
         for nest in group.nests:
             if isinstance(nest, RoutineCall):
-                lines.append("    " + self._call_on_block(nest))
+                lines += ["    " + line for line in self._call_on_block(nest)]
                 continue
             before, loops, after = self._nest(nest, ["range(first, stop)", *(f"range({k})" for k in nest.domain[1:])])
             begin, end = [*begin, *before], [*end, *after]
@@ -174,40 +177,47 @@ class _Printer:
         self.block_buffers = set()
         return begin, lines, end
 
-    def _call_on_block(self, call: RoutineCall) -> str:
+    def _call_on_block(self, call: RoutineCall) -> list[str]:
         """On the matrices from `first` up to `stop`."""
         places = [*call.operands, (call.result, 0)]
-        starts = [f"{o}" if s in self.block_buffers else f"{o} + first * {a}" for (s, o), a in zip(places, call.advances)]
-        *operands, result = [f"{self.name(storage)}[{start}:]" for (storage, _), start in zip(places, starts)]
-        text = f"for_each_matrix({call.routine}, [{', '.join(operands)}], {result}, {call.sizes}, stop - first, {call.advances})"
-        return _commented(text, call.site)
+        turns = ["(matrix - first)" if storage in self.block_buffers else "matrix" for storage, _ in places]
+        starts = [f"{offset} + {turn} * {advance}" for (_, offset), turn, advance in zip(places, turns, call.advances)]
+        *operands, _ = [f"{self.name(storage)}[{start}:]" for (storage, _), start in zip(places, starts)]
+        result = f"{self.name(call.result)}[{starts[-1]}:{starts[-1]} + {call.advances[-1]}]"
+        return ["for matrix in range(first, stop):", "    " + self._call(of_one_matrix(call), operands, result)]
 
-    def _call(self, call: RoutineCall) -> str:
-        operands = ", ".join(f"{self.name(s)}[{offset}:]" for s, offset in call.operands)
-        arguments = f"[{operands}], {self.name(call.result)}, {call.sizes}"
-        text = f"{call.routine}({arguments})"
-        if call.count != 1:
-            text = f"for_each_matrix({call.routine}, {arguments}, {call.count}, {call.advances})"
-        left = f"if {text}: return 'failure', {call.failure}"
-        return _commented(left if call.failure >= 0 else left.split(":  ")[0].split(": return")[0][3:], call.site)
+    def _call(self, call: RoutineCall, operands: list[str], result: str) -> str:
+        text = f"{_routine_name(call)}({_tuple(operands)}, {result})"
+        return _commented(f"if {text}: return failure({call.failure})" if call.failure >= 0 else text, call.site)
 
-    def _invoke(self, item: Invoke) -> str:
-        operands, items = (
-            ", ".join(f"{self.name(s)}[{offset}:]" for s, offset in pairs) for pairs in (item.operands, item.items)
-        )
-        return _commented(f"{self.invokes[id(item)]}([{operands}], [{items}])", item.site)
+    def _from(self, storage: int, offset: int) -> str:
+        return f"{self.name(storage)}[{offset}:]" if offset else self.name(storage)
+
+    def _invoke(self, item: Invoke) -> list[str]:
+        operands, items = (_tuple([self._from(*pair) for pair in pairs]) for pairs in (item.operands, item.items))
+        arguments = ", ".join([operands, items, *["stacks"] * has_stacks(item)])
+        return [_commented(f"status = {self.invokes[id(item)]}({arguments})", item.site), "if status: return status"]
 
     def _exit(self, item: Exit) -> list[str]:
-        value = self._read(item.read, [])
+        value, (storage, size) = self._read(item.read, []), item.report
+        met = f"{self.name(storage)}[:{size}]"
         if item.guard_kind == EACH:
-            met, recorded = (f"{self.name(s)}[:{item.report[1]}]" for s in (item.report[0], item.pattern))
-            position = f"int(np.argmax(({met} != {recorded}) & (({met} == {met}) | ({recorded} == {recorded}))))"
-            return [_commented(f"if not {value}: return 'guard', {item.ordinal} + {position}", item.site)]
-        test = {"bool": f"bool({value}) != {bool(item.expected)}", "array": f"not {value}"}.get(
-            item.guard_kind,
-            f"not np.isnan({value})" if math.isnan(item.expected) else f"not trunc({value}) == {item.expected!r}",
-        )
-        return [_commented(f"if {test}: return 'guard', {item.ordinal}", item.site)]
+            test, leave = f"not {value}", f"guard_of_each({item.ordinal}, {met}, {self.name(item.pattern)}[:{size}], report)"
+        elif item.guard_kind == "array":
+            test, leave = f"not {value}", f"guard_of_array({item.ordinal}, {met}, report)"
+        else:
+            met, test = self._outcome(item, value)
+            leave = f"guard({item.ordinal}, {met}, report)"
+        return [_commented(f"if {test}: return {leave}", item.site)]
+
+    def _outcome(self, item: Exit, value: str) -> tuple[str, str]:
+        """What a guard on a number looks at, and when it fails."""
+        if item.guard_kind == "bool":
+            return f"bool({value})", f"bool({value}) != {bool(item.expected)}"
+        if self.storages[item.read.storage].kind != "f64":
+            return value, f"{value} != {int(item.expected)}"
+        differs = f"not np.isnan({value})" if math.isnan(item.expected) else f"trunc({value}) != {item.expected!r}".replace("inf", "np.inf")
+        return f"trunc({value})", differs
 
     def _straight(self, step: Step) -> list[str]:
         value = self._value(step, [])
@@ -230,8 +240,10 @@ class _Printer:
             if step.combine is not None and step.write.storage not in self.assembled and not step.is_scan:
                 name = self._accumulator(step)
                 start = repr(neutral(step.combine, self.storages[step.write.storage].kind)).replace("inf", "np.inf")
-                whole = name if self._in_register(step) else f"{self.name(step.write.storage)}[:]"
-                (lines if step.write.storage in self.block_buffers else before).append(f"{whole} = {start}")
+                # numba takes 2**63 for an unsigned number.
+                start = start.replace("-9223372036854775808", "-9223372036854775807 - 1")
+                whole = f"{name} = {start}" if self._in_register(step) else f"{self.name(step.write.storage)}.fill({start})"
+                (lines if step.write.storage in self.block_buffers else before).append(whole)
                 if self._in_register(step) and self.storages[step.write.storage].in_memory:
                     after.append(f"{self.name(step.write.storage)}[0] = {name}")
         for depth, (index, turns) in enumerate(zip(indices, ranges)):
@@ -310,35 +322,113 @@ def _commented(line: str, site: object) -> str:
     return f"{line:<70}  # {site}" if site is not None else line
 
 
-def invoke_names(program: Program) -> dict[int, str]:
-    """A name for each call or loop of a callee, by the identity of its Invoke."""
-    found = [group for group in program.groups if isinstance(group, Invoke)]
-    return {id(i): re.sub(r"\W+", "_", f"{i.op.name}_{i.params[0].name}_{k}") for k, i in enumerate(found)}
+def _tuple(texts: list[str]) -> str:
+    return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
 
 
-def _python_invokes(program: Program) -> dict[str, Callable[..., None]]:
-    """The calls and loops of callees as Python functions, by name: they evaluate their ops."""
-    names, stacks = invoke_names(program), []
-    items = [group for group in program.groups if isinstance(group, Invoke)]
-    return {names[id(item)]: _python_invoke(item, stacks) for item in items}
+# What the text calls: routines, calls and loops of callees, and the ways to leave
 
 
-def _python_invoke(item: Invoke, stacks: list[Operand]) -> Callable[[list[np.ndarray], list[np.ndarray]], None]:
-    def run(operands: list[np.ndarray], results: list[np.ndarray]) -> None:
+def of_one_matrix(call: RoutineCall) -> RoutineCall:
+    """The routine on one matrix of a stack."""
+    return replace(call, operands=tuple((storage, 0) for storage, _ in call.operands), count=1, advances=())
+
+
+def _routine_name(call: RoutineCall) -> str:
+    """The routine with its sizes; for stacks, how many matrices there are and how far apart."""
+    numbers = list(map(int, call.sizes)) + ([] if call.count == 1 else [call.count, *call.advances])
+    each = "_of_each" * (call.count != 1)
+    return call.routine + each + "".join(f"_{number}" for number in numbers).replace("-", "m")
+
+
+Part: TypeAlias = RoutineCall | Invoke
+
+
+def parts_of(program: Program) -> dict[str, Part]:
+    """What the listing of a program calls by name: its routines, and its calls and loops of callees."""
+    found: dict[str, Part] = {}
+    for group in program.groups:
+        inner = group.group if isinstance(group, Bands) else group
+        if isinstance(inner, Invoke):
+            found[re.sub(r"\W+", "_", f"{inner.op.name}_{inner.params[0].name}_{len(found)}")] = inner
+        calls = (inner,) if isinstance(inner, RoutineCall) else inner.nests if isinstance(inner, RowBlocks) else ()
+        for call in calls:
+            if isinstance(call, RoutineCall):
+                one = call if call is inner else of_one_matrix(call)
+                found[_routine_name(one)] = one
+    return found
+
+
+def has_stacks(item: Group) -> bool:
+    """Whether a loop takes or gives arrays whose length is known only when it runs."""
+    return isinstance(item, Invoke) and any(isinstance(t, DynamicArrayType) for types in item.types for t in types)
+
+
+def _python_part(item: Part) -> Callable[..., bool | int | None]:
+    return _python_routine(item) if isinstance(item, RoutineCall) else _python_invoke(item)
+
+
+def _python_routine(call: RoutineCall) -> Callable[[tuple[np.ndarray, ...], np.ndarray], bool | None]:
+    python = ROUTINES[call.routine].python
+    if call.count == 1:
+        return lambda operands, result: python(list(operands), result, call.sizes)
+    return lambda operands, result: for_each_matrix(python, list(operands), result, call.sizes, call.count, call.advances)
+
+
+def _python_invoke(item: Invoke) -> Callable[..., int]:
+    """The call or loop as a Python function: it evaluates its op."""
+
+    def run(operands: tuple[np.ndarray, ...], results: tuple[np.ndarray, ...], stacks: list[Operand] | None = None) -> int:
         values = []
         for operand, type_ in zip(operands, item.types[0]):
             if isinstance(type_, DynamicArrayType):
+                assert stacks is not None
                 values.append(stacks[int(operand[0])])
             else:
                 values.append(operand[: type_.size].reshape(type_.shape).astype(type_.dtype)[()])
         for result, value, type_ in zip(results, item.op.evaluate(*values, *item.params), item.types[1]):
             if isinstance(type_, DynamicArrayType):
+                assert stacks is not None
                 result[0] = len(stacks)
                 stacks.append(value)
             else:
                 result[: type_.size] = np.asarray(value).ravel()
+        return 0
 
     return run
+
+
+def guard(ordinal, met, report):
+    """Leave at a guard that met another number."""
+    report.view(np.float64)[1] = met
+    return ordinal + 1
+
+
+def guard_of_array(ordinal, met, report):
+    """Leave at a guard on an array, which is reported if there is room for it."""
+    size = met.itemsize
+    if report[0] >= met.size * size:
+        room = report.view(met.dtype)
+        for k in range(met.size):
+            room[8 // size + k] = met[k]
+    return ordinal + 1
+
+
+def guard_of_each(ordinal, met, recorded, report):
+    """Leave at the guard of the first iteration that met something else than recorded; NaN is equal to NaN."""
+    for k in range(met.size):
+        if met[k] != recorded[k] and (met[k] == met[k] or recorded[k] == recorded[k]):
+            report.view(np.float64)[1] = met[k]
+            return ordinal + k + 1
+    return ordinal + 1
+
+
+def failure(number):
+    """Leave where a routine failed."""
+    return FAILURE + number
+
+
+LEAVING = (guard, guard_of_array, guard_of_each, failure)
 
 
 def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> tuple[str, int] | None:
@@ -346,10 +436,8 @@ def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequenc
     namespace: dict[str, Operand] = {
         "np": np,
         **PYTHON_FUNCTIONS,
-        **{n: r.python for n, r in ROUTINES.items()},
-        "for_each_matrix": for_each_matrix,
-        "trunc": np.trunc,
-        **_python_invokes(program),
+        **{function.__name__: function for function in LEAVING},
+        **{name: _python_part(part) for name, part in parts_of(program).items()},
     }
     exec(compile(listing(program), "<kernel listing>", "exec"), namespace)
     dtypes = {"f64": np.float64, "i64": np.int64, "i1": np.bool_}
@@ -359,9 +447,11 @@ def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequenc
         if s.home == "constant"
     ]
     flat_outputs = [np.empty(o.size, o.dtype) for o in outputs]
+    stacks: list[list[Operand]] = [[]] * any(map(has_stacks, program.groups))
     kernel = np.errstate(all="ignore")(namespace["kernel"])
-    result = kernel(*[np.ascontiguousarray(x).reshape(-1) for x in inputs], *flat_outputs, *constants)
-    if result is None:
-        for target, flat in zip(outputs, flat_outputs):
-            target[...] = flat.reshape(target.shape)
-    return result
+    status = kernel(*[np.ascontiguousarray(x).reshape(-1) for x in inputs], *flat_outputs, *constants, *stacks, np.zeros(2, np.int64))
+    if status:
+        return ("guard", status - 1) if status < FAILURE else ("failure", status - FAILURE)
+    for target, flat in zip(outputs, flat_outputs):
+        target[...] = flat.reshape(target.shape)
+    return None

@@ -73,7 +73,7 @@ class NativeFunction:
         found = dict(addresses or {})
         for symbol in symbols:
             if symbol.startswith(libraries.PREFIX):
-                found[symbol] = _address_of(symbol)
+                found[symbol] = address_of(symbol)
         to_be_kept = self._make(text, name, found, quickly, is_portable)
         if to_be_kept is not None:
             object_cache.store(*to_be_kept)
@@ -138,7 +138,8 @@ def triple() -> str:
     return _machines().llvm.get_process_triple()
 
 
-def _address_of(symbol: str) -> int:
+def address_of(symbol: str) -> int:
+    """The address of a routine of SciPy's libraries, or of this package's own."""
     if linked.is_linked_here(symbol):
         return linked.address_of(symbol, NativeFunction)
     address = libraries.address_of(symbol)

@@ -1,5 +1,5 @@
-"""A second backend: a tape as the text of a Python module, which numba compiles; anyone may save, read and import it.
+"""A second back end: numba compiles the listing of a loop program, the very text that `compiled.source` shows.
 
-Comes in: a loop program. Goes out: its listing as numba functions, with those that its callees, loops and guards need and a copy of the
-library functions that it calls. Open first: `kernel.py`; then `program_text.py`, `function_text.py`, `callee_text.py`, `loop_text.py`.
+Comes in: a loop program. Goes out: a function with the interface of a native kernel's. Open first: `kernel.py`; then `functions.py`, which
+makes what the text calls from the tables that native kernels use.
 """

@@ -1,203 +1,110 @@
-"""NumbaKernel: the numba program of one tape, and how to call it. It has the interface of compiler.kernel.Kernel."""
+"""NumbaKernel: a kernel whose native code numba makes of the listing. It is called as any other; see compiler.kernel.Kernel."""
 
 from __future__ import annotations
 
+import ast
 import linecache
-import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import cfunc, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.numpy_support import carray
 
-from ...errors import RecursionTooDeep, TapediffError, rejection
-from ...ir.instruction import FLOAT_SCALAR, Operand, Param, ValueType
-from ...ir.interpreter import GuardFailure
-from ...ir.outputs import share_memory
-from ...ir.tape import Tape
+from ...base.operating_system import free
+from ..codegen.python_listing import DTYPES, LEAVING, has_stacks, parts_of
+from ..jit.native_function import NativeFunction
 from ..jit.toolchain import toolchain
-from ..loop_ir.program import KINDS, Program
-from ..runtime.call_frame import widened
-from ..runtime.callbacks import keep_pending, raise_pending
-from ..runtime.guard_reports import Exits, number_failure
-from ..runtime.status import FAILURE, OVERLAP, PENDING, RECURSION, REFUSED, RULE_RAISED, WRONG_RESULT
-from .callee_text import CalleeText
-from .entry_text import Entry, append_entry, entry_function
-from .learned_paths import LearnedPaths
-from .program_support import TOO_LONG
-from .program_text import ProgramText
-from .python_answers import DEPTH, NUMBER, Answers, asking_function
+from ..kernel import Kernel
+from ..loop_ir.program import KINDS
+from ..loop_kernel import functions_of
+from ..math.function_table import FUNCTIONS
+from ..runtime.status import OUT_OF_MEMORY
+from ..runtime.workspaces import BLOCK_WORDS, STATE_CONSTANTS
+from .functions import NativePart, scalar_function
 
-_ARRAYS = {"f64": "float64[::1]", "i64": "int64[::1]", "i1": "boolean[::1]"}
-_PLAIN = {"f64": np.float64, "i64": np.int64, "i1": np.bool_}
+# Division by zero gives what NumPy gives, and sums are taken in the order in which they are written. What only compiled code calls needs no
+# wrappers for Python, which take as long to compile.
+_jit = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)  # type: ignore[call-overload]  # numba lists not all
+_LEAVING = {function.__name__: _jit(function) for function in LEAVING}
 
 
-class NumbaProgram:
-    """The program of a tape with the paths of its callees that were known when it was written.
+class NumbaKernel(Kernel):
+    """A kernel that numba compiles: `source` is what it compiles."""
 
-    Attributes:
-        text: its text.
-        callees: its callees, with what their statuses mean.
-        answers: what it asks of Python while it runs.
-        function: its compiled function `kernel`.
-    """
+    def _compile(self) -> int:
+        namespace: dict[str, Any] = {"np": np, **_LEAVING}
+        self._parts, stacks = list[NativePart](), 0
+        for name, part in parts_of(self.program).items():
+            self._parts.append(NativePart(name, part, self.program, stacks))
+            namespace[name], stacks = self._parts[-1].function, stacks + self._parts[-1].stacks
+        source = self.source
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
+                namespace.setdefault(node.func.id, scalar_function(node.func.id, len(node.args)))
+        file = f"<tapediff listing {toolchain.next_number('numba program')}>"
+        exec(compile(source, file, "exec"), namespace)
+        # Debuggers and tracebacks look there.
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        weakref.finalize(self, linecache.cache.pop, file, None)
+        # numba frees its code with this object.
+        self._code = self._entry(_jit(namespace["kernel"]), stacks)
+        self.dispatch_tables = [table for part in self._parts for table in part.dispatch_tables]
+        return self._code.address
 
-    def __init__(self, tape: Tape, learned: LearnedPaths) -> None:
-        self.text = ProgramText()
-        self.callees = CalleeText(self.text, learned)
-        self.loop_program = self.callees.program(tape, "kernel", f"value and derivatives of {tape.name}", "@jit")
-        self.callees.finish()
-        self.exits = Exits(self.loop_program)
-        self.answers = Answers(self.callees.callees, learned)
-        types = [_ARRAYS[KINDS[t.dtype.kind]] for t in (*tape.input_types, *tape.output_types)]
-        self.function = _compiled(self.text, f"int64({', '.join([*types, 'int64[::1]', 'float64[::1]'])})")
+    def native_functions(self) -> Iterator[NativeFunction]:
+        yield from (part.native for part in self._parts)
+        yield from functions_of(self.dispatch_tables)
 
-    def run(self, inputs: Sequence[Operand], outputs: Sequence[np.ndarray], report: np.ndarray) -> int:
-        """Call on flat arrays. Returns the status."""
-        note = self.answers.note()
-        status = int(self.function(*inputs, *outputs, note, report))
-        if status in (WRONG_RESULT, RULE_RAISED):
-            keep_pending(self.callees.callees[note[NUMBER]].failed(status))
-        elif status == RECURSION:
-            name = self.callees.callees[note[NUMBER]].name
-            keep_pending(RecursionTooDeep(name, None, f"{note[DEPTH]} calls", "the native backend"))
-        elif status == TOO_LONG:
-            form, is_by_memory = self.callees.limits[note[NUMBER]]
-            keep_pending((form.too_large if is_by_memory else form.too_long)(int(note[DEPTH])))
-        else:
-            return status
-        return PENDING
-
-
-class NumbaKernel:
-    """Code for all outputs of a tape, compiled by numba from the text of a Python module.
-
-    Attributes:
-        tape: what it computes.
-        source: the text of the module.
-        call: (*inputs, *output arrays) -> float; a complex number, guard + 1 and the outcome it met, when a guard fails; an int
-            status otherwise.
-        returns_value: whether the first output is a scalar that `call` returns instead of writing it to an array.
-        seconds: how long compiling took.
-    """
-
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
-        self.seconds = 0.0
-        self.input_types = [widened(t) for t in tape.input_types]
-        self.output_types = [widened(t) for t in tape.output_types]
-        self.returns_value = bool(tape.outputs) and self.output_types[0] == FLOAT_SCALAR
-        self._learned = LearnedPaths()
-        self.compile()
-
-    def compile(self) -> None:
-        """Write and compile the program, with the paths that are known by now."""
-        start = time.perf_counter()
-        self._program = NumbaProgram(self.tape, self._learned)
-        self.seconds += time.perf_counter() - start
-
-    @property
-    def program(self) -> Program:
-        """The loop program."""
-        return self._program.loop_program
-
-    @property
-    def source(self) -> str:
-        """The text of an importable module; see entry_text."""
-        text, entry = self._program.text, self._entry()
-        return text.standalone(_DOCSTRING.format(name=self.tape.name, entry=entry.name), append_entry(text, entry))
-
-    def _entry(self) -> Entry:
-        return entry_function(self.input_types, self.output_types, self.returns_value, self._program.callees.report_size)
-
-    @property
-    def workspace_bytes(self) -> int:
-        return self.program.workspace_bytes
-
-    @property
-    def written_types(self) -> list[ValueType]:
-        """Types of the outputs that `call` writes to arrays."""
-        return self.output_types[1 if self.returns_value else 0 :]
-
-    def fresh_outputs(self) -> list[np.ndarray]:
-        """New arrays for the outputs that `call` writes."""
-        return [np.empty(t.shape, t.dtype) for t in self.written_types]
-
-    # Calls
-
-    def call(self, *arrays: Operand) -> float | int | complex:
-        """See the class."""
-        count, types = len(self.input_types), [*self.input_types, *self.written_types]
-        if len(arrays) != len(types):
-            return REFUSED
-        given = [np.array(a) if isinstance(a, float) else a for a in arrays[:count]]
-        for k, (array, type_) in enumerate(zip((*given, *arrays[count:]), types)):
-            fits = type(array) is np.ndarray and array.dtype == type_.dtype and array.shape == type_.shape
-            if not (fits and array.flags.c_contiguous and array.flags.aligned and (k < count or array.flags.writeable)):
-                return REFUSED
-        if share_memory(given, arrays[count:]) or share_memory(arrays[count:]):
-            return OVERLAP
-        program = self._newest()
-        value, report = np.empty(1), np.empty(program.callees.report_size)
-        written = [a.reshape(-1) for a in arrays[count:]]
-        status = program.run([*map(_flat, given)], [value, *written] if self.returns_value else written, report)
-        if status == 0:
-            return float(value[0]) if self.returns_value else 0.0
-        if 0 < status < FAILURE:
-            is_array = program.exits[status - 1].guard_kind == "array"
-            return complex(status, np.nan if is_array else report[0])
-        return status
-
-    def _newest(self) -> NumbaProgram:
-        """The program, written anew where answering its questions has taken longer than that."""
-        program = self._program
-        if program.answers.seconds > self.seconds:
-            program.answers.seconds = 0.0
-            self.compile()
-        return self._program
-
-    def failure(self, status: int | complex, inputs: Sequence[np.ndarray]) -> GuardFailure:
-        """The guard that failed and its outcome, where `call` did not succeed; see Kernel.failure for what it raises."""
-        program = self._program
-        if status == PENDING:
-            raise_pending()
-        if status.real >= FAILURE:
-            raise rejection(np.linalg.LinAlgError(program.callees.failures[int(status.real) - FAILURE]))
-        ordinal = int(status.real) - 1
-        item = program.exits[ordinal]
-        if item.guard_kind != "array" and type(status) is complex:
-            return number_failure(item, ordinal, status.imag)
-        report = np.empty(program.callees.report_size)
-        scratch = [np.empty(t.size, _PLAIN[KINDS[t.dtype.kind]]) for t in self.output_types]
-        if program.run([*map(_flat, inputs)], scratch, report) != int(status.real):
-            raise TapediffError("a kernel gave two different answers to the same arguments",
-                                fix="do not change the arguments from another thread during a call")  # fmt: skip
-        if item.guard_kind != "array":
-            return number_failure(item, ordinal, report[0])
-        recorded = np.asarray(next(g for g in self.tape.guards if g.ordinal == ordinal).outcome)
-        met = report.view(np.int64) if recorded.dtype.kind == "i" else report
-        return GuardFailure(ordinal, met[: recorded.size].reshape(recorded.shape).astype(recorded.dtype))
+    def _entry(self, kernel: Callable[..., int], stacks: int) -> Any:
+        """The function with a native kernel's interface, which calls the listing's."""
+        arrays = []
+        for place, given in (("inputs", self.tape.input_types), ("outputs", self.tape.output_types)):
+            arrays += [f"carray(pointer({place}, {k}, 0), {t.size}, {DTYPES[KINDS[t.dtype.kind]]})" for k, t in enumerate(given)]
+        for item in self.program.storages:
+            if item.home == "constant":
+                arrays.append(f"carray(pointer(state, {STATE_CONSTANTS}, {item.position}), {item.size}, {DTYPES[item.kind]})")
+        arrays += ["stacks"] * any(map(has_stacks, self.program.groups))
+        lines = [
+            "def entry(inputs, outputs, state, report):",
+            f"    stacks = np.zeros({BLOCK_WORDS * stacks}, np.int64)" * (stacks > 0),
+            f"    status = status_of(kernel, ({', '.join([*arrays, 'carray(report, 2, np.int64)'])},))",
+            f"    for k in range(0, {BLOCK_WORDS * stacks}, {BLOCK_WORDS}):" * (stacks > 0),
+            "        free(pointer(stacks.ctypes, k, 0))" * (stacks > 0),
+            "    return status",
+        ]
+        namespace: dict[str, Any] = {"np": np, "carray": carray, "kernel": kernel, "free": free()}
+        namespace |= {"pointer": _pointer, "status_of": _status_of}
+        exec("\n".join(filter(None, lines)), namespace)
+        return cfunc(types.int32(*[types.voidptr] * 4))(namespace["entry"])
 
 
-def _flat(array: Operand) -> np.ndarray:
-    flat = np.asarray(array).reshape(-1)
-    return flat if flat.flags.writeable else flat.copy()
+@intrinsic
+def _status_of(typing_context, kernel, arguments):
+    """The status of a kernel; it may raise nothing but MemoryError. An except clause would take numba three times as long."""
+    kernel_signature = kernel.get_call_type(typing_context, tuple(arguments), {})
+
+    def emit(context, builder, signature, values):
+        compiled = kernel.dispatcher.overloads[kernel_signature.args]
+        context.active_code_library.add_linking_library(compiled.library)
+        function, arrays = context.declare_function(builder.module, compiled.fndesc), cgutils.unpack_tuple(builder, values[1])
+        status, result = context.call_conv.call_function(builder, function, types.int64, kernel_signature.args, arrays)
+        return builder.select(status.is_error, ir.Constant(result.type, OUT_OF_MEMORY), result)
+
+    return types.int64(kernel, arguments), emit
 
 
-_DOCSTRING = """{name}, as tapediff has recorded and differentiated it: call {entry}.
+@intrinsic
+def _pointer(_, places, k, offset):
+    """The address at place k of some, and so many bytes on."""
 
-Needs NumPy, numba and SciPy. With NUMBA_DISABLE_JIT=1 in the environment it runs as Python, step by step."""
+    def emit(context, builder, signature, arguments):
+        places, k, offset = arguments
+        held = builder.bitcast(places, places.type.as_pointer())
+        return builder.gep(builder.load(builder.gep(held, [k])), [offset])
 
-
-def _compiled(text: ProgramText, signature: str) -> Callable[..., int]:
-    """The compiled function `kernel` of a program."""
-    own = text.own()
-    name = f"<tapediff numba program {toolchain.next_number('numba program')}>"
-    namespace: dict[str, Param] = {**text.namespace(), "ask": asking_function()}
-    exec(compile(own, name, "exec"), namespace)
-    kernel = namespace["kernel"]
-    # Debuggers and tracebacks look there.
-    linecache.cache[name] = (len(own), None, own.splitlines(keepends=True), name)
-    weakref.finalize(kernel, linecache.cache.pop, name, None)
-    kernel.compile(signature)
-    kernel.disable_compile()
-    return kernel
+    return types.voidptr(types.voidptr, types.int64, types.int64), emit

@@ -17,7 +17,6 @@ from ...ir.containers import structured
 from ...ir.instruction import FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType
 from ...ir.outputs import Out, check_out
 from ...ir.pytree import TreeDef
-from ..backends import require_native
 from ..evaluate.chosen import choose, inputs_of
 from .batch import Failure, Job, check_threads, raise_first, run_timed
 from .few_rows import find_few, find_few_containers, put, remember_few
@@ -41,7 +40,6 @@ def run_mapped(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, out:
         return found[0], found[1] if kind is int else tuple(found[1:])
     if out is None and (kind is int or kind is tuple) and (known := find_few_containers(tape, X, args, argnums, threads)) is not None:
         return known[0]
-    require_native(tape.backend)
     arguments = row_arguments(X, args)
     chosen = choose(tape, arguments.example(), argnums)
     outs = out if out is None else [out[0], *chosen.flat(out[1], "out")]
@@ -61,7 +59,6 @@ def run_values(tape: Owner, X: Tree, args: Sequence[Tree], out: Out, threads: in
         return tuple(found) if few[0].is_tuple else found[0]
     if out is None and (known := find_few_containers(tape, X, args, None, threads)) is not None:
         return known[0]
-    require_native(tape.backend)
     arguments = row_arguments(X, args)
     results = _run(tape, arguments, None, outs, threads)
     tree, is_tuple = results.tree, results.is_tuple

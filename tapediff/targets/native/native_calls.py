@@ -15,7 +15,6 @@ from ...errors import ArgumentMismatch
 from ...ir.containers import is_container
 from ...ir.instruction import FLOAT64, Tree, UserFunction, ValueType
 from ...ir.outputs import Out
-from ..backends import require_native
 from ..evaluate.fast_path import Argnums
 
 if TYPE_CHECKING:
@@ -118,7 +117,6 @@ class NativeCalls:
             args, out = args[:1], args[1]
         self.refresh()
         is_one = len(args) == 1 and isinstance(args[0], np.ndarray) and argnums == 0
-        require_native(self.backend)
         return bound_to_one(self, args[0], out) if is_one else bound_call(self, args, out, argnums)
 
     @property
@@ -311,7 +309,6 @@ class NativeCalls:
 
     @holding(_lock)
     def _new_native_side(self) -> NativeSide:
-        require_native(self.backend)
         self._native = self._native or NativeSide()
         return self._native
 

@@ -155,7 +155,7 @@ def test_equal_calls_share_a_function():
 
 def test_the_listing_names_calls_and_loops():
     callee = PathCallee(*DAMPED, name="one step")
-    assert "loop_one_step_0([x0[0:], x1[0:]], [" in Kernel(loop_tape(callee, LoopForm(1, 1, 0, 5))).source
+    assert "status = loop_one_step_0((x0, x1), (" in Kernel(loop_tape(callee, LoopForm(1, 1, 0, 5))).source
 
 
 def test_long_bodies_are_cut_and_still_loop():

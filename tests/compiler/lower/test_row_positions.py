@@ -55,7 +55,7 @@ def test_a_kernel_keeps_one_place_for_each_row():
     x = point(50, 20)
     fast = td.compile(td.record(lambda x: np.sum(np.sin(x[rows])), x))
     np.testing.assert_allclose(td.gradient(fast, x), np.cos(x) * np.bincount(rows)[:, None], rtol=TOLERANCE)
-    assert "np.empty(80000, int)" not in fast.source
+    assert "np.empty(80000, np.int64)" not in fast.source
     assert "x0[i1 + " in fast.source or "x0[i0 + " in fast.source, fast.source
 
 

@@ -11,10 +11,7 @@ import pytest
 
 import tapediff as td
 from tapediff.compiler.kernel import Kernel
-from tapediff.compiler.linalg.routine_table import ROUTINES
-from tapediff.compiler.math.function_table import FUNCTIONS
 from tapediff.compiler.numba_backend.kernel import NumbaKernel
-from tapediff.compiler.numba_backend.program_text import LOOP_INDICES, library_object
 from tapediff.ir.interpreter import run
 from tapediff.ops import REGISTRY
 from tapediff.passes.pipeline import run_passes
@@ -82,11 +79,3 @@ def assert_close(result, wanted, what):
     # Floats of 32 bits come in 64, and are rounded by the caller of a kernel.
     result = result.astype(wanted.dtype)
     np.testing.assert_allclose(result, wanted, rtol=TOLERANCE, atol=TOLERANCE * scale, err_msg=what)
-
-
-def test_the_library_has_every_function_and_routine_that_programs_may_call():
-    """But those that have the names of loop indices, for which there is no op, and powers, which are written as such."""
-    names = {*FUNCTIONS} - {*LOOP_INDICES, "integer_power"}
-    assert not [name for name in (*names, *ROUTINES) if library_object(name) is None]
-
-

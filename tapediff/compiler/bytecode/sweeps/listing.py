@@ -78,9 +78,9 @@ class _Printer:
         return self.words[first : first + count * arity].reshape(count, arity).tolist()
 
     def _check(self, handler: Check, value: int, expected: int, ordinal: int) -> str:
-        test = f"trunc(z[{value}]) != z[{expected}]" if handler.guard_kind == "int" else f"bool(z[{value}]) != z[{expected}]"
-        test = f"not np.isnan(z[{value}])" if handler.expects_nan else test
-        line = f"if {test}: return 'guard', {ordinal}"
+        met = f"trunc(z[{value}])" if handler.guard_kind == "int" else f"bool(z[{value}])"
+        test = f"not np.isnan(z[{value}])" if handler.expects_nan else f"{met} != z[{expected}]"
+        line = f"if {test}: return guard({ordinal}, {met}, report)"
         return f"{line:<70}  # {self.exits[ordinal].site}"
 
 
