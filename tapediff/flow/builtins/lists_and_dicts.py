@@ -29,7 +29,7 @@ from ..containers.sequences import equal
 from ..containers.views import View
 from ..operations.dunder import compared
 from ..state.fork import exclude
-from ..state.numbers.python_numbers import one_if, python_bool
+from ..state.numbers.python_numbers import one_more, python_bool
 from ..state.places import note_contents
 from ..state.values import Lazy, Maybe, both, is_data, is_nonempty, negated, state
 from ..users_code import users_method
@@ -129,7 +129,7 @@ def count_(holder: Object, sought: Object) -> Object:
     total: Object = 0
     for condition, value in parts(holder):
         hit = both(condition, equal(compared, value, sought))
-        total = total + one_if(hit)
+        total = one_more(total, hit)
     return total
 
 

@@ -15,7 +15,7 @@ from ..calls.truth import truth
 from ..state.fork import decided, exclude, first_of, refuse, select
 from ..state.joins import maybe
 from ..state.numbers.bounds import below, equals
-from ..state.numbers.python_numbers import one_if
+from ..state.numbers.python_numbers import one_more
 from ..state.places import Contents, note_attribute, note_contents, put as put_place
 from ..state.values import (
     CHOICES,
@@ -43,7 +43,7 @@ def length(holder: Object) -> Object:
         return len(holder)
     total: Object = 0
     for condition, _ in parts(holder.values() if isinstance(holder, dict) else holder):
-        total = total + one_if(condition)
+        total = one_more(total, condition)
     return total
 
 
@@ -55,7 +55,7 @@ def ranked(holder: Object) -> list[tuple[Object, Object, Object]]:
     before = length([maybe(condition, None) for condition, _ in entries[:packed]])
     for condition, value in entries[packed:]:
         found.append((condition, before, value))
-        before = before + one_if(condition)
+        before = one_more(before, condition)
     return found
 
 

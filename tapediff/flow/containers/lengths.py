@@ -13,7 +13,7 @@ from ..calls.truth import truth
 from ..state.fork import exclude, first_of, fork_value, select
 from ..state.joins import maybe
 from ..state.numbers.bounds import below
-from ..state.numbers.python_numbers import one_if
+from ..state.numbers.python_numbers import one_more
 from ..state.values import Maybe, both, is_data, note_packed, packed_count, parted, parts
 from .entries import is_conditional, length, noted, put, ranked_within, settled_contents, without_first
 
@@ -64,7 +64,7 @@ def _values(entries: list[tuple[Object, Object]], ready: int) -> list[Object]:
             is_before = below(k, before)
             found[k] = old if is_before is True else value if is_before is False else select(is_before, old, value)
         found.append(value)
-        before = before + one_if(condition)
+        before = one_more(before, condition)
     return found
 
 

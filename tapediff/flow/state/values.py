@@ -216,7 +216,7 @@ class State(threading.local):
         has_identities: the program asks which object a value is.
         origins: by their ids, values that stand for others, with their options; see identities.py.
         left: final values of places of sides, while the other sides are run.
-        logic: `and` and `not` of tests, each recorded once.
+        logic: by their operands, results that are recorded once: logic of tests, and counts.
         callers: the ids of objects that there are before the recording.
         before: a journal of these: what was there before it.
         unsettled: places that were left with what data choose.
@@ -344,13 +344,23 @@ def both(a: Object, b: Object) -> Object:
 
 def _once(op: Op, *tests: Operand) -> Operand:
     """An operation on tests, which is recorded once."""
-    recorder = tests[0]._recorder
-    if recorder is not current_recorder() or tests[-1]._recorder is not recorder:
-        return logical(op, *tests)
-    key = id(recorder), op, *(test._id for test in tests)
+    return once(op, lambda: logical(op, *tests), *tests)
+
+
+def once(name: Object, make: Callable[[], Operand], *operands: Object) -> Operand:
+    """The result of an operation, by its name, on numbers of which one is tracked; it is recorded once."""
+    recorder = current_recorder()
+    key: tuple[Object, ...] = id(recorder), name
+    for operand in operands:
+        if type(operand) is not TrackedArray:
+            key += ((operand,),)
+        elif operand._recorder is recorder:
+            key += (operand._id,)
+        else:
+            return make()
     found = state.logic.get(key)
     if found is None:
-        found = state.logic[key] = logical(op, *tests)
+        found = state.logic[key] = make()
     return TrackedArray(recorder, found._id, found._value, found.type)
 
 
@@ -361,7 +371,7 @@ def either(a: Object, b: Object) -> Object:
     if type(b) is bool:
         return True if b else a
     first = _implying(a, b)
-    return logical(LOGICAL_OR, a, b) if first is None else b if first is a else a
+    return _once(LOGICAL_OR, a, b) if first is None else b if first is a else a
 
 
 def _implying(a: Operand, b: Operand) -> Operand | None:

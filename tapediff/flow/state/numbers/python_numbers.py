@@ -16,7 +16,7 @@ from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
 from ....recording.arrays.numbers import logical
 from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
-from ..values import both, either, negated, op_of, state
+from ..values import both, either, negated, once, op_of, state
 
 _ARITHMETIC = frozenset(
     "add subtract multiply divide negative absolute power integer_power square sqrt reciprocal floor_divide remainder convert".split()
@@ -93,6 +93,13 @@ def one_if(condition: Object) -> Object:
     if type(condition) is bool:
         return int(condition)
     return note_kind(np.where(condition, 1, 0), Kind(True, True))
+
+
+def one_more(count: Object, condition: Object) -> Object:
+    """count + 1 where a condition holds, else count; recorded once, as a list that grows is counted again and again."""
+    if type(count) is int and type(condition) is bool:
+        return count + condition
+    return once("one_more", lambda: count + one_if(condition), count, condition)
 
 
 def note_python(value: Object) -> Object:
