@@ -28,25 +28,33 @@ _SIMPLIFIED = frozenset((SELECT, NEGATIVE, RESHAPE, ASSEMBLE, INDEX))
 def fold_constants(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
     numbers, new = rewriter.number, rewriter.instructions
+    views: dict[int, np.ndarray] = {}
     for number, instruction in enumerate(tape.instructions):
         op, inputs, *_ = instruction
         operands = tuple([numbers[i] for i in inputs])
         # Nearly all instructions of a long tape read no constant, and are done with here.
         is_plain = operands and op not in _SIMPLIFIED
         for operand in operands:
-            if new[operand][0] is CONSTANT:
+            if new[operand][0] is CONSTANT or operand in views:
                 is_plain = False
         numbers[number] = (
-            rewriter.keep(instruction, operands) if is_plain else _folded(rewriter, number, instruction, operands)
+            rewriter.keep(instruction, operands) if is_plain else _folded(rewriter, views, number, instruction, operands)
         )
     return rewriter.finish()
 
 
-def _folded(rewriter: Rewriter, number: int, instruction: Instruction, operands: tuple[int, ...]) -> int:
+def _folded(
+    rewriter: Rewriter, views: dict[int, np.ndarray], number: int, instruction: Instruction, operands: tuple[int, ...]
+) -> int:
+    """The number of what an instruction becomes.
+
+    Args:
+        views: values of large views of constants, by number; they are added.
+    """
     op, _, params, type_, site = instruction
     if op is CONSTANT or op is INPUT or type_.dtype is TUPLE:
         return rewriter.copy(number)
-    values = [_constant_value(rewriter, i) for i in operands]
+    values = [views.get(i, _constant_value(rewriter, i)) for i in operands]
     known = [value for value in values if value is not None]
     if len(known) == len(values):
         if op is GUARD:
@@ -63,7 +71,11 @@ def _folded(rewriter: Rewriter, number: int, instruction: Instruction, operands:
     if op is PRODUCT_OR_ZERO and values[0] is not None and values[0].all():
         return rewriter.emit(MULTIPLY, operands, (), type_, site)
     same = _unchanged(rewriter, instruction, operands, values)
-    return rewriter.copy(number) if same is None else same
+    made = rewriter.copy(number) if same is None else same
+    # Not of broadcasts, which are larger than their data.
+    if op.is_view and values[0] is not None and type_.size <= values[0].size:
+        views[made] = op.evaluate(values[0], *params)
+    return made
 
 
 def _unchanged(

@@ -45,6 +45,7 @@ FOLDED = {
     "as long as its operands": (lambda a: a(np.ones(9000)) * 2.0, True), "a sum": (lambda a: np.sum(a(np.ones(9000))), True),
     "a table of few entries": (lambda a: a(SHORT)[:, None] * a(LONG), True), "a large table": (lambda a: a(LONG)[:, None] * a(LONG), False),
     "a view": (lambda a: a(LONG).reshape(2, 100), False), "a transposed view": (lambda a: a(LONG.reshape(2, 100)).T, False),
+    "columns of a view": (lambda a: np.stack([a(LONG).reshape(100, 2)[:, k] for k in (1, 0)]), True),
     "a number everywhere": (lambda a: np.broadcast_to(a(2.0), (10_000,)), False),
 }  # fmt: skip
 
