@@ -20,7 +20,7 @@ from .containers import choices as choices
 from .containers.entries import settled_deeply
 from .containers.positions import inside_array
 from .report import Reason, Report
-from .state.callers import leave_plain, note_callers
+from .state.callers import check_lists, leave_plain, note_callers
 from .state.dead_places import without_collector
 from .state.fork import exclude, in_side, is_apart
 from .state.identities import AsksIdentities
@@ -28,7 +28,7 @@ from .state.joins import check_joined_arrays
 from .state.numbers.large_ints import check_ints
 from .state.places import Journal, undo
 from .state.recursions import TooDeep
-from .state.values import Restart, Unjoinable, state
+from .state.values import Restart, Unjoinable, WritesJoined, state
 from .translate import translation_of
 from .users_code import users_method
 
@@ -63,10 +63,12 @@ class Flowed:
             return self.f(*args, **named)
         try:
             with unnoticed_errors(), without_collector():
-                try:
-                    return self._merged(recorder, args, named)
-                except AsksIdentities:
-                    return self._merged(recorder, args, named, has_identities=True)
+                without: set[type[Restart]] = set()
+                while True:
+                    try:
+                        return self._merged(recorder, args, named, without)
+                    except (AsksIdentities, WritesJoined) as again:
+                        without.add(type(again))
         except Unjoinable as why:
             self.report.keep_only(why.reason)
         except TooDeep as why:
@@ -94,7 +96,7 @@ class Flowed:
         """What a sub-tape or a loop is given in its place: bodies hold their paths by themselves."""
         return rebuild(self.f)
 
-    def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object], *, has_identities: bool = False) -> Object:
+    def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object], without: set[type[Restart]]) -> Object:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
         # Of a recording around, of which this one may be a part: a body of a loop.
@@ -103,7 +105,8 @@ class Flowed:
         state.is_recording, state.native, state.recorder, state.before = True, native, recorder, Journal()
         self.report = state.report = Report(recorder)
         # A recording that writes to arrays is made again with more of them tracked.
-        state.has_identities = has_identities
+        state.has_identities = AsksIdentities in without
+        state.joins_lists = not without
         state.may_fill = _may_fill(recorder)
         state.joins_arrays = state.may_fill and not recorder.is_called and not recorder.fills
         hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart
@@ -117,6 +120,7 @@ class Flowed:
                 result = settled_deeply(result)
             check_ints(recorder)
             check_joined_arrays()
+            check_lists()
             if recorder.refusal is not None or recorder.failure is not None:
                 raise Unjoinable("an error is caught that only a recording raises, or that no test tells of", "test the values before")
         except (Unjoinable, Restart, Exception) as error:

@@ -15,6 +15,7 @@ from .calls import callables, truth
 from .containers import generators, items
 from .operations import dunder, errors, objects, patterns, stars, tests_of_values
 from .state import completions
+from .state.places import mark_made as mark_made
 
 _MODULES = (
     blocks, exceptions, loops, yields, callables, truth, generators, items, dunder, errors, objects, patterns, stars, tests_of_values,

@@ -181,6 +181,55 @@ def arrays_that_are_told_apart(x):
     return (2.0 if c is a else 3.0) * c[0]
 
 
+def lists_that_are_read(x):
+    def cost(point):
+        return (x[0] - point[0]) ** 2 + (point[1] - x[1] * point[0]) ** 2
+
+    points = [[0.0, 0.1], [x[2], 1.0], [1.0, x[3]]]
+    for _ in range(4):
+        points = sorted(points, key=cost)
+        best, good, worst = points
+        reflected = [a + b - c for a, b, c in zip(best, good, worst)]
+        if cost(reflected) < cost(good):
+            points[2] = reflected
+        else:
+            points = [best, *([(a + b) / 2 for a, b in zip(best, point)] for point in points[1:])]
+    return cost(min(points, key=cost))
+
+
+def lists_that_are_written(x):
+    a, b = [x[0], 1.0], [x[1], 2.0]
+    c = a if x[2] > 0 else b
+    c[0] += x[3]
+    a.append(x[4])
+    return a[0] + 3 * b[0] + len(c) * c[1]
+
+
+def lists_that_grow_for_a_while(x):
+    a, b = [x[0], 1.0], [x[1], 2.0]
+    c = a if x[2] > 0 else b
+    a.append(x[3])
+    total = sum(c)
+    a.pop()
+    return total + len(c)
+
+
+def lists_that_a_loop_writes(x):
+    a, b, s = [x[0], 1.0], [x[1], 2.0], 0.0
+    c = a
+    for k in range(40):
+        a[0] = k * x[2]
+        s += c[0]
+        c = a if np.sin(k * x[3]) > x[4] else b
+    return s
+
+
+def lists_that_are_told_apart(x):
+    a, b = [x[0], 1.0], [x[1], 2.0]
+    c = a if x[2] > 0 else b
+    return (2.0 if c is a else 3.0) * c[0] + {id(a): x[3], id(b): x[4]}[id(c)]
+
+
 def an_object_or_none(x):
     game, s = None, 0.0
     for v in x:
@@ -197,6 +246,7 @@ def an_object_or_none(x):
 PROGRAMS = [
     one_name, in_a_list, in_an_attribute, in_a_bound_method, in_a_default, on_one_side_only, its_list_has_a_name, nested_lists, in_a_handler,
     chosen_by_calls, an_object_or_none, arrays_that_are_read, arrays_that_are_written, arrays_that_are_written_later, arrays_that_are_told_apart,
+    lists_that_are_read, lists_that_are_written, lists_that_grow_for_a_while, lists_that_a_loop_writes, lists_that_are_told_apart,
 ]  # fmt: skip
 
 
@@ -213,3 +263,24 @@ def test_an_object_or_none_takes_as_much_for_each_iteration():
     # Twice as many iterations.
     assert counts[2] / counts[1] < 2.3
     assert tapes[2].guard_count == 0
+
+
+def test_lists_of_numbers_that_are_only_read_are_one_list():
+    """Also behind many branches, which would choose between ever more of them."""
+    tape = td.record(lists_that_are_read, np.linspace(-1.0, 1.0, 6), merge=True)
+    assert tape.guard_count == 0
+
+
+def test_a_list_that_grows_is_counted_from_the_count_before():
+    """Twice as many entries, each looked at with the length: twice as many instructions."""
+
+    def program(x):
+        seen, total = [], 0.0
+        for v in x:
+            if v > 0.1:
+                seen.append(v)
+            total += v * len(seen)
+        return total
+
+    counts = [len(td.record(program, np.linspace(-1.0, 1.0, n), merge=True)) for n in (32, 64)]
+    assert counts[1] / counts[0] < 2.3

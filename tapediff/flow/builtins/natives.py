@@ -43,10 +43,11 @@ from ..containers.keys import Empty
 from ..containers.lengths import by_lengths
 from ..operations.divisions import may_be_zero_of_ints, zero_of_ints
 from ..state.fork import guarded, refuse
+from ..state.identities import AsksIdentities
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import note_python, types_of
 from ..state.places import note_attribute, note_contents
-from ..state.values import CHOICES, Unjoinable, lifted, state
+from ..state.values import CHOICES, Unjoinable, WritesJoined, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
 from .arguments import NATIVE
@@ -355,8 +356,10 @@ def _filled(f: Object, made: Object, args: tuple[Object, ...], named: dict[str, 
 
 def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> None:
     """Note what a call changes; refuse it on a side if that cannot be undone."""
+    if name in _OF_IDENTITIES and _has_joined_lists():
+        raise AsksIdentities
     if is_users(f):
-        refuse(f"{name}() is not translated: {translation_of(f.__code__).reason or 'it has no source'}", _SOURCE)
+        _refuse_anything(f"{name}() is not translated: {translation_of(f.__code__).reason or 'it has no source'}", _SOURCE)
         return
     if isinstance(owner, _CONTAINERS):
         if name not in _READING:
@@ -390,12 +393,27 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
         note_attribute(*changed)
         return
     if type(f) is np.vectorize or (isinstance(f, np.ufunc) and set("".join(f.types)) <= set("O->")) or may_ask(args):
-        refuse(f"{name or f}() may call code that is not translated", "write a loop")
+        _refuse_anything(f"{name or f}() may call code that is not translated", "write a loop")
     if _is_known(f, name, owner):
         if args and name in _WRITING_FIRST:
             note_contents(args[0])
         return
-    refuse(f"{name or f}() may change something outside, which cannot be undone where the branch is not taken", _OUTSIDE)
+    _refuse_anything(f"{name or f}() may change something outside, which cannot be undone where the branch is not taken", _OUTSIDE)
+
+
+def _refuse_anything(what: str, instead: str) -> None:
+    """Refuse a call that may do anything."""
+    if _has_joined_lists():
+        raise WritesJoined
+    refuse(what, instead)
+
+
+def _has_joined_lists() -> bool:
+    return any(type(holder) is list for holder in state.shown.values())
+
+
+# Their results depend on which values are one object.
+_OF_IDENTITIES = frozenset(("id", "is_", "is_not", "deepcopy", "dumps"))
 
 
 _OUTSIDE = "call it before or after the branch"

@@ -14,7 +14,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..users_code import is_users, is_users_file
-from .places import Contents, root_of
+from .places import Contents, check_writes, root_of
 from .values import at_this_point, is_data, state
 
 # So many objects are looked at, 30 ms; of more, each that a recording meets counts as the caller's.
@@ -107,6 +107,13 @@ def leave_plain(result: Object) -> None:
             place.set(new)
         for holder in _holders(value, state.callers | kept):
             _leave_plain_entries(holder)
+
+
+def check_lists() -> None:
+    """Have the function recorded again where the caller's objects are left with a list that stands for others."""
+    for place, _ in state.before.values() if state.shown else ():
+        for holder in _holders(place.get(), state.callers):
+            check_writes(holder)
 
 
 def _holders(value: Object, but: Iterable[int] = ()) -> Iterator[Object]:

@@ -33,6 +33,8 @@ def note_origin(value: Object, *options: tuple[Object, Object]) -> Object:
 
 def is_same(a: Object, b: Object) -> Object:
     """a is b: a bool, tracked or not."""
+    if type(a) is list and type(b) is list and a is not b and not state.shown.keys().isdisjoint((id(a), id(b))):
+        raise AsksIdentities
     if a is b or not (isinstance(a, _VALUES) and isinstance(b, _VALUES)) or isinstance(a, tuple) != isinstance(b, tuple):
         return a is b
     if not state.is_recording or not (isinstance(a, (TrackedArray, tuple)) or isinstance(b, (TrackedArray, tuple))):

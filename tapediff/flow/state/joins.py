@@ -5,6 +5,7 @@
 | the same object, equal constants | that one |
 | numbers of one kind | a tracked number, `where(test, a, b)` |
 | tuples of one length | entry by entry |
+| lists of as many numbers | a new list, entry by entry, as long as none of the three is written to later |
 | anything else | a choice: one of the two, by the test |
 """
 
@@ -26,7 +27,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from .identities import note_origin
 from .numbers.python_numbers import note_kind
-from .places import unwritable
+from .places import mark_made, unwritable
 from .selects import selected
 from .values import (
     UNBOUND,
@@ -76,6 +77,8 @@ def _joined(test: Operand, yes: Object, no: Object) -> Object:
         return note_kind(where(test, yes, no), (test, yes, no))
     if state.joins_arrays and are_alike_arrays(yes, no):
         return _joined_array(test, yes, no)
+    if are_alike_lists(yes, no):
+        return _joined_list(test, yes, no)
     if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no) and not callable(yes):
         parts = [join_entries(test, a, b) for a, b in zip(yes, no)]
         return type(yes)(*parts) if hasattr(yes, "_fields") else tuple(parts) if type(yes) is tuple else chosen(test, yes, no)
@@ -104,6 +107,28 @@ def _joined_array(test: Operand, yes: TrackedArray, no: TrackedArray) -> Tracked
     found = where(test, yes, no)
     for array in (yes, no, found):
         state.joined_arrays.setdefault(id(array), (array, array._writes))
+    return found
+
+
+def are_alike_lists(a: Object, b: Object) -> bool:
+    """True for short lists that the function has made, and that differ in numbers alone."""
+    return (
+        state.joins_lists
+        and type(a) is list
+        and type(b) is list
+        and 0 < len(a) == len(b) <= MOST_OPTIONS
+        and id(a) not in state.callers
+        and id(b) not in state.callers
+        and all(map(_is_alike, a, b))
+    )
+
+
+def _joined_list(test: Operand, yes: list[Object], no: list[Object]) -> list[Object]:
+    """A new list: where one of the three is written to later, the function is recorded again without it."""
+    found = [join(test, a, b) for a, b in zip(yes, no)]
+    mark_made(found)
+    for value in (yes, no, found):
+        state.shown[id(value)] = value
     return found
 
 
@@ -234,7 +259,7 @@ def _options(value: Object) -> list[tuple[Object, Object]]:
 
 def _is_alike(a: Object, b: Object) -> bool:
     """True for options that one can stand for."""
-    if a is b or is_equal(a, b) or (state.joins_arrays and are_alike_arrays(a, b)):
+    if a is b or is_equal(a, b) or (state.joins_arrays and are_alike_arrays(a, b)) or are_alike_lists(a, b):
         return True
     if type(a) is type(b) and isinstance(a, tuple):
         return len(a) == len(b) and not callable(a) and (type(a) is tuple or hasattr(a, "_fields"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from types import CellType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from ...errors import TrackedValueEscaped
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..translate import stored_cells
-from .values import UNBOUND, Unjoinable, WritesOutside, classes_changed, state
+from .values import UNBOUND, Unjoinable, WritesJoined, WritesOutside, classes_changed, state
+
+T = TypeVar("T")
 
 
 class Place:
@@ -181,10 +183,11 @@ class Journal(dict[Object, tuple[Place, Object]]):
         self.made: set[int] = set()
 
 
-def mark_made(value: Object) -> None:
-    """Note that an object was made on the side that is being run."""
+def mark_made(value: T) -> T:
+    """Note that an object was made on the side that is being run; the object."""
     if state.journals:
         state.journals[-1].made.add(id(value))
+    return value
 
 
 def hand_on_made(journal: Journal) -> None:
@@ -265,12 +268,20 @@ def note_attribute(owner: Object, name: str) -> None:
         note(Member(owner, name) if type(namespace) is dict and not _is_slot(owner, name) else Attribute(owner, name))
 
 
+def check_writes(holder: Object) -> None:
+    """Have the function recorded again without joins of lists where one of those is written to."""
+    if type(holder) is list and id(holder) in state.shown:
+        raise WritesJoined
+
+
 def _is_slot(owner: Object, name: str) -> bool:
     return type(getattr(type(owner), name, None)).__name__ == "member_descriptor"
 
 
 def note_contents(holder: Object) -> None:
     """Note the entries of a container or an array."""
+    if state.shown:
+        check_writes(holder)
     if state.shown and isinstance(holder, np.ndarray):
         root = root_of(holder) if type(holder) is TrackedArray else plain_root(holder)
         if id(root) in state.shown:
@@ -320,6 +331,8 @@ def undo(journal: Journal) -> None:
 
 def put(place: Place, value: Object) -> None:
     """Change a place."""
+    if type(place) is Contents:
+        check_writes(place.holder)
     note(place)
     place.set(value)
 

@@ -52,6 +52,10 @@ class Restart(BaseException):
     """An iteration that is being recorded is to be recorded again, with more known of it."""
 
 
+class WritesJoined(Restart):
+    """The program writes to a list that a branch has joined with another one; the function is recorded again without such joins."""
+
+
 class WritesOutside(Restart):
     """An iteration writes to an array of the recording around it."""
 
@@ -213,6 +217,7 @@ class State(threading.local):
         joins_arrays: arrays that a test chooses are joined by their entries, as long as none of them is written to later.
         may_fill: the recording can be made again with more arrays as tracked ones.
         joined_arrays: these, each with the number of writes before.
+        joins_lists: the same of lists of numbers.
         has_identities: the program asks which object a value is.
         origins: by their ids, values that stand for others, with their options; see identities.py.
         left: final values of places of sides, while the other sides are run.
@@ -224,7 +229,7 @@ class State(threading.local):
         made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
         bounds: by their instructions, what numbers can be; see bounds.py.
         on_path: the same for the facts of one path, by the recording.
-        shown: arrays that may have another name, as data decide: nothing may be written to them.
+        shown: arrays and lists that may have another name, as data decide: nothing may be written to them.
         packed: by their instructions, conditions of entries that are there only where those before are: the lists of all of them.
         stamp: the last number of a key whose place in its dict is data.
         has_maybes: there are containers with entries that are there by data.
@@ -256,7 +261,7 @@ class State(threading.local):
         self.recorders: list[Object] = []
         self.sides = self.on_sides = self.recursions = 0
         self.left: list[dict[Object, tuple[Object, Object]]] = []
-        self.joins_arrays = self.has_identities = self.may_fill = False
+        self.joins_arrays = self.joins_lists = self.has_identities = self.may_fill = False
         self.origins: dict[int, tuple[Object, tuple[tuple[Object, Object], ...]]] = {}
         self.joined_arrays: dict[int, tuple[TrackedArray, int]] = {}
         self.logic: dict[tuple[Object, ...], Operand] = {}

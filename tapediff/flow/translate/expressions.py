@@ -207,7 +207,10 @@ class Expressions(ast.NodeTransformer):
     def visit_List(self, node: ast.List | ast.Tuple) -> ast.expr:
         """Lists and tuples may have conditional entries."""
         parts = [self._entry(part) for part in node.elts]
-        return type(node)(parts, node.ctx) if isinstance(node.ctx, ast.Load) else node
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        made = type(node)(parts, node.ctx)
+        return operator_call("mark_made", made) if isinstance(node, ast.List) else made
 
     visit_Tuple = visit_List
 
@@ -271,7 +274,7 @@ class Expressions(ast.NodeTransformer):
         """A dict whose keys may be data."""
         self.generic_visit(node)
         if all(isinstance(key, ast.Constant) for key in node.keys):
-            return node
+            return operator_call("mark_made", node)
         pairs: list[ast.expr] = [
             ast.Tuple([value] if key is None else [key, value], ast.Load()) for key, value in zip(node.keys, node.values)
         ]
@@ -297,7 +300,7 @@ class Expressions(ast.NodeTransformer):
         if not isinstance(node, ast.GeneratorExp):
             no_set = operator_call("set_of", ast.Tuple([], ast.Load()))
             empty = {ast.ListComp: ast.List([], ast.Load()), ast.SetComp: no_set, ast.DictComp: ast.Dict([], [])}
-            kind = empty[type(node)]
+            kind = operator_call("mark_made", empty[type(node)])
             body = [ast.Assign([ast.Name(result, ast.Store())], kind), *body, ast.Return(ast.Name(result, ast.Load()))]
         first = operator_call("own", self.visit(node.generators[0].iter))
         if isinstance(node, ast.GeneratorExp):
