@@ -179,6 +179,8 @@ def update_(holder: Object, items: Object) -> Object:
     return call(in_python.update_, holder, View(items, None) if isinstance(items, dict) else gathered(items))
 
 
-def counts_data(holder: Object, items: Object, /) -> bool:
-    """True for a count of keys that are data, or in a Counter of such keys."""
-    return keys.has_conditional_keys(holder) or is_of_interest(items) or is_lazy(items)
+def counted_(holder: Object, items: Object, /) -> Object:
+    """What a Counter counts by; all of a generator is counted, whoever else holds it."""
+    if not keys.has_conditional_keys(holder) and not is_of_interest(items) and not is_lazy(items):
+        return NATIVE
+    return call(in_python.counted_, holder, gathered(items))
