@@ -57,8 +57,8 @@ from .users_methods import may_ask, method_for, taken_out
 
 # Functions of these modules change nothing but their arguments, with the exceptions below.
 _PURE = frozenset(
-    ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
-     "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers",
+    ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "_collections",
+     "copy", "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers",
      "string")
 )  # fmt: skip
 _IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "breakpoint", "__import__", "shuffle", "anext"))  # fmt: skip
@@ -89,7 +89,7 @@ _SETTING = frozenset(("__setattr__", "__delattr__"))
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 # Functions that write to their first argument.
 _WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
-                            "insort_right", "copyto", "put", "place", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
+                            "insort_right", "_count_elements", "copyto", "put", "place", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
 _FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for name, made in ORIGINALS.items()}
 _FILLING.update((id(made), least) for made, least in LEAST_FILLS.items())
 
