@@ -57,9 +57,9 @@ from .users_methods import may_ask, method_for, taken_out
 
 # Functions of these modules change nothing but their arguments, with the exceptions below.
 _PURE = frozenset(
-    ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "_collections",
-     "copy", "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect", "decimal", "numbers",
-     "string")
+    ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections",
+     "_collections", "copy", "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect",
+     "decimal", "numbers", "string")
 )  # fmt: skip
 _IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "breakpoint", "__import__", "shuffle", "anext"))  # fmt: skip
 # Methods of dicts that are given a key.
@@ -89,7 +89,8 @@ _SETTING = frozenset(("__setattr__", "__delattr__"))
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 # Functions that write to their first argument.
 _WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
-                            "insort_right", "_count_elements", "copyto", "put", "place", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
+                            "insort_right", "_count_elements",
+                            "copyto", "put", "place", "fill_diagonal", "put_along_axis", "at"))  # fmt: skip
 _FILLING = {id(made): Fills.ALL if name in RARE_MAKERS else Fills.FLOATS for name, made in ORIGINALS.items()}
 _FILLING.update((id(made), least) for made, least in LEAST_FILLS.items())
 
@@ -208,6 +209,8 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         return _filled(f, _answered(f, args, named), args, named)
     name = getattr(f, "__name__", None) or getattr(f, "name", "")
     owner = getattr(f, "__self__", None) if type(f) in _METHODS_OF_C else None
+    if type(f) is MethodWrapperType and not isinstance(owner, _CONTAINERS):
+        owner = None
     if state.has_choices and isinstance(f, np.ufunc) and len(args) <= f.nin:
         args = tuple(map(as_value, args))
     if state.has_choices and not (name in _STORING and isinstance(owner, (list, deque))):
