@@ -203,6 +203,23 @@ def listed(x):
     return sum(numbers) + (numbers[-1] if numbers else 7.0)
 
 
+def listed_on_a_side(x):
+    """More numbers than it is made for at first."""
+    n, total = int(abs(x[0]) * 20), x[1]
+    if x[2] > 0:
+        values = list(range(n))
+        total += sum(values) + len(values) * x[3]
+    return total
+
+
+def listed_in_iterations(x):
+    total, s = x[1], 0.0
+    while s < 1.5:
+        total += sum(list(range(int(s * 20)))[::-1])
+        s += abs(x[2]) + 0.3
+    return total
+
+
 # Positions
 
 
@@ -379,7 +396,7 @@ PROGRAMS = {
     board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1,
     read_where_it_is_inside: 1,
     parts_of_text: 1, supplies: 1, pairs_until_the_end: 1, native_functions: 1, texts: 1, calendar: 1,
-    listed: 1,
+    listed: 1, listed_on_a_side: 4, listed_in_iterations: 7,
 }  # fmt: skip
 
 
