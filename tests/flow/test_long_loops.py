@@ -184,7 +184,14 @@ def stacks(x):
     return total + sum(height for height, _ in stack)
 
 
-WHOLE = [huber, marked_pairs, an_object, objects_made_anew, left_by_break, left_by_return, tracked_rows_and_temporaries, entries_written]
+def unequal_lengths(x):
+    s = 0.0
+    for v, row, w in zip(NUMBERS, ROWS[:25], SERIES):
+        s = s * x[0] + v if s < x[1] else s - row[0]
+    return s + v * x[2] + row[1] + w
+
+
+WHOLE = [unequal_lengths, huber, marked_pairs, an_object, objects_made_anew, left_by_break, left_by_return, tracked_rows_and_temporaries, entries_written]
 WHOLE += [lists_that_are_read, queues, counted_by_while, loops_in_loops, an_error_in_an_iteration, bound_in_some_iterations]
 
 

@@ -33,7 +33,7 @@ class NamesOfArrays:
         self.arrays.update((number + k, leaf) for k, leaf in enumerate(leaves) if type(leaf) is TrackedArray and leaf.type.shape)
 
     def check(self, recorder: Object, at_start: list[Object]) -> None:
-        """Find arrays with two names; one made in an iteration has one (made_anew). Refuses a loop that writes to arrays if there are such."""
+        """Find arrays that may have two names: from before, or written to. Refuses a loop that writes to arrays if there are such."""
         written = [place.holder for place, _ in state.journals[-1].values() if isinstance(place, Version)]
         for k, array in self.arrays.items():
             if array._recorder is not recorder or any(array is other for other in written):

@@ -179,8 +179,7 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
             conditions.append(both(test, when))
         else:
             other, other_when = left.pop(match)
-            is_same = option is other or is_equal(option, other)
-            options.append(option if is_same else join(test, option, other))
+            options.append(join(test, option, other))
             conditions.append(join_conditions(test, when, other_when))
     for option, when in left:
         options.append(option)
@@ -231,9 +230,6 @@ def _group(groups: list[list[Object]], condition: Object, value: Object) -> None
     """Add an option to those that it is like."""
     for group in groups:
         when, other = group
-        if value is other or is_equal(value, other):
-            group[0] = either(when, condition)
-            return
         if _is_alike(value, other):
             group[:] = either(when, condition), join(condition, value, other)
             return
