@@ -164,7 +164,10 @@ def insorted(x):
     a = []
     for v in x:
         bisect.insort(a, v)
-    return sum(k * v for k, v in enumerate(a))
+    falling = [3.0, 0.5]
+    for v in x:
+        bisect.insort(falling, v, key=lambda v: -v)
+    return sum(k * v for k, v in enumerate(a)) + sum(k * k * v for k, v in enumerate(falling))
 
 
 def groups(x):

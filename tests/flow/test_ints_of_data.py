@@ -302,6 +302,13 @@ def oldest_first(x):
     return total
 
 
+def parts_replaced(x):
+    values, a, b = list(x), int(x[0] * 4), int(x[1] * 4)
+    values[a:b] = [1.0, x[2]]
+    values[:b] = [x[3]] * 2
+    return sum((i + 1) * v for i, v in enumerate(values)) + len(values)
+
+
 # Slices
 
 
@@ -406,7 +413,7 @@ PROGRAMS = {
     histogram: 1, order_of_keys: 1, order_of_many_keys: 1, cells: 1, counted: 1, grouped: 1, popped_keys: 1,
     oldest_first: 4, missing_key: 1, names_as_keys: 1,
     displays: 1, nearest_neighbours: 1, occupied: 1, switches: 1, members_in_order: 1, frozen: 4, as_many: 1, downwards: 1, left_early: 1, steps: 1,
-    board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1,
+    board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1, parts_replaced: 1,
     read_where_it_is_inside: 1,
     parts_of_text: 1, supplies: 1, pairs_until_the_end: 1, native_functions: 1, texts: 1, calendar: 1,
     listed: 1, members_of_long_ranges: 1, listed_on_a_side: 4, listed_in_iterations: 7,

@@ -18,7 +18,6 @@ from ..containers.entries import length
 from ..containers.lengths import by_position, packed
 from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal, join_entries
 from ..state.numbers.bounds import note_bounds
-from ..state.numbers.python_numbers import Kind, note_kind
 from ..state.places import Contents, Place, Version
 from ..state.unshared import has_only_attributes
 from ..state.values import Choice, Maybe, Unjoinable, choice_with_rest, either, is_data, parted, state
@@ -258,7 +257,6 @@ class Slots(Form):
         count: Object = next(leaves)
         if is_data(count):
             note_bounds(count, 0, self.room)
-            note_kind(count, Kind(True, True))
         form = self.form
         return self.kind([] if form is None else by_position(count, [form.made(leaves) for _ in range(self.room)]))
 

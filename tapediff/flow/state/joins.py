@@ -259,7 +259,7 @@ def _is_alike(a: Object, b: Object) -> bool:
         return True
     if type(a) is type(b) and isinstance(a, tuple):
         return len(a) == len(b) and not callable(a) and (type(a) is tuple or hasattr(a, "_fields"))
-    return (_is_number(a) or type(a) is float) and (_is_number(b) or type(b) is float) and type(a) is not bool and _are_of_one_kind(a, b)
+    return _is_number(a) and _is_number(b) and _are_of_one_kind(a, b)
 
 
 # So many writes of a side are made again where it is taken; behind more, all entries are chosen.
