@@ -305,10 +305,10 @@ def filtered_in_a_loop(x):
     return sum(r[0] for r in kept) * 2.0 + row[0]
 
 
-@pytest.mark.parametrize("program", [lists_in_two_entries, arrays_in_two_entries, filtered_in_a_loop], ids=lambda f: f.__name__)
-def test_what_iterations_make_keeps_its_names(program):
-    """Such a loop is recorded iteration by iteration."""
-    assert recordings(program) <= 12
+@pytest.mark.parametrize(("program", "most"), [(lists_in_two_entries, 4), (arrays_in_two_entries, 4), (filtered_in_a_loop, 8)])
+def test_what_iterations_make_keeps_its_names(program, most):
+    """Such a loop is recorded iteration by iteration; one recording more is for no iteration at all."""
+    assert recordings(program) <= most
 
 
 def test_an_object_or_none_takes_as_much_for_each_iteration():
