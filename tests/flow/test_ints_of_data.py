@@ -211,6 +211,15 @@ def listed(x):
     return sum(numbers) + (numbers[-1] if numbers else 7.0)
 
 
+def steps_from_few(x):
+    a, total = int(abs(x[0]) * 2) % 3, 0.0
+    for k in range(a, 9, 2):
+        total = 0.5 * total + k * x[1]
+    for k in range(9, a, -2):
+        total = 0.5 * total + k * x[2]
+    return total
+
+
 def listed_on_a_side(x):
     """More numbers than it is made for at first."""
     n, total = int(abs(x[0]) * 20), x[1]
@@ -416,7 +425,7 @@ PROGRAMS = {
     board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1, parts_replaced: 1,
     read_where_it_is_inside: 1,
     parts_of_text: 1, supplies: 1, pairs_until_the_end: 1, native_functions: 1, texts: 1, calendar: 1,
-    listed: 1, members_of_long_ranges: 1, listed_on_a_side: 4, listed_in_iterations: 7,
+    listed: 1, steps_from_few: 1, members_of_long_ranges: 1, listed_on_a_side: 4, listed_in_iterations: 7,
 }  # fmt: skip
 
 
