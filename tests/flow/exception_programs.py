@@ -461,10 +461,26 @@ def accounts(x):
     return a.balance + 2 * lacking
 
 
+def texts(x):
+    s = 0.0
+    try:
+        while s < 3:
+            s += abs(x[0]) + 0.3
+            if s > 2 and x[1] > 0:
+                raise ValueError("high")
+            if s > 1.5 and x[2] > 0:
+                raise ValueError("low")
+            if s > 1 and x[3] > 1:
+                raise ValueError("low", 2)
+    except ValueError as error:
+        return s * len(error.args[0]) * len(error.args)
+    return s
+
+
 ONE_RECORDING = [
     raised, square_roots, outside_of_loop, of_functions, nested, finally_everywhere, finally_that_returns, bare_raise, of_else, jumps, returns,
     tracked_errors, own_managers, suppressed, several_managers, asserted, out_of_range, integers, python_floats, state_of_objects, in_a_branch,
-    in_expressions, in_comprehensions, name_unbound, retried, validated, accounts,
+    in_expressions, in_comprehensions, name_unbound, retried, validated, accounts, texts,
 ]  # fmt: skip
 
 

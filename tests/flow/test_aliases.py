@@ -243,10 +243,25 @@ def an_object_or_none(x):
     return s if game is None else s + game.points[0]
 
 
+def replaced_in_a_loop_that_may_not_run(x):
+    s, game, row = abs(x[0]), Game(x[1]), [x[2]]
+    first, pair, table, some = game, (row, 1), {"row": row}, tuple(r for r in [row] if x[3] > 0)
+    while s < 1.5:
+        game = Game(game.points[0] + x[1])
+        pair = [pair[0][0] + 1.0], 2
+        table["row"] = [s]
+        some = tuple([r[0] + s] for r in some)
+        s += abs(x[3]) + 0.3
+    first.add(5.0)
+    row[0] += 5.0
+    return game.points[0] + 2 * pair[0][0] + 3 * table["row"][0] + 4 * sum(r[0] for r in some) + pair[1] + game.played
+
+
 PROGRAMS = [
     one_name, in_a_list, in_an_attribute, in_a_bound_method, in_a_default, on_one_side_only, its_list_has_a_name, nested_lists, in_a_handler,
     chosen_by_calls, an_object_or_none, arrays_that_are_read, arrays_that_are_written, arrays_that_are_written_later, arrays_that_are_told_apart,
     lists_that_are_read, lists_that_are_written, lists_that_grow_for_a_while, lists_that_a_loop_writes, lists_that_are_told_apart,
+    replaced_in_a_loop_that_may_not_run,
 ]  # fmt: skip
 
 
@@ -254,6 +269,46 @@ PROGRAMS = [
 def test_aliases_stay_aliases(program):
     """One tape, whose values and gradients are those of plain Python, which changes objects through any of their names."""
     assert recordings(program) == 1
+
+
+def in_two_entries(make, x):
+    """Each iteration makes something that has two names, and a third one where data say."""
+    s, rows, table = abs(x[0]), [make(x[1]), make(x[2])], {"a": make(x[1]), "b": make(x[2])}
+    last, kept = rows[0], (rows[1],)
+    while s < 1.5:
+        last = rows[0] = rows[1] = make(s * x[4])
+        kept = tuple(row for row in [last] if s > x[2])
+        table["a"] = table["b"] = make(s)
+        s += abs(x[3]) + 0.3
+    last[0] += 3.0
+    rows[0][0] += 5.0
+    table["a"][0] += 7.0
+    return rows[1][0] * x[1] + table["b"][0] + sum(row[0] for row in kept)
+
+
+def lists_in_two_entries(x):
+    return in_two_entries(lambda v: [v], x)
+
+
+def arrays_in_two_entries(x):
+    return in_two_entries(lambda v: np.array([v, 1.0]), x)
+
+
+def filtered_in_a_loop(x):
+    s, row = 0.0, [x[1]]
+    kept = (row,)
+    while s < 1.5:
+        row = [s * x[3]]
+        kept = tuple(r for r in [row] if s > x[2])
+        s += abs(x[0]) + 0.3
+    row[0] += 5.0
+    return sum(r[0] for r in kept) * 2.0 + row[0]
+
+
+@pytest.mark.parametrize(("program", "most"), [(lists_in_two_entries, 4), (arrays_in_two_entries, 4), (filtered_in_a_loop, 8)])
+def test_what_iterations_make_keeps_its_names(program, most):
+    """Such a loop is recorded iteration by iteration; one recording more is for no iteration at all."""
+    assert recordings(program) <= most
 
 
 def test_an_object_or_none_takes_as_much_for_each_iteration():

@@ -164,7 +164,10 @@ def insorted(x):
     a = []
     for v in x:
         bisect.insort(a, v)
-    return sum(k * v for k, v in enumerate(a))
+    falling = [3.0, 0.5]
+    for v in x:
+        bisect.insort(falling, v, key=lambda v: -v)
+    return sum(k * v for k, v in enumerate(a)) + sum(k * k * v for k, v in enumerate(falling))
 
 
 def groups(x):
@@ -222,6 +225,16 @@ def lower_and_upper_medians(x):
     return statistics.median_low(s) + 2 * statistics.median_high(s) + 4 * statistics.median_low(x[:3])
 
 
+def medians_of_some(x):
+    total = 0.0
+    for median in (statistics.median, statistics.median_low, statistics.median_high):
+        try:
+            total = 0.5 * total + median([v for v in x[:3] if v > 0])
+        except statistics.StatisticsError as error:
+            total = x[3] * len(str(error))
+    return total
+
+
 def by_keys_that_some_are_themselves(x):
     pairs = sorted([(v, k) for k, v in enumerate(x) if v > 0], key=lambda p: p if p[1] % 2 else (p[0], -p[1], 0))
     return sum(k * p[0] * (p[1] + 1) for k, p in enumerate(pairs))
@@ -233,6 +246,7 @@ PROGRAMS = [
     exact_sums,
     keys_in_any_order,
     lower_and_upper_medians,
+    medians_of_some,
     extremes,
     sorted_by_key,
     sorted_tuples,
@@ -303,6 +317,8 @@ def test_builtins_without_data_are_pythons():
     def f():
         heap = [5, 3, 8]
         heapq.heapify(heap)
+        itself = []
+        itself.append(itself)
         runs = [
             lambda: max([]), lambda: max(1, 2.0), lambda: min([], default=3), lambda: max(), lambda: sum([0.1] * 10), lambda: sum(["a"]),
             lambda: sorted([3, 1], reverse=1), lambda: sorted([3, "a"]), lambda: [].pop(), lambda: [1].index(2), lambda: {}.pop("a"),
@@ -311,7 +327,7 @@ def test_builtins_without_data_are_pythons():
             lambda: int("12", 16), lambda: int(2.7), lambda: round(2.675, 2), lambda: round(2.5), lambda: bool([]), lambda: float("nan") != 0,
             lambda: collections.Counter("abca").most_common(1), lambda: statistics.mean([1, 2, 4]), lambda: (1, "a") < (1, "b"),
             lambda: list(itertools.accumulate([1, 2, 3], initial=5)), lambda: [(k, list(g)) for k, g in itertools.groupby("aab")],
-            lambda: list(zip([1, 2], [3], strict=True)), lambda: {"a": 1}.setdefault("b", []), lambda: len(5), lambda: sum([1], start=2),
+            lambda: list(zip([1, 2], [3], strict=True)), lambda: {"a": 1}.setdefault("b", []), lambda: len(5), lambda: sum([1], start=2), lambda: any(itself),
         ]  # fmt: skip
         return [outcome(run) for run in runs]
 

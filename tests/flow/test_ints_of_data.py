@@ -157,6 +157,14 @@ def members_in_order(x):
     return total
 
 
+def frozen(x):
+    """Guards tell which members it has; the rest is merged."""
+    seats, total = frozenset(k for k, v in enumerate(x[:2]) if v > 0), 0.0
+    for v in x[2:]:
+        total += v if v > 0 else v * v
+    return total + len(seats) * x[0] + (x[1] if 1 in seats else 2.0) + sum(seats)
+
+
 # Ranges
 
 
@@ -201,6 +209,37 @@ def listed(x):
     for k in range(int(abs(x[0]) * 3)):
         numbers.append(x[1] * k)
     return sum(numbers) + (numbers[-1] if numbers else 7.0)
+
+
+def steps_from_few(x):
+    a, total = int(abs(x[0]) * 2) % 3, 0.0
+    for k in range(a, 9, 2):
+        total = 0.5 * total + k * x[1]
+    for k in range(9, a, -2):
+        total = 0.5 * total + k * x[2]
+    return total
+
+
+def listed_on_a_side(x):
+    """More numbers than it is made for at first."""
+    n, total = int(abs(x[0]) * 20), x[1]
+    if x[2] > 0:
+        values = list(range(n))
+        total += sum(values) + len(values) * x[3]
+    return total
+
+
+def listed_in_iterations(x):
+    total, s = x[1], 0.0
+    while s < 1.5:
+        total += sum(list(range(int(s * 20)))[::-1])
+        s += abs(x[2]) + 0.3
+    return total
+
+
+def members_of_long_ranges(x):
+    a, b = int(abs(x[0]) * 2), int(abs(x[1]) * 1000)
+    return (x[2] if 8 in range(a, b, 3) else x[3]) + (x[4] if 12 in range(b, a, -4) else 0.0) + (x[5] if 7 in range(a, b, 2) else 1.0)
 
 
 # Positions
@@ -270,6 +309,13 @@ def oldest_first(x):
     while seen:
         total = 0.5 * total + seen.popitem(last=False)[1]
     return total
+
+
+def parts_replaced(x):
+    values, a, b = list(x), int(x[0] * 4), int(x[1] * 4)
+    values[a:b] = [1.0, x[2]]
+    values[:b] = [x[3]] * 2
+    return sum((i + 1) * v for i, v in enumerate(values)) + len(values)
 
 
 # Slices
@@ -375,11 +421,11 @@ def calendar(x):
 PROGRAMS = {
     histogram: 1, order_of_keys: 1, order_of_many_keys: 1, cells: 1, counted: 1, grouped: 1, popped_keys: 1,
     oldest_first: 4, missing_key: 1, names_as_keys: 1,
-    displays: 1, nearest_neighbours: 1, occupied: 1, switches: 1, members_in_order: 1, as_many: 1, downwards: 1, left_early: 1, steps: 1,
-    board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1,
+    displays: 1, nearest_neighbours: 1, occupied: 1, switches: 1, members_in_order: 1, frozen: 4, as_many: 1, downwards: 1, left_early: 1, steps: 1,
+    board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1, parts_replaced: 1,
     read_where_it_is_inside: 1,
     parts_of_text: 1, supplies: 1, pairs_until_the_end: 1, native_functions: 1, texts: 1, calendar: 1,
-    listed: 1,
+    listed: 1, steps_from_few: 1, members_of_long_ranges: 1, listed_on_a_side: 4, listed_in_iterations: 7,
 }  # fmt: skip
 
 

@@ -24,6 +24,15 @@ def int_or_float(x):
     return x[0] * kind(s) + s
 
 
+def one_of_three(x):
+    s = 0
+    for v, other in zip(x[:2], (0.5, x[2])):
+        if v > 0:
+            s = other
+    found = type(s)
+    return (1.0 if found is float else x[3] if found is int else x[4]) * (s + 1)
+
+
 def results_of_arithmetic(x):
     n = 1
     s = 1.0
@@ -50,7 +59,7 @@ def classes_in_patterns(x):
 
 
 @pytest.mark.parametrize(
-    "f", [float_of_python_or_numpy, int_or_float, results_of_arithmetic, classes_in_patterns], ids=lambda f: f.__name__
+    "f", [float_of_python_or_numpy, int_or_float, one_of_three, results_of_arithmetic, classes_in_patterns], ids=lambda f: f.__name__
 )
 def test_types_of_numbers_are_those_of_their_paths(f):
     """Each option has its own, and one recording is for all of them."""

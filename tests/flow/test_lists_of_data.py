@@ -201,6 +201,22 @@ def dispatched_by_length(x):
             return a + 2 * sum(rest)
 
 
+def matched_with_more_parts_than_there_may_be(x):
+    values, kind = [v for v in x[:3] if v > 0], 1 if x[3] > 0 else 2
+    match values, kind:
+        case ([a, b, c, _], 1) | ([a, b, *_, c, _], 1):
+            return a * b * c
+        case ([a, *rest, b], 1):
+            return a - 2 * b + len(rest) + sum(rest)
+        case ([*rest, a], 2):
+            return 5 * a + sum(rest)
+        case ([a], _):
+            return 7 * a
+        case ([], 2):
+            return x[4]
+    return x[5]
+
+
 def called_with_stars(x):
     def area(*sides, scale=1.0):
         return scale * sum(a * b for a, b in itertools.pairwise(sides))
@@ -316,6 +332,7 @@ PROGRAMS = {
     trimmed_mean: 1,
     first_and_rest: 19,
     dispatched_by_length: 1,
+    matched_with_more_parts_than_there_may_be: 1,
     called_with_stars: 2,
     chosen_errors: 1,
     inserted_in_order: 1,

@@ -173,6 +173,21 @@ def queues(x):
     return served + sum(queue) + lost * x[4]
 
 
+def shares_of_a_list(x):
+    """A number of Python's divides, which fails where the list is empty."""
+    kept, total = [x[0]], 0.0
+    for v in SERIES:
+        if v > 0.3 * x[1]:
+            kept.append(v)
+        elif kept:
+            kept.pop()
+        try:
+            total += 1.0 / len(kept)
+        except ZeroDivisionError:
+            total += x[2]
+    return total
+
+
 def stacks(x):
     stack, total = [(x[0], 0)], 0.0
     for v in SERIES:
@@ -184,8 +199,15 @@ def stacks(x):
     return total + sum(height for height, _ in stack)
 
 
-WHOLE = [huber, marked_pairs, an_object, objects_made_anew, left_by_break, left_by_return, tracked_rows_and_temporaries, entries_written]
-WHOLE += [lists_that_are_read, queues, counted_by_while, loops_in_loops, an_error_in_an_iteration, bound_in_some_iterations]
+def unequal_lengths(x):
+    s = 0.0
+    for v, row, w in zip(NUMBERS, ROWS[:25], SERIES):  # noqa: B007 -- read behind the loop
+        s = s * x[0] + v if s < x[1] else s - row[0]
+    return s + v * x[2] + row[1] + w
+
+
+WHOLE = [unequal_lengths, huber, marked_pairs, an_object, objects_made_anew, left_by_break, left_by_return, tracked_rows_and_temporaries, entries_written]
+WHOLE += [lists_that_are_read, queues, shares_of_a_list, counted_by_while, loops_in_loops, an_error_in_an_iteration, bound_in_some_iterations]
 
 
 @pytest.fixture

@@ -152,8 +152,28 @@ def match_and_walrus(x):
     return s
 
 
+def code_behind_an_end(x):
+    total = 0.0
+    for v in x:
+        if v > 0.3:
+            total += v
+            continue
+        else:
+            if v < -1:
+                break
+            else:
+                total -= 2 * v
+                continue
+        total += 100.0
+    if total > x[0]:
+        return total
+    else:
+        return x[1]
+    return x[2] * 50
+
+
 PROGRAMS = [
-    huber, early_returns_and_else, none_until_found, strings_as_states, counters_and_flags, writes_and_views, functions_by_data,
+    code_behind_an_end, huber, early_returns_and_else, none_until_found, strings_as_states, counters_and_flags, writes_and_views, functions_by_data,
     alias_by_data, properties_and_operators, match_and_walrus,
 ]  # fmt: skip
 

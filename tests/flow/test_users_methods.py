@@ -89,8 +89,30 @@ def python_numbers_raise_errors(x):
     return mean * x[0]
 
 
+class Falling:
+    def __init__(self, count, value):
+        self.count, self.value = count, value
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.count > 0:
+            self.count = self.count - 1.0
+            return self.value * self.count
+        raise StopIteration
+
+
+def goes_over_its_own(x):
+    total = 0.0
+    for v in x:
+        if v > 0:
+            total += sum(Falling(3, v if v > 1 else 1.0))
+    return total
+
+
 @pytest.mark.parametrize(
-    "f", [counts_in_builtins, sets_attributes_by_itself, sets_what_is_read_only, python_numbers_raise_errors], ids=lambda f: f.__name__
+    "f", [goes_over_its_own, counts_in_builtins, sets_attributes_by_itself, sets_what_is_read_only, python_numbers_raise_errors], ids=lambda f: f.__name__
 )
 def test_methods_run_as_in_python(f):
     """Their effects belong to the side that calls them."""

@@ -44,7 +44,22 @@ def a_view_that_is_written_to(x):
     return a.sum() + row @ row + col[0]
 
 
-@pytest.mark.parametrize("f", [by_another_name_in_a_loop, views_of_views, reshaped_ones, a_view_that_is_written_to], ids=lambda f: f.__name__)
+def arrays_in_entries(x):
+    s, array = abs(x[0]), x * 2.0
+    rows, table = [array, array], {1: array}
+    while s < 1.5:
+        rows[0] = rows[0] + 1.0 if s > x[2] else array
+        table[1] = 2.0 * rows[0]
+        s += abs(x[3]) + 0.3
+    array[0] += 5.0
+    rows[1][1] += 3.0
+    return rows[0] @ x + table[1] @ x + array.sum()
+
+
+PROGRAMS = [by_another_name_in_a_loop, views_of_views, reshaped_ones, a_view_that_is_written_to, arrays_in_entries]
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_views_show_what_loops_write(f):
     """Such a loop is recorded iteration by iteration."""
     assert recordings(f) <= 6

@@ -16,9 +16,8 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..containers.entries import length
 from ..containers.lengths import by_position, packed
-from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal
+from ..state.joins import CONSTANTS, MOST_OPTIONS, is_equal, join_entries
 from ..state.numbers.bounds import note_bounds
-from ..state.numbers.python_numbers import Kind, note_kind
 from ..state.places import Contents, Place, Version
 from ..state.unshared import has_only_attributes
 from ..state.values import Choice, Maybe, Unjoinable, choice_with_rest, either, is_data, parted, state
@@ -143,7 +142,10 @@ class Parts(Form):
         return found
 
     def made(self, leaves: Iterator[Object]) -> Object:
-        parts = [form.made(leaves) for form in self.parts]
+        return self.with_parts([form.made(leaves) for form in self.parts])
+
+    def with_parts(self, parts: list[Object]) -> Object:
+        """The value of these parts."""
         if self.kind is dict:
             return dict(zip(self.names, parts))
         if issubclass(self.kind, _SEQUENCES):
@@ -255,7 +257,6 @@ class Slots(Form):
         count: Object = next(leaves)
         if is_data(count):
             note_bounds(count, 0, self.room)
-            note_kind(count, Kind(True, True))
         form = self.form
         return self.kind([] if form is None else by_position(count, [form.made(leaves) for _ in range(self.room)]))
 
@@ -290,12 +291,30 @@ def made_anew(form: Form, value: Object) -> Iterator[Object]:
             yield value
         for part, inner in zip(form.parts, _parts(value)):
             yield from made_anew(part, inner)
+    elif isinstance(form, Conditional):
+        yield from made_anew(form.form, parted(value)[1])
     elif isinstance(form, Options):
         for option in value.options if type(value) is Choice else (value,):
             for part in form.options:
                 if not isinstance(part, Constant) and part.leaves(option) is not None:
                     yield from made_anew(part, option)
                     break
+
+
+def made_in(place: Place, form: Form, value: Object) -> Iterator[Object]:
+    """The objects in a place that an iteration makes anew: not an array that is written to, nor a container whose entries are carried."""
+    if isinstance(place, Contents) and isinstance(form, Parts):
+        form, value = tuple_of(form.parts), tuple(_parts(value))
+    return iter(()) if isinstance(place, Version) else made_anew(form, value)
+
+
+def or_before(first: Operand, form: Form, made: Object, before: Object, *, is_contents: bool = False) -> Object:
+    """The value behind a loop that may have no iteration: its objects are those from before, which may have other names."""
+    if isinstance(form, Parts) and (is_contents or issubclass(form.kind, tuple)):
+        return form.with_parts([or_before(first, *parts) for parts in zip(form.parts, _parts(made), _parts(before))])
+    if all(isinstance(thing, np.ndarray) for thing in made_anew(form, made)):
+        return made
+    return join_entries(first, made, before)
 
 
 class Options(Form):

@@ -42,7 +42,7 @@ from ..state.numbers.large_ints import check_ints_of_iteration
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note, put, undo
 from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, negated, parted, state
-from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_anew, wider_at
+from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_in, or_before, wider_at
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
 from .unread import ReadBeforeWritten, Unread, is_unread
@@ -222,7 +222,7 @@ class Loop:
         self.changed[key] = Changed(place, form_at(place, place.get(), is_slotted=True))
 
     def _run(self, recorder: Recorder, journal: Journal, is_nested: bool) -> Tape | None:
-        recorder.is_called, recorder.asked, recorder.raise_where = True, in_side, exclude
+        recorder.asked, recorder.raise_where = in_side, exclude
         recorder.inside, recorder.is_apart = inside_array, is_apart
         if is_nested:
             # What the iteration around has made; it asks for that itself later.
@@ -294,8 +294,7 @@ class Loop:
                 arrays.append((place.holder, place.holder._recorder))
                 place.holder._recorder = recorder
             put(place, value)
-            if not isinstance(place, (Contents, Version)):
-                yield from made_anew(form, value)
+            yield from made_in(place, form, value)
         for key, (place, _) in self.added.items():
             state.has_choices = state.has_maybes = True
             put(place, [Maybe(Unread(key), None)])
@@ -316,13 +315,13 @@ class Loop:
         for one in carried:
             place, value = one.place, one.place.get()
             leaves = one.form.leaves(value) or []
-            for thing in made_anew(one.form, value) if not isinstance(place, (Contents, Version)) else ():
+            for thing in made_in(place, one.form, value):
                 if id(thing) in met:
                     raise Unjoinable(
                         "an object made in a loop is in two variables or attributes", "make two, or keep it in one place"
                     )
                 met.add(id(thing))
-            if not isinstance(place, (Contents, Version)):
+            if not isinstance(place, Version):
                 self.names.add_all(len(ends), leaves)
             ends += leaves
             for leaf, first in zip(leaves, one.start):
@@ -424,7 +423,13 @@ class Loop:
                 raise Unjoinable(*reason[:3], raises=reason.raises)
             made[loop_ended(why).key] = False
         for key, one in self.changed.items():
-            put(one.place, self._behind(first, key, one.place.get()) if one.form is None else made[key])
+            before = one.place.get()
+            if one.form is None:
+                put(one.place, self._behind(first, key, before))
+            elif self.may_not_run:
+                put(one.place, or_before(first, one.form, made[key], before, is_contents=isinstance(one.place, Contents)))
+            else:
+                put(one.place, made[key])
         number = n
         for place, forms in self.added.values():
             width = sum(len(form.blank()) for form in forms)

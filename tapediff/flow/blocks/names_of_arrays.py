@@ -33,15 +33,12 @@ class NamesOfArrays:
         self.arrays.update((number + k, leaf) for k, leaf in enumerate(leaves) if type(leaf) is TrackedArray and leaf.type.shape)
 
     def check(self, recorder: Object, at_start: list[Object]) -> None:
-        """Find arrays with two names. Refuses a loop that writes to arrays if there are such."""
+        """Find arrays that may have two names: from before, or written to. Refuses a loop that writes to arrays if there are such."""
         written = [place.holder for place, _ in state.journals[-1].values() if isinstance(place, Version)]
-        first: dict[int, int] = {}
         for k, array in self.arrays.items():
             if array._recorder is not recorder or any(array is other for other in written):
                 self.shared.add(k)
                 self.others.append(array)
-            elif first.setdefault(id(array), k) != k:
-                self.shared |= {k, first[id(array)]}
         if written and (self.shared or any(at_start[k] is other for k in self.arrays for other in written)):
             raise Unjoinable(
                 "a loop writes to arrays, and two variables may be one array", "copy the array where it gets a second name: b = a.copy()"

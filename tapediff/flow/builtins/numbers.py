@@ -54,11 +54,10 @@ def round_(value: Object, /, ndigits: Object = None) -> Object:
 _MOST_INT = 2.0**31
 
 
-def _rounded(value: Object, to_whole: Callable[[Object], Object]) -> Object:
+def _rounded(number: Object, to_whole: Callable[[Object], Object]) -> Object:
     """A number as a tracked int."""
-    if not is_data(value) or value.type.size != 1:
+    if not is_data(number) or number.type.shape:
         return NATIVE
-    number = value.reshape(()) if value.type.shape else value
     if number.type.dtype.kind == "b":
         return one_if(number)
     if number.type.dtype.kind == "i":
@@ -81,10 +80,9 @@ def _no_int(value: Object) -> Exception:
     return OverflowError(what) if state.is_in_loop else Unjoinable(what, "keep it a float: np.floor(x) instead of int(x)")  # pyright: ignore[reportReturnType] -- raised
 
 
-def float_(value: Object = 0.0, /) -> Object:
-    if not is_data(value) or value.type.size != 1:
+def float_(number: Object = 0.0, /) -> Object:
+    if not is_data(number) or number.type.shape:
         return NATIVE
-    number = value.reshape(()) if value.type.shape else value
     if number.type.dtype.kind == "b":
         return np.where(number, 1.0, 0.0)
     # A number of its own: this one is Python's.

@@ -36,8 +36,6 @@ from .arguments import (
 
 def compared_where(there: Object, name: str, a: Object, b: Object) -> Object:
     """A comparison of two keys where both are there; elsewhere False. Numbers can be compared everywhere."""
-    if there is False:
-        return False
     if there is True or (is_real(a) and is_real(b)):
         return truth(compared(name, a, b))
     return truth(fork_value(there, lambda: truth(compared(name, a, b)), lambda: False))

@@ -43,8 +43,6 @@ class Cursor(Lazy):
 
     def __next__(self) -> Object:
         self.settle()
-        if is_data(self.position):
-            self.move(int(self.position))
         if self.position >= len(self.holder):
             self.move(_OVER)
             raise StopIteration

@@ -222,7 +222,7 @@ def replace_slice(holder: Object, key: slice, values: Object) -> None:
         return
     count, (start, stop) = length(holder), (key.start, key.stop)
     start = 0 if start is None else smaller(greater(from_start(start, count), 0), count)
-    stop = count if stop is None else smaller(greater(from_start(stop, count), 0), count)
+    stop = count if stop is None else smaller(from_start(stop, count), count)
     # Python inserts at the start where the slice is empty.
     stop = greater(start, stop)
     found = [(condition, place, value) for condition, place, value in ranked(holder)]

@@ -179,8 +179,7 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
             conditions.append(both(test, when))
         else:
             other, other_when = left.pop(match)
-            is_same = option is other or is_equal(option, other)
-            options.append(option if is_same else join(test, option, other))
+            options.append(join(test, option, other))
             conditions.append(join_conditions(test, when, other_when))
     for option, when in left:
         options.append(option)
@@ -231,9 +230,6 @@ def _group(groups: list[list[Object]], condition: Object, value: Object) -> None
     """Add an option to those that it is like."""
     for group in groups:
         when, other = group
-        if value is other or is_equal(value, other):
-            group[0] = either(when, condition)
-            return
         if _is_alike(value, other):
             group[:] = either(when, condition), join(condition, value, other)
             return
@@ -263,7 +259,7 @@ def _is_alike(a: Object, b: Object) -> bool:
         return True
     if type(a) is type(b) and isinstance(a, tuple):
         return len(a) == len(b) and not callable(a) and (type(a) is tuple or hasattr(a, "_fields"))
-    return (_is_number(a) or type(a) is float) and (_is_number(b) or type(b) is float) and type(a) is not bool and _are_of_one_kind(a, b)
+    return _is_number(a) and _is_number(b) and _are_of_one_kind(a, b)
 
 
 # So many writes of a side are made again where it is taken; behind more, all entries are chosen.

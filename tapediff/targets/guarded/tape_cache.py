@@ -113,10 +113,9 @@ class TapeCache:
 
     def note_use(self, variant: Variant) -> None:
         """Make a tape the one to try first, unless it was dropped for newer ones while it ran."""
-        paths = self.by_key.get(variant.key)
-        if variant is not self.last and paths is not None and variant in paths.tapes:
+        if self.holds(variant):
             self.touch(variant)
-            paths.last = self.last = variant
+            self.by_key[variant.key].last = self.last = variant
 
     def insert(self, variant: Variant) -> None:
         """Keep a new tape."""

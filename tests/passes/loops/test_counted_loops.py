@@ -123,6 +123,20 @@ def test_entries_side_by_side_are_a_part_of_the_array():
     assert "gather" not in {i.op.name for i in made.instructions}
 
 
+def test_a_position_that_data_decide_too_is_not_known():
+    """The counter and the place of the least entry."""
+
+    def f(x):
+        return td.fori_loop(0, 5, lambda k, s: s * x[k] + x[k + np.argmin(x[:2])], 0.0)
+
+    compiled = td.compile(f, np.arange(1.0, 7.0))
+    for x in (np.arange(1.0, 7.0), np.arange(7.0, 1.0, -1.0)):
+        expected = 0.0
+        for k in range(5):
+            expected = expected * x[k] + x[k + np.argmin(x[:2])]
+        assert compiled(x) == pytest.approx(expected, rel=1e-13)
+
+
 def test_a_decision_on_the_counter_stays_one():
     """Its guard does not hold at every iteration."""
 

@@ -54,7 +54,7 @@ def test_random_numbers_clocks_and_branches_on_changed_values_are_noticed():
         state["ticks"] += 1
         return x[:1] if state["ticks"] % 2 else x
 
-    for f in (lambda x: (x * rng.normal(size=2)).sum(), ticking, longer):
+    for f in (lambda x: (x * rng.normal(size=2)).sum(), ticking, longer, lambda x: (x, x * rng.normal())):
         safe = td.GuardedTape(f, check_every=1, frozen=True)
         with warnings.catch_warnings(record=True):
             warnings.simplefilter("always")

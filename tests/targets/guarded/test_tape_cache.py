@@ -37,6 +37,28 @@ def test_the_tape_not_used_for_the_longest_time_is_dropped_and_freed():
     assert safe.stats.hits == 2
 
 
+def test_a_tape_that_is_dropped_while_it_runs_does_not_come_back():
+    """With room for one: an operation asks for another path, for which the tape that runs it is dropped."""
+    others = []
+
+    def forward(x):
+        while others:
+            safe(others.pop())
+        return x * 1.0, None
+
+    operation = td.primitive(forward, lambda saved, x_bar: x_bar)
+    safe = td.GuardedTape(
+        lambda x: to_the_power_of_its_integer(operation(x)), max_tapes=1, merge=False, on_new_tape="interpret", compile_after=1000
+    )
+    safe(1.5)
+    others.append(2.5)
+    with pytest.warns(td.GuardWarning):
+        assert safe(1.5) == 1.5
+    assert [v.outcomes for v in safe._cache.all()] == [(2,)]
+    assert safe(1.5) == 1.5
+    assert safe.stats.recordings == 3
+
+
 @pytest.mark.parametrize("guard", [None, lambda x: int(x), lambda x: (int(x),)])
 def test_hits_of_every_kind_keep_a_tape_from_being_dropped(guard):
     """A tape that is hit again and again stays, whichever way its hits are found; those not used are dropped."""

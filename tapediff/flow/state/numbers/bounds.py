@@ -194,7 +194,7 @@ def _result(recorder: Object, number: int, memo: dict[tuple[int, int], Object], 
     if op.name in ("argmax", "argmin", "searchsorted"):
         return _of_position(recorder, op.name, inputs, params)
     rule = RULES.get(op.name)
-    if rule is None or (op.name == "convert" and type_.dtype.kind not in "if"):
+    if rule is None:
         return ANYTHING
     given = [memo[id(recorder), k] for k in _operands(recorder, number)]
     if op.name == "select":
