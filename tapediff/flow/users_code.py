@@ -10,8 +10,11 @@ from .anything import Object
 
 
 def is_users(function: object) -> bool:
-    """True for functions in Python of the user's own files."""
-    return type(function) is FunctionType and is_users_file(function.__code__.co_filename)
+    """True for functions in Python of the user's own files, and of those that are run as these are, but for named tuples."""
+    if type(function) is not FunctionType:
+        return False
+    code = function.__code__
+    return is_users_file(code.co_filename) and not (code.co_filename in TRANSLATED and code.co_qualname.startswith("namedtuple."))
 
 
 # Libraries that are run as the user's code is: what has it run within their own, and builtins in Python.
@@ -64,4 +67,4 @@ def users_method(kind: type, name: str) -> FunctionType | None:
     found: Object = getattr(kind, name, None)
     while type(found) is MethodType:
         found = found.__func__
-    return found if type(found) is FunctionType and is_users_file(found.__code__.co_filename) else None
+    return found if is_users(found) else None

@@ -222,7 +222,7 @@ def settled_deeply(value: Object, seen: dict[int, Object] | None = None) -> Obje
             return value
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
     holder: Object = value if isinstance(value, (list, deque, dict)) else getattr(value, "__dict__", None)
-    if holder is not value and (type(holder) is not dict or isinstance(value, type)):
+    if value is None or (holder is not value and (type(holder) is not dict or isinstance(value, type))):
         return value
     entries: Object = holder.items() if isinstance(holder, dict) else enumerate(holder)
     for key, entry in list(entries):
