@@ -120,7 +120,7 @@ def names_in(module):
 
 
 def attributes():
-    return [name for name in dir(np.ndarray) if not name.startswith("__")]
+    return [name for name in dir(np.ndarray) if not name.startswith("_")]
 
 
 def has_attribute(name):
@@ -208,8 +208,17 @@ def page():
     return "\n".join(parts) + "\n"
 
 
+# The versions of NumPy and SciPy whose names the page lists.
+WRITTEN_WITH = ("2.4", "1.17")
+
+
 def test_the_page_lists_what_is_there():
-    assert PAGE.read_text() == page(), "`python -m tests.test_supported` writes it anew"
+    """With other versions of the libraries the lists of what works have the same names, but for those that came or went with the version."""
+    if (np.__version__.rpartition(".")[0], scipy.__version__.rpartition(".")[0]) == WRITTEN_WITH:
+        assert PAGE.read_text() == page(), "`python -m tests.test_supported` writes it anew"
+    written = set(re.findall(r"`(?:np|td|x)\.[\w.]+`", PAGE.read_text().partition("## What is refused")[0]))
+    here = set(re.findall(r"`(?:np|td|x)\.[\w.]+`", page().partition("## What is refused")[0]))
+    assert len(written ^ here) < 0.02 * len(here)
 
 
 def test_instead_is_said_of_functions_that_exist_and_are_not_here():
@@ -244,7 +253,7 @@ def test_every_name_that_is_listed_is_called_by_a_test():
     aliases = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
                "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_not": "invert", "pow": "power", "true_divide": "divide",
                "concat": "concatenate", "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift", "abs": "absolute",
-               "mod": "remainder"}  # fmt: skip
+               "mod": "remainder", "row_stack": "vstack"}  # fmt: skip
     by_registry = {f.__name__ for f in BY_FUNCTION if callable(f)}  # each op is tested from its declaration
     listed = [n for n in names_in(np) if is_there(np, n)] + [f"linalg.{n}" for n in names_in(np.linalg) if is_there(np.linalg, n)]
     assert [n for n in listed if n not in called and aliases.get(n, n) not in called | by_registry] == []

@@ -179,7 +179,8 @@ def eig(
 
 @scipys
 def eigvals(
-    a: Operand, b: Operand = None, overwrite_a: bool = False, check_finite: bool = True, homogeneous_eigvals: bool = False
-) -> Operand:
+    a: Operand, b: Operand = None, overwrite_a: bool = False, overwrite_b: bool = False, check_finite: bool = True,
+    homogeneous_eigvals: bool = False,
+) -> Operand:  # fmt: skip
     """The eigenvalues of eig."""
     return eig(a, b, right=False, homogeneous_eigvals=homogeneous_eigvals)

@@ -90,12 +90,13 @@ def test_a_kernel_gives_what_the_replay_does():
 
 
 def test_the_names_and_arguments_are_scipys():
-    """All of them are in the table of calls."""
+    """All of them are in the table of calls. A version of SciPy's may lack an argument."""
     assert sorted(LINALG) == td.linalg.__all__ == sorted(CALLS)
     for name in td.linalg.__all__:
         ours, theirs = (inspect.signature(getattr(module, name)).parameters for module in (td.linalg, scipy.linalg))
-        assert list(ours) == list(theirs), name
-        given = {k: p.default for k, p in theirs.items() if name not in ("sqrtm", "logm")}
+        assert [k for k in ours if k in theirs or k not in ("overwrite_b", "disp", "blocksize")] == list(theirs), name
+        # A default of no class of its own stands for an argument that is not to be given any more.
+        given = {k: p.default for k, p in theirs.items() if name not in ("sqrtm", "logm") and type(p.default) is not object}
         assert all(ours[k].default == default for k, default in given.items()), name
 
 

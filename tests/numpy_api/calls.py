@@ -110,7 +110,6 @@ m[np.ix_([0, 2], [1, 3])]
 np.lib.stride_tricks.sliding_window_view(x, 3)
 np.lib.stride_tricks.sliding_window_view(m, (2, 3))
 np.lib.stride_tricks.sliding_window_view(t, 2, axis=1)
-np.row_stack([x, y])
 np.shape(m)[0] * c + np.ndim(t) + np.size(t, 1)
 np.fill_diagonal(np.array(s), c) or c
 """

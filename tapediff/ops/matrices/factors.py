@@ -287,9 +287,10 @@ def pseudoinverse(a: Operand, rcond: Operand) -> Operand:
 
 def _eig(x: Operand) -> Operand:
     values, vectors = np.linalg.eig(x)
-    if np.iscomplexobj(values):
+    if np.any(np.imag(values) != 0.0):
         return np.append(np.full(x.shape[0] * (x.shape[0] + 1), np.nan), 0.0)
-    return np.concatenate([values, vectors.ravel(), [1.0]])
+    # From NumPy 2.5 on they are complex numbers, whatever they are.
+    return np.concatenate([np.real(values), np.real(vectors).ravel(), [1.0]])
 
 
 def eig_parts(packed: Operand, n: int) -> tuple[Operand, Operand]:
