@@ -408,7 +408,7 @@ def test_compiled_tapes_differentiate_inside_a_recording():
 
 
 def test_the_source_is_readable_python_with_the_users_lines():
-    assert "def kernel(x0, out0, out1):" in COMPILED.source
+    assert "def kernel(x0, out0, out1, report):" in COMPILED.source
     assert "test_compiled_tape.py:" in COMPILED.source
     compile(COMPILED.source, "source", "exec")
     assert repr(COMPILED) == f"<CompiledTape of density: {len(COMPILED.tape)} instructions, 0 guards>"
