@@ -468,7 +468,7 @@ def test_a_guard_on_constants_costs_nothing():
     tape = td.record(constant_guard, np.ones(3))
     assert len(tape.guards) == 1
     assert gradient_tape(tape, (0,)).guards == ()
-    assert "return 'guard'" not in td.compile(tape).source
+    assert "return guard(" not in td.compile(tape).source
 
 
 def test_guards_keep_their_order_and_their_lines_through_every_pass():
