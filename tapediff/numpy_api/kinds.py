@@ -99,7 +99,7 @@ def is_foreign(value: object) -> bool:
 
 
 def is_converted(value: object, shape: Shape) -> bool:
-    """Whether an operator of a value of this shape makes an array of its other operand, instead of leaving it the operation.
+    """True for operands of which an operator of a value of this shape makes arrays, instead of leaving them the operation.
 
     NumPy's arrays do so with what has `__array__` and with sequences, unless they say that they know arrays; numbers do not.
     """

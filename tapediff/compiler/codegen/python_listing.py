@@ -211,7 +211,7 @@ class _Printer:
         return [_commented(f"if {test}: return {leave}", item.site)]
 
     def _outcome(self, item: Exit, value: str) -> tuple[str, str]:
-        """What a guard on a number looks at, and when it fails."""
+        """The number that a guard looks at, and the condition by which it fails."""
         if item.guard_kind == "bool":
             return f"bool({value})", f"bool({value}) != {bool(item.expected)}"
         if self.storages[item.read.storage].kind != "f64":
@@ -326,7 +326,7 @@ def _tuple(texts: list[str]) -> str:
     return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
 
 
-# What the text calls: routines, calls and loops of callees, and the ways to leave
+# Called by the text: routines, calls and loops of callees, and the ways to leave
 
 
 def of_one_matrix(call: RoutineCall) -> RoutineCall:
@@ -345,7 +345,7 @@ Part: TypeAlias = RoutineCall | Invoke
 
 
 def parts_of(program: Program) -> dict[str, Part]:
-    """What the listing of a program calls by name: its routines, and its calls and loops of callees."""
+    """The parts of a program that its listing calls by name: routines, calls and loops of callees."""
     found: dict[str, Part] = {}
     for group in program.groups:
         inner = group.group if isinstance(group, Bands) else group
@@ -360,7 +360,7 @@ def parts_of(program: Program) -> dict[str, Part]:
 
 
 def has_stacks(item: Group) -> bool:
-    """Whether a loop takes or gives arrays whose length is known only when it runs."""
+    """True for loops with arrays whose length is known only at run time."""
     return isinstance(item, Invoke) and any(isinstance(t, DynamicArrayType) for types in item.types for t in types)
 
 

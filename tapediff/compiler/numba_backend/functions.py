@@ -1,4 +1,4 @@
-"""What the listing calls, as numba functions made from the tables of the native back end: scalar functions, routines, and callees.
+"""The functions of the listing for numba, made from the tables of the native back end: scalar functions, routines and callees.
 
 Scalar functions become LLVM text that is linked into numba's code, which makes them parts of their loops. A routine or a callee is compiled
 natively on its own, and called by address.

@@ -150,7 +150,7 @@ class Ends:
         return self.alive is not False
 
     def seen(self, completion: Completion) -> Completion:
-        """What a block's completion means for those that follow."""
+        """The effect of a block's completion on those after it."""
         return completion
 
 
@@ -201,12 +201,12 @@ def for_each_option(choice: Object, run: Callable[[Object], Completion], *blocks
 
 
 def ended(completion: Completion) -> Jump | None:
-    """How a block ends, by guards: for what Python runs after it."""
+    """The end of a block, by guards: for code that Python runs after it."""
     while type(completion) is Conditional:
         completion = completion.yes if concrete(completion.test) else completion.no
     return completion  # pyright: ignore[reportReturnType]
 
 
 def given(items: Object) -> Object:
-    """What a loop of Python's own goes over."""
+    """The iterable of a loop of Python's own."""
     return settled_contents(iterated(items))

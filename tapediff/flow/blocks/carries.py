@@ -179,7 +179,7 @@ _SEQUENCES = (tuple, list, deque)
 
 
 def _names(value: Object) -> list[Object]:
-    """What the parts of a value are called."""
+    """The names of a value's parts."""
     return list(range(len(value)) if isinstance(value, _SEQUENCES) else value if type(value) is dict else vars(value))
 
 

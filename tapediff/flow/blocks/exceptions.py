@@ -346,7 +346,7 @@ def _special(kind: type, name: str, missed: str) -> Object:
 
 # In generators that Python runs
 
-# What ends a side, or an attempt at a recording: no code of the program sees it.
+# Exceptions that end a side, or an attempt at a recording: no code of the program sees them.
 ENDING = (Unjoinable, Restart)
 
 

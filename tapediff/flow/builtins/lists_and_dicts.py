@@ -180,7 +180,7 @@ def update_(holder: Object, items: Object) -> Object:
 
 
 def counted_(holder: Object, items: Object, /) -> Object:
-    """What a Counter counts by; all of a generator is counted, whoever else holds it."""
+    """Count entries, as a Counter does; a generator is used up, whoever else holds it."""
     if not keys.has_conditional_keys(holder) and not is_of_interest(items) and not is_lazy(items):
         return NATIVE
     return call(in_python.counted_, holder, gathered(items))

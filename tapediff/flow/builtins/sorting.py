@@ -69,7 +69,7 @@ def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
                 range(len(pairs)), key=functools.cmp_to_key(lambda i, j: _order(pairs[i][0], pairs[j][0]))
             )
         ]
-    # What is its own key is chosen once.
+    # A value that is its own key is chosen once.
     is_own = all(k is value for _, k, value in keyed)
     rows = by_exchanges([row[:2] if is_own else row for row in keyed], _is_before)
     return [maybe(row[0], row[-1]) for row in rows if row[0] is not False]

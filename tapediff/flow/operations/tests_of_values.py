@@ -134,7 +134,7 @@ def in_(a: Object, b: Object) -> Object:
 
 
 def _among(a: Object, items: Object) -> Object:
-    """Whether one of the entries equals a value; methods of users are called only for entries that are there, until one does."""
+    """a in items, by equality; methods of users are called only for entries that are there, until one is equal."""
     if isinstance(items, (list, tuple)):
         entries = list(parts(items))
         if all(users_method(type(value), "__eq__") is None for value in (a, *(value for _, value in entries))):
