@@ -272,21 +272,21 @@ def nsmallest_(count: Object, items: Object, key: Object = None) -> Object:
 
 
 def bisect_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
-    hi = len(a) if hi is None else hi
-    if lo >= hi:
-        return lo
-    middle = (lo + hi) // 2
-    value = a[middle] if key is None else key(a[middle])
-    return bisect_right_(a, x, lo, middle, key=key) if x < value else bisect_right_(a, x, middle + 1, hi, key=key)
+    return _place(a, x, lo, len(a) if hi is None else hi, key, False)
 
 
 def bisect_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
-    hi = len(a) if hi is None else hi
+    return _place(a, x, lo, len(a) if hi is None else hi, key, True)
+
+
+def _place(a: Object, x: Object, lo: Object, hi: Object, key: Object, is_left: Object) -> Object:
+    """The position before or behind entries equal to x, in a[lo:hi]."""
     if lo >= hi:
         return lo
     middle = (lo + hi) // 2
     value = a[middle] if key is None else key(a[middle])
-    return bisect_left_(a, x, middle + 1, hi, key=key) if value < x else bisect_left_(a, x, lo, middle, key=key)
+    is_behind = value < x if is_left else not (x < value)
+    return _place(a, x, middle + 1, hi, key, is_left) if is_behind else _place(a, x, lo, middle, key, is_left)
 
 
 def insort_right_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> None:
