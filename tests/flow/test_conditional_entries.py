@@ -202,6 +202,15 @@ def last_positives(x):
     return sum(k * v for k, v in enumerate(last)) + len(last)
 
 
+def removed_where_there(x):
+    left = [0, 1, 2, 3]
+    for v in x:
+        k = min(4, max(0, int(v * 2 + 1)))
+        if k in left:
+            left.remove(k)
+    return (10.0 if 1 in left else 0.0) + sum(left) * x[0] + len(left)
+
+
 def chosen_key_of_keys_by_data(x):
     count = {int(x[0]): 1.0}
     key = 1 if x[1] > 0 else 0
@@ -211,6 +220,7 @@ def chosen_key_of_keys_by_data(x):
 
 PROGRAMS = [
     last_positives,
+    removed_where_there,
     chosen_key_of_keys_by_data,
     positions_from_the_end,
     comprehensions,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 
 import numpy as np
 import pytest
@@ -214,3 +215,164 @@ def made_by_new(x):
 def test_a_container_with_a_new_of_its_own_is_filled_by_its_base():
     """Python calls the __init__ of the base."""
     assert recordings(made_by_new) == 1
+
+
+# Containers of the user's that derive from Python's, and those that collections has in Python
+
+
+def near(v):
+    return min(3, max(0, int(v * 2 + 1)))
+
+
+class Scaled(dict):
+    """A dict whose methods go on to those of its base."""
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value * 2)
+
+    def __delitem__(self, key):
+        if key in self:
+            super().__delitem__(key)
+
+    def __missing__(self, key):
+        return 0.25 * key
+
+
+class Reversed(list):
+    def append(self, value):
+        list.insert(self, 0, value)
+
+    def __setitem__(self, position, value):
+        super().__setitem__(position, -value)
+
+    def __delitem__(self, position):
+        super().__delitem__(position)
+
+
+class Stack(collections.UserList):
+    def push(self, value):
+        self.append(value)
+        return self
+
+
+class Lower(collections.UserDict):
+    def __setitem__(self, key, value):
+        super().__setitem__(key.lower(), value)
+
+
+def base_of_a_dict(x):
+    d = Scaled({1: x[0], 2: 0.5})
+    if x[1] > 0:
+        d[1] = x[2]
+        del d[2]
+    for k, v in enumerate(x):
+        if v > 1:
+            del d[k]
+    return sum(d.values()) + 10 * len(d) + d[2]
+
+
+def base_of_a_dict_with_keys_by_data(x):
+    d = Scaled({1: x[0], 2: 0.5})
+    d[near(x[1])] += x[2]
+    del d[near(x[3])]
+    return sum(d.values()) + 10 * len(d) + d[near(x[4])] + d.pop(1, 0.0)
+
+
+def base_of_a_list(x):
+    values = Reversed([1.0, x[0]])
+    for v in x:
+        if v > 0:
+            values.append(v)
+            values[1] = v * 2
+        elif len(values) > 2:
+            del values[0]
+    return sum(k * v for k, v in enumerate(values))
+
+
+class Checked(list):
+    def __getitem__(self, position):
+        return super().__getitem__(position) * 2
+
+    def __setitem__(self, position, value):
+        super().__setitem__(position, value if value < 1 else 1.0)
+
+
+def base_of_a_list_at_places_by_data(x):
+    values = Checked([1.0, x[0], 0.25, 0.5])
+    values[near(x[1])] = x[2]
+    if x[3] > 0:
+        values[near(x[4])] += x[5]
+    return values[near(x[2])] + list.__getitem__(values, near(x[5])) + sum(values)
+
+
+def methods_of_classes(x):
+    d, values = {1: x[0], 2: x[1]}, [0.5]
+    if x[2] > 0:
+        dict.__setitem__(d, 3, x[3])
+        list.append(values, x[4])
+        values.__setitem__(0, x[5])
+    return dict.pop(d, near(x[0]), 0.25) + sum(d.values()) + sum(k * v for k, v in enumerate(values))
+
+
+def lists_in_python(x):
+    stack = Stack()
+    for v in x:
+        if v > 0:
+            stack.push(v)
+    return sum(stack) + len(stack)
+
+
+def dicts_in_python(x):
+    d, layers = Lower(), collections.ChainMap({}, {"a": 1.0, "b": 2.0})
+    for k, v in zip("aAbBcC", x):
+        if v > 0:
+            d[k] = v
+            layers["a"] = v * 2
+    return d.get("a", 0.0) + len(d) + layers["a"] * layers["b"]
+
+
+def counters(x):
+    c = collections.Counter(near(v) for v in x)
+    c.update([1, near(x[0])])
+    c.subtract([near(x[1])])
+    del c[2], c[9]
+    most = c.most_common(1)[0]
+    return c[1] * x[0] + c[7] + c.total() + most[1] * x[1] + most[0] + sum(k * n for k, n in c.items())
+
+
+def counters_by_words(x):
+    votes = collections.Counter()
+    for v in x:
+        votes["abc"[near(v) % 3]] += v
+    (first, most), *others = votes.most_common()
+    return most + (0.1 if first == "a" else 0.2) - sum(v for _, v in others)
+
+
+@dataclasses.dataclass(frozen=True)
+class Account:
+    amount: float
+    moves: int = 0
+
+
+def replaced_dataclasses(x):
+    account = Account(x[0])
+    for v in x[1:]:
+        if v > 0:
+            account = dataclasses.replace(account, amount=account.amount + v, moves=account.moves + 1)
+    return account.amount * 2 + account.moves
+
+
+CONTAINERS = [
+    base_of_a_dict, base_of_a_dict_with_keys_by_data, base_of_a_list, base_of_a_list_at_places_by_data, methods_of_classes, counters, counters_by_words, replaced_dataclasses,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", CONTAINERS)
+def test_methods_of_a_base_are_the_operations_of_its_containers(program):
+    assert recordings(program) == 1
+
+
+@pytest.mark.parametrize("program", [lists_in_python, dicts_in_python])
+def test_containers_that_python_keeps_in_others_are_undone_on_sides(program):
+    """Their lengths are still guards."""
+    assert recordings(program) <= len(POINTS)

@@ -23,7 +23,8 @@ from ..containers.entries import (
     without_first,
 )
 from ..containers.generators import Generator
-from ..containers.positions import rotate, take
+from ..containers.items import delete_by_data, set_by_data
+from ..containers.positions import entry_at, is_position, rotate, take
 from ..containers.ranges import range_of
 from ..containers.sequences import equal
 from ..containers.views import View
@@ -70,6 +71,18 @@ def set_(items: Object = (), /) -> Object:
 
 def _has_data_keys(entries: Object) -> bool:
     return any(type(value) is Maybe or is_data_key(tuple(value) if type(value) is list else value) for value in entries)
+
+
+def item_(holder: Object, key: Object) -> Object:
+    return entry_at(holder, key) if is_conditional(holder) or is_position(key) else NATIVE
+
+
+def set_item_(holder: Object, key: Object, value: Object) -> Object:
+    return None if set_by_data(holder, key, value) else NATIVE
+
+
+def delete_item_(holder: Object, key: Object) -> Object:
+    return None if delete_by_data(holder, key) else NATIVE
 
 
 def of_set(run: Callable[..., Object]) -> Callable[..., Object]:

@@ -147,10 +147,7 @@ _DICTS = {
     "keys": lists_and_dicts.of_dict(lambda holder: View(holder, 0)),
     "values": lists_and_dicts.of_dict(lambda holder: View(holder, 1)),
     "update": lists_and_dicts.update_,
-    # As a class of the user's calls them, for its own.
     "__getitem__": lists_and_dicts.of_dict(keys.item),
-    "__setitem__": lists_and_dicts.of_dict(keys.set_item),
-    "__delitem__": lists_and_dicts.of_dict(keys.delete_item),
     "__contains__": lists_and_dicts.of_dict(lambda holder, key: keys.there(holder, key)[0]),
 }
 _SETS = {
@@ -159,7 +156,9 @@ _SETS = {
     "remove": lists_and_dicts.of_set(sets.remove),
     "update": lists_and_dicts.update_set_,
 }
-_SEQUENCES = {"index": lists_and_dicts.index_, "count": lists_and_dicts.count_}
+# As a class of the user's calls them for its own.
+_WRITTEN = {"__setitem__": lists_and_dicts.set_item_, "__delitem__": lists_and_dicts.delete_item_}
+_SEQUENCES = {"__getitem__": lists_and_dicts.item_, "index": lists_and_dicts.index_, "count": lists_and_dicts.count_}
 _LISTS = {
     "sort": sorting.sort_,
     "remove": lists_and_dicts.remove_,
@@ -176,7 +175,7 @@ _DEQUES = {
 METHODS: dict[tuple[type, str], Program] = {
     (kind, name): _program(run, 1)
     for kinds, programs in (
-        ((dict, collections.OrderedDict), _DICTS),
+        ((dict, collections.OrderedDict), _DICTS), ((dict, list, deque), _WRITTEN),
         ((set,), _SETS), (SEQUENCES, _SEQUENCES), ((list,), _LISTS), ((deque,), _DEQUES),
     )
     for kind in kinds for name, run in programs.items()

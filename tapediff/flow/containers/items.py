@@ -39,14 +39,10 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
         if type(choice) is Choice and (choice is holder or not isinstance(holder, dict)):
             each(choice, lambda v, c=choice: set_item(v if c is holder else holder, v if c is key else key, value))
             return
-    if isinstance(holder, (list, deque)) and (is_conditional(holder) or positions.is_position(key)):
-        (positions.replace_slice if type(key) is slice else entries.set_item)(holder, key, value)
-        return
-    if isinstance(holder, dict) and keys.is_by_data(holder, key) and users_method(kind, "__setitem__") is None:
-        keys.set_item(holder, key, value)
-        return
     if (method := users_method(kind, "__setitem__")) is not None:
         call(method, holder, key, value)
+        return
+    if set_by_data(holder, key, value):
         return
     note_contents(holder)
     if type(holder) is np.ndarray:
@@ -57,23 +53,41 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
     holder[key] = value
 
 
+def set_by_data(holder: Object, key: Object, value: Object) -> bool:
+    """holder[key] = value in Python's containers, where data decide the key or which entries there are; False elsewhere."""
+    if isinstance(holder, (list, deque)) and (is_conditional(holder) or positions.is_position(key)):
+        (positions.replace_slice if type(key) is slice else entries.set_item)(holder, key, value)
+        return True
+    if isinstance(holder, dict) and keys.is_by_data(holder, key):
+        keys.set_item(holder, key, value)
+        return True
+    return False
+
+
 def delete_item(holder: Object, key: Object) -> None:
     """del holder[key]"""
     kind = type(holder)
     if kind in CHOICES or (type(key) in CHOICES and not isinstance(holder, dict)):
         lifted(delete_item, holder, key)
         return
-    if isinstance(holder, list) and (is_conditional(holder) or positions.is_position(key)):
-        positions.delete(holder, key)
-        return
-    if isinstance(holder, dict) and keys.is_by_data(holder, key) and users_method(kind, "__delitem__") is None:
-        keys.delete_item(holder, key)
-        return
     if (method := users_method(kind, "__delitem__")) is not None:
         call(method, holder, key)
         return
+    if delete_by_data(holder, key):
+        return
     note_contents(holder)
     del holder[key]
+
+
+def delete_by_data(holder: Object, key: Object) -> bool:
+    """del holder[key] in Python's containers, where data decide the key or which entries there are; False elsewhere."""
+    if isinstance(holder, list) and (is_conditional(holder) or positions.is_position(key)):
+        positions.delete(holder, key)
+        return True
+    if isinstance(holder, dict) and keys.is_by_data(holder, key):
+        keys.delete_item(holder, key)
+        return True
+    return False
 
 
 def slice_(start: Object, stop: Object, step: Object) -> Object:
