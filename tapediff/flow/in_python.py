@@ -184,7 +184,7 @@ def update_(holder: Object, items: Object, /) -> None:
 
 def counted_(holder: Object, items: Object, /) -> None:
     for item in items:
-        holder[item] += 1
+        holder[item] = holder.get(item, 0) + 1
 
 
 def intersection_(members: Object, others: Object, /) -> Object:

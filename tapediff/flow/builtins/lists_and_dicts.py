@@ -32,7 +32,7 @@ from ..operations.dunder import compared
 from ..state.fork import exclude
 from ..state.numbers.python_numbers import one_more, python_bool
 from ..state.places import note_contents
-from ..state.values import Lazy, Maybe, both, is_data, is_nonempty, negated, state
+from ..state.values import Lazy, Maybe, both, entries_of, is_data, is_nonempty, negated, state
 from ..users_code import users_method
 from .arguments import NATIVE, SEQUENCES, gathered, in_any_order, is_lazy, is_of_interest, is_special
 
@@ -40,10 +40,13 @@ from .arguments import NATIVE, SEQUENCES, gathered, in_any_order, is_lazy, is_of
 def len_(holder: Object) -> Object:
     if isinstance(holder, Lazy):
         return holder.length()
-    if is_special(holder) and not is_lazy(holder):
-        return length(holder)
-    method = users_method(type(holder), "__len__")
-    return NATIVE if method is None else call(method, holder)
+    if (method := users_method(type(holder), "__len__")) is not None:
+        return call(method, holder)
+    return base_len_(holder) if not is_lazy(holder) else NATIVE
+
+
+def base_len_(holder: Object) -> Object:
+    return length(holder) if is_special(holder) else NATIVE
 
 
 def bool_(value: Object = False, /) -> Object:
@@ -113,7 +116,9 @@ def rotate_(holder: Object, steps: Object = 1, /) -> Object:
 def reversed_(items: Object) -> Object:
     if isinstance(items, Lazy):
         items = items.entries()
-    return iter(list(items)[::-1]) if is_conditional(items) else NATIVE
+    if (method := users_method(type(items), "__reversed__")) is not None:
+        return call(method, items)
+    return iter(list(entries_of(items))[::-1]) if is_conditional(items) else NATIVE
 
 
 def pop_(holder: Object, position: Object = -1, /) -> Object:

@@ -67,6 +67,8 @@ _KEYED = frozenset(("get", "pop", "setdefault"))
 # These go over what they are given, and hand on its entries as they are.
 _LAZY = frozenset(("zip", "enumerate", "reversed", "iter", "next", "islice", "chain", "from_iterable", "cycle", "tee",
                          "map", "filter", "starmap", "zip_longest"))
+# As a class of the user's calls them for its own.
+_ITERATING = ("__iter__", "__reversed__")
 # These hand on what they are given, or only ask for its type.
 _STRUCTURAL = frozenset(("list", "tuple", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
                          "callable", "range", "copy", "repeat", "partial", "object", "deque", "dict", "len",
@@ -197,10 +199,9 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     if state.kinds and is_users(f) and not f.__name__.startswith("__") and any(map(_is_of_several_types, (*args, *named.values()))):
         why = translation_of(f.__code__).reason or "it has no source"
         raise Unjoinable(f"{f.__name__}() is not translated, and may ask for the type of a number that data decide: {why}", _SOURCE)
-    if args and not named:
-        if (method := method_for(f, args)) is not None:
-            return method()
-        args = taken_out(f, args)
+    if args and not named and (method := method_for(f, args)) is not None:
+        return method()
+    args = taken_out(f, args)
     if state.kinds and type(f) is np.ufunc and not named and len(args) == f.nin and may_be_zero_of_ints(f.__name__, *args):
         return zero_of_ints(f(*args), *args)
     if not state.has_choices and not named and ((type(f) is np.ufunc and f.ntypes > 1) or isinstance(f, MathFunction)):
@@ -217,6 +218,8 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         given = *args, *named.values()
         if any(type(argument) in CHOICES for argument in given):
             return lifted(lambda *plain: _called(f, *plain[: len(args)], **dict(zip(named, plain[len(args) :]))), *given)
+    if name in _ITERATING and owner is not None:
+        settled_contents(owner)
     if name in _LAZY and not isinstance(owner, _CONTAINERS):
         args = tuple(map(settled_contents, args))
     elif not (_is_indifferent(owner, name) if isinstance(owner, _CONTAINERS) else _is_structural(f, name, args, named)):

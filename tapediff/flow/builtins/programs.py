@@ -158,6 +158,7 @@ _SETS = {
 }
 # As a class of the user's calls them for its own.
 _WRITTEN = {"__setitem__": lists_and_dicts.set_item_, "__delitem__": lists_and_dicts.delete_item_}
+_SIZED = {"__len__": lists_and_dicts.base_len_}
 _SEQUENCES = {"__getitem__": lists_and_dicts.item_, "index": lists_and_dicts.index_, "count": lists_and_dicts.count_}
 _LISTS = {
     "sort": sorting.sort_,
@@ -175,7 +176,7 @@ _DEQUES = {
 METHODS: dict[tuple[type, str], Program] = {
     (kind, name): _program(run, 1)
     for kinds, programs in (
-        ((dict, collections.OrderedDict), _DICTS), ((dict, list, deque), _WRITTEN),
+        ((dict, collections.OrderedDict), _DICTS), ((dict, list, deque), _WRITTEN), ((dict, set, *SEQUENCES), _SIZED),
         ((set,), _SETS), (SEQUENCES, _SEQUENCES), ((list,), _LISTS), ((deque,), _DEQUES),
     )
     for kind in kinds for name, run in programs.items()

@@ -18,7 +18,7 @@ from ..containers.lengths import absence, by_length, by_position, columns_of, in
 from ..containers.positions import insert
 from ..operations.dunder import compared
 from ..state.joins import maybe
-from ..state.values import both, either, is_data, negated
+from ..state.values import both, either, entries_of, is_data, negated
 from .arguments import (
     NATIVE,
     SEQUENCES,
@@ -99,7 +99,7 @@ def _is_before(row: tuple[Object, ...], other: tuple[Object, ...]) -> Object:
 def sort_(holder: list[Object], *, key: Object = None, reverse: Object = False) -> Object:
     if not is_of_interest(holder) and not is_callable_of_users(key):
         return NATIVE
-    put_entries(holder, sorted_(holder, key=key, reverse=reverse))
+    put_entries(holder, sorted_(list(entries_of(holder)), key=key, reverse=reverse))
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -26,6 +27,8 @@ _CONSUMING = {id(getattr(builtins, name)) for name in "sum list tuple set frozen
     id(math.fsum),
     id(math.prod),
 }
+# These go over what they are given when they are asked.
+_LAZY = {id(iter), *(id(f) for f in (enumerate, zip, map, filter, *vars(itertools).values()) if isinstance(f, type))}
 # Of these a function of C may ask what it is given.
 _ASKED = ("__float__", "__index__", "__int__", "__iter__", "__array__", "__array_ufunc__")
 
@@ -45,7 +48,9 @@ def method_for(f: Object, args: tuple[Object, ...]) -> Callable[[], Object] | No
 
 
 def taken_out(f: Object, args: tuple[Object, ...]) -> tuple[Object, ...]:
-    """The arguments of a builtin, with the items of an iterable of the user's in its place."""
+    """The arguments of a builtin, with the items of an iterable of the user's, or their iterator, in its place."""
+    if id(f) in _LAZY or id(getattr(f, "__self__", None)) in _LAZY:
+        return tuple(iterated(value) if users_method(type(value), "__iter__") is not None else value for value in args)
     if id(f) not in _CONSUMING or len(args) != 1 or users_method(type(args[0]), "__iter__") is None:
         return args
     return (list(iterated(args[0])),)

@@ -22,6 +22,7 @@ from ..state.values import (
     Maybe,
     both,
     either,
+    entries_of,
     negated,
     packed_count,
     parts,
@@ -34,15 +35,15 @@ _HOLDERS = (list, tuple, deque)
 
 def is_conditional(holder: Object) -> bool:
     """True for a list, tuple or deque whose length is data."""
-    return state.has_maybes and isinstance(holder, _HOLDERS) and Maybe in map(type, holder)
+    return state.has_maybes and isinstance(holder, _HOLDERS) and Maybe in map(type, entries_of(holder))
 
 
 def length(holder: Object) -> Object:
     """len(holder) of a sequence, a dict or a set"""
     if not state.has_maybes:
-        return len(holder)
+        return len(entries_of(holder))
     total: Object = 0
-    for condition, _ in parts(holder.values() if isinstance(holder, dict) else holder):
+    for condition, _ in parts(dict.values(holder) if isinstance(holder, dict) else holder):
         total = one_more(total, condition)
     return total
 
@@ -115,13 +116,13 @@ def _hits(holder: Object, key: Object) -> list[tuple[Object, Object]]:
 def _with_places(holder: Object, position: Object) -> tuple[list[tuple[Object, Object, Object]], Object, bool]:
     """The entries with their places, a position to compare these with, and whether both are counted from the end, as for -1."""
     if type(position) is int and position < 0:
-        return ranked(list(holder)[::-1])[::-1], -1 - position, True
+        return ranked(list(entries_of(holder))[::-1])[::-1], -1 - position, True
     return ranked(holder), position if type(position) is int else from_start(position, length(holder)), False
 
 
 def ranked_within(holder: Object, key: slice) -> list[tuple[Object, Object, Object]]:
     """When each entry is there, when it is in a slice without a step, and itself."""
-    within: list[Object] = [True] * len(holder)
+    within: list[Object] = [True] * len(entries_of(holder))
     for end, is_start in ((key.start, True), (key.stop, False)):
         if end is not None:
             found, position, is_from_end = _with_places(holder, end)

@@ -128,9 +128,10 @@ def refuse_iterators(items: Object, is_held: bool) -> bool:
 def iterated(items: Object) -> Iterable[Object]:
     """An iterable that Python goes over by itself."""
     kind = type(items)
-    if keys.has_conditional_keys(items):
+    method = users_method(kind, "__iter__")
+    if method is None and keys.has_conditional_keys(items):
         return View(items, 0).entries()
-    if sets.has_conditional_members(items):
+    if method is None and sets.has_conditional_members(items):
         return sets.ordered(items)
     if kind in _ITERABLE:
         return items
@@ -140,7 +141,7 @@ def iterated(items: Object) -> Iterable[Object]:
         return iterated(CHOICES[kind].settled(items))
     if isinstance(items, Lazy):
         return items.entries()
-    if (method := users_method(kind, "__iter__")) is not None:
+    if method is not None:
         return iterator_of(call(method, items))
     if getattr(kind, "__iter__", None) is None and (method := users_method(kind, "__getitem__")) is not None:
         return _by_position(items, method)

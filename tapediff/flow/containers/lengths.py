@@ -14,7 +14,7 @@ from ..state.fork import exclude, first_of, fork_value, select
 from ..state.joins import maybe
 from ..state.numbers.bounds import below
 from ..state.numbers.python_numbers import one_more
-from ..state.values import Maybe, both, is_data, note_packed, packed_count, parted, parts
+from ..state.values import Maybe, both, entries_of, is_data, note_packed, packed_count, parted, parts
 from .entries import is_conditional, length, noted, put, ranked_within, settled_contents, without_first
 
 # So many lengths of one list are told apart.
@@ -42,7 +42,7 @@ def by_position(count: Object, values: list[Object]) -> list[Object]:
 
 def cut(holder: Object, key: slice) -> Object:
     """The entries of a slice without a step, whose ends or entries data decide; each is as it was, there in addition only between these."""
-    entries = list(holder)
+    entries = list(entries_of(holder))
     if key.stop is not None and not (type(key.stop) is int and key.stop < 0) and is_conditional(holder):
         # Where it is known how many entries are before each, more of them are known to be outside.
         entries = packed(holder)

@@ -20,7 +20,7 @@ from ..state.joins import one_of
 from ..state.numbers.bounds import as_choice, below, bounds_of, bounds_on_all_paths, ends, equals, possible_ints
 from ..state.numbers.python_numbers import is_int, is_python, note_python
 from ..state.places import note_contents, plain_root, shown_by_data
-from ..state.values import Unjoinable, both, is_data, lifted, negated, state
+from ..state.values import Unjoinable, both, entries_of, is_data, lifted, negated, state
 from .entries import (
     from_start,
     greater,
@@ -95,7 +95,7 @@ def entry_at(holder: Object, key: Object) -> Object:
             raise Unjoinable("a position is an int or a float, as data decide", "let it be an int everywhere")
         key = note_python(key.astype(np.int64))
     if isinstance(holder, (list, tuple, deque, str, bytes, range)):
-        n = len(holder)
+        n = len(entries_of(holder))
         position = inside(key, n, f"{_name(holder)} index out of range")
         if type(holder) is range and n:
             return holder.start + position * holder.step
@@ -139,7 +139,7 @@ def entry_of(holder: Object, position: Object) -> Object:
     """The entry at a position from the start."""
     if not is_data(position):
         return holder[position]
-    entries = list(holder)
+    entries = list(entries_of(holder))
     if len(entries) >= _LEAST_GATHERED and (found := _gathered(entries, position)) is not None:
         return found
     left = possible_ints(position) or range(len(entries))
@@ -233,7 +233,7 @@ def replace_slice(holder: Object, key: slice, values: Object) -> None:
 
 def rotate(holder: Object, steps: Object) -> None:
     """holder.rotate(steps)"""
-    entries = list(holder)
+    entries = list(entries_of(holder))
     put(holder, [entry_of(entries, (k - steps) % len(entries)) for k in range(len(entries))])
 
 
@@ -241,9 +241,10 @@ def insert(holder: list[Object], position: Object, value: Object) -> None:
     """holder.insert(position, value) for a list of known length."""
     if not is_data(position):
         note_contents(holder)
-        holder.insert(position, value)
+        (list if isinstance(holder, list) else deque).insert(holder, position, value)
         return
-    n, entries = len(holder), list(holder)
+    entries = list(entries_of(holder))
+    n = len(entries)
     place = smaller(greater(from_start(position, n), 0), n)
     # Entries below the place stay; those above move on by one.
     others = zip([value, *entries], [*entries, value])
@@ -264,7 +265,7 @@ def take(holder: Object, key: Object, error: str) -> Object:
     """The entry at a position, which is removed."""
     position = inside(key, length(holder), error)
     if not is_conditional(holder):
-        entries = list(holder)
+        entries = list(entries_of(holder))
         value = entry_of(entries, position)
         made: list[Object] = []
         for k in range(len(entries) - 1):

@@ -14,7 +14,8 @@ from ..anything import Object
 from ..calls.truth import truth
 from ..state.fork import fork_value
 from ..state.identities import is_same
-from ..state.values import CHOICES, Maybe, both, either, negated
+from ..state.numbers.python_numbers import python_bool
+from ..state.values import CHOICES, Maybe, both, either, entries_of, negated
 from ..users_code import users_method
 from .entries import is_conditional, length, noted, nth, settled_contents
 
@@ -48,17 +49,12 @@ def equal(compare: Compare, value: Object, other: Object) -> Object:
 
 def sequences_compared(compare: Compare, name: str, a: Object, b: Object) -> Object:
     """A comparison of two lists or tuples: by the first entries that differ."""
-    if is_conditional(a) or is_conditional(b):
-        return _conditional_compared(compare, name, a, b)
+    a, b = entries_of(a), entries_of(b)
     if name in ("eq", "ne"):
-        if len(a) != len(b):
-            return name == "ne"
-        found: Object = True
-        for p, q in zip(a, b):
-            found = both(found, equal(compare, p, q))
-            if found is False:
-                break
-        return found if name == "eq" else negated(found)
+        same = python_bool(_are_equal(compare, a, b))
+        return same if name == "eq" else python_bool(negated(same))
+    if is_conditional(a) or is_conditional(b):
+        return sequences_compared(compare, name, settled_contents(a), settled_contents(b))
     n = min(len(a), len(b))
 
     def at(k: int) -> Object:
@@ -72,14 +68,19 @@ def sequences_compared(compare: Compare, name: str, a: Object, b: Object) -> Obj
     return at(0)
 
 
-def _conditional_compared(compare: Compare, name: str, a: Object, b: Object) -> Object:
-    if name in ("eq", "ne"):
-        same = truth((length(a) if is_conditional(a) else len(a)) == (length(b) if is_conditional(b) else len(b)))
-        for row in zipped([list(a), list(b)]):
-            condition, (p, q) = (row.condition, row.value) if type(row) is Maybe else (True, row)
-            same = both(same, either(negated(condition), equal(compare, p, q)))
-        return same if name == "eq" else negated(same)
-    return sequences_compared(compare, name, settled_contents(a), settled_contents(b))
+def _are_equal(compare: Compare, a: Object, b: Object) -> Object:
+    if is_conditional(a) or is_conditional(b):
+        found = truth(length(a) == length(b))
+        rows = [(row.condition, row.value) if type(row) is Maybe else (True, row) for row in zipped([list(a), list(b)])]
+    elif len(a) == len(b):
+        found, rows = True, [(True, row) for row in zip(a, b)]
+    else:
+        return False
+    for condition, (p, q) in rows:
+        if found is False:
+            break
+        found = both(found, either(negated(condition), equal(compare, p, q)))
+    return found
 
 
 def zipped(columns: list[Object]) -> list[Object]:

@@ -31,8 +31,8 @@ PLAIN: set[type] = {
     np.int64, np.int32, np.bool_, TrackedArray,
 }  # fmt: skip
 _IMMUTABLE = {int, float, bool, complex, str, bytes, type(None), tuple, np.float64, np.float32, np.int64, np.int32, np.bool_}
-_COMPARED = {list, tuple, deque}
-_ATOMS = PLAIN - _COMPARED - {set, frozenset, dict, str, bytes}
+_COMPARED = (list, tuple, deque)
+_ATOMS = PLAIN - set(_COMPARED) - {set, frozenset, dict, str, bytes}
 _RIGHT = PLAIN - {list, tuple, str, bytes}
 _CONSTANT_KEYS = {int, str}
 _NUMBERS = {int, float, bool, complex, np.bool_, np.float64, np.float32, np.int64, np.int32}
@@ -83,8 +83,10 @@ def left(a: Object, b: Object, operation: str | None = None) -> Object:
         return Wrapped(a) if is_python_bool(a) or is_python_bool(b) else a
     if (type(a) is TrackedArray or type(b) is TrackedArray) and _is_repetition(a, b):
         return Wrapped(a)
+    if isinstance(a, _COMPARED) and isinstance(b, _COMPARED) and (is_of_interest(a) or is_of_interest(b)):
+        return Wrapped(a)
     if type(a) in _COMPARED and isinstance(b, type(a)):
-        return Wrapped(a) if is_of_interest(a) or is_of_interest(b) else a
+        return a
     return a if _is_native(type(a)) and _is_native(type(b)) and not _is_of_conditional(a, b) else Wrapped(a)
 
 
@@ -101,6 +103,14 @@ def _counted(*operands: Object) -> tuple[Object, ...]:
     if any(type(value) not in _NUMBERS and not (is_data(value) and not value.type.shape) for value in operands):
         return operands
     return tuple(one_if(value) if is_python_bool(value) and is_python(value) is True else value for value in operands)
+
+
+def _are_sequences(op: _Binary, a: Object, b: Object) -> bool:
+    """True for two lists, two tuples or two deques that are compared as Python's are."""
+    base = next((base for base in _COMPARED if isinstance(a, base)), None)
+    if base is None or not isinstance(b, base):
+        return False
+    return users_method(type(a), op.forward) is None and users_method(type(b), op.reflected) is None
 
 
 def _is_of_conditional(*operands: Object) -> bool:
@@ -239,7 +249,7 @@ def negative(a: Object) -> Object:
 
 def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
     """As Python: the reflected method first if the right operand is of a subclass that has another one; TypeError if neither answers."""
-    if op.inplace is None and type(a) in _COMPARED and type(b) is type(a) and (is_of_interest(a) or is_of_interest(b)):
+    if op.inplace is None and _are_sequences(op, a, b) and (is_of_interest(a) or is_of_interest(b)):
         return sequences_compared(compared, op.forward[2:-2], a, b)
     if _is_of_conditional(a, b):
         return _of_conditional(op, a, b)

@@ -109,8 +109,12 @@ def is_not(a: Object, b: Object) -> Object:
 
 def in_(a: Object, b: Object) -> Object:
     """a in b"""
+    return python_bool(truth(_is_in(a, b)))
+
+
+def _is_in(a: Object, b: Object) -> Object:
     if type(b) in CHOICES:
-        return lifted(in_, a, b)
+        return lifted(_is_in, a, b)
     kind = type(b)
     if (method := users_method(kind, "__contains__")) is not None:
         return truth(call(method, b, a))
@@ -125,7 +129,7 @@ def in_(a: Object, b: Object) -> Object:
     if isinstance(b, Lazy):
         return _among(a, b)
     if type(a) in CHOICES:
-        return lifted(in_, a, b)
+        return lifted(_is_in, a, b)
     if not isinstance(b, (list, tuple)):
         return a in b
     if is_tracked_value(a) or any(type(v) is Maybe or is_tracked_value(v) for v in b) or users_method(type(a), "__eq__") is not None:

@@ -131,7 +131,9 @@ class Contents(Place):
 
 
 _COPIES: dict[Object, Object] = {
-    list: list, OrderedDict: dict, dict: dict, set: set, deque: lambda d: deque(d, d.maxlen), bytearray: bytearray,
+    # A class of the user's may say something else of its entries.
+    list: list.copy, OrderedDict: lambda d: dict(OrderedDict.items(d)), dict: lambda d: dict(dict.items(d)), set: lambda s: set().union(s),
+    deque: lambda d: deque(deque.__iter__(d), d.maxlen), bytearray: bytearray,
 }  # fmt: skip
 _CONTAINERS = tuple(_COPIES)
 

@@ -442,9 +442,20 @@ def known(test: Operand) -> bool | None:
         sign, number = not sign, recorder.instructions[number].inputs[0]
 
 
+def entries_of(holder: Object) -> Object:
+    """The entries that a sequence has, whatever a class of the user's says of them when it is asked."""
+    if type(holder) in _SEQUENCES or not isinstance(holder, _SEQUENCES):
+        return holder
+    base = next(base for base in _SEQUENCES if isinstance(holder, base))
+    return list(base.__iter__(holder))
+
+
+_SEQUENCES = (list, tuple, deque)
+
+
 def parts(holder: Object) -> Iterator[tuple[Object, Object]]:
     """When each entry is there, and its value; those that are not there on this path are left out."""
-    for entry in holder:
+    for entry in entries_of(holder):
         if type(entry) is Maybe:
             fact = known(entry.condition) if is_data(entry.condition) else entry.condition
             if fact is not False:
@@ -460,7 +471,7 @@ def parted(entry: Object) -> tuple[Object, Object]:
 
 def conditions_of(holder: Object) -> list[Object]:
     """When each entry is there."""
-    return [parted(entry)[0] for entry in holder]
+    return [parted(entry)[0] for entry in entries_of(holder)]
 
 
 def is_nonempty(holder: Object) -> Object:

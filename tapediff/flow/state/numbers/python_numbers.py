@@ -21,7 +21,7 @@ from ..values import both, either, negated, once, op_of, state
 _ARITHMETIC = frozenset(
     "add subtract multiply divide negative absolute power integer_power square sqrt reciprocal floor_divide remainder convert".split()
 )
-_COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal logical_not logical_and logical_or".split())
+_COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal logical_not logical_and logical_or logical_xor".split())
 
 
 class Kind(NamedTuple):
@@ -40,7 +40,11 @@ def kind_of(value: Object) -> Kind:
 def note_kind(value: Object, kind: Object) -> Object:
     """Note the kind of a tracked number: a Kind, or a test and two numbers or kinds of which it tells which one; the number."""
     if type(value) is TrackedArray and not value.type.shape:
-        state.kinds[id(value._recorder), value._id] = kind
+        key = id(value._recorder), value._id
+        state.kinds[key] = kind
+        for fact in (_PYTHON, _INT):
+            # It may have been asked for before.
+            state.facts_of_kinds.pop((fact.name, *key), None)
     return value
 
 
