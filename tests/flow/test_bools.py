@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flow.one_tape import recordings
+from flow.one_tape import POINTS, recordings
+from tests.random_programs.branching import function_of
 
 
 def a_float_among_them(x):
@@ -173,3 +174,35 @@ def test_bools_of_python_are_counted(f):
 def test_functions_of_lists_compute_on_arrays(f):
     """By one recording."""
     assert recordings(f) == 1
+
+
+# Expressions of numbers x[0] and x[1] that are bools of Python's; a sum of two of them is an int.
+BOOLS = """x[0] in [x[1], 0.3]
+near(x[0]) in {1, 2}
+near(x[0]) in {1: 0, 2: 0}
+near(x[0]) not in [1, 2]
+(near(x[0]), 1) == (2, 1)
+[near(x[0])] != [2]
+[0.5, x[0]] == [0.5, x[1]]
+[near(x[0])] < [2]
+any(v > 0 for v in x)
+not x[0] > 0
+bool(x[0] > 0)
+near(x[0]) == 1 or near(x[1]) == 1
+0 < near(x[0]) < 3
+(near(x[0]) == 1) ^ True
+{near(x[0])} <= {1, 2}
+{near(x[0]): 1} == {1: 1}
+(None if x[0] > 0 else 1) is None
+("a" if x[0] > 0 else "b") == "a"
+{1}.isdisjoint({near(x[0])})
+isinstance(1 if x[0] > 0 else "a", int)""".splitlines()
+
+
+@pytest.mark.parametrize("text", BOOLS)
+def test_sums_of_bools_are_ints(text):
+    """Also where the same operation has made both."""
+    other = text.replace("x[0]", "x[2]").replace("x[1]", "x[3]")
+    near = "def near(v):\n    return min(3, max(0, int(v * 2 + 1)))\n\n\n"
+    for of_two in (f"({text}) + ({other})", f"({text}) - ({other})", f"({text}) + ({text}) + True"):
+        recordings(function_of(f"{near}def f(x):\n    return {of_two} + 0 * x[0]\n"), POINTS[:12])
