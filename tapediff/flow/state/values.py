@@ -446,7 +446,7 @@ def entries_of(holder: Object) -> Object:
     """The entries that a sequence has, whatever a class of the user's says of them when it is asked."""
     if type(holder) in _SEQUENCES or not isinstance(holder, _SEQUENCES):
         return holder
-    base = next(base for base in _SEQUENCES if isinstance(holder, base))
+    base: Object = next(base for base in _SEQUENCES if isinstance(holder, base))
     return list(base.__iter__(holder))
 
 
