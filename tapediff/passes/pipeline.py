@@ -9,6 +9,7 @@ from ..base.settings import settings
 from ..ir.tape import Tape
 from .loops.carries.saved_carries import drop_saved_carries, save_carries
 from .loops.distribution.fixed_carries import fixed_carries
+from .loops.distribution.sink_into_loops import sink_into_loops
 from .loops.hoist_from_loops import hoist_from_loops
 from .loops.last_iterations.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
@@ -88,6 +89,7 @@ PIPELINE = (
     Stage(hoist_from_loops, "what does not depend on the carries, once residuals have made it a stream"),
     Stage(sink_broadcasts, "hoisted values are broadcast over the iterations"),
     Stage(common_subexpressions, "values hoisted from the loop and from its reverse"),
+    Stage(sink_into_loops, "streams are in their last form, and so are the loops that read them"),
     Stage(dead_code, "nothing unused is compiled"),
 )
 

@@ -14,13 +14,15 @@ from .value_numbering import SameValues
 # Shorter loops are left alone. Not those of a few iterations: where these are nested, each level would compute those inside again.
 FEWEST_ITERATIONS = 2
 
-# Bytes that a loop may save in all, carries included; and beyond which they are no longer in a cache when they are read.
+# Bytes that a loop may save in all, carries included; beyond which they are no longer in the first cache when they are read, nor in any.
 LARGEST_SAVED = 1 << 27
+LARGEST_NEAR = 1 << 15
 LARGEST_CACHED = 1 << 20
 
-# Costs in additions: to store and load a number, near and far; to divide; to compute exp and the like, also for all
+# Costs in additions: to store and load a number, near, away (of arrays, which are computed in lanes) and far; to divide; to compute exp and the like, also for all
 # iterations at once.
-STORED, STORED_FAR = 1.5, 6.0
+STORED, STORED_AWAY, STORED_FAR = 1.5, 4.0, 6.0
+LANES = 8
 DIVIDED = 5.0
 COSTLY, COSTLY_OUTSIDE = 20.0, 3.0
 # An op that is not elementwise.
@@ -32,7 +34,7 @@ def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> l
     needed = needed_values(body)
     follows = _follows_carries(other, form)
     crossing = [n for n in _crossing(body, same, needed) if body.instructions[n].op not in (INPUT, CONSTANT)]
-    far = (form.length or 0) * sum(8 * body.instructions[n].type.size for n in crossing) > LARGEST_CACHED
+    saved = (form.length or 0) * sum(8 * body.instructions[n].type.size for n in crossing)
     available: set[int] = set()
     residuals: list[int] = []
     room = LARGEST_SAVED // (form.length or 1) - sum(
@@ -40,7 +42,7 @@ def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> l
     )
     for number in crossing:
         instruction = body.instructions[number]
-        price = (STORED_FAR if far else STORED) * instruction.type.size
+        price = _price(saved, instruction.type.size)
         cone = _cone(body, number, available)
         costs = sum(additions_of(body, n, same.origin(n) in follows) for n in cone)
         fits = 8 * instruction.type.size <= room
@@ -52,6 +54,13 @@ def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> l
         else:
             available |= cone
     return residuals
+
+
+def _price(saved: int, size: int) -> float:
+    """What it takes to store and load a value of an iteration, where all values together have so many bytes."""
+    if saved > LARGEST_CACHED:
+        return STORED_FAR * size
+    return (STORED_AWAY if saved > LARGEST_NEAR and size >= LANES else STORED) * size
 
 
 def _is_saved_kind(type_: ValueType) -> bool:
