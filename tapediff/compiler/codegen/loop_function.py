@@ -100,7 +100,7 @@ class LoopEmitter(Emitter):
 
     def _address(self, lines: list[str], name: str, home: str, k: int, role: str, t: str) -> None:
         """Where a value is at iteration t. Steps stand in the code, so that values of one size share their offset."""
-        step, alternates = self.layout.step(role, home == "output", value_bytes(self._types[home][k]))
+        step, alternates = self.layout.step(role, k, home == "output", value_bytes(self._types[home][k]))
         if alternates:
             lines.append(f"{name}_turn = and i64 {t}, 1")
             t = f"{name}_turn"
@@ -278,9 +278,9 @@ def _in_registers(program: Program, layout: ArgumentLayout, tape: Tape) -> froze
     step of the body reads them at an address."""
     steps = [item for group in program.groups for item in group.body if isinstance(item, Step)]
     is_plain = all(isinstance(group, Straight) for group in program.groups)
-    if layout.keeps or not is_plain or any(isinstance(read, Access) and read.index_read >= 0 for step in steps for read in step.reads):
+    if not is_plain or any(isinstance(read, Access) and read.index_read >= 0 for step in steps for read in step.reads):
         return frozenset()
-    return frozenset(k for k in range(layout.carries) if tape.input_types[k].size == 1)
+    return frozenset(k for k in range(layout.carries) if k not in layout.kept and tape.input_types[k].size == 1)
 
 
 def _is_inlined(group: Group) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...ir.guard_rows import EACH
 from ...ir.instruction import DynamicArrayType, Operand
+from ...ops.control.calls import LOOP
 from ..bytecode.sweeps.listing import sweep_lines
 from ..bytecode.sweeps.program import Sweeps
 from ..bytecode.translate import Translation
@@ -377,6 +378,8 @@ def _python_routine(call: RoutineCall) -> Callable[[tuple[np.ndarray, ...], np.n
 
 def _python_invoke(item: Invoke) -> Callable[..., int]:
     """The call or loop as a Python function: it evaluates its op."""
+    carries = item.params[1].carries if item.op is LOOP and item.params[1].saves_carries else 0
+    unread = {len(item.items) - carries + k for k in range(carries) if k not in item.kept}
 
     def run(operands: tuple[np.ndarray, ...], results: tuple[np.ndarray, ...], stacks: list[Operand] | None = None) -> int:
         values = []
@@ -386,7 +389,9 @@ def _python_invoke(item: Invoke) -> Callable[..., int]:
                 values.append(stacks[int(operand[0])])
             else:
                 values.append(operand[: type_.size].reshape(type_.shape).astype(type_.dtype)[()])
-        for result, value, type_ in zip(results, item.op.evaluate(*values, *item.params), item.types[1]):
+        for k, (result, value, type_) in enumerate(zip(results, item.op.evaluate(*values, *item.params), item.types[1])):
+            if k in unread:
+                continue
             if isinstance(type_, DynamicArrayType):
                 assert stacks is not None
                 result[0] = len(stacks)

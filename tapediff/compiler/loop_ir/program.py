@@ -208,6 +208,7 @@ class Invoke:
         slots: where the carries are during a loop: two places, one, or one for each iteration; -1 for a dynamic array.
         scratch: room for whether a while loop goes on; -1 for none.
         in_place: the carries that have one place, which all iterations read and write.
+        kept: the carries that have a place for each iteration.
     """
 
     op: Primitive
@@ -219,6 +220,7 @@ class Invoke:
     scratch: int = -1
     site: Site | None = None
     in_place: tuple[int, ...] = ()
+    kept: tuple[int, ...] = ()
 
     @property
     def body(self) -> tuple[Invoke]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
 from ...ir.instruction import INT_SCALAR, DynamicArrayType, Instruction, ValueType
-from ...ops.control.calls import LoopForm, loop_items
+from ...ops.control.calls import GET, LoopForm, loop_items
 from ..loop_ir.program import KINDS, Invoke, ItemType, Literal
 from ..loop_ir.views import StridedView
 from .in_place import Places, carries_in_place
@@ -45,10 +47,11 @@ class CallLowering(StepBuilder):
         items = [self._result(t) for t in types[form.carries : further]]
         in_place = carries_in_place(callee, form)
         if form.saves_carries:
-            finals, slots, kept = self._kept_carries(callee.in_types[: form.carries], form)
+            read = [k for k in range(form.carries) if further + k in self._items_read[len(self.views)] or form.length is None]
+            finals, slots, kept = self._kept_carries(callee.in_types[: form.carries], form, read)
         else:
+            read, kept = [], []
             finals, slots = self._alternating_carries(callee.in_types[: form.carries], form, in_place)
-            kept = []
         for k in in_place:
             carried = i.inputs[form.leading + k]
             if self.places.carry.get(len(self.views), -1) == self.places.carry.get(carried, -2):
@@ -56,7 +59,15 @@ class CallLowering(StepBuilder):
                 finals[k] = self.views[carried]
                 slots[k] = finals[k].storage
         scratch = self.storage((), "i1").storage if form.stops else -1
-        self._invoke(i, (*finals, *items, *kept), types, tuple(slots), scratch, in_place)
+        self._invoke(i, (*finals, *items, *kept), types, tuple(slots), scratch, in_place, tuple(read))
+
+    @cached_property
+    def _items_read(self) -> dict[int, set[int]]:
+        """By tuple, those of its items that something reads."""
+        found = defaultdict[int, set[int]](set)
+        for _, item in self.tape.numbered(GET):
+            found[item.inputs[0]].add(item.params[0])
+        return found
 
     def _alternating_carries(
         self, types: Sequence[ValueType], form: LoopForm, in_place: Sequence[int]
@@ -69,24 +80,36 @@ class CallLowering(StepBuilder):
                 finals.append(self._result(type_))
                 slots.append(finals[-1].storage)
                 continue
-            pair = self.storage((2, *type_.shape), KINDS[type_.dtype.kind])
-            finals.append(self._result(type_) if form.length is None else _entry(pair, form.length % 2))
-            slots.append(pair.storage)
+            final, slot = self._pair(type_, form)
+            finals.append(final)
+            slots.append(slot)
         return finals, slots
 
-    def _kept_carries(self, types: Sequence[ValueType], form: LoopForm) -> tuple[list[StridedView], list[int], list[StridedView]]:
-        """One entry for each iteration and one more, so that each writes its carry where the next one reads it."""
+    def _pair(self, type_: ValueType, form: LoopForm) -> tuple[StridedView, int]:
+        pair = self.storage((2, *type_.shape), KINDS[type_.dtype.kind])
+        return self._result(type_) if form.length is None else _entry(pair, form.length % 2), pair.storage
+
+    def _kept_carries(
+        self, types: Sequence[ValueType], form: LoopForm, read: Sequence[int]
+    ) -> tuple[list[StridedView], list[int], list[StridedView]]:
+        """One entry for each iteration and one more, so that each writes its carry where the next one reads it; for those that are read later."""
         length = form.length
         if length is None:
             kept = [self._result(DynamicArrayType(t)) for t in types]
             return [self._result(t) for t in types], [-1] * len(kept), kept
-        whole = [self.storage((length + 1, *t.shape), KINDS[t.dtype.kind]) for t in types]
         first, last = (1, 0) if form.backwards else (0, length)
-        kept = []
-        for view in whole:
-            entry = _entry(view, first)
-            kept.append(StridedView((length, *entry.shape), view.storage, entry.offset, view.strides))
-        return [_entry(view, last) for view in whole], [view.storage for view in whole], kept
+        finals, slots, kept = list[StridedView](), list[int](), list[StridedView]()
+        for k, type_ in enumerate(types):
+            if k in read:
+                whole = self.storage((length + 1, *type_.shape), KINDS[type_.dtype.kind])
+                final, slot = _entry(whole, last), whole.storage
+                kept.append(StridedView((length, *type_.shape), slot, _entry(whole, first).offset, whole.strides))
+            else:
+                final, slot = self._pair(type_, form)
+                kept.append(final)
+            finals.append(final)
+            slots.append(slot)
+        return finals, slots, kept
 
     def _result(self, type_: ValueType | DynamicArrayType) -> StridedView:
         if isinstance(type_, DynamicArrayType):
@@ -95,13 +118,13 @@ class CallLowering(StepBuilder):
 
     def _invoke(
         self, i: Instruction, items: tuple[StridedView, ...], types: Sequence[ItemType], slots: tuple[int, ...] = (),
-        scratch: int = -1, in_place: tuple[int, ...] = (),
+        scratch: int = -1, in_place: tuple[int, ...] = (), kept: tuple[int, ...] = (),
     ) -> None:  # fmt: skip
         operands = tuple(self._operand(k) for k in i.inputs)
         operand_types = tuple(self.tape.instructions[k].type for k in i.inputs)
         pairs = tuple((view.storage, view.offset) for view in items)
         self.steps.append(
-            Invoke(i.op, i.params, operands, pairs, (operand_types, tuple(types)), slots, scratch, self.site, in_place)
+            Invoke(i.op, i.params, operands, pairs, (operand_types, tuple(types)), slots, scratch, self.site, in_place, kept)
         )
         self.tuples[len(self.views)] = items
         self.views.append(NOWHERE)

@@ -43,7 +43,8 @@ class ArgumentLayout:
         carries, streams: how many of its inputs, in this order; the others are constants.
         stops: its last output says whether to go on.
         once: a call, which is a loop of one iteration: everything is a constant.
-        backwards, keeps: as for LoopForm: where the values of an iteration are.
+        backwards: as for LoopForm: where the values of an iteration are.
+        kept: the carries that are kept for each iteration.
         threads: how many may share a loop in it; see pipeline.build_program.
         in_place: the carries that have one place.
     """
@@ -53,13 +54,18 @@ class ArgumentLayout:
     stops: bool
     once: bool
     backwards: bool = False
-    keeps: bool = False
+    kept: tuple[int, ...] = ()
     threads: int = 0
     in_place: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, form: LoopForm, threads: int = 0, in_place: tuple[int, ...] = ()) -> ArgumentLayout:
-        return cls(form.carries, form.streams, form.stops, False, form.backwards, form.saves_carries, threads, in_place)
+    def of(
+        cls, form: LoopForm, threads: int = 0, in_place: tuple[int, ...] = (), kept: tuple[int, ...] | None = None
+    ) -> ArgumentLayout:
+        """The layout of a loop, in which all carries are kept if it saves them, or only some."""
+        if kept is None:
+            kept = tuple(range(form.carries)) if form.saves_carries else ()
+        return cls(form.carries, form.streams, form.stops, False, form.backwards, kept, threads, in_place)
 
     @classmethod
     def of_call(cls, threads: int) -> ArgumentLayout:
@@ -75,9 +81,9 @@ class ArgumentLayout:
             return "constant"
         return "carry" if k < self.carries else "stream"
 
-    def step(self, role: str, is_output: bool, size: int) -> tuple[int, bool]:
+    def step(self, role: str, k: int, is_output: bool, size: int) -> tuple[int, bool]:
         """By how many bytes the place of a value moves from one iteration to the next, and whether it moves there and back."""
-        if role == "stream" or self.keeps:
+        if role == "stream" or k in self.kept:
             return (-size if self.backwards else size), False
         return (-size if is_output else size), True
 

@@ -83,7 +83,7 @@ class LoopOfCallee(Invocation):
 
     def __init__(self, item: Invoke, symbol: str, threads: int) -> None:
         self.form: LoopForm = item.params[1]
-        super().__init__(item, ArgumentLayout.of(self.form, threads, item.in_place), symbol)
+        super().__init__(item, ArgumentLayout.of(self.form, threads, item.in_place, item.kept), symbol)
         if threads > 1 and may_be_shared(item.params[0], self.form):
             self.threads = threads
         self.types = item.types[1]
@@ -213,10 +213,10 @@ class LoopOfCallee(Invocation):
             self.point(output_word(k, self.inputs), f"%slot{k}", 0, 0)
             return
         base = heap if heap is not None else f"%slot{k}"
-        if form.backwards and form.saves_carries:
+        if form.backwards and k in self.item.kept:
             base = self._moved(base, length, size)
-        step, alternates = self.layout.step("carry", False, size)
-        back, _ = self.layout.step("carry", True, size)
+        step, alternates = self.layout.step("carry", k, False, size)
+        back, _ = self.layout.step("carry", k, True, size)
         mask = 1 if alternates else -1
         self.point(input_word(k), base, step, mask)
         self.point(output_word(k, self.inputs), self._moved(base, 1, step), back, mask)
