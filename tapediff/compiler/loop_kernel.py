@@ -101,7 +101,10 @@ def needed_memory(program: Program) -> list[Needed]:
             if not isinstance(group, Invoke):
                 continue
             callee, *form = group.params
-            layout = ArgumentLayout.of(form[0], program.threads, group.in_place, group.kept) if form else ArgumentLayout.of_call(program.threads)
+            if form:
+                layout = ArgumentLayout.of(form[0], program.threads, group.in_place, group.kept)
+            else:
+                layout = ArgumentLayout.of_call(program.threads)
             if any(isinstance(t, DynamicArrayType) for t in group.types[1]):
                 found.append(Needed(None, "the values of a loop", group.site))
             if (callee, layout) not in seen and callee.only_tape() is not None and callee.is_compiled:

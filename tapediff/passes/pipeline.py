@@ -9,8 +9,8 @@ from ..base.settings import settings
 from ..ir.tape import Tape
 from .loops.carries.saved_carries import drop_saved_carries, save_carries
 from .loops.distribution.fixed_carries import fixed_carries
+from .loops.distribution.hoist_from_loops import hoist_from_loops
 from .loops.distribution.sink_into_loops import sink_into_loops
-from .loops.hoist_from_loops import hoist_from_loops
 from .loops.last_iterations.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
 from .parts.elementwise_by_parts import elementwise_by_parts

@@ -92,7 +92,8 @@ class CallLowering(StepBuilder):
     def _kept_carries(
         self, types: Sequence[ValueType], form: LoopForm, read: Sequence[int]
     ) -> tuple[list[StridedView], list[int], list[StridedView]]:
-        """One entry for each iteration and one more, so that each writes its carry where the next one reads it; for those that are read later."""
+        """One entry for each iteration and one more, so that each writes its carry where the next one reads it; for those that are
+        read later."""
         length = form.length
         if length is None:
             kept = [self._result(DynamicArrayType(t)) for t in types]

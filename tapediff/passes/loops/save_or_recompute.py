@@ -19,8 +19,8 @@ LARGEST_SAVED = 1 << 27
 LARGEST_NEAR = 1 << 15
 LARGEST_CACHED = 1 << 20
 
-# Costs in additions: to store and load a number, near, away (of arrays, which are computed in lanes) and far; to divide; to compute exp and the like, also for all
-# iterations at once.
+# Costs in additions: to store and load a number, near, away (of arrays, which are computed on lanes) and far; to divide; to compute exp
+# and the like, also for all iterations at once.
 STORED, STORED_AWAY, STORED_FAR = 1.5, 4.0, 6.0
 LANES = 8
 DIVIDED = 5.0

@@ -52,7 +52,7 @@ def _sunk(tape: Tape) -> set[int]:
     kept, lengths, sunk = set(tape.outputs), dict[int, int](), set[int]()
     for number in range(len(tape.instructions) - 1, -1, -1):
         instruction = tape.instructions[number]
-        op, inputs, _, type_, _ = instruction
+        op, inputs, *_ = instruction
         if op is LOOP:
             streams = _streams(instruction) if _takes_values(*instruction.params) else ()
             first = instruction.params[1].leading + instruction.params[1].carries
@@ -78,7 +78,9 @@ def _note(number: int, length: int, lengths: dict[int, int], kept: set[int]) -> 
 
 
 def _takes_values(callee: Callee, form: LoopForm) -> bool:
-    return form.length is not None and not form.variant_given and not callee.may_branch and callee.is_compiled and callee.only_tape() is not None
+    """Whether a loop's callee can be made anew with other inputs."""
+    is_plain = form.length is not None and not form.variant_given and not callee.may_branch
+    return is_plain and callee.is_compiled and callee.only_tape() is not None
 
 
 def _is_stack(type_: ValueType, length: int) -> bool:
@@ -117,7 +119,8 @@ def _loop(made: Rewriter, tape: Tape, loop: Instruction, sunk: set[int]) -> int:
     sources = _sources(tape, [number for number in streams if number in sunk], [streams[k] for k in kept], sunk)
     body = _body(tape, callee.only_tape(), form, streams, kept, sources)
     form = replace(form, streams=len(kept) + len(sources.streams), constants=form.constants + len(sources.constants))
-    operands = (*loop.inputs[:first], *(streams[k] for k in kept), *sources.streams, *loop.inputs[first + len(streams) :], *sources.constants)
+    read = (*(streams[k] for k in kept), *sources.streams)
+    operands = (*loop.inputs[:first], *read, *loop.inputs[first + len(streams) :], *sources.constants)
     new = callee.fixed(body)
     return made.emit(LOOP, tuple(made.number[n] for n in operands), (new, form), TupleType(loop_items(new, form)), loop.site)
 

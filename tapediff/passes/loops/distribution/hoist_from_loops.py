@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, INPUT, Primitive, TupleType, ValueType
-from ...ir.rewriter import Rewriter
-from ...ir.tape import Tape
-from ...ops import Elementwise
-from ...ops.arrays.indexing import INDEX, Region
-from ...ops.arrays.shape import RESHAPE
-from ...ops.control.callee import Callee
-from ...ops.control.calls import GET, LOOP, LoopForm, TupleOp, loop_items
-from ...ops.elementwise.arithmetic import CONVERT
+from ....base.source_location import Site
+from ....ir.instruction import CONSTANT, INPUT, Primitive, TupleType, ValueType
+from ....ir.rewriter import Rewriter
+from ....ir.tape import Tape
+from ....ops import Elementwise
+from ....ops.arrays.indexing import INDEX, Region
+from ....ops.arrays.shape import RESHAPE
+from ....ops.control.callee import Callee
+from ....ops.control.calls import GET, LOOP, LoopForm, TupleOp, loop_items
+from ....ops.elementwise.arithmetic import CONVERT
 
 # Shorter loops are left alone.
 FEWEST_ITERATIONS = 16

@@ -8,7 +8,7 @@ import tapediff as td
 from tapediff.base.settings import settings
 from tapediff.ir.interpreter import run
 from tapediff.ops.control.calls import LOOP
-from tapediff.passes.loops.hoist_from_loops import hoist_from_loops
+from tapediff.passes.loops.distribution.hoist_from_loops import hoist_from_loops
 from tapediff.passes.pipeline import PIPELINE, run_passes
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 
