@@ -360,12 +360,19 @@ class Options(Form):
             )
         return Options(options)
 
-    def objects(self) -> set[int]:
-        """The ids of the options that are objects."""
-        return {id(form.value) for form in self.options if isinstance(form, Constant) and not form.is_plain}
-
     def blank(self) -> list[Object]:
         return [*[False] * (len(self.options) - 1), *(leaf for form in self.options for leaf in form.blank())]
+
+
+def objects_of(form: Form | None) -> Iterator[int]:
+    """The ids of the objects that a form has."""
+    if isinstance(form, Constant) and not form.is_plain:
+        yield id(form.value)
+    elif isinstance(form, (Conditional, Slots)):
+        yield from objects_of(form.form)
+    elif isinstance(form, (Parts, Options)):
+        for part in form.parts if isinstance(form, Parts) else form.options:
+            yield from objects_of(part)
 
 
 def _can_be_number(form: Form, other: Number | None) -> bool:

@@ -42,7 +42,7 @@ from ..state.numbers.large_ints import check_ints_of_iteration
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note, put, undo
 from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, negated, parted, state
-from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_in, or_before, wider_at
+from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_in, objects_of, or_before, wider_at
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
 from .unread import ReadBeforeWritten, Unread, is_unread
@@ -347,9 +347,13 @@ class Loop:
     def _widen(self, one: Changed, value: Object) -> None:
         """Make a form wider that does not have what an iteration leaves."""
         one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
-        if one.is_read and isinstance(one.place, Cell) and isinstance(one.form, Options):
-            if not self._young().isdisjoint(one.form.objects()):
-                one.form, one.is_read, one.is_anew = None, False, True
+        if self._young().isdisjoint(objects_of(one.form)):
+            return
+        if not one.is_read or not isinstance(one.place, Cell) or not isinstance(one.form, Options):
+            raise Unjoinable(
+                "an iteration puts a new object where another one was", "write to the object that is there, or keep tuples of numbers"
+            )
+        one.form, one.is_read, one.is_anew = None, False, True
 
     def _note_changes(self, journal: Journal) -> bool:
         """Note places that were changed and of which this was not known; those of objects that the iteration has made are left out."""
