@@ -245,6 +245,7 @@ class Loop:
                 raise Unjoinable(
                     "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
                 )
+            state.young = self._young()
             is_longer = self._note_longer()
             results = None if self._note_changes(journal) or is_longer else self._results(recorder, numbers)
             if results is None:
@@ -347,7 +348,7 @@ class Loop:
     def _widen(self, one: Changed, value: Object) -> None:
         """Make a form wider that does not have what an iteration leaves."""
         one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
-        if self._young().isdisjoint(objects_of(one.form)):
+        if state.young.isdisjoint(objects_of(one.form)):
             return
         if not one.is_read or not isinstance(one.place, Cell) or not isinstance(one.form, Options):
             raise Unjoinable(
@@ -363,12 +364,11 @@ class Loop:
                 raise ReadBeforeWritten(key)
         known = {**self.changed, **self.added}
         new = {key: place for key, (place, old) in journal.items() if key not in known and _differs(place.get(), old)}
-        young = self._young() if new else set()
         found = False
         for key, place in new.items():
             holder = place.holder
             # Of the place and of this name.
-            if id(holder) in young or (not gc.is_tracked(holder) and not is_held_elsewhere((holder,), 2)):
+            if id(holder) in state.young or (not gc.is_tracked(holder) and not is_held_elsewhere((holder,), 2)):
                 continue
             self._note_new(key, place, journal[key][1])
             found = True
