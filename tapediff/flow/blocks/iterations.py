@@ -45,7 +45,7 @@ from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, nega
 from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_in, objects_of, or_before, wider_at
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
-from .unread import ReadBeforeWritten, Unread, is_unread
+from .unread import ReadBeforeWritten, Unread, is_unread, unread_in
 
 # So often the carries' forms may become wider.
 MOST_ATTEMPTS = 16
@@ -347,6 +347,9 @@ class Loop:
 
     def _widen(self, one: Changed, value: Object) -> None:
         """Make a form wider that does not have what an iteration leaves."""
+        if (unread := unread_in(value)) is not None:
+            # It hands on what another place had before.
+            raise unread.read()
         one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
         if state.young.isdisjoint(objects_of(one.form)):
             return

@@ -53,12 +53,17 @@ CHOICES[Unread] = _Rules
 
 
 def is_unread(value: Object) -> bool:
-    """True for what may be what it was before, or has it in it; lists may be linked in circles."""
+    """True for what may be what it was before, or has it in it."""
+    return unread_in(value) is not None
+
+
+def unread_in(value: Object) -> Unread | None:
+    """What a value may be, or has in it, that nothing has read yet; lists may be linked in circles."""
     seen, pending = set[int](), [value]
     while pending:
         value = pending.pop()
         if type(value) is Unread:
-            return True
+            return value
         if id(value) in seen:
             continue
         seen.add(id(value))
@@ -68,4 +73,4 @@ def is_unread(value: Object) -> bool:
             pending += value.condition, value.value
         elif type(value) in (tuple, list):
             pending += value
-    return False
+    return None
