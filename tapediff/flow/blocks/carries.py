@@ -34,8 +34,12 @@ class Form:
         """The value of these numbers and arrays."""
         raise NotImplementedError
 
-    def wider(self, value: Object) -> Form:
-        """A form that this value has, too."""
+    def wider(self, value: Object, depth: int = 0) -> Form:
+        """A form that this value has, too.
+
+        Args:
+            depth: how many objects it is within.
+        """
         raise NotImplementedError
 
     def blank(self) -> list[Object]:
@@ -55,14 +59,16 @@ class Constant(Form):
     def made(self, leaves: Iterator[Object]) -> Object:
         return self.value
 
-    def wider(self, value: Object) -> Form:
+    def wider(self, value: Object, depth: int = 0) -> Form:
         ours, theirs = number_form(self.value), number_form(value)
         is_bool = type(self.value) is bool or type(value) is bool
         if ours is not None and theirs is not None and ours.shape == theirs.shape and not is_bool:
             return ours.wider(value)
         own: Object = self.value
-        if type(own) is type(value) and (isinstance(own, (tuple, list)) or has_only_attributes(own)) and _names(own) == _names(value):
-            return Parts.of(own).wider(value)
+        if _is_like(own, value) and (isinstance(value, tuple) or id(value) in state.young):
+            if depth == _DEEPEST:
+                raise Unjoinable("objects that a loop makes have others in them, and these again others", "keep numbers in variables")
+            return Parts.of(own).wider(value, depth + 1)
         return Options([self]).wider(value)
 
     @property
@@ -99,7 +105,7 @@ class Number(Form):
     def made(self, leaves: Iterator[Object]) -> Object:
         return next(leaves)
 
-    def wider(self, value: Object) -> Form:
+    def wider(self, value: Object, depth: int = 0) -> Form:
         other = number_form(value)
         if other is not None and other.shape == self.shape and type(value) is not bool:
             if other._holds(self):
@@ -154,9 +160,9 @@ class Parts(Form):
         vars(made).update(zip(self.names, parts))
         return made
 
-    def wider(self, value: Object) -> Form:
+    def wider(self, value: Object, depth: int = 0) -> Form:
         if self._is_like(value):
-            return Parts(self.kind, self.names, [_wider(form, part) for form, part in zip(self.parts, _parts(value))])
+            return Parts(self.kind, self.names, [_wider(form, part, depth) for form, part in zip(self.parts, _parts(value))])
         if self.kind in (list, deque):
             raise Unjoinable(
                 "a list within another one changes its length in a loop",
@@ -176,6 +182,16 @@ def tuple_of(parts: list[Form]) -> Form:
 
 
 _SEQUENCES = (tuple, list, deque)
+
+
+# So deep may objects that an iteration makes be within each other.
+_DEEPEST = 8
+
+
+def _is_like(own: Object, value: Object) -> bool:
+    """True for things of one class with the same parts."""
+    is_of_parts = isinstance(own, (tuple, list)) or has_only_attributes(own)
+    return type(own) is type(value) and is_of_parts and _names(own) == _names(value)
 
 
 def _names(value: Object) -> list[Object]:
@@ -205,22 +221,22 @@ class Conditional(Form):
         condition = next(leaves)
         return Maybe(condition, self.form.made(leaves))
 
-    def wider(self, value: Object) -> Form:
+    def wider(self, value: Object, depth: int = 0) -> Form:
         if type(value) is Maybe and value.order is not None:
             raise Unjoinable(
                 "a dict gets its keys in an order that data decide, in a loop", "enter all keys before the loop"
             )
-        return Conditional(self.form.wider(value.value if type(value) is Maybe else value))
+        return Conditional(self.form.wider(value.value if type(value) is Maybe else value, depth))
 
     def blank(self) -> list[Object]:
         return [False, *self.form.blank()]
 
 
-def _wider(form: Form, part: Object) -> Form:
+def _wider(form: Form, part: Object, depth: int) -> Form:
     """The form of an entry that one iteration more leaves."""
     if type(part) is Maybe and not isinstance(form, Conditional):
         form = Conditional(form)
-    return form if form.leaves(part) is not None else form.wider(part)
+    return form if form.leaves(part) is not None else form.wider(part, depth)
 
 
 class Slots(Form):
@@ -260,7 +276,7 @@ class Slots(Form):
         form = self.form
         return self.kind([] if form is None else by_position(count, [form.made(leaves) for _ in range(self.room)]))
 
-    def wider(self, value: Object) -> Form:
+    def wider(self, value: Object, depth: int = 0) -> Form:
         if type(value) is not self.kind:
             raise Unjoinable("a list is replaced by one of another class in a loop", "use one class")
         form = self.form
@@ -271,7 +287,7 @@ class Slots(Form):
             elif form.leaves(part) is None:
                 # Others may refer to an object.
                 is_object = isinstance(other, Constant) and not other.is_plain and not isinstance(form, Options)
-                form = (Options([form]) if is_object else form).wider(part)
+                form = (Options([form]) if is_object else form).wider(part, depth)
             if any(True for _ in made_anew(form, part)):
                 raise Unjoinable("a list of new objects changes its length in a loop", "keep tuples of numbers")
         least = self.least if len(value) <= self.room else len(value)
@@ -343,7 +359,7 @@ class Options(Form):
         others = [next(leaves) for _ in self.options[1:]]
         return choice_with_rest([form.made(leaves) for form in self.options], others)
 
-    def wider(self, value: Object) -> Form:
+    def wider(self, value: Object, depth: int = 0) -> Form:
         options = list(self.options)
         for option in value.options if type(value) is Choice else (value,):
             if any(form.leaves(option) is not None for form in options):
@@ -351,7 +367,7 @@ class Options(Form):
             other = number_form(option)
             match = next((k for k, form in enumerate(options) if _can_be_number(form, other)), None)
             if match is not None and type(option) is not bool:
-                options[match] = options[match].wider(option)
+                options[match] = options[match].wider(option, depth)
             else:
                 options.append(form_of(option))
         if len(options) > MOST_OPTIONS:
@@ -360,12 +376,19 @@ class Options(Form):
             )
         return Options(options)
 
-    def objects(self) -> set[int]:
-        """The ids of the options that are objects."""
-        return {id(form.value) for form in self.options if isinstance(form, Constant) and not form.is_plain}
-
     def blank(self) -> list[Object]:
         return [*[False] * (len(self.options) - 1), *(leaf for form in self.options for leaf in form.blank())]
+
+
+def objects_of(form: Form | None) -> Iterator[int]:
+    """The ids of the objects that a form has."""
+    if isinstance(form, Constant) and not form.is_plain:
+        yield id(form.value)
+    elif isinstance(form, (Conditional, Slots)):
+        yield from objects_of(form.form)
+    elif isinstance(form, (Parts, Options)):
+        for part in form.parts if isinstance(form, Parts) else form.options:
+            yield from objects_of(part)
 
 
 def _can_be_number(form: Form, other: Number | None) -> bool:

@@ -42,10 +42,10 @@ from ..state.numbers.large_ints import check_ints_of_iteration
 from ..state.numbers.python_numbers import Kind, KindsOfCarries, kind_of, note_kind
 from ..state.places import ENDS, Cell, Contents, Journal, Place, Version, cells_of, loop_ended, note, put, undo
 from ..state.values import Maybe, Restart, Unjoinable, WritesOutside, both, negated, parted, state
-from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_in, or_before, wider_at
+from .carries import Constant, Form, Options, Slots, as_leaf, form_at, form_of, made_in, objects_of, or_before, wider_at
 from .names_of_arrays import NamesOfArrays
 from .sources import Source
-from .unread import ReadBeforeWritten, Unread, is_unread
+from .unread import ReadBeforeWritten, Unread, is_unread, unread_in
 
 # So often the carries' forms may become wider.
 MOST_ATTEMPTS = 16
@@ -245,6 +245,7 @@ class Loop:
                 raise Unjoinable(
                     "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
                 )
+            state.young = self._young()
             is_longer = self._note_longer()
             results = None if self._note_changes(journal) or is_longer else self._results(recorder, numbers)
             if results is None:
@@ -346,10 +347,17 @@ class Loop:
 
     def _widen(self, one: Changed, value: Object) -> None:
         """Make a form wider that does not have what an iteration leaves."""
+        if (unread := unread_in(value)) is not None:
+            # It hands on what another place had before.
+            raise unread.read()
         one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
-        if one.is_read and isinstance(one.place, Cell) and isinstance(one.form, Options):
-            if not self._young().isdisjoint(one.form.objects()):
-                one.form, one.is_read, one.is_anew = None, False, True
+        if state.young.isdisjoint(objects_of(one.form)):
+            return
+        if not one.is_read or not isinstance(one.place, Cell) or not isinstance(one.form, Options):
+            raise Unjoinable(
+                "an iteration puts a new object where another one was", "write to the object that is there, or keep tuples of numbers"
+            )
+        one.form, one.is_read, one.is_anew = None, False, True
 
     def _note_changes(self, journal: Journal) -> bool:
         """Note places that were changed and of which this was not known; those of objects that the iteration has made are left out."""
@@ -359,12 +367,11 @@ class Loop:
                 raise ReadBeforeWritten(key)
         known = {**self.changed, **self.added}
         new = {key: place for key, (place, old) in journal.items() if key not in known and _differs(place.get(), old)}
-        young = self._young() if new else set()
         found = False
         for key, place in new.items():
             holder = place.holder
             # Of the place and of this name.
-            if id(holder) in young or (not gc.is_tracked(holder) and not is_held_elsewhere((holder,), 2)):
+            if id(holder) in state.young or (not gc.is_tracked(holder) and not is_held_elsewhere((holder,), 2)):
                 continue
             self._note_new(key, place, journal[key][1])
             found = True

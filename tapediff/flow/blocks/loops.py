@@ -288,11 +288,15 @@ def _until_data_end(loop: LoopEnds, test: Object, first: Object, body: Object, o
 
 
 def _by_guards(loop: LoopEnds, test: Object, first: Object, body: Object, otherwise: Object, reason: Reason) -> Completion:
-    """Iteration by iteration, with a guard on the first test, the second, the fourth and so on; those between run where the loop does."""
-    t, count = first, 0
+    """Iteration by iteration, each run where the loop still does, with a guard on the 8th test, the 16th, the 32nd and so on.
+
+    Where iterations record much, there is one on the first test, the second and the fourth as well.
+    """
+    t, count, wanted = first, 0, _recorded() + LONG
     while True:
         count += 1
-        if count & (count - 1) and otherwise is None and body is not None:
+        is_guarded = count & (count - 1) == 0 and (count >= _FEWEST or _recorded() > wanted)
+        if not is_guarded and otherwise is None and body is not None:
             if not loop.run(WithCells(lambda: if_(test(), body, lambda: BREAK), body, test)):
                 return after_loop(loop.found)
             continue

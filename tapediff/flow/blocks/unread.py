@@ -53,11 +53,24 @@ CHOICES[Unread] = _Rules
 
 
 def is_unread(value: Object) -> bool:
-    """True for what may be what it was before."""
-    if type(value) is Unread:
-        return True
-    if type(value) is Choice:
-        return any(map(is_unread, value.options))
-    if type(value) is Maybe:
-        return type(value.condition) is Unread or is_unread(value.value)
-    return type(value) in (tuple, list) and any(map(is_unread, value))
+    """True for what may be what it was before, or has it in it."""
+    return unread_in(value) is not None
+
+
+def unread_in(value: Object) -> Unread | None:
+    """What a value may be, or has in it, that nothing has read yet; lists may be linked in circles."""
+    seen, pending = set[int](), [value]
+    while pending:
+        value = pending.pop()
+        if type(value) is Unread:
+            return value
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if type(value) is Choice:
+            pending += value.options
+        elif type(value) is Maybe:
+            pending += value.condition, value.value
+        elif type(value) in (tuple, list):
+            pending += value
+    return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import operator
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -15,7 +17,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..users_code import is_users, is_users_file
 from .places import Contents, check_writes, root_of
-from .values import at_this_point, is_data, state
+from .values import at_this_point, entries_at_this_point, state
 
 # So many objects are looked at, 30 ms; of more, each that a recording meets counts as the caller's.
 _MOST_OBJECTS = 20_000
@@ -95,17 +97,13 @@ def _is_users_module(module: Object) -> bool:
 def leave_plain(result: Object) -> None:
     """Leave in the caller's objects what plain Python leaves there; but what the result consists of is of the tape."""
     kept = set(map(id, _holders(result)))
-    for place in state.unsettled.values():
-        place.set(at_this_point(place.get()))
-    for place, _ in state.before.values():
-        if id(place.holder) in kept:
-            continue
+    others = state.callers | kept
+    for place in (*state.unsettled.values(), *(place for place, _ in state.before.values() if id(place.holder) not in kept)):
         if type(place) is Contents:
             _leave_plain_entries(place.holder)
-        value = place.get()
-        if (new := _plain(value)) is not value:
-            place.set(new)
-        for holder in _holders(value, state.callers | kept):
+        else:
+            place.set(at_this_point(place.get()))
+        for holder in _holders(place.get(), others):
             _leave_plain_entries(holder)
 
 
@@ -135,19 +133,16 @@ def _entries(holder: Object) -> Iterable[Object]:
 
 
 def _leave_plain_entries(holder: Object) -> None:
-    if isinstance(holder, (list, deque)):
-        for k, value in enumerate(holder):
-            if (new := _plain(value)) is not value:
-                holder[k] = new
+    if isinstance(holder, (list, deque, dict, set)):
+        place = Contents(holder)
+        before = place.get()
+        after = entries_at_this_point(before)
+        if len(after) != len(before) or not all(map(operator.is_, _all_of(after), _all_of(before))):
+            place.set(after)
     elif not isinstance(holder, tuple):
-        entries = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
-        entries.update({key: new for key, value in entries.items() if (new := _plain(value)) is not value})
+        entries = getattr(holder, "__dict__", {})
+        entries.update({key: new for key, value in entries.items() if (new := at_this_point(value)) is not value})
 
 
-def _plain(value: Object) -> Object:
-    """The int or bool that plain Python has at this point, in place of a tracked one."""
-    if type(value) is tuple and any(map(is_data, value)):
-        return tuple(map(_plain, value))
-    if type(value) is TrackedArray and value.type.dtype.kind in "ib" and not value.type.shape:
-        return value._value.item()
-    return value
+def _all_of(entries: Object) -> Iterable[Object]:
+    return itertools.chain(entries, entries.values()) if isinstance(entries, dict) else entries

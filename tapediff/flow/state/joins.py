@@ -110,16 +110,21 @@ def _joined_array(test: Operand, yes: TrackedArray, no: TrackedArray) -> Tracked
     return found
 
 
-def are_alike_lists(a: Object, b: Object) -> bool:
+# Lists are within each other so deep at most, where they are joined: others are links of a chain.
+_DEEPEST = 8
+
+
+def are_alike_lists(a: Object, b: Object, depth: int = 0) -> bool:
     """True for short lists that the function has made, and that differ in numbers alone."""
     return (
         state.joins_lists
+        and depth <= _DEEPEST
         and type(a) is list
         and type(b) is list
         and 0 < len(a) == len(b) <= MOST_OPTIONS
         and id(a) not in state.callers
         and id(b) not in state.callers
-        and all(map(_is_alike, a, b))
+        and all(_is_alike(x, y, depth + 1) for x, y in zip(a, b))
     )
 
 
@@ -253,9 +258,9 @@ def _options(value: Object) -> list[tuple[Object, Object]]:
     return list(zip(value.options, value.conditions)) if type(value) is Choice else [(value, True)]
 
 
-def _is_alike(a: Object, b: Object) -> bool:
+def _is_alike(a: Object, b: Object, depth: int = 0) -> bool:
     """True for options that one can stand for."""
-    if a is b or is_equal(a, b) or (state.joins_arrays and are_alike_arrays(a, b)) or are_alike_lists(a, b):
+    if a is b or is_equal(a, b) or (state.joins_arrays and are_alike_arrays(a, b)) or are_alike_lists(a, b, depth):
         return True
     if type(a) is type(b) and isinstance(a, tuple):
         return len(a) == len(b) and not callable(a) and (type(a) is tuple or hasattr(a, "_fields"))

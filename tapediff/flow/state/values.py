@@ -7,6 +7,7 @@ bool; exactly one holds.
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -236,6 +237,7 @@ class State(threading.local):
         outer_cells: the ids of cells of variables that outlive a call.
         lengthy: code of blocks of loops that cannot be recorded as one instruction.
         read: by the line of a loop and the number of its variables, those that an iteration reads before it writes them.
+        young: the ids of objects that the latest iteration has made of a loop which is to be one instruction.
         room: how many entries a list may have that grows in a loop which is one instruction.
         ended: when a loop cannot go on as one instruction: a list is full, or an iteration comes to what cannot be joined.
     """
@@ -278,6 +280,7 @@ class State(threading.local):
         self.shown: dict[int, Object] = {}
         self.packed: dict[tuple[int, int], list[list[int]]] = {}
         self.room = 16
+        self.young: set[int] = set()
         self.read: dict[tuple[str, int], set[int]] = {}
         self.ended: dict[str, Object] = {"full": False, "unjoinable": False, "reasons": {}}
         self.stamp = _FIRST_STAMP
@@ -535,17 +538,27 @@ def holds_several(value: Object) -> bool:
 
 
 def at_this_point(value: Object) -> Object:
-    """The value that plain Python has at this point, in place of a choice."""
+    """The value that plain Python has at this point, in place of a choice, or of an int or a bool that is tracked."""
     while type(value) is Choice:
         value = next(option for option, when in zip(value.options, value.conditions) if _holds(when))
-    if isinstance(value, dict):
-        return {key_at_this_point(key): at_this_point(part) for key, entry in value.items() for part in _now([entry])}
-    if type(value) is set:
-        return set(map(key_at_this_point, _now(value)))
-    if type(value) in (list, tuple, deque):
-        parts = map(at_this_point, _now(value))
-        return deque(parts, value.maxlen) if type(value) is deque else type(value)(parts)
+    if isinstance(value, tuple):
+        parts = list(map(at_this_point, value))
+        if all(map(operator.is_, parts, value)):
+            return value
+        return tuple.__new__(type(value), parts)
+    if type(value) is TrackedArray and value.type.dtype.kind in "ib" and not value.type.shape:
+        return value._value.item()
     return value
+
+
+def entries_at_this_point(entries: Object) -> Object:
+    """The entries that plain Python has at this point in a container."""
+    if isinstance(entries, dict):
+        return {key_at_this_point(key): at_this_point(part) for key, entry in entries.items() for part in _now([entry])}
+    if isinstance(entries, set):
+        return set(map(key_at_this_point, _now(entries)))
+    parts = map(at_this_point, _now(entries))
+    return deque(parts, entries.maxlen) if isinstance(entries, deque) else list(parts)
 
 
 def _now(entries: Iterable[Object]) -> Iterator[Object]:

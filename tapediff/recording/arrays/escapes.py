@@ -172,6 +172,9 @@ class Escapes(Recorded):
             if frame is not None:
                 self._recorder.lists_asked[id(frame.f_code), frame.f_lasti] = self, Site(frame.f_code, frame.f_lasti)
                 if self.type.dtype.kind in "ib" and frame is sys._getframe(1):
+                    if _makes_arrays(frame):
+                        # What is written to an array of objects does not become an int.
+                        escaped(self, "an entry of an array that is made by another name than np.array", "call np.array, by this name")
                     self._note_index(frame)
             raise AttributeError("__array__")
         return self._refuse_conversion
@@ -199,6 +202,18 @@ class Escapes(Recorded):
             "a plain ndarray",
             _JOIN,
         )
+
+
+# NumPy's own, before recordings replace them in its namespace.
+_MAKERS = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)
+
+
+def _makes_arrays(frame: FrameType) -> bool:
+    """True if code names one of NumPy's functions that make arrays, as after `from numpy import array`."""
+    code = frame.f_code
+    named = [frame.f_globals.get(name) for name in code.co_names]
+    named += [frame.f_locals.get(name) for name in (*code.co_varnames, *code.co_freevars, *code.co_cellvars)]
+    return any(value is maker for value in named for maker in _MAKERS)
 
 
 def _is_at_a_read(frame: FrameType) -> bool:

@@ -99,6 +99,40 @@ def test_a_name_imported_before_is_numpys_own():
     td.testing.check_gradient(td.compile(f, X), f, X)
 
 
+def of_a_converted_number(x):
+    made = array_by_name([np.floor(x[0]).astype(int), 2])
+    made[1] = x[1] * 3.7
+    return made[1] * x[1]
+
+
+def of_a_count(x):
+    made = array_by_name([(x > 0).sum(), 2])
+    made[1] = x[1] * 3.7
+    return made[1] * x[1]
+
+
+def of_a_bool(x):
+    made = array_by_name([x[0] > 0, False])
+    made[1] = x[1]
+    return made[1] * x[1]
+
+
+def through_a_variable(x):
+    make = array_by_name
+    made = make([np.floor(x[0]).astype(int), 2])
+    made[1] = x[1] * 3.7
+    return made[1] * x[1]
+
+
+@pytest.mark.parametrize("f", [of_a_converted_number, of_a_count, of_a_bool, through_a_variable])
+def test_ints_become_no_objects_by_a_name_imported_before(f):
+    """What is written to these would stay a float: refused on one path; on all paths the array is one of ints."""
+    with pytest.raises(td.TrackedValueEscaped, match=r"np\.array"):
+        td.record(f, X)
+    guarded = td.GuardedTape(f)
+    assert guarded(X) == f(X.copy())
+
+
 def test_what_someone_else_has_put_there_stays():
     """A function of the user's own under one of the names is neither replaced nor removed."""
     own = lambda *args, **named: array_by_name(*args, **named)
