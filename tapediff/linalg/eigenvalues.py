@@ -173,7 +173,7 @@ def eig(
     if b is not None or left or homogeneous_eigvals:
         raise refuse("eig", "has no b=, left= and homogeneous_eigvals= for tracked arrays",
                      "use eig(inv(b) @ a), or eig(a.T) for left vectors")  # fmt: skip
-    values, vectors = decompositions.eig(square(a))
+    values, vectors = decompositions.real_eig(square(a))
     return (values, vectors) if right else values
 
 

@@ -1188,7 +1188,7 @@ def main():
     def outer():
         r = yield from inner(1)
         note("r", r)
-        note("list", (yield from [10, 20]))
+        note("list", (yield from list((10, 20))))
         return (yield from inner(5))
     g = outer()
     note(0, [next(g), g.send("a"), next(g), next(g), next(g), g.throw(ValueError("v"))])

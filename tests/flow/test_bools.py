@@ -147,6 +147,7 @@ def texts_of_ints(x):
 
 
 # Of the last ones a type depends on data.
+@pytest.mark.filterwarnings("ignore:Bitwise inversion")
 @pytest.mark.parametrize(
     "f",
     [

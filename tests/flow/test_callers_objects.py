@@ -40,12 +40,16 @@ class Thing:
         return self
 
 
+class Other(Thing):
+    pass
+
+
 class World:
     """Objects of the caller's, of many kinds."""
 
     def __init__(self):
         Thing.count = 0
-        self.slots, self.thing = Slots(), Thing()
+        self.slots, self.thing, self.other = Slots(), Thing(), Other()
         self.slots.n, self.slots.items = 0, [1]
         self.list, self.deque, self.bytes = [3, 1, 2], collections.deque([1, 2], 3), bytearray(b"ab")
         self.dict, self.lists, self.counts = {"a": {"b": [1, {"c": 2}]}}, collections.defaultdict(list), collections.Counter()
@@ -73,6 +77,16 @@ def attributes(w, x):
     setattr(w.thing, "na" + "me", 5)
     w.thing.__dict__["other"] = 6
     w.thing.__dict__.update(further=7)
+
+
+def namespaces(w, x):
+    w.thing.__dict__["other"] = w.thing.__dict__.get("other", 0) + 1
+    w.thing.__dict__ |= {"further": getattr(w.thing, "further", 0) + 1}
+    getattr(w.other, "__di" + "ct__")["n"] += 1
+    w.other.level += 1
+    w.other.__dict__ = dict(w.other.__dict__, more=1)
+    w.other.level += 1
+    w.other.__class__ = Thing if type(w.other) is Other else Other
 
 
 def lists(w, x):
@@ -164,7 +178,7 @@ def own_variables(w, x):
     w.thing.n = count()
 
 
-CHANGES = [attributes, lists, dicts_and_sets, arrays, variables, in_blocks, in_branches, own_variables]
+CHANGES = [attributes, namespaces, lists, dicts_and_sets, arrays, variables, in_blocks, in_branches, own_variables]
 
 
 def left_by(change, record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import traceback
 
 import numpy as np
@@ -44,7 +45,15 @@ def outcome_of(f, p):
         with np.errstate(all="ignore"):
             return f(p)
     except Exception as error:  # noqa: BLE001 -- compared
-        return type(error), *(np.round(float(a), 12) if isinstance(a := plain(arg), (float, np.ndarray)) else a for arg in error.args)
+        return type(error), *map(argument, error.args)
+
+
+def argument(value):
+    """An error's argument, rounded; of math's functions the text without the value, which it has since Python 3.14."""
+    a = plain(value)
+    if isinstance(a, str):
+        return re.sub(r"expected .*, got .*", "math domain error", a)
+    return np.round(float(a), 12) if isinstance(a, (float, np.ndarray)) else a
 
 
 def plain(value):

@@ -12,7 +12,7 @@ ROOTS = (ast.stmt, ast.expr, ast.pattern)
 @pytest.mark.parametrize("root", ROOTS, ids=lambda root: root.__name__)
 def test_every_kind_of_syntax_has_a_program_or_is_refused(root):
     """What Python adds to its syntax needs a program here, or a name among the refused."""
-    assert {kind.__name__ for kind in root.__subclasses__()} <= {kind(name) for name in PROGRAMS} | REFUSED
+    assert {node.__name__ for node in root.__subclasses__()} <= {kind(name) for name in PROGRAMS} | REFUSED
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -82,7 +82,7 @@ PUBLISHED = {
     "test_graphlib": ("graphlib", ["hash_seed"]),
     "test_calendar": ("calendar", ["CommandLine"]),
     "test_reprlib": ("reprlib", ["LongReprTest"]),
-    "test_functools": ("functools", ["LRUC", "PartialC", "KeyC", "ReduceC", "weakref", "thread", "reentrancy_with_len", "Ordering.test_pickle"]),
+    "test_functools": ("functools", ["LRUC", "PartialC", "KeyC", "ReduceC", "weakref", "thread", "reentrancy_with_len", "Ordering.test_pickle", "lru_recursion", "partial_as_method"]),
     "test_contextlib": ("contextlib", ["nokeepref", "excessive", "exit_exception_explicit_none", "exit_exception_with_existing", "exit_exception_traceback"]),
     "test_urlparse": ("urllib", ["urlsplit_normalization"]),
     "test_ipaddress": ("ipaddress", ["v6"]),

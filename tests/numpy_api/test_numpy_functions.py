@@ -239,6 +239,7 @@ def with_out(x):
     return y
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # NumPy 2.5
 @pytest.mark.parametrize("name", CASES)
 def test_it_gives_what_numpy_gives(name):
     """Plain call == replay == kernel in value, shape and dtype, at a point other than the recorded one."""
@@ -254,6 +255,7 @@ def test_it_gives_what_numpy_gives(name):
         np.testing.assert_allclose(value, plain, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # NumPy 2.5
 @pytest.mark.parametrize("name", CASES)
 def test_its_gradient_is_its_slope(name):
     """Central differences of a random projection; and the kernel's gradient is the tape's."""

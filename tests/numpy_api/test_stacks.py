@@ -206,7 +206,7 @@ def test_matrices_without_rows_are_no_failure(f, capfd):
     x = np.zeros((0, 0))
     for call in (td.record(f, x), td.compile(f, x)):
         np.testing.assert_array_equal(call(x), f(x))
-        assert td.jacobian(call, x).size == td.jacobian(lambda x: td.gradient(lambda y: np.sum(f(y)), x), x).size == 0
+        assert td.jacobian(call, x).size == td.jacobian(lambda x: td.gradient(lambda y: np.sum(np.real(f(y))), x), x).size == 0
     assert capfd.readouterr() == ("", "")
 
 

@@ -291,7 +291,7 @@ def with_(manager: Object, body: Callable[[Object], Completion]) -> Completion:
     kind = type(manager)
     if kind in CHOICES:
         return for_each_option(manager, lambda option: with_(option, body), body)
-    enter_, exit_ = _special(kind, "__enter__", ""), _special(kind, "__exit__", " (missed __exit__ method)")
+    enter_, exit_ = _special(manager, "__enter__"), _special(manager, "__exit__")
     if users_method(kind, "__exit__") is None and kind not in _STATELESS:
         return _entered_once(manager, body)
     item = call(enter_, manager)
@@ -323,9 +323,8 @@ class Entered:
     """A manager for Python's own `with`; its methods run translated."""
 
     def __init__(self, manager: Object) -> None:
-        kind = type(manager)
         self._manager = manager
-        self._enter, self._exit = _special(kind, "__enter__", ""), _special(kind, "__exit__", " (missed __exit__ method)")
+        self._enter, self._exit = _special(manager, "__enter__"), _special(manager, "__exit__")
 
     def __enter__(self) -> Object:
         return call(self._enter, self._manager)
@@ -337,10 +336,11 @@ class Entered:
         return concrete(call(self._exit, self._manager, kind, error, trace))
 
 
-def _special(kind: type, name: str, missed: str) -> Object:
-    found = users_method(kind, name) or getattr(kind, name, None)
+def _special(manager: Object, name: str) -> Object:
+    found = users_method(type(manager), name) or getattr(type(manager), name, None)
     if found is None:
-        raise TypeError(f"'{kind.__name__}' object does not support the context manager protocol{missed}")
+        with manager:  # Python says what is missing
+            pass
     return found
 
 

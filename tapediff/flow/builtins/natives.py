@@ -24,7 +24,6 @@ import numpy as np
 
 from ...base.byte_code import is_held_elsewhere
 from ...base.current_recording import current_recorder
-from ...errors import TrackedValueEscaped
 from ...numpy_api.creating import as_array, holds_tracked
 from ...ops.control.calls import CALL, LOOP
 from ...recording.arrays.tracked import TrackedArray
@@ -290,13 +289,19 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
         return f(*args, **named)
     recorder = current_recorder()
     before, recorder.asked = recorder.asked, _wanted
+    refusal, recorder.refusal = recorder.refusal, None
     try:
-        return f(*args, **named)
-    except (_IntWanted, TrackedValueEscaped) as error:
-        escaped = error if type(error) is TrackedValueEscaped else None
-        recorder.refusal = None  # it is raised below, or there is another way
+        result = f(*args, **named)
+        if recorder.refusal is None:
+            return result
+    except _IntWanted:
+        pass
+    except Exception:
+        # f may have caught a refusal, and raised an error of its own.
+        if recorder.refusal is None:
+            raise
     finally:
-        recorder.asked = before
+        recorder.asked, recorder.refusal = before, refusal
     value = args[place]
     rest = lambda v: _answered(f, (*args[:place], v, *args[place + 1 :]), named)  # noqa: E731 -- its name is its use
     if isinstance(value, (tuple, list)):
@@ -305,8 +310,6 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
             return lifted(lambda *parts: rest(type(value)(parts)), *choices)
     elif (choice := as_choice(value)) is not value:
         return lifted(rest, choice)
-    if escaped is not None:
-        raise escaped
     return f(*args, **named)
 
 

@@ -37,7 +37,9 @@ def truth(value: Object) -> Object:
     if (method := users_method(kind, "__bool__")) is not None:
         result = call(method, value)
         if type(result) is not bool and type(result) is not TrackedArray and type(result) not in CHOICES:
-            raise TypeError(f"__bool__ should return bool, returned {type(result).__name__}")
+            # An error that Python words, each version otherwise.
+            named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__bool__": lambda _: result}
+            return bool(type(kind.__name__, (), named)())
         return truth(result)
     if getattr(kind, "__bool__", None) is None and (method := users_method(kind, "__len__")) is not None:
         return truth(call(method, value))

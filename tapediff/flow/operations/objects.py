@@ -12,7 +12,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call, function
 from ..state.places import note_attribute
-from ..state.values import CHOICES, lifted
+from ..state.values import CHOICES, lifted, state
 from ..users_code import KNOWN, has_simple_attributes, is_users, users_method
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
@@ -70,7 +70,10 @@ def _looked_up(value: Object, kind: type, name: str, native: Callable[[Object, s
         is_data = hasattr(type(member), "__set__")
         if is_data or name not in getattr(value, "__dict__", ()):
             return call(get, member, value, kind)
-    return native(value, name)
+    found = native(value, name)
+    if name == "__dict__" and type(found) is dict and id(value) in state.callers:
+        state.callers.add(id(found))  # from some Pythons an object does not refer to it, or only once it was asked for
+    return found
 
 
 def set_attribute(value: Object, name: str, new: Object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from types import CellType
+from types import CellType, MemberDescriptorType
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -267,7 +267,7 @@ def note_attribute(owner: Object, name: str) -> None:
     journal = _journal_of(owner)
     if journal is not None and id(owner) not in journal.made:
         namespace = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
-        note(Member(owner, name) if type(namespace) is dict and not _is_slot(owner, name) else Attribute(owner, name))
+        note(Member(owner, name) if type(namespace) is dict and not _is_of_class(owner, name) else Attribute(owner, name))
 
 
 def check_writes(holder: Object) -> None:
@@ -276,8 +276,9 @@ def check_writes(holder: Object) -> None:
         raise WritesJoined
 
 
-def _is_slot(owner: Object, name: str) -> bool:
-    return type(getattr(type(owner), name, None)).__name__ == "member_descriptor"
+def _is_of_class(owner: Object, name: str) -> bool:
+    """True for slots, `__dict__` and `__class__`."""
+    return name in ("__dict__", "__class__") or type(getattr(type(owner), name, None)) is MemberDescriptorType
 
 
 def note_contents(holder: Object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import sys
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -305,7 +306,8 @@ class Expressions(ast.NodeTransformer):
         first = operator_call("own", self.visit(node.generators[0].iter))
         if isinstance(node, ast.GeneratorExp):
             first = operator_call("first_iterable", first)
-        name = self._name_of(_COMPREHENSION_NAMES[type(node)], node)
+        # Since Python 3.12 others than generators are part of the function around.
+        name = self._name_of("comprehension" if is_inlined(node) else _COMPREHENSION_NAMES[type(node)], node)
         self.before.append(self._function_of(name, parameters_of(items), body, node, own_scope=True))
         return ast.Call(ast.Name(name, ast.Load()), [first], [])
 
@@ -313,6 +315,11 @@ class Expressions(ast.NodeTransformer):
 
 
 _COMPREHENSION_NAMES = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", ast.DictComp: "<dictcomp>", ast.GeneratorExp: "<genexpr>"}
+
+
+def is_inlined(node: ast.AST) -> bool:
+    """True for a comprehension whose code is part of that of the function around."""
+    return sys.version_info >= (3, 12) and isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp))
 
 
 def parameters_of(*names: str) -> ast.arguments:

@@ -20,6 +20,7 @@ from .expressions import (
     NotTranslated,
     again,
     at,
+    is_inlined,
     kept,
     operator,
     operator_call,
@@ -79,6 +80,7 @@ class _Function:
     ) -> None:
         self.translator, self.outer, self.body, self.args, self.shown = translator, outer, body, args, shown
         self.scope = Scope(body, parameters(args))
+        self.is_inlined = is_inlined(node)
         found = [*args.posonlyargs, *args.args]
         self.first = found[0].arg if found else None
         if any(isinstance(n, (ast.Await, ast.AsyncFor, ast.AsyncWith)) for n in own_nodes(body)):
@@ -230,8 +232,14 @@ class _Function:
 
     def named(self, kind: str, node: ast.AST) -> str:
         made = self.translator.named(self.shown, node, kind)
-        self.translator.variables[made] = frozenset(self.scope.bound)
+        self.translator.variables[made] = self.variables
         return made
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Its own, and those of the function that it is part of."""
+        around = self.outer.variables if self.outer is not None and self.is_inlined else ()
+        return frozenset(self.scope.bound).union(around)
 
     def expressions(self, *, in_class: bool = False) -> Expressions:
         def name_of(shown: str, node: ast.AST) -> str:
@@ -258,6 +266,8 @@ class _Function:
             owner = self
             inner.scope.nonlocal_names |= outer & (owner.scope.bound | owner.scope.nonlocal_names)
             inner.scope.global_names |= outer & owner.scope.global_names
+        if inner.is_inlined:
+            self.translator.variables[name] = inner.variables
         return inner.definition(name, node)
 
     # Simple statements

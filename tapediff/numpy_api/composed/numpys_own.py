@@ -20,6 +20,7 @@ from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand, is_tracked
 from .. import creating
 from ..joining import as_value
+from ..matrices.decompositions import real_eig
 
 # NumPy's own, also while something is recorded; see recording/python_state/numpy_namespace.py.
 _ORIGINALS = {
@@ -95,6 +96,11 @@ class _Broadcast:
         self.shape = np.broadcast_shapes(*map(np.shape, arrays))
 
 
+def _real_eigvals(a: Operand) -> Operand:
+    """np.linalg.eigvals, of which np.poly takes the real parts."""
+    return real_eig(a).eigenvalues
+
+
 # By the id of NumPy's function.
 _standing: dict[int, Callable[..., Operand]] = {
     id(_ORIGINALS[name]): made
@@ -105,7 +111,8 @@ _standing: dict[int, Callable[..., Operand]] = {
         ("asarray_chkfinite", _converting("asarray_chkfinite", creating.asarray_chkfinite)),
         ("zeros", _filled("zeros", 0.0)), ("empty", _filled("empty", 0.0)), ("ones", _filled("ones", 1.0)), ("full", _full),
     )
-} | {id(_array_converter): _Converter, id(_binning): _monotonicity, id(np.broadcast): _Broadcast}  # fmt: skip
+} | {id(_array_converter): _Converter, id(_binning): _monotonicity, id(np.broadcast): _Broadcast,
+     id(np.linalg.eigvals): _real_eigvals}  # fmt: skip
 # What NumPy's modules call without asking the arguments first.
 _standing |= {id(getattr(f, "_implementation")): f for f in (np.concatenate, np.size, np.ndim)}  # noqa: B009 -- not declared
 

@@ -158,7 +158,7 @@ class EigResult(NamedTuple):
     eigenvectors: Operand
 
 
-def eig(a: Operand) -> EigResult:
+def real_eig(a: Operand) -> EigResult:
     """Of matrices with real eigenvalues; that they are real is a guard."""
     a = square(a)
     if a.size == 0:
@@ -168,6 +168,16 @@ def eig(a: Operand) -> EigResult:
         raise UnsupportedFunction("np.linalg.eig of a matrix with complex eigenvalues", got=f"shape {a.shape}",
                                   fix="use np.linalg.eigh where the matrix is symmetric, or np.linalg.svd")  # fmt: skip
     return EigResult(*eig_parts(packed, a.shape[-1]))
+
+
+# Since NumPy 2.5 real eigenvalues are complex numbers, too.
+_IS_COMPLEX = np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "c"
+
+
+def eig(a: Operand) -> EigResult:
+    """The eigenvalues and vectors of real_eig, in NumPy's type."""
+    found = real_eig(a)
+    return EigResult(*(part + 0j for part in found)) if _IS_COMPLEX else found
 
 
 def eigvals(a: Operand) -> Operand:
@@ -189,4 +199,4 @@ def roots(p: Operand) -> Operand:
         return zeros
     n = end - first - 1
     companion = np.concatenate([(-p[first + 1 : end] / p[first])[None, :], np.eye(n)[:-1]])
-    return np.concatenate([eigvals(companion), zeros])
+    return np.concatenate([real_eig(companion).eigenvalues, zeros])

@@ -18,12 +18,14 @@ def path_of(f, x):
     def trace(frame, event, arg):
         if frame.f_code.co_filename != file:
             return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        frame.f_trace_opcodes = True
         if event == "opcode":
             seen.append((frame.f_code.co_firstlineno, frame.f_lasti))
         return trace
 
     before = sys.gettrace()
+    # Python 3.12 traces opcodes only where a frame has asked for them before.
+    sys._getframe().f_trace_opcodes = True
     sys.settrace(trace)
     try:
         value = f(x)

@@ -26,7 +26,7 @@ SQUARES = {
     "hermitian": squares(lambda x: np.linalg.eigvalsh(hermitian(x))), "upper hermitian": squares(lambda x: np.linalg.eigh(hermitian(x), "U")[0]),
     "svdvals": squares(lambda x: np.linalg.svdvals(symmetric(x))), "svd": squares(lambda x: np.linalg.svd(symmetric(x))[1]),
     "symmetric svd": squares(lambda x: np.linalg.svd(symmetric(x), compute_uv=False, hermitian=True)),
-    "complex svdvals": squares(lambda x: np.linalg.svdvals(hermitian(x))), "eigvals": squares(lambda x: np.linalg.eigvals(symmetric(x))),
+    "complex svdvals": squares(lambda x: np.linalg.svdvals(hermitian(x))), "eigvals": squares(lambda x: np.real(np.linalg.eigvals(symmetric(x)))),
     "stack": squares(lambda x: np.linalg.eigvalsh(np.stack([symmetric(x), np.eye(2)]))[0]),
     "scipy eigvalsh": squares(lambda x: scipy.linalg.eigvalsh(symmetric(x))), "scipy svdvals": squares(lambda x: scipy.linalg.svdvals(symmetric(x))),
     "pair": squares(lambda x: scipy.linalg.eigh(symmetric(x), np.array([[2.0, 0.5], [0.5, 1.0 + 0.1 * x[1]]]), eigvals_only=True)),
@@ -73,7 +73,7 @@ GENERAL = {
     "tall": lambda x: np.linalg.svdvals(x[:12].reshape(4, 3)), "wide": lambda x: np.linalg.svdvals(x[:12].reshape(3, 4)),
     "square": lambda x: np.linalg.svdvals(x[:9].reshape(3, 3)), "eigenvalues": lambda x: np.linalg.eigvalsh(x[:9].reshape(3, 3)),
     "hermitian": lambda x: np.linalg.eigvalsh(x[:9].reshape(3, 3) + 1j * x[3:12].reshape(3, 3)),
-    "general": lambda x: np.linalg.eigvals(np.diag([1.0, 3.0, 6.0]) + 0.3 * x[:9].reshape(3, 3)),
+    "general": lambda x: np.real(np.linalg.eigvals(np.diag([1.0, 3.0, 6.0]) + 0.3 * x[:9].reshape(3, 3))),
     "pair": lambda x: scipy.linalg.eigh(x[:9].reshape(3, 3), np.eye(3) * 4.0 + 0.3 * x[3:12].reshape(3, 3), eigvals_only=True),
 }  # fmt: skip
 

@@ -141,6 +141,7 @@ PIECES = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # NumPy 2.5
 @pytest.mark.parametrize("name", PIECES)
 def test_pieces_of_lines_have_slope_1_also_where_they_are_0(name):
     """At whole numbers, at zeros of both signs and at ties: from |x| with its sign put back the slope would be 0 there."""
