@@ -115,7 +115,7 @@ def outcome(run, args, named):
     args = copy.deepcopy(args)
     try:
         result = listed(run(*args, **named))
-    except Exception as error:
+    except (TypeError, ValueError, IndexError) as error:
         result = type(error), str(error) if isinstance(error, statistics.StatisticsError) else ""
     return result, args
 
