@@ -18,9 +18,10 @@ INPLACE: dict[type[ast.operator], str] = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.Pow: "ipow",
     ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior", ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift",
 }  # fmt: skip
-# Operations whose results depend on the types of numbers: errors of Python's, and the sign of a zero.
+# Operations whose results depend on the types of numbers: errors of Python's, the sign of a zero, and upper bits.
 OF_TYPES: dict[type[ast.operator], str] = {
     ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow",
+    ast.LShift: "lshift", ast.RShift: "rshift",
 }  # fmt: skip
 _IDENTITY: dict[type[ast.cmpop], str] = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
 _COMPARISONS: dict[type[ast.cmpop], str] = {
