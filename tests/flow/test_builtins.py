@@ -458,7 +458,7 @@ CALLS = {
     "filterfalse": lambda a, n, b: [list(found) for found in (itertools.filterfalse(None, n), itertools.filterfalse(lambda v: v < 1, a), itertools.filterfalse(lambda v: v < 1, b))],
     "takewhile": lambda a, n, b: [list(found) for found in (itertools.takewhile(lambda v: v < 1, a), itertools.takewhile(lambda v: v != 1, n), itertools.takewhile(lambda v: v < 1, b))],
     "dropwhile": lambda a, n, b: [list(found) for found in (itertools.dropwhile(lambda v: v < 1, a), itertools.dropwhile(lambda v: v != 1, n), itertools.dropwhile(lambda v: v < 1, b))],
-    "starmap": lambda a, n, b: [list(found) for found in (itertools.starmap(operator.sub, [(v, 2 * v) for v in a]), itertools.starmap(operator.sub, ((v, w) for v, w in zip(b, b[1:]) if v > w)))],
+    "starmap": lambda a, n, b: [list(found) for found in (itertools.starmap(operator.sub, [(v, 2 * v) for v in a]), itertools.starmap(operator.sub, ((v, w) for v, w in itertools.pairwise(b) if v > w)))],
     "islice": lambda a, n, b: [list(found) for found in (itertools.islice(a, 2), itertools.islice(n, 1, None), itertools.islice((v for v in b if v > 0), 0, 3, 2), itertools.islice(b, 1, 3))],
     "chain": lambda a, n, b: [list(found) for found in (itertools.chain(a, n), itertools.chain(b, a), itertools.chain.from_iterable([a, b]), itertools.chain.from_iterable([v, 2 * v] for v in a))],
     "pairwise": lambda a, n, b: [list(found) for found in (itertools.pairwise(a), itertools.pairwise(b))],
