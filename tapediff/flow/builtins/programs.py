@@ -168,6 +168,7 @@ _LISTS = {
     "pop": lists_and_dicts.pop_,
 }
 _DEQUES = {
+    "insert": sorting.insert_,
     "extend": lists_and_dicts.extend_,
     "rotate": lists_and_dicts.rotate_,
     "popleft": lambda holder: lists_and_dicts.pop_(holder, 0),
