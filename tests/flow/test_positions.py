@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections import deque
 
 import numpy as np
@@ -113,6 +115,18 @@ def deletions(x):
     return sum(((k + 1) * v for k, v in enumerate(a))) + sum(((k + 1) * v for k, v in enumerate(w))) + sum(d.values()) + got
 
 
+def one_of_many_pairs(x):
+    pairs = [(k * 7 % 30, x[k % 6]) for k in range(30)]
+    n, v = pairs[int(abs(x[0]) * 20) % 30]
+    return n * x[1] + v
+
+
+def counted_and_found(x):
+    n = [math.floor(2 * v) for v in x]
+    known = [0, 1, -1, 2, -2, 3, 4, 5, 6, -3, -4, -5, -6, -7]
+    return known.count(n[0]) * x[0] + known.index(n[1]) * x[1] + n.count(1) * x[2] + (n.index(n[3]) + tuple(known).index(n[2])) * x[4]
+
+
 def unpacked(x):
     a = [v for v in x if v > 0]
     t = (x[0], x[1]) if x[2] > 0 else [x[3], 2.0]
@@ -141,6 +155,8 @@ PROGRAMS = {
     repeated: 1,
     float_positions: 2,
     deletions: 1,
+    one_of_many_pairs: 1,
+    counted_and_found: 1,
     unpacked: 1,
 }
 
@@ -148,3 +164,23 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_programs_are_pythons_in_few_recordings(program):
     assert recordings(program, POINTS[:12]) <= PROGRAMS[program]
+
+
+COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
+
+
+@pytest.mark.parametrize("is_negated", [False, True])
+@pytest.mark.parametrize("symbol", COMPARISONS)
+def test_positions_may_be_chosen_by_what_they_are_compared_with(symbol, is_negated):
+    """By `if`, by np.where on both sides, and on a path; more is known of a position there."""
+    compare = COMPARISONS[symbol]
+    names = ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"]
+
+    def f(x):
+        k = min(int(abs(x[0]) * 3), 5)
+        test = not compare(k, 2) if is_negated else compare(2, k)
+        chosen = [k if test else 4, 4 if test else k, int(np.where(test, k, 1)), int(np.where(test, 1, k)), int(np.where(not test, k, 5))]
+        total = sum(len(names[n]) * x[j] for j, n in enumerate(chosen))
+        return total + (len(names[k]) * x[1] if test else len(names[5 - k]) * x[2])
+
+    assert recordings(f) == 1
