@@ -243,6 +243,30 @@ def by_keys_that_some_are_themselves(x):
     return sum(k * p[0] * (p[1] + 1) for k, p in enumerate(pairs))
 
 
+def empties(x):
+    w = [v for v in x if v > 9]
+    e = []
+    t = 0.0
+    for f in (max, min):
+        for args, named in ((w, {}), (e, {}), (w, {'default': x[0]}), (e, {'default': x[1], 'key': lambda v: v * x[0]}), (w, {'key': abs, 'default': 2.0})):
+            try:
+                t = 0.5 * t + f(args, **named)
+            except ValueError as error:
+                t += len(str(error))
+    return t
+
+
+def sorted_by_data(x):
+    b = bool(x[0] > 0)
+    a = sorted(x[:4], reverse=b)
+    w = sorted([v for v in x if v > 0], reverse=b)
+    c = sorted(x[:4], key=functools.cmp_to_key(lambda p, q: -1 if p > q else 1 if p < q else 0))
+    d = sorted(x[:4], key=functools.cmp_to_key(lambda p, q: p - q))
+    l = [v for v in x if v > -1]
+    l.sort(reverse=b, key=lambda v: v * v)
+    return sum(((k + 1) * v for k, v in enumerate(a + w + c + d + l)))
+
+
 PROGRAMS = [
     by_keys_that_some_are_themselves,
     accumulated_from_a_value,
@@ -279,6 +303,12 @@ PROGRAMS = [
     arguments_of_extremes,
     sorted_objects,
 ]
+
+
+def test_builtins_of_nothing_and_orders_that_data_decide():
+    """What raises an error does so with the same text."""
+    assert recordings(empties) == 1
+    recordings(sorted_by_data)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

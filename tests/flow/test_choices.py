@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+from collections import Counter, deque
 
+import numpy as np
 import pytest
 
 from flow.one_tape import POINTS, recordings
@@ -34,23 +36,6 @@ def gen(v):
     yield v
     yield (v * 2)
     return v + 1
-
-
-class Desc:
-    def __get__(self, obj, kind=None):
-        return self if obj is None else obj.v * 3
-
-
-class Full(Desc):
-    def __set__(self, obj, value):
-        obj.v = value + 1
-
-
-class D:
-    a, b = (Desc(), Full())
-
-    def __init__(self, v):
-        self.v = v
 
 
 def caught_by_data(x):
@@ -224,44 +209,6 @@ def views(x):
     )
 
 
-def cached(x):
-
-    class C:
-        def __init__(self, v):
-            self.v, self.n = (v, 0)
-
-        @functools.cached_property
-        def twice(self):
-            self.n += 1
-            return 2 * self.v
-
-        def __index__(self):
-            return 1
-
-    c = C(x[0] if x[1] > 0 else x[2])
-    s = c.twice + (c.twice if x[3] > 0 else 1.0)
-    return s * c.n + [x[1], x[2]][c]
-
-
-def descriptors(x):
-    d = D(x[0])
-    e = D(x[1])
-    o = d if x[2] > 0 else e
-    o.b = x[3]
-    if x[4] > 0:
-        o.a = 7.0
-    return d.a + 2 * e.a + d.b * e.b + o.a
-
-
-def deleted_attributes(x):
-    d = D(x[0])
-    if x[1] > 0:
-        d.w = 2.0
-    if x[2] > 0 and x[1] > 0:
-        del d.w
-    return getattr(d, "w", x[3]) + hasattr(d, "w") * x[4]
-
-
 def unbound(x):
     if x[0] > 0:
         v = x[1]
@@ -292,8 +239,243 @@ def until(x):
     return s + len(range(int(abs(x[0]) * 3))) + sum(range(int(abs(x[1]) * 3)))
 
 
+def unjoinable_selected(x):
+    a = [iter([x[1]]) if v > 0 else (w for w in [x[2]]) for v in x[:2]]
+    return next(a[0]) + next(a[1])
+
+
+def kwargs_of_choice(x):
+    f = (lambda a, b=2.0: a * b) if x[0] > 0 else (lambda a, b=3.0, *c: a + b + len(c)) if x[1] > 0 else max
+    g = functools.partial(f, x[2])
+    return f(x[2], x[3]) + g(x[4])
+
+
+def in_of_iterables(x):
+    k = 1 if x[0] > 0 else 3
+
+    class A:
+        def __contains__(self, v):
+            return v == k
+
+    class B:
+        def __iter__(self):
+            return iter([k, 2])
+
+    class C:
+        def __getitem__(self, n):
+            return [k, 5][n]
+
+    return (
+        (1 in A()) * x[1]
+        + (3 in B()) * x[2]
+        + (1 in C()) * x[3]
+        + (k in (v for v in (1, 2))) * x[4]
+        + (k in {1: 2}.keys())
+        + (k in [1.0, 2.0]) * 2
+        + (k in iter([3, 4])) * 3
+        + (k in range(0, 9, 3)) * 4
+        + ((k, 2) in {(1, 2)}) * 5
+        + ("a" * k in ["aaa"]) * 6
+    )
+
+
+def unpacking_of_iterables(x):
+    k = 1 if x[0] > 0 else 3
+
+    class B:
+        def __iter__(self):
+            return iter([k, 2, x[1]])
+
+    a, *b = B()
+    c, d, e = (v * k for v in x[:3])
+    *f, g = (v for v in x)
+    h, (i, *j) = (k, {k: 2, 9: 1})
+    p, q = dict.fromkeys((k, 7), 1)
+    _, *s = "abc"[:k]
+    return a + len(b) * b[1] + c * d - e + sum(f) * g + h * i + len(j) + p + q + len(s)
+
+
+def chained(x):
+    k = 1 if x[0] > 0 else 3
+    a, b = ([k], [k])
+    return (
+        (0 < k < 2) * x[1]
+        + (x[0] < x[1] < x[2] < 3) * x[2]
+        + (1 <= k == k != 2)
+        + (a == b) * 2
+        + (a is b) * 3
+        + (a is not None)
+        + ((k, x[0]) < (k, x[1])) * x[3]
+        + ([k] <= [1, 2]) * 4
+        + ({k} <= {1, 2}) * 5
+        + ("a" < "b" * k)
+        + ((x[0] > 0) == (x[1] > 0)) * x[4]
+        + ((x[0] > 0) is True) * 7
+    )
+
+
+def augmented(x):
+    k, b, t, s, l = (1, x[0] > 0, (1.0,), {1}, [x[1]])
+    if x[1] > 0:
+        k += 2
+        t += (x[2],)
+        s |= {2}
+        l *= 2
+    else:
+        k -= 4
+        k **= 2
+        s -= {1}
+        l += [1.0, x[3]]
+    k //= 2
+    k %= 5
+    b |= x[2] > 0
+    b &= x[3] < 1
+    b ^= x[4] > 0
+    m = np.zeros(2)
+    m[0] += x[0]
+    m *= 2
+    m[k % 2] -= x[1]
+    o = {"a": x[0]}
+    o["a"] *= k
+    o.setdefault("b", []).append(k)
+    return k * x[0] + sum(t) + len(s) * x[1] + sum(l) + b * x[2] + m.sum() + m[1] + o["a"] + len(o["b"])
+
+
+def walrus(x):
+    if (n := len([v for v in x if v > 0])) > 2 and (m := max(x)) > 1:
+        s = n * m
+    else:
+        s = n * x[1]
+    total = [(y := 0.0)] and [(y := (y * 0.5 + v)) for v in x][-1]
+    while (n := (n - 1)) > 0:
+        s += n
+    return s + total + y
+
+
+def closures(x):
+    n, log = (0, [])
+
+    def add(v, *, by=1, **more):
+        nonlocal n
+        n += by
+        log.append(v)
+        return v * by + len(more)
+
+    def twice(f):
+        return lambda *a, **k: f(*a, **k) + f(*a, **k)
+
+    s = 0.0
+    for v in x:
+        if v > 0:
+            s += add(v)
+        elif v < -1:
+            s += twice(add)(v, by=2, z=1)
+    g = add if x[0] > 0 else twice(add)
+    s += g(x[1], by=3)
+    return s + n * x[2] + len(log) + sum(log)
+
+
+def nested_functions_of_errors(x):
+    out = []
+
+    def risky(v):
+        try:
+            if v > 1:
+                raise ValueError("big", v)
+            if v < -1:
+                return "low"
+        except ValueError as e:
+            out.append(e.args[1])
+            raise KeyError("k") from e
+        else:
+            out.append(v)
+            return "fine"
+        finally:
+            out.append(0.5)
+
+    s = 0.0
+    for v in x:
+        try:
+            s += len(risky(v))
+        except KeyError as e:
+            s += 10 * e.__cause__.args[1]
+        except ArithmeticError:
+            s += 100
+    return s + sum((k * v for k, v in enumerate(out)))
+
+
+def sets_and_dicts(x):
+    s = {"a"}
+    s.update("bc")
+    s.update((n for n, v in zip("cde", x) if v > 0))
+    s.discard("a" if x[3] > 0 else "b")
+    d = {"a": 1.0}
+    d.update(((n, v) for n, v in zip("abc", x)))
+    d.update({n: v for n, v in zip("abd", x[2:]) if v > 0})
+    d.update([("e", 1.0)], f=2.0)
+    r = reversed({n: v for n, v in zip("abd", x) if v > 0})
+    q = reversed(range(int(abs(x[0]) * 4)))
+    k = d.setdefault("a" if x[0] > 0 else "z", 5.0) + d.pop("b" if x[1] > 0 else "y", 0.25)
+    c = Counter("aab")
+    c.update((n for n, v in zip("abc", x) if v > 0))
+    c.subtract({"a": 1})
+    return (
+        len(s) * x[0]
+        + sum(d.values())
+        + len(d)
+        + k
+        + len(list(r)) * x[1]
+        + sum(q)
+        + c["a"] * x[2]
+        + sum(c.values())
+        + ("a" in s)
+        + s.isdisjoint({"q"})
+    )
+
+
+def deque_ops(x):
+    d = deque(maxlen=3)
+    for v in x:
+        if v > 0:
+            d.append(v)
+        else:
+            d.appendleft(v)
+    e = deque([1.0, 2.0], maxlen=2)
+    if x[0] > 0:
+        e.append(x[1])
+    try:
+        e.insert(1, 5.0)
+    except IndexError:
+        e.pop()
+    f = deque(x[:3])
+    f.extendleft(x[3:5])
+    f.remove(x[0])
+    f.reverse()
+    if x[2] > 0:
+        f.clear()
+    return (
+        sum(((k + 1) * v for k, v in enumerate(d)))
+        + sum(e)
+        + sum(((k + 1) * v for k, v in enumerate(f)))
+        + (d[0] if d else 1.0)
+        + d.count(x[0])
+        + (f.index(x[1]) if x[1] in f else 9)
+    )
+
+
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
+    unjoinable_selected: 4,
+    kwargs_of_choice: 1,
+    in_of_iterables: 2,
+    unpacking_of_iterables: 2,
+    chained: 1,
+    augmented: 1,
+    walrus: 1,
+    closures: 1,
+    nested_functions_of_errors: 1,
+    sets_and_dicts: 12,
+    deque_ops: 10,
     caught_by_data: 1,
     caught_by_some: 1,
     managers_by_data: 1,
@@ -305,9 +487,6 @@ PROGRAMS = {
     keys_of_tuples: 1,
     sets_by_data: 1,
     views: 9,
-    cached: 1,
-    descriptors: 4,
-    deleted_attributes: 4,
     unbound: 1,
     truths: 1,
     until: 1,
