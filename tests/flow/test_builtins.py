@@ -305,6 +305,16 @@ PROGRAMS = [
 ]
 
 
+def sorted_with_many_ties(x):
+    pairs = [(int(abs(v) * 2) % 2, k) for k, v in enumerate([*x, *x, *x, *x])]
+    return sum(k * n for k, (_, n) in enumerate(sorted(pairs, key=lambda pair: pair[0]))) * x[0]
+
+
+def test_many_equal_entries_stay_in_order():
+    """Of NumPy's, only a stable sort does that beyond 16 of them."""
+    assert recordings(sorted_with_many_ties) == 1
+
+
 def test_builtins_of_nothing_and_orders_that_data_decide():
     """What raises an error does so with the same text."""
     assert recordings(empties) == 1

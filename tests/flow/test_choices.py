@@ -463,8 +463,43 @@ def deque_ops(x):
     )
 
 
+def comparisons_of_sets(x):
+    a = {n for n, v in zip("abc", x) if v > 0}
+    b = {n for n, v in zip("abc", x[3:]) if v > 0}
+    found = 0.0
+    for p, q in ((a, b), (b, a), (a, {"a", "b"}), ({"a"}, b), (a, a | b), (a & b, b)):
+        for n, holds in enumerate((p == q, p != q, p <= q, p < q, p >= q, p > q)):
+            found = 0.9 * found + (n + 1) * holds
+    return found * x[0] + len(a ^ b) + len(a | b) * 2 + len(a - b) * 3
+
+
+def order_of_plain_keys_among_others(x):
+    found, total = {}, 0.0
+    for k, v in enumerate(x):
+        found[math.floor(2 * v)] = v
+        if k == 2:
+            found[0] = 5.0
+        if v < 0:
+            found.pop(k - 2, None)
+    for k, v in found.items():
+        total = 0.5 * total + v * (k + 3)
+    return total
+
+
+def comparisons_of_sequences(x):
+    a, b, k = (1, x[0], x[1]), (1, x[0], x[2]), 1 if x[3] > 0 else 2
+    found = 0.0
+    for p, q in ((a, b), ((1, k), (1, 2, 3)), ([k, x[0]], [k, x[1]]), ((2, 1), (k, x[0])), ((1,), (1, k)), ([], [k]), ([k], [k])):
+        for n, holds in enumerate((p == q, p != q, p <= q, p < q, p >= q, p > q)):
+            found = 0.9 * found + (n + 1) * holds
+    return found * x[4]
+
+
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
+    comparisons_of_sets: 1,
+    order_of_plain_keys_among_others: 1,
+    comparisons_of_sequences: 1,
     unjoinable_selected: 4,
     kwargs_of_choice: 1,
     in_of_iterables: 2,

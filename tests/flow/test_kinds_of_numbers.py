@@ -253,6 +253,34 @@ def divided_by_shifted(x):
         return x[3]
 
 
+@pytest.mark.parametrize("is_statement", [False, True])
+@pytest.mark.parametrize("name", ["/", "//", "%", "**"])
+def test_division_in_place_by_a_zero_of_pythons_is_an_error(name, is_statement):
+    """Of ints and of floats, whichever of the two operands is data."""
+
+    def f(x):
+        s = 0.0
+        for zero, n in ((0 if x[0] > 0 else 2, 3), (0.0 if x[1] > 0 else 0.5, 1.5), (0, 3 if x[2] > 0 else 4), (0 if x[0] > 0 else 2, 7 if x[1] > 0 else 2)):
+            a, b = (zero, -n) if name == "**" else (n, zero)
+            try:
+                if not is_statement:
+                    a = a / b if name == "/" else a // b if name == "//" else a % b if name == "%" else a**b
+                elif name == "/":
+                    a /= b
+                elif name == "//":
+                    a //= b
+                elif name == "%":
+                    a %= b
+                else:
+                    a **= b
+                s = 0.5 * s + a
+            except ZeroDivisionError as error:
+                s = 0.5 * s + len(str(error))
+        return s * x[3]
+
+    recordings(f)
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 @pytest.mark.parametrize(
     "f", [shifted_by_data, times_powers_of_data, shifted_by_many, shifted_by_negative_counts, divided_by_shifted], ids=lambda f: f.__name__

@@ -252,8 +252,19 @@ def class_attributes(x):
     return A.n * x[0] + A.last + b.twice + a.lost + getattr(b, "q", 0.5) + (hasattr(b, "r") + hasattr(a, "none")) * x[1]
 
 
+def errors_of_missing_ones(x):
+    b = Empty()
+    if x[0] > 0:
+        b.r = x[1]
+    try:
+        return b.r * 2
+    except AttributeError as error:
+        return x[2] * len(error.name) + len(str(error)) + (error.obj is b)
+
+
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
+    errors_of_missing_ones: 1,
     without_one: 1,
     there_on_one_side: 1,
     one_of_two_names: 1,
