@@ -495,8 +495,15 @@ def comparisons_of_sequences(x):
     return found * x[4]
 
 
+def stars_in_sets(x):
+    w = [int(v) for v in x if v > 0]
+    n, m = int(x[0]), int(x[1])
+    return len({*w, 1}) * x[0] + len({*w, *w}) * x[1] + len({w[0] if w else 0, 1, 2}) + len({n, m, *(n, 1)}) * x[2] + sum({*map(int, x), *range(2)})
+
+
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
+    stars_in_sets: 1,
     comparisons_of_sets: 1,
     order_of_plain_keys_among_others: 1,
     comparisons_of_sequences: 1,

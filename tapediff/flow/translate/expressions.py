@@ -266,10 +266,9 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Set(self, node: ast.Set) -> ast.expr:
         """A set whose members may be data."""
-        self.generic_visit(node)
-        if all(isinstance(member, ast.Constant) for member in node.elts) or any(isinstance(m, ast.Starred) for m in node.elts):
+        if all(isinstance(member, ast.Constant) for member in node.elts):
             return node
-        return operator_call("set_of", ast.Tuple(node.elts, ast.Load()))
+        return operator_call("set_of", ast.Tuple([self._entry(member) for member in node.elts], ast.Load()))
 
     def visit_Dict(self, node: ast.Dict) -> ast.expr:
         """A dict whose keys may be data."""
