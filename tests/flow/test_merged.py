@@ -11,6 +11,7 @@ import math
 import operator
 from collections import ChainMap, OrderedDict, defaultdict, namedtuple
 
+import numpy as np
 import pytest
 
 from flow.one_tape import POINTS, recordings
@@ -394,8 +395,350 @@ def starred(x):
     )
 
 
+def sub_list(x):
+
+    class L(list):
+        def total(self):
+            return sum(self)
+
+        def append(self, v):
+            super().append(2 * v)
+
+        def __getitem__(self, k):
+            return list.__getitem__(self, k) + 1 if isinstance(k, int) else list.__getitem__(self, k)
+
+    a = L([x[0]])
+    for v in x:
+        if v > 0:
+            a.append(v)
+        if v < -1:
+            a += [v]
+    return a.total() + a[0] + len(a) + a[-1] + sum(a[:2])
+
+
+def sub_dict(x):
+
+    class D(dict):
+        def __missing__(self, k):
+            self[k] = k * 2.0
+            return 0.5
+
+        def __setitem__(self, k, v):
+            super().__setitem__(k, v + 1)
+
+    d = D()
+    for k, v in enumerate(x):
+        if v > 0:
+            d[k % 3] = v
+        else:
+            d[k % 2]
+    return sum(d.values()) + len(d) + d[2] + d.get(7, 0.25) + sum(d)
+
+
+def arrays(x):
+    a = np.zeros(4)
+    b = np.asarray(x) * 2
+    m = np.arange(6.0).reshape(2, 3)
+    for k, v in enumerate(x):
+        if v > 0:
+            a[k % 4] += v
+            b[k] = 0
+        elif v < -1:
+            a[:2] = v
+            m[k % 2] *= v
+        else:
+            a[1:3] -= b[k : k + 2].sum()
+            m[:, k % 3] = x[:2]
+    c = a if x[0] > 0 else b[:4]
+    c[0] = 9.0
+    return a.sum() + (b * b).sum() + (m * m).sum() + c[0] + a[a > 0].sum() * 0 + np.where(a > 1, a, 2).sum() + m.T[0].max()
+
+
+def array_views(x):
+    a = np.array([x[0], 1.0, 2.0, 3.0])
+    v = a[1:]
+    w = a.reshape(2, 2)
+    if x[1] > 0:
+        v[0] = x[2]
+    if x[2] > 0:
+        w[1] += 1
+        a = a.copy()
+    a[3] = x[3]
+    for r in w:
+        r[0] *= 2
+    return a.sum() + v.sum() * 2 + w.sum() * 3 + w[0, 1]
+
+
+def whiles(x):
+    n, s, log = (0, abs(x[0]) + 0.1, [])
+    while s < 5 and n < 8:
+        s *= 1.5 if x[n % 6] > 0 else 1.2
+        if s > 4.5:
+            log.append(s)
+            break
+        if n == 3:
+            n += 2
+            continue
+        n += 1
+        log.append(n)
+    else:
+        n += 10
+    return n * x[1] + sum(log) + len(log)
+
+
+def operators_of_classes(x):
+
+    class V:
+        def __init__(self, *v):
+            self.v = v
+
+        def __add__(self, o):
+            return V(*(a + b for a, b in zip(self.v, o.v)))
+
+        def __radd__(self, o):
+            return self if o == 0 else NotImplemented
+
+        def __mul__(self, k):
+            return V(*(a * k for a in self.v))
+
+        __rmul__ = __mul__
+
+        def __iadd__(self, o):
+            self.v = tuple((a + b for a, b in zip(self.v, o.v)))
+            return self
+
+        def __eq__(self, o):
+            return self.v == o.v
+
+        def __hash__(self):
+            return 1
+
+        def __lt__(self, o):
+            return abs(self) < abs(o)
+
+        def __abs__(self):
+            return sum(a * a for a in self.v)
+
+        def __bool__(self):
+            return any(a > 0 for a in self.v)
+
+        def __len__(self):
+            return len(self.v)
+
+        def __getitem__(self, k):
+            return self.v[k]
+
+        def __contains__(self, a):
+            return a in self.v
+
+        def __call__(self, a):
+            return self.v[0] * a
+
+        def __neg__(self):
+            return V(*(-a for a in self.v))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *e):
+            self.v += (1.0,)
+
+    a, b = (V(x[0], x[1]), V(x[2], x[3]))
+    c = a + b if x[4] > 0 else 2 * a
+    if x[5] > 0:
+        c += b
+    with a if x[2] > 0 else b as d:
+        s = d(2.0)
+    return (
+        s
+        + abs(sum([a, b]))
+        + (a < b)
+        + bool(c) * x[0]
+        + max(a, b)[0]
+        + len(a) * x[1]
+        + (x[0] in a)
+        + sum(sorted([a, c, b], key=abs)[0])
+        + (-c)[1]
+        + (a == c)
+        + sum(v for v in b)
+        + [*c][-1]
+        + (not a)
+    )
+
+
+def exceptions_all(x):
+
+    class E(Exception):
+        def __init__(self, code, *more):
+            super().__init__(code, *more)
+            self.code = code
+
+    class F(E):
+        pass
+
+    def risky(v):
+        if v > 1:
+            raise F(v, "x")
+        if v > 0:
+            raise E(2)
+        if v < -1:
+            [][3]
+        if v < -0.5:
+            {}["k"]
+        return v
+
+    s, log = (0.0, [])
+    for k, v in enumerate(x):
+        try:
+            try:
+                s += risky(v)
+            except F as e:
+                s += e.code
+                raise
+            except (IndexError, KeyError) as e:
+                log.append(type(e).__name__)
+            else:
+                s += 0.5
+            finally:
+                log.append(k)
+        except E as e:
+            s += e.args[0] * len(e.args)
+            log.append(e.__context__ is None)
+    return s + sum(len(str(v)) for v in log) + len(log)
+
+
+def generators_all(x):
+
+    def evens(items):
+        for k, v in enumerate(items):
+            if k % 2:
+                continue
+            if v < -1.5:
+                return "stopped"
+            yield v
+
+    def chained():
+        r = yield from evens(x)
+        yield (5.0 if r else 1.0)
+
+    g = chained()
+    first = next(g, 0.3)
+    rest = list(g)
+    p = (v * w for v in evens(x) for w in (1, 2) if v > 0)
+    total = next(p, 0.7) + sum(p)
+    m = map(abs, filter(lambda v: v > 0, x))
+    z = dict(zip("abc", m))
+    return (
+        first
+        + sum(((k + 1) * v for k, v in enumerate(rest)))
+        + total
+        + sum(z.values())
+        + len(z)
+        + any(v > 1 for v in evens(x))
+        + max(evens(x), default=0.0)
+        + sum(1 for _ in m)
+    )
+
+
+def matching_classes(x):
+
+    def kind(v):
+        match v:
+            case int() | bool():
+                return 1.0
+            case float(w) if w > 1:
+                return w
+            case float():
+                return 2.0
+            case str() as s:
+                return len(s)
+            case [int(a), *_] | [_, int(a)]:
+                return a
+            case {"k": w}:
+                return w
+            case None:
+                return 4.0
+            case _:
+                return 5.0
+
+    values = [
+        1 if x[0] > 0 else "ab",
+        x[1],
+        [int(x[2]), 2] if x[2] > 0 else (x[3], 7),
+        {"k": x[4]} if x[4] > 0 else None,
+        x[5] if x[0] > 1 else (),
+        float(x[3]),
+    ]
+    return sum(((k + 1) * kind(v) for k, v in enumerate(values)))
+
+
+def type_questions(x):
+    v = 1 if x[0] > 0 else 2.5 if x[1] > 0 else "s" if x[2] > 0 else None
+    return (
+        isinstance(v, int) * x[3]
+        + isinstance(v, (float, str)) * 2
+        + (type(v) is str) * 3
+        + (v is None) * x[4]
+        + callable(v)
+        + isinstance(v, type(None)) * 5
+        + (type(v) in (int, float)) * 6
+        + len(type(v).__name__)
+        + issubclass(type(v), float) * 7
+        + (type(v) is int) * 8
+        + hasattr(v, "real") * x[5]
+        + len(repr(v))
+        + bool(v) * 9
+    )
+
+
+def nested_data(x):
+    state = {"pos": [x[0], x[1]], "log": {"n": 0, "seen": []}, "best": None}
+    for k, v in enumerate(x):
+        state["pos"][k % 2] += v
+        if state["pos"][0] > state["pos"][1]:
+            state["log"]["n"] += 1
+            state["log"]["seen"].append(k)
+        if state["best"] is None or v > state["best"][0]:
+            state["best"] = (v, k)
+        if len(state["log"]["seen"]) > 2:
+            state["log"]["seen"] = state["log"]["seen"][1:]
+            state["pos"] = [p * 0.5 for p in state["pos"]]
+    return sum(state["pos"]) + state["log"]["n"] * x[2] + sum(state["log"]["seen"]) + state["best"][0] * state["best"][1]
+
+
+def parallel_lists(x):
+    keys, values = ([], [])
+    for v in x:
+        k = int(abs(v) * 2)
+        if k in keys:
+            i = keys.index(k)
+            values[i] += v
+            if values[i] < 0:
+                keys.pop(i)
+                values.pop(i)
+        elif len(keys) < 3:
+            keys.append(k)
+            values.append(v)
+        else:
+            keys[0], values[0] = (k, v)
+            keys.reverse()
+    return sum((k * v for k, v in zip(keys, values))) + len(keys) * x[0] + sum(keys)
+
+
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
+    sub_list: 1,
+    sub_dict: 1,
+    arrays: 8,
+    array_views: 1,
+    whiles: 1,
+    operators_of_classes: 4,
+    exceptions_all: 1,
+    generators_all: 10,
+    matching_classes: 2,
+    type_questions: 4,
+    nested_data: 1,
+    parallel_lists: 1,
     data_classes: 8,
     named_tuples: 1,
     enums: 1,
