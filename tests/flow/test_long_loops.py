@@ -287,6 +287,31 @@ def test_iterators_stay_where_they_are(recorded):
     assert recordings(program) == 1
 
 
+def test_numbers_from_before_a_loop_keep_their_types_in_it(recorded):
+    """Those of Python's cannot be divided by where they are zero; those of NumPy's can."""
+
+    def program(x):
+        n, d, m = 2 if x[0] > 0 else 3, 0.5 if x[1] > 0 else 2.0, np.abs(x[2]) + 1
+        s = 0.0
+        for v in np.tile(SERIES, 3):
+            s = (s / d + v / n) / m if s < 3 else s % n - d
+        return s
+
+    assert recordings(program) == 1
+    assert recorded
+
+
+def test_a_loop_over_data_has_their_gradients(recorded):
+    def program(x):
+        s = 0.0
+        for v, k in zip(np.tile(x, 40), range(240)):
+            s = s * 0.9 + v * v if v > s else s + k * 0.01 * v
+        return s
+
+    assert recordings(program) == 1
+    assert recorded
+
+
 def array_of_ints_that_becomes_one_of_floats(x):
     t = np.zeros(3, int)
     for k in range(600):

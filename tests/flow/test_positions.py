@@ -166,6 +166,30 @@ def test_programs_are_pythons_in_few_recordings(program):
     assert recordings(program, POINTS[:12]) <= PROGRAMS[program]
 
 
+def unpacked_with_a_star(x):
+    few, total = [v for v in x if v > 0.6], 0.0
+    for number in range(4):
+        try:
+            if number == 0:
+                *a, b = few
+            elif number == 1:
+                b, *a = few
+            elif number == 2:
+                b, *a, c = few
+                b += 2 * c
+            else:
+                (*a, b, c), d = few, 1.0
+                b += 3 * c * d
+            total = 0.5 * total + b + sum(a) * len(a)
+        except ValueError:
+            total = 0.5 * total + 7.0
+    return total
+
+
+def test_stars_take_what_is_left_or_tell_of_too_few():
+    assert recordings(unpacked_with_a_star) == 1
+
+
 COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
 
 
