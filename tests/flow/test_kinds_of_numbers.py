@@ -290,6 +290,15 @@ def test_shifts_and_powers_of_ints_are_pythons(f):
     recordings(f)
 
 
+def test_products_of_rounded_numbers_are_data():
+    """They are no powers, which may have 53 bits."""
+
+    def f(x):
+        return round(x[0] * 3) * round(x[1] * 5) * x[2] + int(x[3] * 4) * math.floor(x[4]) * x[5]
+
+    assert recordings(f) == 1
+
+
 def test_ints_that_stay_small_are_data():
     def f(x):
         n, k = 1, 0
