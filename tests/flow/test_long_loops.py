@@ -301,6 +301,20 @@ def test_numbers_from_before_a_loop_keep_their_types_in_it(recorded):
     assert recorded
 
 
+def test_zeros_of_pythons_from_before_a_loop_raise_errors_in_it(recorded):
+    def program(x):
+        d, s = 0.0 if x[1] > 0.5 else 2.0, 0.0
+        try:
+            for v in np.tile(SERIES, 3):
+                s = float(v) / d + 0.5 * s if s < x[2] else 0.25 * s
+        except ZeroDivisionError:
+            s = x[3]
+        return s
+
+    assert recordings(program) == 1
+    assert recorded
+
+
 def test_a_loop_over_data_has_their_gradients(recorded):
     def program(x):
         s = 0.0

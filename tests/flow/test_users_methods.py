@@ -43,6 +43,20 @@ def counts_in_builtins(x):
     return s * x[0]
 
 
+def test_builtins_without_arguments_are_pythons():
+    def f(x):
+        s = x[0]
+        if x[1] > 0:
+            for kind in (int, float, str, complex, bool):
+                s += 1.0 if kind() else x[2]
+        try:
+            return s + abs() if x[3] > 0 else s
+        except TypeError:
+            return s * 2
+
+    assert recordings(f) == 1
+
+
 @pytest.mark.parametrize(
     "builtin", [sum, list, tuple, set, frozenset, sorted, min, max, any, all, math.fsum, math.prod, enumerate, zip, iter], ids=lambda f: f.__name__
 )
