@@ -170,7 +170,8 @@ class Mapping(Pattern):
                 return False
         found = _all_fit(self.parts, entries, captured, found)
         if found is not False and self.rest is not None:
-            rest = captured[self.rest] = dict.copy(subject) if has_conditional_keys(subject) else dict(subject)
+            copied: Object = dict.copy if has_conditional_keys(subject) else dict
+            rest = captured[self.rest] = copied(subject)
             for key in keys:
                 discard(rest, key)
         return found
