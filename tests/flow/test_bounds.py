@@ -150,3 +150,29 @@ def test_tests_on_a_path_tell_more(asked):
     """Where a path is not taken, the value is 0. What is told may be more than there is: ends are closed, and `!=` tells nothing."""
     tape = td.record(flowed(lambda x: 1.0 * asked(x)), POINTS[0])
     assert {int(tape(p)) for p in POINTS} == {0, PATHS[asked]}
+
+
+ALWAYS = {
+    "<": lambda k, n: k < 7,
+    "<=": lambda k, n: n <= 2 * 3,
+    ">": lambda k, n: k + n > 1,
+    ">=": lambda k, n: n >= 1,
+    "!=": lambda k, n: not k == 2,
+    "and": lambda k, n: 0 < k and n < 9,
+    "or": lambda k, n: n < 1 or k < 9,
+    "not": lambda k, n: not (n > 6 or k < 1),
+    "chained": lambda k, n: 0 < k <= 6,
+}
+
+
+@pytest.mark.parametrize("name", ALWAYS)
+def test_sides_that_no_path_comes_to_are_not_run(name):
+    """Else a guard would tell whether there is something to print."""
+
+    def f(x):
+        if ALWAYS[name](few(x), few(x[2:])):
+            return x[0]
+        print("never")
+        return x[1]
+
+    assert not td.record(flowed(f), POINTS[0]).guards

@@ -252,14 +252,16 @@ def test_ints_that_were_stored_are_plain_ones():
 
 def test_ints_of_a_result_stay_those_of_the_tape():
     """Also where the caller has the object."""
-    kept, others = {}, {}
+    kept, others, left = {}, {}, {}
 
     def f(x):
         kept["n"] = int(x[0] * 3)
+        left["n"] = int(x[0] * 4)
         kept["row"] = others["row"] = [int(x[0] * 5)]
         return kept
 
     tape = td.record(f, np.array([1.0]), merge=True)
     result = tape(np.array([2.1]))
     assert int(result["n"]) == 6
+    assert type(left["n"]) is int
     assert int(result["row"][0]) == 10

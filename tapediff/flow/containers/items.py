@@ -305,7 +305,7 @@ def set_of(members: Iterable[Object]) -> set[Object]:
 
 def dict_of(parts: tuple[tuple[Object, ...], ...]) -> Object:
     """{key: value, **mapping}, of pairs and of mappings alone."""
-    return lifted(lambda *mappings: _dict_of(parts, iter(mappings)), *[part[0] for part in parts if len(part) == 1])
+    return lifted(lambda *mappings: _dict_of(parts, iter(mappings)), *[mapping for mapping, *values in parts if not values])
 
 
 def _dict_of(parts: tuple[tuple[Object, ...], ...], mappings: Iterator[Object]) -> dict[Object, Object]:
