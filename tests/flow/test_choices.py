@@ -501,8 +501,31 @@ def stars_in_sets(x):
     return len({*w, 1}) * x[0] + len({*w, *w}) * x[1] + len({w[0] if w else 0, 1, 2}) + len({n, m, *(n, 1)}) * x[2] + sum({*map(int, x), *range(2)})
 
 
+def one_of_three_managers(x):
+    a, b, c, s = Log(), Mute(), Log(), 0.0
+    with a if x[0] > 0 else b if x[1] > 0 else c if x[2] > 0 else Mute() as m:
+        s += m.n
+        if x[3] > 0:
+            s += x[3]
+    return s + a.n * x[0] + b.n * x[1] + c.n * x[2]
+
+
+def loops_over_one_of_four(x):
+    items = [x[1], 2.0] if x[0] > 0.5 else (x[2],) if x[0] > 0 else {3.0: "a", 4.0: "b"} if x[0] > -0.5 else range(4)
+    s = 0.0
+    for v in items:
+        s = 0.5 * s + v
+        if s > 3:
+            break
+    else:
+        s *= 2
+    return s
+
+
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
+    one_of_three_managers: 1,
+    loops_over_one_of_four: 1,
     stars_in_sets: 1,
     comparisons_of_sets: 1,
     order_of_plain_keys_among_others: 1,
