@@ -486,6 +486,11 @@ def order_of_plain_keys_among_others(x):
     return total
 
 
+def sets_of_keys(x):
+    d = {n: v for n, v in zip("abc", x) if v > 0}
+    return len(set(d)) * x[1] + ("a" in set(d)) + len(frozenset(d) | {"z"}) * x[2]
+
+
 def comparisons_of_sequences(x):
     a, b, k = (1, x[0], x[1]), (1, x[0], x[2]), 1 if x[3] > 0 else 2
     found = 0.0
@@ -524,6 +529,7 @@ def loops_over_one_of_four(x):
 
 # With how many recordings they take: more than one where guards decide something.
 PROGRAMS = {
+    sets_of_keys: 12,
     one_of_three_managers: 1,
     loops_over_one_of_four: 1,
     stars_in_sets: 1,

@@ -245,6 +245,16 @@ def shifted_by_negative_counts(x):
     return total + n * x[4]
 
 
+def by_functions(x):
+    zero, k, total = 0 if x[0] > 0 else 2, 40 if x[1] > 0 else 41, 0.0
+    for f in (lambda: pow(zero, -1), lambda: divmod(3, zero)[0], lambda: divmod(3.5, zero)[1], lambda: operator.mod(k, zero), lambda: zero / zero):
+        try:
+            total = 0.5 * total + f()
+        except ZeroDivisionError:
+            total = 0.5 * total + x[2]
+    return total * x[3] + float(pow(2, k) * pow(2, k) % 1009) * x[4] + float(pow(k, 9) * pow(k, 5) % 1009)
+
+
 def divided_by_shifted(x):
     n, k = 1 if x[0] > 0 else 0, 2 if x[1] > 0 else 3
     try:
@@ -283,7 +293,7 @@ def test_division_in_place_by_a_zero_of_pythons_is_an_error(name, is_statement):
 
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 @pytest.mark.parametrize(
-    "f", [shifted_by_data, times_powers_of_data, shifted_by_many, shifted_by_negative_counts, divided_by_shifted], ids=lambda f: f.__name__
+    "f", [by_functions, shifted_by_data, times_powers_of_data, shifted_by_many, shifted_by_negative_counts, divided_by_shifted], ids=lambda f: f.__name__
 )
 def test_shifts_and_powers_of_ints_are_pythons(f):
     """They lose no upper bits, refuse negative counts, and zeros that they give cannot be divided by."""
