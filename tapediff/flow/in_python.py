@@ -209,6 +209,17 @@ def extend_(holder: Object, items: Object, /) -> None:
         holder.append(item)
 
 
+# Objects
+
+
+def hasattr_(value: Object, name: Object, /) -> Object:
+    try:
+        getattr(value, name)
+    except AttributeError:
+        return False
+    return True
+
+
 # Heaps: an entry is at one position on each path
 
 

@@ -1152,6 +1152,29 @@ def main():
         yield
     return list(empty())
 
+# Yield: in parts of expressions that are evaluated only sometimes
+def main():
+    def f(n):
+        note("and", (yield 1) and (yield 2))
+        note("or", (yield 3) or note("right", n) or (yield 4))
+        note("if", (yield 5) if (yield 6) else (yield 7))
+        note("chain", 0 < (yield 8) < (yield 9) < 4)
+        note("not", not (yield 10), [(yield 11) or 12])
+        note("text", f"{(yield 13)!r:>{(yield 14)}}")
+        while (yield 15) and not (yield 16):
+            note("again")
+        return (yield 17) if (yield 18) else (yield from [19, 20]) or "end"
+    for answers in ([1], [0], [0, 1], [1, 0, 3], [None, 5]):
+        g = f(len(answers))
+        sent, k = None, 0
+        try:
+            for _ in range(40):
+                note("yielded", g.send(sent))
+                sent, k = answers[k % len(answers)], k + 1
+        except (StopIteration, TypeError) as end:
+            note("end", type(end).__name__, end.args if isinstance(end, StopIteration) else ())
+
+
 # Yield: an exception that is handled around the yield is not the caller's
 def main():
     def g():

@@ -220,6 +220,19 @@ def test_also_where_the_caller_has_more_objects_than_are_looked_at(change, monke
     test_an_attempt_that_is_given_up_leaves_no_changes(change)
 
 
+def test_an_error_of_a_function_without_branches_comes_once():
+    """It is the function's own, and what was done before is done."""
+    seen = []
+
+    def f(x):
+        seen.append("begun")
+        raise ValueError(len(x))
+
+    with pytest.raises(ValueError, match=r"^1$"):
+        by_flow(f)(np.ones(1))
+    assert seen == ["begun"]
+
+
 def numbers(w, x):
     w.thing.n = int(x[0] * 3)
     w.thing.items = [int(v * 3) for v in x]
@@ -253,14 +266,16 @@ def test_ints_that_were_stored_are_plain_ones():
 
 def test_ints_of_a_result_stay_those_of_the_tape():
     """Also where the caller has the object."""
-    kept, others = {}, {}
+    kept, others, left = {}, {}, {}
 
     def f(x):
         kept["n"] = int(x[0] * 3)
+        left["n"] = int(x[0] * 4)
         kept["row"] = others["row"] = [int(x[0] * 5)]
         return kept
 
     tape = td.record(f, np.array([1.0]), merge=True)
     result = tape(np.array([2.1]))
     assert int(result["n"]) == 6
+    assert type(left["n"]) is int
     assert int(result["row"][0]) == 10

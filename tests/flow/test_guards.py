@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import itertools
+import os
 import random
 import signal
 import threading
@@ -15,6 +17,7 @@ import pytest
 import tapediff as td
 from flow.one_tape import POINTS, gradient_at
 from tapediff.flow import flowed
+from tapediff.flow.state.dead_places import without_collector
 
 LOCK = threading.Lock()
 
@@ -249,6 +252,38 @@ def loop_sum(x):
     return s
 
 
+def one_of_four(v):
+    return "low" if v < -0.5 else "middle" if v < 0.5 else "high" if v < 1 else "top"
+
+
+def known_to_other_code(x):
+    """Python's own code has to know each part of what it is given."""
+    return len(",".join([one_of_four(x[0]), "x"])) * x[1] + len("/".join(("y", one_of_four(x[2]))))
+
+
+def spread_to_other_code(x):
+    name = one_of_four(x[0])
+    several = (1,) if name == "low" else (2, 3) if name == "middle" else () if name == "high" else (3, 4, 5)
+    return sum([*several]) * x[1] + len(",".join(map(str, several)))
+
+
+def captured_by_one_of_several_patterns(x):
+    """Which pattern fits decides what is captured."""
+    match (1 if x[0] > 0 else 3), (2 if x[1] > 0 else 5):
+        case (1, v) | (v, 2):
+            return v * x[2]
+        case (_, v):
+            return v * x[3]
+
+
+def captured_with_a_guard(x):
+    match [1 if x[0] > 0 else 3, 2 if x[1] > 0 else 5, x[2]]:
+        case [3, 5, v] | [1, v, _] | [v, 2, _] if v > 1:
+            return v * x[2]
+        case [v, *_]:
+            return v * x[3]
+
+
 def reached(v, depth):
     return v > 2.0 if depth == 0 else reached(v + 0.1 if v > 0 else v - 0.1, depth - 1)
 
@@ -271,6 +306,10 @@ PROGRAMS = [
     (within_a_loop_that_data_end, lambda x: (x[1] > 1.0, loop_sum(x) > 3.0)),
     (nobody_returns, lambda x: (reached(x[0], 3), reached(x[1], 2))),
     (within_an_attempt, lambda x: tuple(x > 1.5)),
+    (known_to_other_code, lambda x: (one_of_four(x[0]), one_of_four(x[2]))),
+    (spread_to_other_code, lambda x: one_of_four(x[0])),
+    (captured_by_one_of_several_patterns, lambda x: (x[0] > 0, x[1] > 0)),
+    (captured_with_a_guard, lambda x: (x[0] > 0, x[1] > 0, x[2] > 1)),
 ]
 
 
@@ -353,6 +392,33 @@ def test_the_collector_of_garbage_is_as_it_was():
 
     td.record(flowed(f), np.ones(1))
     assert seen == [False]
+    assert gc.isenabled()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("own", [0, 1])
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_forked_process_waits_for_no_recording_of_other_threads(own, others):
+    """The collector of garbage stays off there only while the thread that forked records."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with without_collector():
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    if others:
+        thread.start()
+        held.wait()
+    with without_collector() if own else contextlib.nullcontext():
+        child = os.fork()
+        if not child:
+            os._exit(gc.isenabled())
+    done.set()
+    if others:
+        thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == (not own)
     assert gc.isenabled()
 
 

@@ -192,6 +192,123 @@ def test_ints_of_any_size_are_exact(f):
     recordings(f, POINTS[:6])
 
 
+# What an int of more than 31 bits goes through before it becomes too large for 64.
+OF_INTS = {
+    "+": lambda n: n + n, "-": lambda n: n - 5, "*": lambda n: 3 * n, "//": lambda n: n // 2, "%": lambda n: n % (n + 5), "<<": lambda n: n << 3,
+    ">>": lambda n: n >> 1, "**": lambda n: n**2, "negative": lambda n: -n, "~": lambda n: ~n, "abs": lambda n: abs(-n), "max": lambda n: max(n, 7),
+    "min": lambda n: min(n, 10**12), "if": lambda n: n if n > 2_500_000_000 else n + 1, "divmod": lambda n: divmod(n, 2)[0], "pow": lambda n: pow(n, 2),
+    "lshift": lambda n: operator.lshift(n, 1), "irshift": lambda n: operator.irshift(n, 1), "sum": lambda n: sum([n, n]), "prod": lambda n: math.prod([n, 2]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("name", OF_INTS)
+def test_results_of_all_operators_are_exact_beyond_64_bits(name):
+    """Each result is followed by products that no int64 holds."""
+
+    def f(x):
+        n = OF_INTS[name](3_000_000_000 if x[0] > 0 else 2_000_000_011)
+        for _ in range(2):
+            n = n * n
+        return float(n % 1009) * x[1]
+
+    assert recordings(f, POINTS[:6]) == 2
+
+
+def shifted_by_data(x):
+    n, k = 3_000_000_000 if x[0] > 0 else -2_000_000_011 if x[1] > 0 else 7, 2 if x[2] > 0 else 40
+    return float((n << k) % 1009) * x[1] + (n >> k) * x[3]
+
+
+def times_powers_of_data(x):
+    k = 2 if x[2] > 0 else 40
+    return float((3_000_000_000 if x[0] > 0 else 7) * 2**k % 1009) * x[1]
+
+
+def shifted_by_many(x):
+    n = 2**61 if x[0] > 0 else -(2**62)
+    return ((n >> 60) + (n >> 61) + (n >> 62) + (n >> 63) + (n >> 80)) * x[1] + float((n << 70) % 1009)
+
+
+def shifted_by_negative_counts(x):
+    n, k = 5 if x[0] > 0 else 7, 2 if x[1] > 0 else -1
+    total = 0.0
+    for shift in (operator.lshift, operator.rshift):
+        try:
+            total += shift(n, k) * x[2]
+        except ValueError as error:
+            total += x[3] * len(str(error))
+    try:
+        n >>= k
+    except ValueError:
+        n = 3
+    return total + n * x[4]
+
+
+def by_functions(x):
+    zero, k, total = 0 if x[0] > 0 else 2, 40 if x[1] > 0 else 41, 0.0
+    for f in (lambda: pow(zero, -1), lambda: divmod(3, zero)[0], lambda: divmod(3.5, zero)[1], lambda: operator.mod(k, zero), lambda: zero / zero):
+        try:
+            total = 0.5 * total + f()
+        except ZeroDivisionError:
+            total = 0.5 * total + x[2]
+    return total * x[3] + float(pow(2, k) * pow(2, k) % 1009) * x[4] + float(pow(k, 9) * pow(k, 5) % 1009)
+
+
+def divided_by_shifted(x):
+    n, k = 1 if x[0] > 0 else 0, 2 if x[1] > 0 else 3
+    try:
+        return 1 / ((n >> 1) + (n << 2) + n * 2**k) * x[2]
+    except ZeroDivisionError:
+        return x[3]
+
+
+@pytest.mark.parametrize("is_statement", [False, True])
+@pytest.mark.parametrize("name", ["/", "//", "%", "**"])
+def test_division_in_place_by_a_zero_of_pythons_is_an_error(name, is_statement):
+    """Of ints and of floats, whichever of the two operands is data."""
+
+    def f(x):
+        s = 0.0
+        for zero, n in ((0 if x[0] > 0 else 2, 3), (0.0 if x[1] > 0 else 0.5, 1.5), (0, 3 if x[2] > 0 else 4), (0 if x[0] > 0 else 2, 7 if x[1] > 0 else 2)):
+            a, b = (zero, -n) if name == "**" else (n, zero)
+            try:
+                if not is_statement:
+                    a = a / b if name == "/" else a // b if name == "//" else a % b if name == "%" else a**b
+                elif name == "/":
+                    a /= b
+                elif name == "//":
+                    a //= b
+                elif name == "%":
+                    a %= b
+                else:
+                    a **= b
+                s = 0.5 * s + a
+            except ZeroDivisionError as error:
+                s = 0.5 * s + len(str(error))
+        return s * x[3]
+
+    recordings(f)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize(
+    "f", [by_functions, shifted_by_data, times_powers_of_data, shifted_by_many, shifted_by_negative_counts, divided_by_shifted], ids=lambda f: f.__name__
+)
+def test_shifts_and_powers_of_ints_are_pythons(f):
+    """They lose no upper bits, refuse negative counts, and zeros that they give cannot be divided by."""
+    recordings(f)
+
+
+def test_products_of_rounded_numbers_are_data():
+    """They are no powers, which may have 53 bits."""
+
+    def f(x):
+        return round(x[0] * 3) * round(x[1] * 5) * x[2] + int(x[3] * 4) * math.floor(x[4]) * x[5]
+
+    assert recordings(f) == 1
+
+
 def test_ints_that_stay_small_are_data():
     def f(x):
         n, k = 1, 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from flow.one_tape import recordings
+from flow.one_tape import POINTS, recordings
 from tapediff.flow.blocks import iterations, loops
 
 N = 40
@@ -285,6 +285,84 @@ def test_iterators_stay_where_they_are(recorded):
         return s + len(list(numbers))
 
     assert recordings(program) == 1
+
+
+def test_numbers_from_before_a_loop_keep_their_types_in_it(recorded):
+    """Those of Python's cannot be divided by where they are zero; those of NumPy's can."""
+
+    def program(x):
+        n, d, m = 2 if x[0] > 0 else 3, 0.5 if x[1] > 0 else 2.0, np.abs(x[2]) + 1
+        s = 0.0
+        for v in np.tile(SERIES, 3):
+            s = (s / d + v / n) / m if s < 3 else s % n - d
+        return s
+
+    assert recordings(program) == 1
+    assert recorded
+
+
+def test_zeros_of_pythons_from_before_a_loop_raise_errors_in_it(recorded):
+    def program(x):
+        d, s = 0.0 if x[1] > 0.5 else 2.0, 0.0
+        try:
+            for v in np.tile(SERIES, 3):
+                s = float(v) / d + 0.5 * s if s < x[2] else 0.25 * s
+        except ZeroDivisionError:
+            s = x[3]
+        return s
+
+    assert recordings(program) == 1
+    assert recorded
+
+
+def test_a_loop_over_data_has_their_gradients(recorded):
+    def program(x):
+        s = 0.0
+        for v, k in zip(np.tile(x, 40), range(240)):
+            s = s * 0.9 + v * v if v > s else s + k * 0.01 * v
+        return s
+
+    assert recordings(program) == 1
+    assert recorded
+
+
+def array_of_ints_that_becomes_one_of_floats(x):
+    t = np.zeros(3, int)
+    for k in range(600):
+        t = t + x[:3] * 0.1 if x[k % 6] > 0 else t
+    return t.sum()
+
+
+def int_of_data_or_float(x):
+    t = 0.5
+    for k in range(600):
+        t = int(x[k % 6] * 3) if x[k % 6] > 0 else t * 0.5
+    return t * 2
+
+
+def ints_of_numpy_and_floats(x):
+    t, u = np.arange(3), np.int64(2)
+    for k in range(600):
+        t, u = t * 0.5 + x[k % 6], np.int64(3) if x[k % 6] > 0.5 else u * 0.5
+    return t.sum() + u
+
+
+def items_of_several_types(x):
+    s = 0.0
+    for v in [1.5, np.int64(2), np.float64(3), 4, int(x[0] * 3)] * 100:
+        s = 0.9 * s + v * x[1] if s < 10 else s / 2
+    for v in [np.arange(2), np.ones(2), np.arange(2) + x[1]] * 100:
+        s = 0.9 * s + v.sum() * x[0]
+    return s
+
+
+@pytest.mark.parametrize(
+    "program",
+    [array_of_ints_that_becomes_one_of_floats, int_of_data_or_float, ints_of_numpy_and_floats, items_of_several_types],
+    ids=lambda f: f.__name__,
+)
+def test_ints_become_floats_in_a_loop_as_in_python(program):
+    assert recordings(program, POINTS[:8]) == 1
 
 
 def test_endless_iterators_are_gone_over_one_by_one(recorded):

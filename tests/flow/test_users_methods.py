@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -40,6 +41,35 @@ def counts_in_builtins(x):
         if v > 1:
             s += [1.0, 2.0, 3.0][o] * v + sum(o) + max(list(o))
     return s * x[0]
+
+
+def test_builtins_without_arguments_are_pythons():
+    def f(x):
+        s = x[0]
+        if x[1] > 0:
+            for kind in (int, float, str, complex, bool):
+                s += 1.0 if kind() else x[2]
+        try:
+            return s + abs() if x[3] > 0 else s
+        except TypeError:
+            return s * 2
+
+    assert recordings(f) == 1
+
+
+@pytest.mark.parametrize(
+    "builtin", [sum, list, tuple, set, frozenset, sorted, min, max, any, all, math.fsum, math.prod, enumerate, zip, iter], ids=lambda f: f.__name__
+)
+def test_builtins_ask_an_object_for_its_items_where_they_are_called(builtin):
+    def f(x):
+        o, s = Counting(), 0.0
+        for v in x[:3]:
+            if v > 0:
+                found = builtin(o)
+                s += v * o.uses + (found if isinstance(found, (int, float)) else len(list(found)))
+        return s
+
+    assert recordings(f, POINTS[:8]) == 1 or builtin not in (sum, list, tuple, sorted, min, max, math.prod, iter)
 
 
 class Doubling:

@@ -56,6 +56,9 @@ KILLED, SURVIVED, EXPLAINED = "killed", "survived", "explained"
 # Killed by a test that fails without it, too: tried again by the next run, without that test.
 UNTRUE = "not tried"
 
+# Programs that recordings translate from their source, which has to be what was compiled.
+TRANSLATED = "tapediff/flow/in_python.py"
+
 # What takes long to import, and knows nothing of the package: imported once, before all that is forked.
 IMPORTED = ("hypothesis", "mpmath", "numba", "scipy.linalg", "scipy.sparse.linalg", "scipy.special", "scipy.stats")
 
@@ -250,7 +253,7 @@ def profiled(scratch: Scratch, files: list[str], tests: list[str], seconds: floa
             probed[name] = compile(ast.fix_missing_locations(tree), scratch.root / name, "exec", dont_inherit=True)
         noted = scratch.folder / "noted.json"
         noted.unlink(missing_ok=True)
-        scratch.forked(functools.partial(_note, scratch, file, probed, max(first.values()), seconds, noted), log=scratch.folder / "log")
+        scratch.forked(functools.partial(_note, scratch, file, probed, first.get(TRANSLATED, 0), max(first.values()), seconds, noted), log=scratch.folder / "log")
         if not noted.exists():
             print((scratch.folder / "log").read_text()[-2000:], file=sys.stderr)
         else:
@@ -273,7 +276,24 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else ""
 
 
-def _note(scratch: Scratch, file: str, probed: dict[str, types.CodeType], lines_before: int, most: float, noted: Path) -> int:
+def _probe_translations(path: Path, first: int) -> None:
+    """Have the translations of a file's functions note all lines of these: they are made of the text without probes."""
+    translate = importlib.import_module("tapediff.flow.translate")
+    definition_of, compiled = translate.definition_of, translate._compiled
+    plain = {node.lineno: node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.FunctionDef)}
+
+    def with_probe(function: ast.FunctionDef, code: types.CodeType, translator: object) -> types.CodeType:
+        if code.co_filename == str(path):
+            node = plain[code.co_firstlineno]
+            start, stop = first + node.lineno, first + node.end_lineno + 1
+            function.body[:0] = ast.parse(f"_hits_[{start}:{stop}] = b'\\1' * {stop - start}").body
+        return compiled(function, code, translator)
+
+    translate.definition_of = lambda code: plain[code.co_firstlineno] if code.co_filename == str(path) else definition_of(code)
+    translate._compiled = with_probe
+
+
+def _note(scratch: Scratch, file: str, probed: dict[str, types.CodeType], first: int, lines_before: int, most: float, noted: Path) -> int:
     """Run a test file with probes in the package; of each table of cases the first, then the second ones, while there is time."""
     scratch.enter()
     hits = builtins._hits_ = bytearray(lines_before + 100_000)
@@ -283,6 +303,8 @@ def _note(scratch: Scratch, file: str, probed: dict[str, types.CodeType], lines_
         return probed.get(os.path.relpath(self.path, scratch.root)) or plain(self, name)
 
     importlib.machinery.SourceFileLoader.get_code = get_code
+    if (scratch.root / TRANSLATED).exists():
+        _probe_translations(scratch.root / TRANSLATED, first)
     tests: dict[str, object] = {}
     failed: set[str] = set()
     left: list[str] = []
@@ -447,7 +469,8 @@ def without_reason(scratch: Scratch, killers: set[str]) -> set[str]:
                 with failed.open("a") as file:
                     file.write(report.nodeid + "\n")
 
-    scratch.forked(lambda: (scratch.enter(), run_pytest(["--maxfail=1000000", *sorted(killers)], Failed()))[1], log=scratch.folder / "log")
+    if killers:
+        scratch.forked(lambda: (scratch.enter(), run_pytest(["--maxfail=1000000", *sorted(killers)], Failed()))[1], log=scratch.folder / "log")
     return set(failed.read_text().splitlines())
 
 
@@ -505,7 +528,7 @@ def main() -> int:
     files = [file for file in every if file in wanted or any(fnmatch.fnmatch(file, pattern) for pattern in FILES)]
     shard, shards = map(int, options.shard.split("/"))
     mutants = list(chosen(root, wanted, options.seed, options.count))[shard::shards]
-    results, explained = Results(folder / "results.txt"), Explained(options.explained)
+    results, explained = Results(folder.resolve() / "results.txt"), Explained(options.explained)
     if not options.list_survivors:
         todo = [m for m in mutants if (status := results.status(m)) in (None, UNTRUE) or (options.again and status == SURVIVED and m not in explained)]
         if todo or not mutants:

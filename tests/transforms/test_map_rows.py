@@ -84,7 +84,7 @@ def test_values_that_no_row_reaches_are_computed_once():
     assert sum(i.type.size for i in mapped.instructions if i.op.name == "exp") == 5
 
 
-@pytest.mark.parametrize("structure", ["subtape", "scan", "branching subtape", "while"])
+@pytest.mark.parametrize("structure", ["subtape", "scan", "branching subtape", "while", "gradient of while"])
 def test_calls_and_loops_run_once_for_each_row(structure):
     """Calls have no rule for rows; they stand in a loop over the rows."""
     branch = td.subtape(lambda v: np.sin(v) if v > 0 else v * v)
@@ -96,9 +96,11 @@ def test_calls_and_loops_run_once_for_each_row(structure):
             return td.scan(lambda c, s: (c * s + v, c * v), 1.0, x)[1]
         if structure == "branching subtape":
             return x * branch(v)
+        if structure == "gradient of while":
+            return td.gradient(lambda u: np.sum(td.while_loop(lambda c: np.sum(c) < 5.0, lambda c: c * (1.5 + u * u), x)), v)
         return td.while_loop(lambda c: c < 5.0, lambda c: c + v, np.sum(x))
 
-    x, rows = np.array([0.3, 0.2, 0.4]), np.array([0.5, 1.5, -0.2]) if structure != "while" else np.array([0.5, 1.5, 0.2])
+    x, rows = np.array([0.3, 0.2, 0.4]), np.array([0.5, 1.5, -0.2]) if "while" not in structure else np.array([0.5, 1.5, 0.2])
     tape = td.record(f, x, 0.7)
     mapped = map_rows(tape, [1], 3, callee_of)
     expected = np.stack([np.asarray(f(x, v)) for v in rows])

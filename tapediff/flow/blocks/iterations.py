@@ -234,7 +234,7 @@ class Loop:
             for cell in cells_of(self.cells):
                 note(Cell(cell))
             made = list(self._begin(recorder, journal, arrays))
-            entries = [recorder.input(_first(stream), active=stream.dtype.kind == "f") for stream in self.streams]
+            entries = [recorder.input(_first(stream), active=True) for stream in self.streams]
             numbers = [entry._id for entry in entries]
             if self.source is not None:
                 self.source.note_bounds(entries)
@@ -282,7 +282,7 @@ class Loop:
         for key, one in self.changed.items():
             place, form = one.place, one.form
             values = [] if form is None else [_value_of(leaf) for leaf in one.start]
-            leaves = [recorder.input(value, active=np.asarray(value).dtype.kind == "f") for value in values]
+            leaves = [recorder.input(value, active=True) for value in values]
             self.kinds.note_first(leaves)
             if form is None or not one.is_read:
                 state.has_choices = True

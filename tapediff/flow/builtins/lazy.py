@@ -93,7 +93,8 @@ def combined(choose: Callable[..., Object]) -> Callable[..., Object]:
             return NATIVE
         entries = gathered(items)
         there = list(parts(entries))
-        if not is_conditional(entries) or len(there) > _MOST_COMBINED:
+        # Permutations of all entries have as many as there are.
+        if not is_conditional(entries) or count is None or len(there) > _MOST_COMBINED:
             return choose(settled_contents(entries), count)
         made: list[Object] = []
         for chosen in choose(there, count):

@@ -342,6 +342,8 @@ def _is_pure(f: Object) -> bool:
     if isinstance(owner, (str, bytes, int, float)) or isinstance(f, EnumMeta):
         return True
     name = getattr(f, "__name__", "")
+    if isinstance(owner, _CONTAINERS):
+        return name in _READING
     return name not in _WRITING_FIRST and _is_known(f, name, owner)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..containers.lengths import by_length
+from ..operations.dunder import BY_FUNCTION
 from ..operations.tests_of_values import formatted
 from ..state.fork import exclude
 from ..state.numbers.python_numbers import Kind, is_python, note_kind, note_python, one_if, type_if_known
@@ -20,11 +22,11 @@ from .arguments import NATIVE, gathered, is_collection, is_of_interest
 
 
 def divmod_(a: Object, b: Object) -> Object:
-    return (a // b, a % b) if is_data(a) or is_data(b) else NATIVE
+    return (BY_FUNCTION[operator.floordiv](a, b), BY_FUNCTION[operator.mod](a, b)) if is_data(a) or is_data(b) else NATIVE
 
 
 def pow_(a: Object, b: Object) -> Object:
-    return a**b if is_data(a) or is_data(b) else NATIVE
+    return BY_FUNCTION[operator.pow](a, b) if is_data(a) or is_data(b) else NATIVE
 
 
 def repr_(value: Object) -> Object:

@@ -25,7 +25,7 @@ from .. import in_python
 from ..anything import Object
 from ..containers import items, keys, sets
 from ..containers.views import View
-from ..operations.dunder import BY_FUNCTION, negative
+from ..operations.dunder import BY_FUNCTION, PLAIN, negative
 from ..operations.objects import attribute, delete_attribute, set_attribute
 from ..operations.types import is_instance, type_of
 from . import lazy, lists_and_dicts, numbers, reductions, sorting
@@ -130,6 +130,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     builtins.type: type_of,
     builtins.isinstance: is_instance,
     builtins.getattr: attribute,
+    builtins.hasattr: where(lambda value, _: type(value) not in PLAIN, in_python.hasattr_),
     builtins.setattr: set_attribute,
     builtins.delattr: delete_attribute,
     operator.neg: negative,
@@ -168,6 +169,7 @@ _LISTS = {
     "pop": lists_and_dicts.pop_,
 }
 _DEQUES = {
+    "insert": sorting.insert_,
     "extend": lists_and_dicts.extend_,
     "rotate": lists_and_dicts.rotate_,
     "popleft": lambda holder: lists_and_dicts.pop_(holder, 0),

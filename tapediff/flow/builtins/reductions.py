@@ -16,7 +16,7 @@ from ..containers.entries import parts
 from ..containers.generators import Generator
 from ..containers.lengths import is_real
 from ..operations.dunder import compared
-from ..state.fork import exclude, fork_value, select
+from ..state.fork import fork_value, select
 from ..state.numbers.python_numbers import is_python_bool
 from ..state.values import CHOICES, Maybe, both, either, negated, state
 from ..users_code import users_method
@@ -117,14 +117,12 @@ def _extreme(name: str, better: str, args: Object, key: Object, default: Object)
     if key is None and not is_collection(items):
         return NATIVE
     entries = gathered(items) if key is not None else in_any_order(items)
+    named = {} if default is _MISSING else {"default": default}
     if not is_of_interest(entries) and not is_callable_of_users(key):
-        named = {} if default is _MISSING else {"default": default}
         return getattr(builtins, name)(entries, key=key, **named)
     keyed = with_keys(entries, key)
     if not keyed:
-        if default is _MISSING:
-            raise ValueError(f"{name}() iterable argument is empty")
-        return default
+        return getattr(builtins, name)((), **named)
     is_found, best_key, best = keyed[0]
     for condition, k, value in keyed[1:]:
         is_better = compared_where(both(condition, is_found), better, k, best_key)
@@ -137,7 +135,7 @@ def _extreme(name: str, better: str, args: Object, key: Object, default: Object)
     if is_found is True:
         return best
     if default is _MISSING:
-        exclude(negated(is_found), lambda: ValueError(f"{name}() iterable argument is empty"))
+        fork_value(is_found, lambda: None, lambda: getattr(builtins, name)(()))
         return best
     return select(is_found, best, default)
 

@@ -140,7 +140,9 @@ def has_extremes(count: Object, items: Object, **_: Object) -> bool:
     return type(count) is int and (isinstance(items, (*SEQUENCES, TrackedArray)) or is_lazy(items))
 
 
-def insert_(holder: list[Object], position: Object, value: Object) -> Object:
+def insert_(holder: Object, position: Object, value: Object) -> Object:
+    if getattr(holder, "maxlen", None) is not None:
+        return NATIVE
     if is_conditional(holder) and not (type(position) is int and position == 0):
         return by_length(holder, lambda _: insert(holder, position, value))
     return insert(holder, position, value) if is_data(position) else NATIVE

@@ -87,7 +87,6 @@ class Generator(abc.Generator[Object, Object, Object]):
         self._run = _exhausted()
 
     def __iter__(self) -> abc.Generator[Object, Object, Object]:
-        self.native()
         return self
 
     def __next__(self) -> Object:

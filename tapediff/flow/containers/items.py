@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.byte_code import COUNTS_REFERENCES, is_held_elsewhere
 from ...recording.arrays.tracked import TrackedArray
+from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
 from ..state.fork import refuse
@@ -294,6 +295,8 @@ def include(result: set[Object], value: Object) -> None:
 
 def set_of(members: Iterable[Object]) -> set[Object]:
     """{*members}"""
+    if is_conditional(members):
+        return call(in_python.set_, members)
     made: set[Object] = set()
     for member in members:
         include(made, member)
@@ -302,7 +305,7 @@ def set_of(members: Iterable[Object]) -> set[Object]:
 
 def dict_of(parts: tuple[tuple[Object, ...], ...]) -> Object:
     """{key: value, **mapping}, of pairs and of mappings alone."""
-    return lifted(lambda *mappings: _dict_of(parts, iter(mappings)), *[part[0] for part in parts if len(part) == 1])
+    return lifted(lambda *mappings: _dict_of(parts, iter(mappings)), *[mapping for mapping, *values in parts if not values])
 
 
 def _dict_of(parts: tuple[tuple[Object, ...], ...], mappings: Iterator[Object]) -> dict[Object, Object]:

@@ -171,7 +171,7 @@ def _part_of(holder: Object, key: slice) -> Object:
         if (key.start, key.stop, key.step) == (None, None, -1):
             return holder[::-1]
         if key.step not in (None, 1):
-            return entry_at(settled_contents(holder), key) if is_position(key) else settled_contents(holder)[key]
+            return entry_at(settled_contents(holder), key)
     elif not isinstance(holder, _CUT) or key.step not in (None, 1):
         return _sliced(holder, key)
     return cut(holder, key)

@@ -1,4 +1,4 @@
-"""Operations on zeros: the errors of divisions by Python's numbers, where data say so, and the signs of zeros."""
+"""Operations that depend on the types of numbers: divisions by zeros, the signs of zeros, and shifts of Python's ints."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.fork import exclude
-from ..state.numbers.python_numbers import is_int, is_python, note_kind
+from ..state.numbers.python_numbers import Kind, is_int, is_python, note_kind
 from ..state.values import Unjoinable, both
 
 
 def check_division(name: str, a: Object, b: Object) -> None:
-    """Raise the error of a division, or power, of two numbers where Python raises one; a product raises none."""
-    if name == "mul":
+    """Raise the error of a division, or power, of two numbers where Python raises one; products and shifts raise none."""
+    if name in ("mul", "lshift", "rshift"):
         return
     if name == "pow":
         zero, other = a, b
@@ -103,3 +103,37 @@ def zero_of_ints(result: Object, *operands: Object) -> Object:
         return result
     is_zero = result == 0
     return note_kind(np.where(both(functools.reduce(both, wholes), is_zero), 0.0, result), (True, result, result))
+
+
+# Ints of Python's never lose their upper bits
+
+
+def is_of_ints(name: str, a: Object, b: Object) -> bool:
+    """True for a shift of what may be ints of Python's, or a power whose exponent data decide."""
+    if name not in ("lshift", "rshift") and not (name == "pow" and type(b) is TrackedArray):
+        return False
+    return all(_is_whole(value) and is_python(value) is not False for value in (a, b))
+
+
+def _is_whole(value: Object) -> bool:
+    return value.type.dtype.kind == "i" if type(value) is TrackedArray else type(value) is int
+
+
+def of_ints(name: str, a: Object, b: Object) -> Object:
+    """Such a power as an int of Python's; a shift as a product or a quotient. Of quotients there are two, as 2**63 is no int64."""
+    if name == "pow":
+        return note_kind(a**b, Kind(True if is_python(a) is is_python(b) is True else None, True))
+
+    def error() -> BaseException:
+        return ValueError("negative shift count")
+
+    is_negative = b < 0
+    exclude(is_negative if type(is_negative) is TrackedArray else bool(is_negative), error)
+    if name == "lshift":
+        return a * _power_of_two(b)
+    half = b // 2
+    return a // _power_of_two(half) // _power_of_two(b - half)
+
+
+def _power_of_two(exponent: Object) -> Object:
+    return of_ints("pow", 2, exponent) if type(exponent) is TrackedArray else 2**exponent

@@ -23,7 +23,7 @@ from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
 from ..state.places import note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, is_data, lifted, state
 from ..users_code import KNOWN, users_method
-from .divisions import check_division, may_be_zero_of_ints, zero_of_ints
+from .divisions import check_division, is_of_ints, may_be_zero_of_ints, of_ints, zero_of_ints
 
 # Python does operations on these by itself.
 PLAIN: set[type] = {
@@ -77,7 +77,7 @@ def left(a: Object, b: Object, operation: str | None = None) -> Object:
     """
     if type(a) in _ATOMS and type(b) in _RIGHT:
         if operation is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
-            if state.kinds and may_be_zero_of_ints(operation, a, b):
+            if _is_of_types(operation, a, b):
                 return Wrapped(a)
             check_division(operation, a, b)
         return Wrapped(a) if is_python_bool(a) or is_python_bool(b) else a
@@ -88,6 +88,11 @@ def left(a: Object, b: Object, operation: str | None = None) -> Object:
     if type(a) in _COMPARED and isinstance(b, type(a)):
         return a
     return a if _is_native(type(a)) and _is_native(type(b)) and not _is_of_conditional(a, b) else Wrapped(a)
+
+
+def _is_of_types(name: str, a: Object, b: Object) -> bool:
+    """True for operations whose results depend on the types of numbers that data decide."""
+    return bool(state.kinds) and (is_of_ints(name, a, b) or may_be_zero_of_ints(name, a, b))
 
 
 def _counted(*operands: Object) -> tuple[Object, ...]:
@@ -147,7 +152,7 @@ def operand(a: Object) -> Object:
 def numbers(a: Object, b: Object, operation: str | None = None) -> bool:
     """True if an operation in place is one that makes a new value."""
     if operation is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
-        if state.kinds and may_be_zero_of_ints(operation, a, b):
+        if _is_of_types(operation, a, b):
             return False
         check_division(operation, a, b)
     kind = type(a)
@@ -260,8 +265,10 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
             a, b = _counted(a, b)
         if op.symbol in _DIVISIONS and (type(a) is TrackedArray or type(b) is TrackedArray):
             check_division(_DIVISIONS[op.symbol], a, b)
-        result = op.apply(a, b)
-        return zero_of_ints(result, a, b) if state.kinds and may_be_zero_of_ints(op.forward[2:-2], a, b) else result
+        name = op.forward[2:-2]
+        if not _is_of_types(name, a, b):
+            return op.apply(a, b)
+        return of_ints(name, a, b) if is_of_ints(name, a, b) else zero_of_ints(op.apply(a, b), a, b)
     first, is_tried = users_method(type(a), op.forward), False
     if first is not None and (type(a) is type(b) or type(b) in PLAIN):
         result = call(first, a, b)
@@ -321,7 +328,7 @@ def _in_place(name: str) -> Callable[[Object, Object], Object]:
             return a
         if _is_native(type(b)) or hasattr(type(a), op.inplace_name):
             note_contents(a)
-            is_of_types = is_python_bool(a) or is_python_bool(b) or (state.kinds and may_be_zero_of_ints(name, a, b))
+            is_of_types = is_python_bool(a) or is_python_bool(b) or _is_of_types(name, a, b)
             return _dispatched(op, a, b) if is_of_types else inplace(a, b)
         return _dispatched(op._replace(symbol=_inplace_symbol(op)), a, b)
 

@@ -11,8 +11,9 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call, function
+from ..state.fork import fork_value
 from ..state.places import note_attribute
-from ..state.values import CHOICES, lifted, state
+from ..state.values import CHOICES, UNBOUND, Choice, lifted, state
 from ..users_code import KNOWN, has_simple_attributes, is_users, users_method
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
@@ -28,7 +29,7 @@ def attribute(value: Object, name: str) -> Object:
         found = getattr(value, name)
         return found if type(found) not in CHOICES else _bound(found, value, name)
     if kind in _PLAIN:
-        return getattr(value, name)
+        return _bound(getattr(value, name), value, name)
     if kind in CHOICES:
         return lifted(attribute, value, name)
     if has_simple_attributes(kind) and type(getattr(kind, name, None)) in _SIMPLE_MEMBERS:
@@ -36,12 +37,17 @@ def attribute(value: Object, name: str) -> Object:
     fallback = users_method(kind, "__getattr__")
     if fallback is None:
         return _bound(_looked_up(value, kind, name), value, name)
+    found: Object = UNBOUND
     try:
-        return _looked_up(value, kind, name, object.__getattribute__)
+        found = _looked_up(value, kind, name, object.__getattribute__)
     except AttributeError:
         pass
     # Outside of the handler: an error of the method has no other one as its context.
-    return call(fallback, value, name)
+    ask = lambda: call(fallback, value, name)  # noqa: E731 -- its name is its use
+    for option, condition in zip(found.options, found.conditions) if type(found) is Choice else ():
+        if option is UNBOUND:
+            return fork_value(condition, ask, lambda: _bound(found, value, name))
+    return ask() if found is UNBOUND else found
 
 
 def _bound(found: Object, value: Object, name: str) -> Object:

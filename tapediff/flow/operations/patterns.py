@@ -12,7 +12,7 @@ from ..calls.truth import concrete, truth
 from ..containers.choices import possible
 from ..containers.entries import is_conditional, length
 from ..containers.items import iterated
-from ..containers.keys import has_conditional_keys, there
+from ..containers.keys import discard, has_conditional_keys, there
 from ..containers.lengths import split
 from ..state.fork import fork_value, select
 from ..state.places import WithCells
@@ -170,7 +170,10 @@ class Mapping(Pattern):
                 return False
         found = _all_fit(self.parts, entries, captured, found)
         if found is not False and self.rest is not None:
-            captured[self.rest] = {key: value for key, value in subject.items() if key not in keys}
+            copied: Object = dict.copy if has_conditional_keys(subject) else dict
+            rest = captured[self.rest] = copied(subject)
+            for key in keys:
+                discard(rest, key)
         return found
 
 

@@ -67,8 +67,6 @@ def _of_options(a: Object, b: Object, known: dict[tuple[int, int], Object]) -> O
                 found = either(found, both(both(behind, condition), _told(option, other, known)))
                 behind = both(behind, negated(condition))
             return found
-    if isinstance(a, tuple) or isinstance(b, tuple):
-        return False
     number, other = (a, b) if type(a) is TrackedArray else (b, a)
     if type(number) is not TrackedArray:
         return False

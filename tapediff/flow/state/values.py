@@ -495,7 +495,7 @@ def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
     """The facts that the outcome of a test implies."""
     recorder = test._recorder
     op = op_of(recorder, test._id)
-    if op is not LOGICAL_NOT and (op is not LOGICAL_AND or not holds):
+    if op is not LOGICAL_NOT and op is not LOGICAL_AND:
         return _with_packed(id(recorder), test._id, holds)
     found: dict[tuple[int, int], bool] = {}
     pending = [(test._id, holds)]

@@ -110,8 +110,6 @@ def _translate(code: CodeType) -> Translation:
         return Translation(None, "it is asynchronous")
     try:
         definition = copy.deepcopy(definition_of(code))
-        if isinstance(definition, ast.FunctionDef):
-            definition.decorator_list = []
         calls = [n.func for n in ast.walk(definition) if isinstance(n, ast.Call)]
         called = {f.id for f in calls if isinstance(f, ast.Name)} & (FRAME_FUNCTIONS - {"globals"})
         if called:

@@ -19,9 +19,10 @@ INPLACE: dict[type[ast.operator], str] = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.Pow: "ipow",
     ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior", ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift",
 }  # fmt: skip
-# Operations whose results depend on the types of numbers: errors of Python's, and the sign of a zero.
+# Operations whose results depend on the types of numbers: errors of Python's, the sign of a zero, and upper bits.
 OF_TYPES: dict[type[ast.operator], str] = {
     ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow",
+    ast.LShift: "lshift", ast.RShift: "rshift",
 }  # fmt: skip
 _IDENTITY: dict[type[ast.cmpop], str] = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
 _COMPARISONS: dict[type[ast.cmpop], str] = {
@@ -266,10 +267,9 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Set(self, node: ast.Set) -> ast.expr:
         """A set whose members may be data."""
-        self.generic_visit(node)
-        if all(isinstance(member, ast.Constant) for member in node.elts) or any(isinstance(m, ast.Starred) for m in node.elts):
+        if all(isinstance(member, ast.Constant) for member in node.elts):
             return node
-        return operator_call("set_of", ast.Tuple(node.elts, ast.Load()))
+        return operator_call("set_of", ast.Tuple([self._entry(member) for member in node.elts], ast.Load()))
 
     def visit_Dict(self, node: ast.Dict) -> ast.expr:
         """A dict whose keys may be data."""

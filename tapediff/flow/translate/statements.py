@@ -172,8 +172,9 @@ class _Function:
                 break
             if isinstance(statement, (*_COMPOUND, Emit)) and jumps([statement]) and number + 1 < len(statements):
                 parts.append([])
-        if len(parts) == 1:
-            return self._straight(parts[0], is_top)
+        first, *others = parts
+        if not others:
+            return self._straight(first, is_top)
         made: list[ast.stmt] = []
         names: list[ast.expr] = []
         for part in parts:

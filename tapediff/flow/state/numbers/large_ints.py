@@ -10,13 +10,15 @@ import numpy as np
 from ....ir.instruction import CONSTANT
 from ....recording.arrays.tracked import TrackedArray
 from ...anything import Object
-from ..values import Unjoinable, state
+from ..values import Unjoinable, inputs_of, op_of, state
 from .python_numbers import BOOL, is_python
 
 # An int64 has no greater ones.
 _LARGEST = 2.0**63
 # Of ints whose origin is not known, such as positions of entries; those that floats are converted to are no greater ones.
 _USUAL = 2.0**31
+# Of powers whose exponents data decide: they are floats that guards keep exact.
+_EXACT = 2.0**53
 # What a loop starts with, and so many iterations after which ints that grow by factors are too large.
 _AT_START, _ITERATIONS = 2.0**20, 128
 
@@ -35,13 +37,12 @@ _RULES: dict[str, _Rule] = {
     "square": lambda sizes, _: sizes[0] ** 2,
     "integer_power": _power,
     "power": _power,
-    "left_shift": lambda sizes, _: sizes[0] * 2.0 ** min(sizes[1], 1000),
     "select": lambda sizes, _: max(sizes[1:]),
     "remainder": lambda sizes, _: sizes[1],
-    **dict.fromkeys("negative absolute floor_divide right_shift".split(), lambda sizes, _: sizes[0]),
+    **dict.fromkeys("negative absolute floor_divide".split(), lambda sizes, _: sizes[0]),
     **dict.fromkeys("minimum maximum".split(), lambda sizes, _: max(sizes)),
 }  # fmt: skip
-_GROWING = frozenset("add subtract multiply square integer_power power left_shift".split())
+_GROWING = frozenset("add subtract multiply square integer_power power".split())
 
 
 def check_ints(recorder: Object) -> None:
@@ -51,7 +52,7 @@ def check_ints(recorder: Object) -> None:
     if narrow is not None or (has_numbers and recorder.has_narrow_constants):
         what = "numbers of Python's meet those of another dtype than float64 and int64"
         raise Unjoinable(what, "convert arrays by .astype(float)", narrow and narrow.site)
-    _check_sizes(recorder, _sizes(_ints(recorder), {}))
+    _check_sizes(recorder, _sizes(recorder, _ints(recorder), {}))
 
 
 def _check_sizes(recorder: Object, sizes: dict[int, float]) -> None:
@@ -77,7 +78,7 @@ def check_ints_of_iteration(recorder: Object, inputs: list[TrackedArray], result
     carries = [(a._id, b) for a, b in zip(inputs, results) if type(b) is TrackedArray and b.type.dtype.kind == "i"]
     at_start = {a: _AT_START for a, _ in carries}
     for _ in range(_ITERATIONS if ints else 0):
-        sizes = _sizes(ints, at_start)
+        sizes = _sizes(recorder, ints, at_start)
         _check_sizes(recorder, sizes)
         at_end = {a: sizes.get(b._id, _USUAL) for a, b in carries}
         if all(at_end[a] <= at_start[a] for a in at_start):
@@ -85,7 +86,7 @@ def check_ints_of_iteration(recorder: Object, inputs: list[TrackedArray], result
         at_start = {a: max(at_start[a], at_end[a]) for a in at_start}
 
 
-def _sizes(ints: list[Object], given: dict[int, float]) -> dict[int, float]:
+def _sizes(recorder: Object, ints: list[Object], given: dict[int, float]) -> dict[int, float]:
     """The most that each int of a recording can be, in its order."""
     known: dict[int, float] = {}
     for number, (op, inputs, params, *_) in ints:
@@ -96,9 +97,13 @@ def _sizes(ints: list[Object], given: dict[int, float]) -> dict[int, float]:
         elif (rule := _RULES.get(op.name)) is not None:
             size = rule([known.get(k, 1.0) for k in inputs], params)
         else:
-            size = _USUAL
+            size = _EXACT if op.name == "convert" and _is_power(recorder, inputs[0]) else _USUAL
         known[number] = min(size, _LARGEST) if op.name in _GROWING else size
     return known
+
+
+def _is_power(recorder: Object, number: int) -> bool:
+    return op_of(recorder, number).name == "rint" and op_of(recorder, inputs_of(recorder, number)[0]).name == "power"
 
 
 def _ints(recorder: Object) -> list[tuple[int, Object]]:

@@ -1,0 +1,293 @@
+"""Attributes that data decide: whether there are any, and what is read, set and deleted."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+import operator
+
+import pytest
+
+from flow.one_tape import POINTS, recordings
+
+
+class Asked:
+    def __getattr__(self, name):
+        if name == "lost":
+            return 3.0
+        raise AttributeError(name)
+
+
+class Empty:
+    pass
+
+
+class Slots:
+    __slots__ = ("r",)
+
+
+def without_one(x):
+    a = Asked()
+    return hasattr(a, "none") * x[0] + 1
+
+
+def there_on_one_side(x):
+    b = Asked()
+    if x[0] > 0:
+        b.r = 1.0
+    return hasattr(b, "r") * x[1] + 1
+
+
+def one_of_two_names(x):
+    b = Empty()
+    setattr(b, "q" if x[0] > 0 else "r", x[5])
+    return hasattr(b, "r") * x[1] + 1
+
+
+def one_of_two_names_beside_getattr(x):
+    b = Asked()
+    setattr(b, "q" if x[0] > 0 else "r", x[5])
+    return hasattr(b, "r") * x[1] + 1
+
+
+def with_a_default(x):
+    b = Asked()
+    if x[0] > 0:
+        b.r = 1.0
+    return getattr(b, "r", 2.0) * x[1] + 1
+
+
+def caught_where_missing(x):
+    b = Empty()
+    if x[0] > 0:
+        b.r = 1.0
+    try:
+        return b.r * x[1]
+    except AttributeError:
+        return x[2]
+
+
+def caught_where_getattr_raises(x):
+    b = Asked()
+    if x[0] > 0:
+        b.r = 1.0
+    try:
+        return b.r * x[1]
+    except AttributeError:
+        return x[2]
+
+
+def before_getattr(x):
+    b = Asked()
+    if x[0] > 0:
+        b.lost = 1.0
+    return b.lost * x[1]
+
+
+def in_a_namespace(x):
+    b = Empty()
+    if x[0] > 0:
+        b.r = 1.0
+    return ("r" in vars(b)) * x[1] + len(vars(b)) + vars(b).get("r", 3.0)
+
+
+def in_a_dict_of_attributes(x):
+    b = Empty()
+    if x[0] > 0:
+        b.r = x[2]
+    return ("r" in b.__dict__) * x[1] + sum(b.__dict__.values()) + ("r" in dir(b))
+
+
+def copied(x):
+    b = Empty()
+    if x[0] > 0:
+        b.r = x[2]
+    c = copy.copy(b)
+    d = copy.deepcopy(b)
+    return hasattr(c, "r") * x[1] + hasattr(d, "r") * x[2]
+
+
+def slots(x):
+    b = Slots()
+    if x[0] > 0:
+        b.r = x[2]
+    return hasattr(b, "r") * x[1]
+
+
+def of_several_objects(x):
+    b = Empty() if x[0] > 0 else Slots() if x[1] > 0 else None
+    if b is not None:
+        b.r = 1.0
+    return hasattr(b, "r") * x[1] + hasattr(x, "shape") + hasattr(Empty, "r") + hasattr(math, "sin")
+
+
+def properties_are_asked(x):
+    log = []
+
+    class P:
+        @property
+        def r(self):
+            log.append(1)
+            return 1.0 if x[0] > 0 else 2.0
+
+        @property
+        def q(self):
+            if x[1] > 0:
+                raise AttributeError
+            return 1
+
+    p = P()
+    if x[2] > 0:
+        hasattr(p, "r")
+    return len(log) * x[3] + hasattr(p, "q") * x[4]
+
+
+def of_classes(x):
+
+    class C:
+        pass
+
+    if x[0] > 0:
+        C.r = 1.0
+    return hasattr(C, "r") * x[1] + hasattr(C(), "r") * x[2]
+
+
+def by_a_getter(x):
+    b = Empty()
+    if x[0] > 0:
+        b.r = x[2]
+    return operator.attrgetter("r")(b) if hasattr(b, "r") else x[3]
+
+
+class Desc:
+    def __get__(self, obj, kind=None):
+        return self if obj is None else obj.v * 3
+
+
+class Full(Desc):
+    def __set__(self, obj, value):
+        obj.v = value + 1
+
+
+class D:
+    a, b = (Desc(), Full())
+
+    def __init__(self, v):
+        self.v = v
+
+
+def cached(x):
+
+    class C:
+        def __init__(self, v):
+            self.v, self.n = (v, 0)
+
+        @functools.cached_property
+        def twice(self):
+            self.n += 1
+            return 2 * self.v
+
+        def __index__(self):
+            return 1
+
+    c = C(x[0] if x[1] > 0 else x[2])
+    s = c.twice + (c.twice if x[3] > 0 else 1.0)
+    return s * c.n + [x[1], x[2]][c]
+
+
+def descriptors(x):
+    d = D(x[0])
+    e = D(x[1])
+    o = d if x[2] > 0 else e
+    o.b = x[3]
+    if x[4] > 0:
+        o.a = 7.0
+    return d.a + 2 * e.a + d.b * e.b + o.a
+
+
+def deleted_attributes(x):
+    d = D(x[0])
+    if x[1] > 0:
+        d.w = 2.0
+    if x[2] > 0 and x[1] > 0:
+        del d.w
+    return getattr(d, "w", x[3]) + hasattr(d, "w") * x[4]
+
+
+def class_attributes(x):
+
+    class A:
+        n = 0
+
+        def __init__(self):
+            type(self).n += 1
+
+        @classmethod
+        def made(cls, v):
+            cls.last = v
+            return cls()
+
+        @property
+        def twice(self):
+            return 2 * self.w
+
+        @twice.setter
+        def twice(self, v):
+            self.w = v / 2
+
+        def __getattr__(self, name):
+            if name == "lost":
+                return 3.0
+            raise AttributeError(name)
+
+    a = A.made(x[0])
+    if x[1] > 0:
+        b = A.made(x[2])
+        b.twice = x[3]
+    else:
+        b = a
+        b.w = x[4]
+    setattr(b, "q" if x[0] > 0 else "r", x[5])
+    return A.n * x[0] + A.last + b.twice + a.lost + getattr(b, "q", 0.5) + (hasattr(b, "r") + hasattr(a, "none")) * x[1]
+
+
+def errors_of_missing_ones(x):
+    b = Empty()
+    if x[0] > 0:
+        b.r = x[1]
+    try:
+        return b.r * 2
+    except AttributeError as error:
+        return x[2] * len(error.name) + len(str(error)) + (error.obj is b)
+
+
+# With how many recordings they take: more than one where guards decide something.
+PROGRAMS = {
+    errors_of_missing_ones: 1,
+    without_one: 1,
+    there_on_one_side: 1,
+    one_of_two_names: 1,
+    one_of_two_names_beside_getattr: 1,
+    with_a_default: 2,
+    caught_where_missing: 1,
+    caught_where_getattr_raises: 1,
+    before_getattr: 1,
+    in_a_namespace: 2,
+    in_a_dict_of_attributes: 2,
+    copied: 2,
+    slots: 1,
+    of_several_objects: 1,
+    properties_are_asked: 1,
+    of_classes: 1,
+    by_a_getter: 2,
+    cached: 1,
+    descriptors: 4,
+    deleted_attributes: 4,
+    class_attributes: 3,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_attributes_are_pythons_in_few_recordings(program):
+    assert recordings(program, POINTS[:12]) <= PROGRAMS[program]

@@ -1,0 +1,210 @@
+"""Entries and parts of sequences at positions that data decide: read, written, inserted and deleted."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import deque
+
+import numpy as np
+import pytest
+
+from flow.one_tape import POINTS, recordings
+
+
+def slices(x):
+    n = len([v for v in x if v > 0])
+    a = list(x[:5])
+    w = [v for v in x if v > -0.5]
+    b = a[n:] + a[:n] + a[1:n:1] + w[::-1] + w[::2] + w[-2:] + a[::-1] + a[:: n + 1]
+    t = tuple(a)[n - 2 :]
+    r = range(6)[n:]
+    s = "abcdef"[:n]
+    return sum(((k + 1) * v for k, v in enumerate(b))) + sum(t) * len(t) + sum(r) + len(s) * x[0]
+
+
+def written_slices(x):
+    n = len([v for v in x if v > 0])
+    a = [float(k) for k in range(8)]
+    w = [v for v in x if v > -0.5]
+    a[n : n + 2] = [x[0]]
+    w[1:2] = [1.0, x[1]]
+    b = [float(k) for k in range(8)]
+    del b[n:]
+    del w[:1]
+    c = [float(k) for k in range(8)]
+    c[:n] = []
+    c[5 - n : n] = [x[2], x[3]]
+    return (
+        sum(((k + 1) * v for k, v in enumerate(a)))
+        + sum((k * v for k, v in enumerate(w)))
+        + sum(b)
+        + len(b)
+        + sum((k * v for k, v in enumerate(c)))
+    )
+
+
+def stepped_slices(x):
+    n = 1 if x[0] > 0 else 2
+    a = [float(k) for k in range(6)]
+    a[:: n + 1] = [x[k] for k in range(len(range(0, 6, n + 1)))]
+    b = [float(k) for k in range(6)]
+    del b[::n]
+    return sum(((k + 1) * v for k, v in enumerate(a))) + sum(b) * x[1]
+
+
+def positions(x):
+    n = len([v for v in x if v > 0]) % 4
+    m = np.arange(24.0).reshape(4, 6)
+    v = np.asarray(x) * 1.0
+    return (
+        m[n, 1] * x[0]
+        + m[n][n]
+        + m[1, n:].sum()
+        + v[n] * v[-n]
+        + range(3, 30, 4)[n]
+        + "abcd".index("abcd"[n])
+        + m[:n, 2].sum()
+        + (x[n : n + 2] * 3).sum()
+        + deque(x)[n]
+        + (1, 2, 3, 4)[n - 4]
+    )
+
+
+def insertions(x):
+    n = len([v for v in x if v > 0])
+    a, w = (list(x[:4]), [v for v in x if v > 0])
+    a.insert(n, 1.5)
+    a.insert(-n, 2.5)
+    a.insert(1, 0.5)
+    w.insert(0, 7.0)
+    w.insert(n, 3.0)
+    d = deque(x[:3])
+    d.insert(n, 4.0)
+    d.rotate(n)
+    d.rotate(-1)
+    return (
+        sum(((k + 1) * v for k, v in enumerate(a)))
+        + sum(((k + 1) * v for k, v in enumerate(w)))
+        + sum(((k + 1) * v for k, v in enumerate(d)))
+    )
+
+
+def repeated(x):
+    n = len([v for v in x if v > 0])
+    a = [x[0], 1.0] * n
+    b = n * (x[1],)
+    c = [v for v in x if v > 1] * 2
+    s = "ab" * n
+    e = [0.0] * (n - 3)
+    return sum(((k + 1) * v for k, v in enumerate(a))) + sum(b) + sum((k * v for k, v in enumerate(c))) + len(s) + len(e) * x[2]
+
+
+def float_positions(x):
+    k = 1 if x[0] > 0 else 2
+    h = k * 1.0 if x[5] > 9 else k
+    return [x[1], x[2], x[3]][h] * 2
+
+
+def deletions(x):
+    n = len([v for v in x if v > 0]) % 3
+    a, w, d = (list(x[:4]), [v for v in x if v > -1], {0: x[0], 1: x[1], 2: x[2]})
+    del a[n]
+    del d[n]
+    got = a.pop(n) + (w.pop() if w else 0.0) + (w.pop(0) if w else 0.0)
+    return sum(((k + 1) * v for k, v in enumerate(a))) + sum(((k + 1) * v for k, v in enumerate(w))) + sum(d.values()) + got
+
+
+def one_of_many_pairs(x):
+    pairs = [(k * 7 % 30, x[k % 6]) for k in range(30)]
+    n, v = pairs[int(abs(x[0]) * 20) % 30]
+    return n * x[1] + v
+
+
+def counted_and_found(x):
+    n = [math.floor(2 * v) for v in x]
+    known = [0, 1, -1, 2, -2, 3, 4, 5, 6, -3, -4, -5, -6, -7]
+    return known.count(n[0]) * x[0] + known.index(n[1]) * x[1] + n.count(1) * x[2] + (n.index(n[3]) + tuple(known).index(n[2])) * x[4]
+
+
+def unpacked(x):
+    a = [v for v in x if v > 0]
+    t = (x[0], x[1]) if x[2] > 0 else [x[3], 2.0]
+    p, q = t
+    try:
+        u, v, *w = a
+        s = u * v + sum(w)
+    except ValueError as e:
+        s = x[4] * len(e.args)
+    try:
+        *g, h = a
+        j, *k = a
+        s += h + len(g) + j * len(k)
+    except ValueError:
+        s += 3.0
+    return p + 2 * q + s
+
+
+# With how many recordings they take: more than one where guards decide something.
+PROGRAMS = {
+    slices: 9,
+    written_slices: 1,
+    stepped_slices: 2,
+    positions: 1,
+    insertions: 1,
+    repeated: 1,
+    float_positions: 2,
+    deletions: 1,
+    one_of_many_pairs: 1,
+    counted_and_found: 1,
+    unpacked: 1,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_programs_are_pythons_in_few_recordings(program):
+    assert recordings(program, POINTS[:12]) <= PROGRAMS[program]
+
+
+def unpacked_with_a_star(x):
+    few, total = [v for v in x if v > 0.6], 0.0
+    for number in range(4):
+        try:
+            if number == 0:
+                *a, b = few
+            elif number == 1:
+                b, *a = few
+            elif number == 2:
+                b, *a, c = few
+                b += 2 * c
+            else:
+                (*a, b, c), d = few, 1.0
+                b += 3 * c * d
+            total = 0.5 * total + b + sum(a) * len(a)
+        except ValueError:
+            total = 0.5 * total + 7.0
+    return total
+
+
+def test_stars_take_what_is_left_or_tell_of_too_few():
+    assert recordings(unpacked_with_a_star) == 1
+
+
+COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq}
+
+
+@pytest.mark.parametrize("is_negated", [False, True])
+@pytest.mark.parametrize("symbol", COMPARISONS)
+def test_positions_may_be_chosen_by_what_they_are_compared_with(symbol, is_negated):
+    """By `if`, by np.where on both sides, and on a path; more is known of a position there."""
+    compare = COMPARISONS[symbol]
+    names = ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"]
+
+    def f(x):
+        k = min(int(abs(x[0]) * 3), 5)
+        test = not compare(k, 2) if is_negated else compare(2, k)
+        chosen = [k if test else 4, 4 if test else k, int(np.where(test, k, 1)), int(np.where(test, 1, k)), int(np.where(not test, k, 5))]
+        total = sum(len(names[n]) * x[j] for j, n in enumerate(chosen))
+        return total + (len(names[k]) * x[1] if test else len(names[5 - k]) * x[2])
+
+    assert recordings(f) == 1
