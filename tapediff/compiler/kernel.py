@@ -33,8 +33,7 @@ from .runtime.status import FAILURE, OUT_OF_MEMORY, OVERLAP, PENDING, REFUSED
 from .runtime.thread_pool import pool
 from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
 
-# Kernels that do less work than this keep the interpreter lock: giving it up and taking it back costs 0.05 µs, and more when
-# other threads want it.
+# Kernels that do less work than this keep the GIL: releasing and taking it costs 0.05 µs, and more if other threads want it.
 SHORT_WORK = 20_000
 
 # The assumed work of one iteration of a callee.
@@ -48,9 +47,9 @@ class Kernel:
         tape: the tape that it runs.
         call: builtin function (*inputs, *output arrays) -> float; a complex number, guard + 1 and its outcome, when a
             guard fails; an int status otherwise. See compiler.runtime.python_entry.
-        returns_value: whether the first output is a scalar that `call` returns instead of writing it to an array.
-        address: of the native function.
-        seconds: how long compiling took.
+        returns_value: True if the first output is a scalar that `call` returns instead of writing it to an array.
+        address: the address of the native function.
+        seconds: the compile time.
     """
 
     def __init__(self, tape: Tape, program: Program | None = None, threads: int = 0) -> None:
@@ -61,7 +60,7 @@ class Kernel:
         self.address = self._compile()
         self._exits = Exits(self.program)
         self._constants = aligned_bytes(self.program.constants)
-        # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.
+        # Floats cross the boundary in 64 bits; the kernel's caller rounds those that the tape has in 32.
         self.input_types = [widened(t) for t in tape.input_types]
         self.output_types = [widened(t) for t in tape.output_types]
         self.returns_value = bool(tape.outputs) and self.output_types[0] == FLOAT_SCALAR
@@ -72,20 +71,20 @@ class Kernel:
         self.seconds = time.perf_counter() - start
 
     def _compile(self) -> int:
-        """Make the native function of the program; gives its address."""
+        """Compile the program; return the address of the native function."""
         emitter = KernelEmitter(self.program, "tapediff_kernel")
         self.llvm = emitter.text()
         self._native = NativeFunction(
             self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program, len(self.llvm)),
             addresses=emitter.addresses, is_portable=True,
         )  # fmt: skip
-        # The native code that this code calls lives as long as the dispatch tables do.
+        # Dispatch tables keep the native code that this code calls alive.
         self.dispatch_tables = emitter.dispatch_tables
         self._runs = emitter.runs
         return self._native.address
 
     def native_functions(self) -> Iterator[NativeFunction]:
-        """Its own, and those of the callees' variants that it has needed so far."""
+        """Its own native functions, and those of the callees' variants that it has needed so far."""
         yield self._native
         yield from functions_of(self.dispatch_tables)
 
@@ -108,7 +107,7 @@ class Kernel:
         return self.output_types[1 if self.returns_value else 0 :]
 
     def allow_constants(self) -> None:
-        """Let `call` take a td.Constant in the place of every input but the first, where nothing could change it meanwhile."""
+        """Let `call` take a td.Constant for every input but the first, if nothing can change it meanwhile."""
         if self._fits_entry() and not self.state[entry.RELEASES_GIL] and not self.dispatch_tables:
             entry.allow_constants(self.state, 1)
 
@@ -134,7 +133,7 @@ class Kernel:
 
     @property
     def is_swept(self) -> bool:
-        """Whether it is byte code made of the tape itself, see bytecode/sweeps/program.py."""
+        """True if it is byte code made from the tape itself, see bytecode/sweeps/program.py."""
         return any(isinstance(group, Sweeps) for group in self.program.groups)
 
     @property
@@ -152,7 +151,7 @@ class Kernel:
         )
 
     def _call_by_address(self, *arrays: Operand) -> float | int | complex:
-        """`call` for kernels of more arguments than the entry has room for."""
+        """`call` for kernels with more arguments than the entry takes."""
         inputs_count = len(self.input_types)
         expected = [*self.input_types, *self.written_types]
         if len(arrays) != len(expected):
@@ -173,12 +172,12 @@ class Kernel:
         return [np.empty(t.shape, t.dtype) for t in self.written_types]
 
     def failure(self, status: int | complex, inputs: Sequence[np.ndarray]) -> GuardFailure:
-        """The reason for which `call` did not succeed: the guard that failed and its outcome.
+        """The reason why `call` failed: the guard and its outcome.
 
         Raises:
             numpy.linalg.LinAlgError: a factorisation failed, as the plain function would say.
             MemoryError: no memory for the workspace.
-            Whatever was raised in Python while the kernel ran: user code that a callee had to record, for example.
+            Any exception raised in Python while the kernel ran: by user code that a callee had to record, for example.
         """
         if status == PENDING:
             raise_pending()
@@ -201,7 +200,7 @@ class Kernel:
 
 
 def _work_of(item: Invoke) -> float:
-    """Of a call, or a loop."""
+    """The work of a call, or a loop."""
     if item.op is not LOOP:
         return CALL_WORK
     callee, form = item.params

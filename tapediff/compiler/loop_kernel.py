@@ -1,8 +1,8 @@
 """Loop kernels: a variant of a callee as native code that runs iterations of a loop until the end or until a guard fails.
 
-`i32 loop(ptr frame, ptr state, ptr report)`: 0 when the loop came to its end, else as for kernels. Word ITERATION of the frame then holds
-the iteration that was not done. What all iterations share is worked out before the first; numbers are carried in registers, and
-stored as well, so that another variant can go on from any iteration.
+`i32 loop(ptr frame, ptr state, ptr report)`: 0 when the loop reached its end, else as for kernels. Word ITERATION of the frame then holds
+the iteration that was not done. Loop-invariant values are computed before the first iteration; scalars are carried in registers, and stored
+as well, so that another variant can continue from any iteration.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LoopKernel:
     """Native code for the variant of a callee.
 
     Attributes:
-        address: of the native function.
+        address: the address of the native function.
         state: its constants and idle workspaces, in words.
         exits: its guards by their ordinals.
         failures: messages of its routines.
@@ -46,7 +46,7 @@ class LoopKernel:
         self.program = build_body(tape, varying(tape, layout), layout.carries, layout.threads, layout.in_place)
         emitter = LoopEmitter(self.program, "tapediff_loop", layout, tape)
         self.llvm = emitter.text()
-        # Native code of other callees that this code calls lives as long as their dispatch tables do.
+        # Dispatch tables keep the native code of other callees that this code calls alive.
         self.dispatch_tables = emitter.dispatch_tables
         self._runs = emitter.runs
         self.native = NativeFunction(
@@ -63,7 +63,7 @@ class LoopKernel:
 
 
 def functions_of(tables: Sequence[CalleeTable]) -> Iterator[NativeFunction]:
-    """The functions of all variants of callees, and of those that they call."""
+    """The functions of all variants of callees, and of their callees."""
     seen, pending = set[int](), list(tables)
     while pending:
         table = pending.pop()
@@ -77,11 +77,11 @@ def functions_of(tables: Sequence[CalleeTable]) -> Iterator[NativeFunction]:
 
 
 class Needed(NamedTuple):
-    """Memory that something in a program needs.
+    """Memory that a part of a program needs.
 
     Attributes:
-        bytes: None where that is known only at run time.
-        of, site: what it is, and the user's line.
+        bytes: None if known only at run time.
+        of, site: its description, and the user's line.
     """
 
     bytes: int | None
@@ -90,9 +90,9 @@ class Needed(NamedTuple):
 
 
 def needed_memory(program: Program) -> list[Needed]:
-    """The workspaces of a program, and of all that it calls and that has one variant; each of these once.
+    """The workspaces of a program, and of all callees with one variant, each once.
 
-    The first is the program's own; what is in them is not told apart.
+    The first is the program's own; its contents are not itemised.
     """
     found = [Needed(program.workspace_bytes, "the arrays of the function", None)]
     seen, pending = set[tuple[Callee, ArgumentLayout]](), [program]

@@ -33,7 +33,7 @@ def build_program(tape: Tape, threads: int = 0) -> Program:
     """The scheduled loop program of a tape, with its memory plan.
 
     Args:
-        threads: how many may share a loop, whose long sums are then cut into bands; 0 for sums that nothing is cut of.
+        threads: the most threads that may share a loop; long sums are then cut into bands. 0: no sum is cut.
     """
     lowered = lower(_finished(tape), threads)
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
@@ -45,7 +45,7 @@ def build_body(tape: Tape, varying: set[int], carries: int, threads: int = 0, in
     """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`.
 
     Args:
-        in_place: the carries that an iteration reads and writes in the same place.
+        in_place: the carries that an iteration reads and writes in place.
     """
     lowered = lower(selects_by_jumps(_finished(tape), carries), threads, in_place)
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
@@ -64,7 +64,7 @@ def _finished(tape: Tape) -> Tape:
 def _planned(
     lowered: Lowered, storages: Sequence[Storage], before: list[Group], body: list[Group], threads: int, *, is_body: bool
 ) -> Program:  # fmt: skip
-    """The program of groups that run once and of those after them."""
+    """The program of groups that run once and the groups after them."""
     body, storages, cuts = recompute_products(body, storages)
     storages = place_in_memory([*before, *body], storages)
     body, blocked = block_rows(body, storages, cuts)
@@ -86,8 +86,8 @@ def _planned(
 
 
 def _translated(groups: list[Group], storages: Sequence[Storage]) -> tuple[list[Group], int]:
-    """The groups, with byte code for those that are interpreted, and how many values that has at once. Values of one group are not
-    needed in the next, so all use the same slots."""
+    """The groups, interpreted ones with byte code, and the most values that one has. Values of one group are not needed in the next, so all
+    groups use the same slots."""
     if not any(isinstance(group, Interpreted) for group in groups):
         return groups, 0
     several = assembled(groups)

@@ -11,12 +11,12 @@ from .translate import CONSTANT, WORKSPACE, Translation
 
 
 class KernelWriter(Protocol):
-    """The kernel that the call is a part of: compiler.codegen.emitter.Emitter.
+    """The kernel that contains the call: compiler.codegen.emitter.Emitter.
 
     Attributes:
         runs: programs of the interpreter, which live as long as the kernel.
-        addresses: of this process, by the symbols that the text has for them.
-        slots: stack slots, first of all in the function.
+        addresses: addresses in this process, by the symbols that the text uses for them.
+        slots: stack slots, at the start of the function.
     """
 
     program: Program
@@ -47,6 +47,6 @@ def emit_interpreted(owner: KernelWriter, translation: Translation | Sweeps) -> 
     handler = code.emit(f"load ptr, ptr @{symbol}")
     status = code.emit(f"call i32 {handler}(ptr @{symbol}, ptr {slots}, ptr {slots}, ptr %bases{number}, ptr %report)")
     for item in translation.checks:
-        # An array is reported by the kernel, which knows its address.
+        # The kernel, which knows the address of an array, reports it.
         owner.leave_if(code.emit(f"icmp eq i32 {status}, {item.ordinal + 1}"), item.ordinal + 1, item)
     owner.leave_if(code.emit(f"icmp ne i32 {status}, 0"), status)

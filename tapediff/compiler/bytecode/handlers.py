@@ -1,8 +1,8 @@
-"""The handlers of the interpreter: native functions that do one operation on many values each, compiled when first needed.
+"""The handlers of the interpreter: native functions that do one operation on many values, compiled on first use.
 
 A program of the interpreter is a list of runs of 32-bit words, `handler (2 words), count, operands of each of the count operations`.
-A handler does its run and jumps to the next one's, so the processor has to guess once for a run where it goes on, not once for an
-operation. Values are words of 64 bits in slots, masks as 0 or 1; results go to the slots behind those of the run before.
+A handler does its run and jumps to the handler of the next one, so the processor predicts one jump for a run, not one for an operation.
+Values are 64-bit words in slots, masks are 0 or 1. The results of a run are in the slots after those of the run before.
 
     i32 handler(ptr run, ptr slots, ptr next slot, ptr bases, ptr report)
 
@@ -27,7 +27,7 @@ from ..math.simd import Code, Value, to_f64, trunc
 HEADER_BYTES = 12
 SIGNATURE = "ptr %run, ptr %slots, ptr %made, ptr %bases, ptr %report"
 
-# Cheap operations are done so many at a time, one by one; costly ones on SIMD lanes.
+# Cheap operations are unrolled in blocks of this size; costly ones run on SIMD lanes.
 UNROLLED = 4
 
 
@@ -36,8 +36,8 @@ class Operation:
     """A handler that computes one expression of values.
 
     Attributes:
-        kinds: of the operands r0, r1, ...
-        kind: of the result.
+        kinds: types of the operands r0, r1, ...
+        kind: type of the result.
     """
 
     expression: str
@@ -54,7 +54,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Reads memory. Operands: base, offset in elements, and for `indexed` ones a value to add to the offset."""
+    """Reads memory. Operands: base, offset in elements and, if `indexed`, a value to add to the offset."""
 
     kind: str
     indexed: bool
@@ -68,7 +68,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Writes memory, or adds to it. Operands: those of a load, and the value."""
+    """Writes memory, or adds to it. Operands: those of a load, then the value."""
 
     kind: str
     indexed: bool
@@ -123,7 +123,7 @@ class SweepHandler(Protocol):
 
 
 def addresses_of(handlers: Iterable[Handler | SweepHandler]) -> list[int]:
-    """Where the handlers are; those that are new are compiled, and stay."""
+    """The addresses of the handlers. New ones are compiled, and kept for good."""
     return [toolchain.once(("handler", handler), lambda handler=handler: _compiled(handler)).address for handler in handlers]
 
 
@@ -177,7 +177,7 @@ class HandlerWriter:
         self._go_on(handler)
 
     def loop(self, step: int, operations: Callable[[str], None]) -> None:
-        """A loop over operations, `step` at a time, while so many are left."""
+        """A loop over the operations, `step` at a time, while at least `step` are left."""
         code = self.code
         head, body, end = code.label(), code.label(), code.label()
         code.line(f"br label %{head}")
@@ -227,7 +227,7 @@ class HandlerWriter:
     # Operations
 
     def _compute(self, handler: Operation, start: str, made: str, count: int) -> None:
-        """All operands first: none of them is a result of the same run."""
+        """Read all operands first: none is a result of the same run."""
         arity = handler.arity
         groups = [
             [self.value(self.word(start, k * arity + j), kind) for j, kind in enumerate(handler.kinds)]
@@ -259,7 +259,7 @@ class HandlerWriter:
     # Slots and memory
 
     def word(self, start: str, k: int) -> str:
-        """An operand: a number that is never negative."""
+        """An operand: a non-negative integer."""
         place = self.code.emit(f"getelementptr i32, ptr {start}, i64 {k}") if k else start
         word = self.code.emit(f"load i32, ptr {place}, align 4")
         return self.code.emit(f"zext i32 {word} to i64")
@@ -268,7 +268,7 @@ class HandlerWriter:
         return self.loaded(self.code.emit(f"getelementptr i64, ptr %slots, i64 {slot}"), 0, kind)
 
     def loaded(self, place: str, k: int, kind: str) -> Value:
-        """The value in a slot, or `k` slots behind it."""
+        """The value in a slot, or in the `k`-th slot after it."""
         place = self.code.emit(f"getelementptr i64, ptr {place}, i64 {k}") if k else place
         loaded = self.code.emit(f"load {'double' if kind == 'f64' else 'i64'}, ptr {place}")
         return Value(self.code, self._from_memory(loaded, kind, "i64"), kind, 1)
@@ -324,5 +324,5 @@ class HandlerWriter:
 
 
 def is_vectorised(handler: Operation) -> bool:
-    """Whether an operation takes long enough for gathering its operands in lanes to pay."""
+    """True if an operation takes long enough for gathering its operands in lanes to pay."""
     return has_costly(handler.expression)

@@ -1,7 +1,6 @@
 """Translates long straight-line code to a program of the interpreter, whose handlers are in interpreter_handlers.
 
-Every step goes into the first run of its operation behind those that make its operands, so that equal operations that do not
-depend on each other stand together, in few long runs.
+Every step goes into the first run of its operation after the runs of its operands. So independent equal operations share a few long runs.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ...ir.guard_rows import EACH
 from ..loop_ir.program import Access, Exit, Interpreted, Literal, Step, Storage
 from .handlers import Check, Constants, End, Handler, Load, Operation, Store, addresses_of
 
-# Where the addresses that loads and stores begin at come from: the number of an input's or output's storage, or one of these.
+# The base address of a load or store: the number of an input's or output's storage, or one of these.
 WORKSPACE, CONSTANT = -1, -2
 LARGEST_OFFSET = 2**32 - 1
 
@@ -27,12 +26,12 @@ class Translation(Interpreted):
     """A group with its byte code.
 
     Attributes:
-        words: the runs; all but the addresses of the handlers, which stand at `headers`.
-        headers: where the runs begin in `words`.
-        handlers: of the runs.
-        slots: how many values it has room for.
+        words: the runs, without the addresses of the handlers, which go to `headers`.
+        headers: the start of each run in `words`.
+        handlers: the handlers of the runs.
+        slots: the number of values that it has room for.
         bases: storages of inputs and outputs, WORKSPACE or CONSTANT, in the order in which loads and stores number them.
-        checks: its guards that look at arrays.
+        checks: its guards on arrays.
     """
 
     words: np.ndarray
@@ -54,7 +53,7 @@ class Translation(Interpreted):
 
 
 def translated(storages: Sequence[Storage], group: Interpreted, assembled: frozenset[int]) -> Translation:
-    """The byte code of an interpreted group, once the memory plan is made; `assembled` are the storages that several steps write."""
+    """Return the byte code of an interpreted group, after memory planning. `assembled`: the storages that several steps write."""
     translator = _Translator(storages, assembled)
     for item in group.body:
         if isinstance(item, Exit):
@@ -65,7 +64,7 @@ def translated(storages: Sequence[Storage], group: Interpreted, assembled: froze
 
 
 class _Run:
-    """Operations of one handler. Operands: numbers of values, or -1 - k for a number k that is no value."""
+    """Operations of one handler. Operands: value numbers, or -1 - k for a plain number k."""
 
     __slots__ = ("count", "handler", "operands")
 
@@ -76,21 +75,21 @@ class _Run:
 
 
 class _Translator:
-    """The growing program."""
+    """The growing program of byte code."""
 
     def __init__(self, storages: Sequence[Storage], assembled: frozenset[int]) -> None:
         self.storages = storages
         self.assembled = assembled
         self.runs: list[_Run] = [_Run(Constants())]
         self.runs_of: dict[Handler, list[int]] = {}
-        # By value: the run that makes it, its place there, and its kind.
+        # By value: the run that computes it, its position there, and its kind.
         self.run_of: list[int] = []
         self.index_of: list[int] = []
         self.kind_of: list[str] = []
         self.constants: dict[tuple[str, bytes], int] = {}
-        # Literals belong to the steps, which outlive this, so each is known by its identity.
+        # Literals are keyed by identity: they belong to the steps, which outlive this.
         self.literals: dict[int, int] = {}
-        # Values by the storage that they are the only content of, and by storage and offset where they were read.
+        # Values by the storage that holds only them, and by storage and offset of loads.
         self.value_of: dict[int, int] = {}
         self.loaded: dict[int, dict[int, int]] = {}
         # The last run that writes or reads a storage; the last guard.
@@ -104,7 +103,7 @@ class _Translator:
     # Runs
 
     def add(self, handler: Handler, operands: list[int], earliest: int) -> int:
-        """Append an operation to the first run of its handler that is not before `earliest`; gives the number of the run."""
+        """Append an operation to the first run of its handler at or after `earliest`; return the number of the run."""
         numbers = self.runs_of.get(handler)
         if numbers is None:
             numbers = self.runs_of[handler] = []
@@ -168,7 +167,7 @@ class _Translator:
             value_of[step.write.storage] = value
 
     def computed(self, step: Step, operands: list[int]) -> int:
-        """A value by the step's expression."""
+        """Compute a value by the step's expression."""
         key = (step.expression, step.parameters, tuple([self.kind_of[v] for v in operands]))
         handler = self.operations.get(key)
         if handler is None:
@@ -176,7 +175,7 @@ class _Translator:
         return self.value(self.add(handler, operands, self.after(operands)), handler.kind)
 
     def write(self, step: Step, storage: Storage, operands: list[int], value: int) -> None:
-        """Write a value that somebody else needs."""
+        """Write a value that is read elsewhere."""
         write = step.write
         if storage.size == 1 and write.storage not in self.assembled and write.index_read < 0:
             self.value_of[write.storage] = value
@@ -204,7 +203,7 @@ class _Translator:
         earliest = self.written.get(storage, 1)
         place = self.place(read)
         if index >= 0:
-            # Computed indices are right only behind the guards before.
+            # Computed indices are valid only after the guards before them.
             earliest = max(earliest, self.last_exit, self.after([index]))
             place.append(index)
         number = self.add(Load(kind, index >= 0), place, earliest)
@@ -215,7 +214,7 @@ class _Translator:
         return value
 
     def store(self, write: Access, value: int, index: int, adds: bool) -> None:
-        """Behind all that was done with the same storage before, and outputs behind the guards."""
+        """Store after all earlier accesses to the same storage; outputs also after the guards."""
         storage, kind = write.storage, self.storages[write.storage].kind
         earliest = max(self.written.get(storage, 1), self.read.get(storage, 0), self.after([value]))
         place = self.place(write)

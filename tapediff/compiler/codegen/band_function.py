@@ -1,4 +1,4 @@
-"""Emits Bands: a function that does one band of rows, and the call that lets threads share the bands."""
+"""Emits Bands: a function that computes one band of rows, and the call that shares the bands among threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .kernel_function import KernelFunction
 from .loop_nest import Block, Nest, counted
 from .row_block_loop import emit_row_blocks
 
-# What a band is told: where inputs, outputs, constants and the workspace of the function around it are.
+# The arguments of a band: the addresses of inputs, outputs, constants and the caller's workspace.
 _CONTEXT = ("inputs", "outputs", "constant", "workspace")
 
 # Emits a routine on one matrix of its stack.
@@ -21,10 +21,10 @@ Routine = Callable[[RoutineCall, str], None]
 
 
 def emit_bands(owner: KernelFunction, group: Bands, part: KernelFunction, routine: Routine) -> None:
-    """Emit the function of a band into the module, and its calls where the owner stands.
+    """Emit the function of a band into the module, and its calls into the owner.
 
     Args:
-        part: the function of a band, which is empty as yet.
+        part: the function of a band, still empty.
         routine: emits a routine into it.
     """
     part.filled, part.assembled = group.filled, owner.assembled - group.filled
@@ -84,7 +84,7 @@ def _emit_body(part: KernelFunction, group: Bands, routine: Routine) -> None:
 
 
 def _take_own_sums(part: KernelFunction, group: Bands) -> None:
-    """Let the storages of sums be what they are for this band."""
+    """Point the storages of sums at this band's partial sums."""
     storages = list(part.storages)
     for storage, size in group.sums:
         item = storages[storage]

@@ -1,8 +1,8 @@
 """Emits a scheduled loop program as the LLVM text of one function: `i32 kernel(ptr inputs, ptr outputs, ptr state, ptr report)`.
 
-0 is success; g + 1 that guard g failed; FAILURE + f that routine f failed; -1 that no memory was left. `report` points to a
-number of bytes and that much room, for the outcome of a failed guard: a double, or an array where it fits. Nothing is written to the
-outputs before the last guard has passed.
+Returns 0 for success; g + 1 if guard g failed; FAILURE + f if routine f failed; -1 if out of memory. `report` points to a byte count and a
+buffer of that size, for the outcome of a failed guard: a double, or an array if it fits. Outputs are written only after the last guard has
+passed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Emitter(KernelFunction):
     """The growing kernel function."""
 
     largest_on_stack = LARGEST_STACK_WORKSPACE
-    # Whether arrays that a guard looked at are reported as one number that tells them apart, too.
+    # True if an array that a guard looked at is also reported as one number, a hash.
     mixes_arrays = False
 
     # Groups
@@ -95,7 +95,7 @@ class Emitter(KernelFunction):
                 raise AssertionError("the pipeline translates interpreted groups")
 
     def _clears(self, nest: LoopNest) -> bool:
-        """Whether a nest does no more than set a stretch of memory to zero."""
+        """True if a nest only sets a stretch of memory to zero."""
         if len(nest.domain) != 1 or len(nest.body) != 1:
             return False
         step = nest.body[0]
@@ -142,7 +142,7 @@ class Emitter(KernelFunction):
             self.leave_if(failed, FAILURE + call.failure)
 
     def _routine_of_stack(self, call: RoutineCall, operands: list[str], result: str) -> None:
-        """A loop over the matrices of a stack."""
+        """Emit a loop over the matrices of a stack."""
         code, counter = self.code, f"%matrix{self.fresh()}"
         self.slots.append(f"{counter} = alloca i64")
         code.line(f"store i64 0, ptr {counter}")
@@ -158,7 +158,7 @@ class Emitter(KernelFunction):
         code.start(after)
 
     def routine_of_matrix(self, call: RoutineCall, number: str) -> None:
-        """A routine on one matrix of its stack."""
+        """Emit a routine on one matrix of its stack."""
         self._routine_at(call, *self._places(call), number)
 
     def _routine_at(self, call: RoutineCall, operands: list[str], result: str, number: str) -> None:
@@ -186,7 +186,7 @@ class Emitter(KernelFunction):
         return value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
 
     def _call_chunk(self, group: Straight | LoopNest | Scan) -> None:
-        """Code too long for one function: a function of its own, which hands back a status."""
+        """Call code too long for one function as a function of its own, which returns a status."""
         chunk = _Chunk(self, f"{self.name}_chunk{self.fresh()}")
         *declarations, text = chunk.definition(group)
         self.code.declare_all([*declarations, text])
@@ -197,7 +197,7 @@ class Emitter(KernelFunction):
             self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), status)
 
     def _share_chunks(self) -> None:
-        """Let chunks that differ in numbers only be one function."""
+        """Merge chunks that differ only in numbers into one function."""
         definitions, calls = dict[str, str | None](), dict[str, str]()
         for shared in alike_functions({name: text for name, (text, _) in self.chunks.items()}):
             for name, (called, argument) in shared.arguments.items():
@@ -236,7 +236,7 @@ class Emitter(KernelFunction):
             self.code.line("call void @tapediff_release(ptr %state, ptr %workspace)")
 
     def _report(self, item: Exit) -> int | str:
-        """Report the outcome, for the look-up of another tape; gives the status to leave with."""
+        """Report the outcome, for the look-up of another tape; return the status to leave with."""
         if item.guard_kind == EACH:
             return report_each(self, item)
         if item.guard_kind == "array":
@@ -253,7 +253,7 @@ class Emitter(KernelFunction):
         return item.ordinal + 1
 
     def _report_array(self, item: Exit) -> None:
-        """Copy the array, if the report has room for it."""
+        """Copy the array, if it fits in the report."""
         room = self.code.emit("getelementptr i8, ptr %report, i64 8")
         storage = self.storages[item.report[0]]
         if self.mixes_arrays:
@@ -286,7 +286,7 @@ class Emitter(KernelFunction):
         ]  # fmt: skip
 
     def _stacks(self) -> list[str]:
-        """Where the addresses of stacks are; none has memory yet."""
+        """The addresses of stacks, which have no memory yet."""
         if not self.stack_count:
             return []
         self.code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
@@ -315,7 +315,7 @@ class Emitter(KernelFunction):
 
 
 class _Chunk(Emitter):
-    """A stretch of straight-line code, or a loop, as a function; its workspace is the caller's."""
+    """A stretch of straight-line code, or a loop, as a function that uses the caller's workspace."""
 
     def __init__(self, owner: Emitter, name: str) -> None:
         super().__init__(owner.program, name, owner)

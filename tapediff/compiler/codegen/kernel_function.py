@@ -1,6 +1,6 @@
 """The function that is being generated: text, stack slots, addresses of storages, numbers in registers, and exits.
 
-The emitters of loop nests, scalar code and calls write into one; Emitter makes a kernel of it.
+The emitters of loop nests, scalar code and calls write into it; Emitter makes a kernel of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class InlinedBody(NamedTuple):
     """A function that runs the iterations of a loop, as a part of its caller.
 
     Attributes:
-        registers: the carries that it reads before the first iteration, and writes, to the same place, after the last.
+        registers: the carries read before the first iteration, and written to the same place after the last.
     """
 
     text: str
@@ -29,9 +29,9 @@ class InlinedBody(NamedTuple):
 
 
 class KernelFunction(LaneMemory):
-    """A growing function: its text, its storages' addresses, and the ways to leave it."""
+    """A growing function: its text, the addresses of its storages, and its exits."""
 
-    # Where on this thread's stack the calls of callees begin; 0 if that is still to come.
+    # The start of the callees' stack in this thread; 0 if there is none yet.
     outermost = "0"
 
     def __init__(self, program: Program, name: str, owner: KernelFunction | None = None) -> None:
@@ -39,26 +39,26 @@ class KernelFunction(LaneMemory):
         self.storages = program.storages
         self.name = name
         self.code = Code("body")
-        # Storages that reductions need not set before they add.
+        # Storages that reductions need not initialise.
         self.filled: frozenset[int] = frozenset()
-        # Stack slots, which LLVM turns into registers only at the start of the entry block; then addresses.
+        # Stack slots (LLVM turns them into registers only at the start of the entry block); then addresses.
         self.slots: list[str] = []
         self.entry: list[str] = []
         self.scalars: dict[int, Value] = {}
         self.failing: list[tuple[str, int | str, Exit | None]] = []
-        # Of the whole module: where functions and declarations go; how long loops may be whose costly expressions are calls; and
-        # which storages are filled first and then added to.
+        # Of the whole module: its functions and declarations; the longest loop that calls its costly expressions; and the storages that are
+        # filled first and then added to.
         self.module: Code = self.code if owner is None else owner.module
         self.longest_calling: int = longest_calling(program) if owner is None else owner.longest_calling
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
-        # Calls and loops of callees: their native sides; programs of the interpreter and limits of loops; addresses of this
-        # process, which the text has symbols for; the module's functions for callees; how many stacks are on the heap.
+        # Of calls and loops of callees: the dispatch tables; interpreter programs and loop limits; addresses in this process by symbol; the
+        # module's functions for callees; the number of stacks on the heap.
         self.dispatch_tables: list[CalleeTable] = []
         self.runs: list[object] = []
         self.addresses: dict[str, int] = {} if owner is None else owner.addresses
         self.invocations: dict[tuple[object, ...], tuple[str, int]] = {}
         self.stack_count = 0
-        # By name: the text of a part of this function that is a function of its own, and where its status goes.
+        # By name: the text of a chunk, a part of this function outlined as its own, and the variable of its status.
         self.chunks: dict[str, tuple[str, str]] = {}
         self._bases: dict[int, str] = {}
         self._fresh = 0
@@ -68,21 +68,21 @@ class KernelFunction(LaneMemory):
         return self._fresh
 
     def is_assembled(self, storage: int) -> bool:
-        """Whether a storage is filled first and then added to, so that a reduction must not initialise it."""
+        """True if a storage is filled first and then added to, so that a reduction must not initialise it."""
         return storage in self.assembled
 
     def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> InlinedBody | None:
-        """The function that runs the iterations of an inner loop; None where these are left to the dispatch loop."""
+        """The function that runs the iterations of an inner loop; None to use the dispatch loop."""
         return None
 
     def as_function(self, head: str, before: Sequence[str]) -> str:
-        """The text of a function without a workspace of its own: `before` are the lines that its body begins behind."""
+        """The text of a function without its own workspace: `before` are the lines that precede its body."""
         return "\n".join([head, "entry:", *self.slots, *before, "br label %body", "body:", *self.code.lines, "}"])
 
     # Memory
 
     def base(self, storage: int) -> str:
-        """The address of a storage's first element, worked out once in the entry block."""
+        """The address of a storage's first element, computed once in the entry block."""
         known = self._bases.get(storage)
         if known is not None:
             return known
@@ -97,7 +97,7 @@ class KernelFunction(LaneMemory):
         return name
 
     def rebase(self, storage: int, address: str) -> None:
-        """From here on, the storage's first element counts as being at an address."""
+        """From here on, treat an address as that of the storage's first element."""
         self._bases[storage] = address
 
     def set_scalar(self, storage: int, value: Value) -> None:
@@ -112,7 +112,7 @@ class KernelFunction(LaneMemory):
         return self.code.emit(f"getelementptr {element}, ptr {base}, i64 {offset}") if offset else base
 
     def scalar(self, read: Access) -> Value:
-        """A number: from its register if it is in one."""
+        """Read a number, from its register if it has one."""
         known = self.scalars.get(read.storage)
         if known is not None:
             return known

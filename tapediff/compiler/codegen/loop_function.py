@@ -1,4 +1,4 @@
-"""Emits the functions of loop kernels, and of kernels, in which short loops become a part of the code around them."""
+"""Emits the functions of kernels and of loop kernels. Short loops are inlined."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from ..runtime.status import PENDING
 from .emitter import Emitter
 from .kernel_function import InlinedBody
 
-# Longer bodies take longer to run than to enter.
+# Longer bodies take longer to run than the loop takes to enter.
 MOST_INLINED = 200
 
-# Smaller than for kernels, as calls of callees may stand deep in each other.
+# Smaller than for kernels, since calls of callees may be deeply nested.
 LARGEST_STACK_WORKSPACE = 1 << 12
 
 
 def varying(tape: Tape, layout: ArgumentLayout) -> set[int]:
-    """The inputs that are not the same at every iteration. A call has only one, and nothing to gain."""
+    """The inputs that differ between iterations. For a call all of them: it has one iteration, and nothing to hoist."""
     return {k for k in range(len(tape.inputs)) if layout.once or layout.of_input(k) != "constant"}
 
 
 class LoopEmitter(Emitter):
-    """The growing function of a loop kernel: `enter` and the program's first groups run once, then the top and the body of the loop."""
+    """The growing function of a loop kernel: `enter` and the program's first groups run once, then `top` and the body in a loop."""
 
     largest_on_stack = LARGEST_STACK_WORKSPACE
     mixes_arrays = True
@@ -56,7 +56,7 @@ class LoopEmitter(Emitter):
         self.enter: list[str] = []
         self.top: list[str] = []
         self._entered_from = "enter"
-        # By home and position: the storage; and of the carries that travel in registers, their first values and kinds.
+        # The storage by home and position; the first value and kind of the carries in registers.
         self._storage_at = {(s.home, s.position): s for s in program.storages if s.home in ("input", "output")}
         self._carried: dict[int, tuple[str, str]] = {}
         self._has_chunks = any(isinstance(group, (Outlined, Bands)) for group in program.groups)
@@ -81,13 +81,13 @@ class LoopEmitter(Emitter):
         return super().text()
 
     def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> InlinedBody | None:
-        """Short loops take longer to enter than to run, and are entered at every iteration: they become part of this one."""
+        """Inline short loops: they take longer to enter than to run, and are entered at every iteration."""
         return _inlined_body(self, item, layout, name)
 
     # Before the first iteration, and at the top of each
 
     def _place(self, home: str, k: int, role: str, word: int) -> None:
-        """The address of an input or output: worked out once for constants, at every iteration for others."""
+        """The address of an input or output: computed once for constants, at every iteration for others."""
         name = f"%{home}{k}"
         if role == "constant":
             self._load_word(name, "ptr", word)
@@ -99,7 +99,7 @@ class LoopEmitter(Emitter):
         self._address(self.top, name, home, k, role, "%t")
 
     def _address(self, lines: list[str], name: str, home: str, k: int, role: str, t: str) -> None:
-        """Where a value is at iteration t. Steps stand in the code, so that values of one size share their offset."""
+        """The address of a value at iteration t. Strides are literals, so that values of one size share their offset."""
         step, alternates = self.layout.step(role, k, home == "output", value_bytes(self._types[home][k]))
         if alternates:
             lines.append(f"{name}_turn = and i64 {t}, 1")
@@ -118,7 +118,7 @@ class LoopEmitter(Emitter):
             return
         name = f"%number{k}"
         if role == "carry":
-            # Where the loop begins, which is not where it began if another variant ran before.
+            # The start of this run of the loop. It differs from the start of the loop if another variant ran before.
             start = f"{name}_start"
             if k in self.registers:
                 start = f"%input{k}"
@@ -139,7 +139,7 @@ class LoopEmitter(Emitter):
             lines.append(f"{name} = load {MEMORY_TYPES[kind]}, ptr {address}")
 
     def _addresses_for_chunks(self) -> None:
-        """Functions that are a part of the body find inputs and outputs as those of kernels do."""
+        """Pass inputs and outputs to outlined parts of the body in the form that kernels use."""
         for home, count in (("input", self.program.input_count), ("output", self.program.output_count)):
             self.slots.append(f"%{home}s = alloca [{max(count, 1)} x ptr]")
             for k in range(count):
@@ -169,7 +169,7 @@ class LoopEmitter(Emitter):
             self._leave(left_with)
 
     def _next_iteration(self) -> list[str]:
-        """Go on or return; gives the phis of the body."""
+        """Continue or return; return the phis of the body."""
         if self.layout.once:
             self._store_iteration("1")
             self._leave(0)
@@ -208,7 +208,7 @@ class LoopEmitter(Emitter):
         ]
 
     def _pause(self, label: str, following: str, resume: str) -> None:
-        """At the end of a slice of the iterations: see compiler.runtime.signal_checks."""
+        """Check for signals after a slice of the iterations: see compiler.runtime.signal_checks."""
         code, interrupted = self.code, self.code.label()
         code.declare("declare i64 @tapediff_pause(ptr, i64, i64)")
         self.addresses["tapediff_pause"] = PAUSE.address
@@ -249,12 +249,12 @@ class KernelEmitter(Emitter):
     """The growing kernel function of a tape."""
 
     def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> InlinedBody | None:
-        """Loops of unknown length may be short, and are often among a few others."""
+        """Inline loops of unknown length, too: they may be short, and often have a few others around them."""
         return _inlined_body(self, item, layout, name) if item.op is LOOP and item.params[1].length is None else None
 
 
 def _inlined_body(owner: Emitter, item: Invoke, layout: ArgumentLayout, name: str) -> InlinedBody | None:
-    """The text of a function that runs the iterations of a loop whose callee has one short tape and looks at nothing."""
+    """Inline the function of a loop whose callee has one short tape without guards."""
     callee = item.params[0]
     if item.op is not LOOP or item.params[1].variant_given or not callee.is_compiled or callee.only_tape() is None:
         return None
@@ -274,8 +274,8 @@ def _inlined_body(owner: Emitter, item: Invoke, layout: ArgumentLayout, name: st
 
 
 def _in_registers(program: Program, layout: ArgumentLayout, tape: Tape) -> frozenset[int]:
-    """The carries that are in memory before the first iteration and after the last only: no other variant goes on from there, and no
-    step of the body reads them at an address."""
+    """The carries that are in memory only before the first iteration and after the last: no other variant continues from there, and no step
+    of the body reads them at an address."""
     steps = [item for group in program.groups for item in group.body if isinstance(item, Step)]
     is_plain = all(isinstance(group, Straight) for group in program.groups)
     if not is_plain or any(isinstance(read, Access) and read.index_read >= 0 for step in steps for read in step.reads):
@@ -284,13 +284,14 @@ def _in_registers(program: Program, layout: ArgumentLayout, tape: Tape) -> froze
 
 
 def _is_inlined(group: Group) -> bool:
-    """Whether a group neither fails nor calls anything that asks Python."""
+    """True if a group cannot fail, and calls nothing that needs Python."""
     plain = isinstance(group, (Straight, LoopNest, Scan, EmptyReduction, InPlace))
     return plain and all(isinstance(item, Step) for item in group.body)
 
 
 class _InlinedEmitter(LoopEmitter):
-    """The function of a loop that becomes part of its caller: it has its constants beside it, and its frame dissolves in registers."""
+    """The function of a loop that is inlined into its caller: its constants are in the same module, and LLVM splits its frame into
+    registers."""
 
     def set_scalar(self, storage: int, value: Value) -> None:
         item = self.storages[storage]

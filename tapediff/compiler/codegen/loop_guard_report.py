@@ -6,7 +6,7 @@ from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Exit
 from .kernel_function import KernelFunction
 
-# The first entry in which two arrays differ, of which it is known that there is one; NaN is equal to NaN.
+# The first entry in which two arrays differ, given that one exists; NaN equals NaN.
 _FIRST_DIFFERENCE = """define internal i64 @tapediff_first_difference_{kind}(ptr %met, ptr %recorded) noinline nounwind {{
 entry:
 br label %turn
@@ -31,7 +31,7 @@ _DIFFERS = {
 
 
 def report_each(owner: KernelFunction, item: Exit) -> str:
-    """Emit the search for the guard that failed first; gives the status, which is made when it is known."""
+    """Emit the search for the guard that failed first; return the status, a run-time value."""
     code = owner.code
     kind = owner.storages[item.report[0]].kind
     memory = MEMORY_TYPES[kind]

@@ -1,4 +1,4 @@
-"""Emits one loop nest: outer loops over scalars, the innermost one over SIMD lanes, its tail under a mask."""
+"""Emits one loop nest: outer loops over scalars, the innermost one over SIMD lanes, with a masked tail."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .kernel_function import KernelFunction
 from .outlining import inlined, is_costly, is_short, outlined, runs_in_pairs
 from .reductions import Accumulators
 
-# An innermost loop inside another is unrolled up to this many vectors, and up to this much code; values that the outer loops do not
-# change then stay in registers, and so do sums over the outer loops.
+# Limits in vectors and in code for unrolling an innermost loop inside another. Values that the outer loops do not change then stay in
+# registers, and so do sums over the outer loops.
 MOST_VECTORS = 8
 MOST_UNROLLED = 64
 # Shorter loops run one vector at a time.
@@ -50,7 +50,7 @@ def counted(owner: KernelFunction, first: str, stop: str, stride: int, body: Cal
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows from `first` up to `stop`, as names in the code, and whether they are the last; of a band, whether they are many."""
+    """Rows from `first` up to `stop`, as names in the code. `is_last`: of the last block. `is_band`: of a band, with many rows."""
 
     first: str
     stop: str
@@ -58,7 +58,7 @@ class Block:
     is_band: bool = False
 
     def scaled(self, nest: Nest) -> tuple[str, str]:
-        """As turns of the outermost loop of a nest."""
+        """The rows as iterations of the outermost loop of a nest."""
         if nest.turns == 1:
             return self.first, self.stop
         first, stop = (nest.code.emit(f"mul nuw nsw i64 {k}, {nest.turns}") for k in (self.first, self.stop))
@@ -84,25 +84,25 @@ class Nest:
         self.steps: Sequence[Step] = group.body
         self.last = len(self.domain) - 1
         self.lanes = 1 if isinstance(group, Scan) else lanes_for(self.domain[-1])
-        # Of the point that is being emitted: that many lanes, or twice as many.
+        # The lanes of the point being emitted: `lanes`, or twice as many.
         self.width = self.lanes
         self.is_short = is_short(group)
         self.calls = math.prod(group.domain) <= owner.longest_calling
         self.written = {s.write.storage for s in self.steps if s.combine is None}
         self.indices: list[str] = []
-        # Values read outside the innermost loop, and the address at which each innermost row starts.
+        # Values read outside the innermost loop, and the start address of each innermost row.
         self.hoisted: dict[Access, Value] = {}
         self.rows: dict[Access, str] = {}
-        # For unrolled innermost loops: the vectors of a row, and rows that never change.
+        # For unrolled innermost loops: the vectors of a row, and loop-invariant rows.
         self.vectors = self._vectors(group)
         self.accumulators = Accumulators(self)
         self.resident: dict[tuple[Access, int], Value] = {}
-        # In row blocks: the rows to run, and how many turns of the outermost loop, which may be merged, each is.
+        # In row blocks: the rows to run, and the iterations of the outermost loop, which may be collapsed, for each row.
         self.block: Block | None = None
         self.turns = self.domain[0] // extent
 
     def _vectors(self, group: LoopNest | Scan) -> list[tuple[int, int]]:
-        """First index and active lanes of each vector of an innermost loop that is to be unrolled; none if it is not."""
+        """First index and active lanes of each vector of an innermost loop to unroll; empty if it is not unrolled."""
         extent = self.domain[-1]
         count = -(-extent // self.width)
         scattered = any(s.write.index_read >= 0 and s.write.strides[-1] == 0 for s in self.steps)
@@ -113,13 +113,13 @@ class Nest:
         return [(start, min(self.width, extent - start)) for start in range(0, extent, self.width)]
 
     def fill(self, write: Access, value: float) -> None:
-        """Set what a step writes, or the rows of it that belong to the block, to one number."""
+        """Set the target of a step, or its rows in the block, to one number."""
         if write.storage in self.owner.filled:
             return
         if self.block is None or not write.strides[0]:
             fill(self.owner, write.storage, value)
             return
-        # The outermost loop may be merged with the one inside.
+        # The outermost loop may be collapsed with the next one.
         domain = count, length = self.domain[0] // self.turns, write.strides[0] * self.turns
         literal = Literal(value, self.owner.storages[write.storage].kind)
         step = Step(domain, (literal,), "r0", (), Access(write.storage, 0, (length, 1)))
@@ -131,7 +131,7 @@ class Nest:
         self.end()
 
     def begin(self, band: Block | None = None) -> None:
-        """Before the loops, all of them or a band's: accumulators get their first value."""
+        """Before the loops, all of them or a band's: initialise the accumulators."""
         self.block = band
         for number, step in enumerate(self.steps):
             if step.combine is not None:
@@ -182,7 +182,7 @@ class Nest:
                         self.rows[access] = self.address(access, self.indices)
 
     def _load_resident(self) -> None:
-        """Rows that are the same for every turn of the outer loops are read once."""
+        """Read loop-invariant rows once."""
         for step in self.steps:
             for read in step.reads:
                 if not isinstance(read, Access) or read.index_read >= 0 or read.storage in self.written:
@@ -249,13 +249,13 @@ class Nest:
             self._point(str(start), width)
         elif whole > start:
             counted(self.owner, str(start), str(whole), width, lambda index: self._point(index, width))
-        # Of loops that were merged though some are a little longer, each has its own end.
+        # Loops merged with nearly equal extents each have their own end.
         for end in sorted({step.domain[self.last] for step in self.steps}):
             for start in range(whole, end, width):
                 self._point(str(start), min(width, end - start), extent=end)
 
     def _pairs(self, whole: int) -> int:
-        """Run two vectors at a time as far as that goes and where it pays; where they end. LLVM makes two of each operation."""
+        """Run two vectors at a time as long as possible, if it pays; return the end. LLVM splits each operation in two."""
         pair = 2 * self.width
         if whole < FEWEST_PAIRS * pair or self.is_short or self.calls or not runs_in_pairs(self.steps):
             return 0
@@ -266,7 +266,7 @@ class Nest:
         return end
 
     def _innermost_of_block(self, block: Block, whole: int) -> None:
-        """A block begins at a multiple of the lanes; the last one has the remaining entries."""
+        """Run a block. It begins at a multiple of the lanes; the last one also has the remaining entries."""
         first, stop = block.scaled(self)
         if whole == self.domain[0]:
             counted(self.owner, first, stop, self.width, lambda index: self._point(index, self.width))
@@ -281,7 +281,7 @@ class Nest:
         self.code.start(onward)
 
     def _innermost_of_band(self, band: Block, extent: int) -> None:
-        """A band begins at a multiple of two vectors and has several of them; the last one has the remaining entries."""
+        """Run a band. It begins at a multiple of two vectors and has several; the last one also has the remaining entries."""
         first, stop = band.scaled(self)
         pair = 2 * self.lanes
         width = pair if runs_in_pairs(self.steps) else self.lanes
@@ -299,10 +299,10 @@ class Nest:
         self.code.line(f"br label %{onward}")
         self.code.start(onward)
 
-    # One point: `active` lanes starting at an index of the innermost loop
+    # One point: `active` lanes from an index of the innermost loop on
 
     def _point(self, index: str, active: int, vector: int = -1, extent: int = 0) -> None:
-        """All steps, or those whose innermost loop is over `extent`."""
+        """Emit all steps, or those whose innermost loop has `extent` iterations."""
         at_point: dict[int, Value] = {}
         loaded: dict[Access, Value] = {}
         for number, step in enumerate(self.steps):
@@ -368,7 +368,7 @@ class Nest:
         return self.owner.load_lanes(address, read.strides[-1], kind, self.width, active)
 
     def _row_address(self, access: Access, place: Value, index: str) -> str:
-        """The address in a row that begins at a computed place."""
+        """The address in a row with a computed start."""
         element = MEMORY_TYPES[self.owner.storages[access.storage].kind]
         assert place.width == 1, "the rows of a nest change with its outer loops only"
         return self.code.emit(f"getelementptr {element}, ptr {self.lane_address(access, index)}, i64 {place.ref}")

@@ -1,7 +1,7 @@
-"""Costly functions: inlined where they are few or their loop is long, else calls of one copy for all kernels of the process.
+"""Costly functions: inlined if they are few or their loop is long, else called, with one copy for all kernels of the process.
 
-Inlining saves a call's 2 ns, and costs 1 ms of compiling for each copy of sin or log. The one copy is optimised however quickly the
-kernels that call it are compiled: 1000 steps of a recurrence with sin then take 22 us a call, not 29.
+Inlining saves a call's 2 ns, and costs 1 ms of compiling for each copy of sin or log. The shared copy is optimised even for kernels that
+are compiled quickly: 1000 steps of a recurrence with sin then take 22 us a call, not 29.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from ..math.simd import Code, Value, splat
 
 MOST_INLINED = 12
 LONG_LOOP = 64
-# A program that has more of them than this in loops of up to that many points calls them there, too: 370 in loops of 66 points take
-# 2.9 s inlined and 0.7 s as calls, and a tenth more time to run.
+# A program with more than MOST_INLINED_IN_LOOPS in loops of up to LONGEST_CALLING points calls them there, too: 370 in loops of 66 points
+# take 2.9 s inlined and 0.7 s as calls, and run 10 % longer.
 MOST_INLINED_IN_LOOPS = 100
 LONGEST_CALLING = 1024
-# In loops between the two a copy is of two vectors and of the last one, so that 66 softplus and expit over 100 points take 2.9 s.
+# In loops between LONG_LOOP and SHORTER_LOOP each one is inlined for a pair of vectors and for the last one, so that 66 softplus and expit
+# over 100 points take 2.9 s.
 MOST_INLINED_IN_SHORTER_LOOPS = 40
 SHORTER_LOOP = 256
 
@@ -51,10 +52,10 @@ def is_costly(step: Item) -> bool:
 
 
 def runs_in_pairs(steps: Sequence[Step]) -> bool:
-    """Whether a loop of these steps takes less time with two vectors at once.
+    """True if a loop of these steps is faster with two vectors at once.
 
-    One vector of a costly function is a chain of operations that wait for each other; of two, one computes while the other waits:
-    a twentieth to a quarter less time for all functions but those that are called for each element, which take longer.
+    One vector of a costly function is a chain of dependent operations; with two, one computes while the other waits. This takes 5 to 25 %
+    less time, except for functions that are called for each element, which take longer.
     """
     costly = [step.expression for step in steps if is_costly(step)]
     return bool(costly) and not any(map(_calls_out, costly))
@@ -70,12 +71,12 @@ _OWN_CODE = (Straight, LoopNest, Scan, EmptyReduction, RowBlocks, Bands, Outline
 
 
 def is_short(group: Group) -> bool:
-    """Whether a group runs so few times that a call in it does not matter."""
+    """True if a group runs so few times that a call in it does not matter."""
     return isinstance(group, _OWN_CODE) and math.prod(group.domain) <= LONG_LOOP
 
 
 def longest_calling(program: Program) -> int:
-    """How many points a loop may have whose costly functions are calls; 0 where a program has no more than are worth inlining."""
+    """The most points of a loop that calls its costly functions; 0 if the program has few enough to inline."""
     counts = {LONG_LOOP: 0, SHORTER_LOOP: 0, LONGEST_CALLING: 0}
     for group in program.groups:
         if isinstance(group, _OWN_CODE):
@@ -89,21 +90,21 @@ def longest_calling(program: Program) -> int:
     return LONG_LOOP if counts[LONG_LOOP] > MOST_INLINED else 0
 
 
-# Beyond this many steps outside loops or in short ones, optimising saves less time than it takes.
+# From this many steps outside loops or in short ones on, optimising costs more time than it saves.
 MOST_OPTIMISED = 1500
 LONGEST_UNOPTIMISED_LOOP = 1024
 VECTOR = 8
-# As many steps as the code that calls a callee is long.
+# The code that calls a callee is as long as this many steps.
 CALL_STEPS = 5
-# LLVM takes a second for each megabyte of text, or half of that for code that takes up to half as long again. Longer text than this
-# is compiled quickly, unless its loops compute so much that a few thousand calls make up for the wait.
+# LLVM takes a second for each megabyte of text, or half of that if compiled quickly, for code that runs up to half as long again. Longer
+# text than this is compiled quickly, unless its loops compute so much that a few thousand calls make up for the wait.
 LONGEST_OPTIMISED_TEXT = 1_000_000
 LEAST_TEXT_FOR_A_VECTOR = 25
 
 
 def is_compiled_quickly(program: Program, length: int = 0) -> bool:
-    """Whether a program is long code outside loops or in short ones, and little else: it runs nearly as fast when compiled quickly.
-    Also if its text is so long, for the work that it does, that LLVM takes longer over it than its calls will.
+    """True if a program is mostly long code outside loops or in short ones: it runs nearly as fast when compiled quickly. Also if LLVM
+    takes longer over its text than its calls ever will.
 
     16 000 steps of a recurrence with sin: optimised 1.0 s of compiling and 57 us a call, quickly 0.17 s and 67 us. 9000 steps on
     rows of three numbers: 3.2 s and 14 us, quickly 1.2 s and 19 us.
@@ -127,7 +128,7 @@ def inlined(step: Step, operands: list[Value]) -> Value:
 
 
 def outlined(code: Code, addresses: dict[str, int], step: Step, operands: list[Value], width: int) -> Value:
-    """A call of the step's expression, on `width` lanes, as a function that the process has once; its address goes to `addresses`."""
+    """Call the step's expression, on `width` lanes, as a shared function of the process. Its address goes to `addresses`."""
     operands = [splat(operand, width) for operand in operands]
     key = ("outlined", step.expression, step.parameters, tuple(operand.kind for operand in operands), width)
     shared = toolchain.once(key, lambda: _compiled(step, operands, width))
@@ -142,7 +143,8 @@ def outlined(code: Code, addresses: dict[str, int], step: Step, operands: list[V
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """A costly expression as native code, and the kind of its result. The symbol tells its text, as kernels are kept on disk by theirs."""
+    """A costly expression as native code, and the kind of its result. The symbol has a digest of its text, since the disk cache compares
+    texts."""
 
     symbol: str
     native: NativeFunction
@@ -150,7 +152,7 @@ class _Shared:
 
 
 def _compiled(step: Step, operands: list[Value], width: int) -> _Shared:
-    """The step's expression as a function of its operands."""
+    """Compile the step's expression as a function of its operands."""
     code = Code("entry")
     formal = [Value(code, f"%a{k}", operand.kind, width) for k, operand in enumerate(operands)]
     result = splat(inlined(step, formal), width)

@@ -1,7 +1,7 @@
 """Prints a loop program as plain Python: the computation of a kernel, readable and runnable.
 
 `run_listing` executes that text on arrays; tests compare it with the native kernel. numba compiles the same text (compiler/numba_backend).
-Arrays are flat; a number that lives in a register is a plain variable. What routines and callees do is in functions that the text calls.
+Arrays are flat; a number in a register is a plain variable. Routines and callees are functions that the text calls.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Printer:
         self.storages = program.storages
         self.assembled = program.assembled()
         self.invokes = {id(part): name for name, part in parts_of(program).items()}
-        # Storages that hold the rows from `first` on; and those that hold so many entries for each band.
+        # Storages that hold only the rows from `first` on; storages with this many entries for each band.
         self.block_buffers: set[int] = set()
         self.band_sums: dict[int, int] = {}
 
@@ -157,7 +157,7 @@ class _Printer:
         return [*begin, *lines, *end]
 
     def _blocks(self, group: RowBlocks, ends: tuple[str, str]) -> tuple[list[str], list[str], list[str]]:
-        """The lines before the loop over blocks of rows, the loop, and those behind it."""
+        """The lines before the loop over blocks of rows, the loop, and the lines after it."""
         rows, (first, stop) = group.rows, ends
         if first == "0":
             lines = [f"for first in range(0, {group.count // rows * rows}, {rows}):"]
@@ -179,7 +179,7 @@ class _Printer:
         return begin, lines, end
 
     def _call_on_block(self, call: RoutineCall) -> list[str]:
-        """On the matrices from `first` up to `stop`."""
+        """Call a routine on the matrices from `first` up to `stop`."""
         places = [*call.operands, (call.result, 0)]
         turns = ["(matrix - first)" if storage in self.block_buffers else "matrix" for storage, _ in places]
         starts = [f"{offset} + {turn} * {advance}" for (_, offset), turn, advance in zip(places, turns, call.advances)]
@@ -234,14 +234,14 @@ class _Printer:
         return [_commented(f"{target} = {value}", step.site)]
 
     def _nest(self, group: LoopNest | Scan | EmptyReduction, ranges: list[str]) -> tuple[list[str], list[str], list[str]]:
-        """A nest's lines: before its loops, the loops, and behind them."""
+        """A nest's lines: before its loops, the loops, and after them."""
         indices = [f"i{k}" for k in range(len(group.domain))]
         before, lines, after = [], [], []
         for step in group.body:
             if step.combine is not None and step.write.storage not in self.assembled and not step.is_scan:
                 name = self._accumulator(step)
                 start = repr(neutral(step.combine, self.storages[step.write.storage].kind)).replace("inf", "np.inf")
-                # numba takes 2**63 for an unsigned number.
+                # numba types 2**63 as unsigned.
                 start = start.replace("-9223372036854775808", "-9223372036854775807 - 1")
                 whole = f"{name} = {start}" if self._in_register(step) else f"{self.name(step.write.storage)}.fill({start})"
                 (lines if step.write.storage in self.block_buffers else before).append(whole)
@@ -327,7 +327,7 @@ def _tuple(texts: list[str]) -> str:
     return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
 
 
-# Called by the text: routines, calls and loops of callees, and the ways to leave
+# Functions that the text calls: routines, calls and loops of callees, and exits
 
 
 def of_one_matrix(call: RoutineCall) -> RoutineCall:
@@ -336,7 +336,7 @@ def of_one_matrix(call: RoutineCall) -> RoutineCall:
 
 
 def _routine_name(call: RoutineCall) -> str:
-    """The routine with its sizes; for stacks, how many matrices there are and how far apart."""
+    """The routine with its sizes; for stacks, the number of matrices and their distance."""
     numbers = list(map(int, call.sizes)) + ([] if call.count == 1 else [call.count, *call.advances])
     each = "_of_each" * (call.count != 1)
     return call.routine + each + "".join(f"_{number}" for number in numbers).replace("-", "m")
@@ -404,13 +404,13 @@ def _python_invoke(item: Invoke) -> Callable[..., int]:
 
 
 def guard(ordinal, met, report):
-    """Leave at a guard that met another number."""
+    """Leave at a guard whose number differs."""
     report.view(np.float64)[1] = met
     return ordinal + 1
 
 
 def guard_of_array(ordinal, met, report):
-    """Leave at a guard on an array, which is reported if there is room for it."""
+    """Leave at a guard on an array; report the array if it fits."""
     size = met.itemsize
     if report[0] >= met.size * size:
         room = report.view(met.dtype)
@@ -420,7 +420,7 @@ def guard_of_array(ordinal, met, report):
 
 
 def guard_of_each(ordinal, met, recorded, report):
-    """Leave at the guard of the first iteration that met something else than recorded; NaN is equal to NaN."""
+    """Leave at the guard of the first iteration whose outcome differs from the recorded one; NaN equals NaN."""
     for k in range(met.size):
         if met[k] != recorded[k] and (met[k] == met[k] or recorded[k] == recorded[k]):
             report.view(np.float64)[1] = met[k]

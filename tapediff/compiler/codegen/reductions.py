@@ -1,10 +1,9 @@
-"""The accumulators of a loop nest: where a reduction keeps its running value, and in which order it adds.
+"""The accumulators of a loop nest: the storage of a reduction's running value, and the order in which it adds.
 
 A reduction over the innermost loop keeps one vector: lane l takes the entries l, l + 8, l + 16, ... of each row, rows follow each
 other, and the lanes are combined pairwise at the end. One over outer loops only keeps a vector for each vector of the row (a
-panel) when the row is short, and adds in memory otherwise; the order is the same. None of this depends on the other steps
-of the nest, nor on whether its rows run at once or in row blocks, each of which continues where the one before stopped; so two kernels
-that share a guard compute its operand to the same bits.
+panel) when the row is short, and adds in memory otherwise; the order is the same. It does not depend on the other steps of the nest, nor on
+row blocks, each of which continues where the one before stopped. So two kernels that share a guard compute its operand to the same bits.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .kernel_function import KernelFunction
 
 
 class EmittedNest(Protocol):
-    """The nest that they belong to: compiler.codegen.loop_nest.Nest.
+    """The nest that owns the accumulators: compiler.codegen.loop_nest.Nest.
 
     Attributes:
         last: the number of the innermost loop.
@@ -46,13 +45,13 @@ class EmittedNest(Protocol):
 
 
 class Accumulators:
-    """Of one nest."""
+    """The accumulators of one nest."""
 
     def __init__(self, nest: EmittedNest) -> None:
         self.nest = nest
         self.owner = nest.owner
         self.code = nest.code
-        # By step number: the name of each accumulator, and the outermost of the loops it runs over.
+        # By step number: the name of each accumulator, and the outermost loop that it reduces over.
         self.rows: dict[int, tuple[str, int]] = {}
         self.panels: dict[int, tuple[list[str], int]] = {}
 
@@ -92,7 +91,7 @@ class Accumulators:
             self.nest.fill(step.write, neutral(step.combine, self.kind(step)))
 
     def _suffix_start(self, step: Step) -> int:
-        """The first of the innermost loops that the step reduces over; beyond the last when there is none."""
+        """The first of the innermost loops that the step reduces over; one past the last if there is none."""
         if step.is_scan:
             return self.nest.last
         start = len(self.nest.domain)
@@ -101,7 +100,7 @@ class Accumulators:
         return start
 
     def _panel_start(self, step: Step) -> int:
-        """The first of the loops around the innermost one that the step reduces over, without a break."""
+        """The first of the contiguous loops around the innermost one that the step reduces over."""
         start = self.nest.last
         while start > 0 and step.write.strides[start - 1] == 0:
             start -= 1
@@ -126,7 +125,7 @@ class Accumulators:
         return FUNCTIONS[step.combine](a, b)  # type: ignore[index]
 
     def update(self, step: Step, operands: list[Value], old: Value) -> Value:
-        """The accumulator after one more value; products are added with one rounding, as BLAS does."""
+        """The accumulator after one more value; products use a fused multiply-add, as in BLAS."""
         if _adds_products(step, old):
             return fma(operands[0], operands[1], old)
         return self.combined(step, old, self.nest.value(step, operands))
@@ -201,7 +200,7 @@ class Accumulators:
         return value
 
     def _deliver(self, step: Step, total: Value, start: int) -> None:
-        """A row's total goes to its register or address; a total over outer loops too is added to the value there."""
+        """Store a row's total in its register or memory; if it also sums over outer loops, add it to the old value."""
         storage = self.owner.storages[step.write.storage]
         if any(stride == 0 for stride in step.write.strides[:start]):
             address = self.nest.address(step.write, self.nest.indices)

@@ -1,4 +1,4 @@
-"""Emits RowBlocks: a loop over blocks of rows, and in it the nests one after the other, each on the rows of the block."""
+"""Emits RowBlocks: a loop over blocks of rows, which runs several nests on each block."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .loop_nest import Block, Nest, counted
 def emit_row_blocks(
     owner: KernelFunction, group: RowBlocks, routine: Callable[[RoutineCall, str], None], band: Block | None = None
 ) -> None:
-    """Emit the group. Accumulators are set before the first block and handed out after the last one.
+    """Emit the group. Accumulators are initialised before the first block and delivered after the last one.
 
     Args:
         routine: emits a routine on one matrix of its stack.
-        band: the rows to do; None for all of them.
+        band: the rows to run; None for all.
     """
     members = [nest if isinstance(nest, RoutineCall) else Nest(owner, nest) for nest in group.nests]
     nests = [nest for nest in members if isinstance(nest, Nest)]
@@ -28,7 +28,7 @@ def emit_row_blocks(
     def block(first: str) -> None:
         rows = block_from(first)
         for storage, length in group.block_buffers:
-            # Where row 0 would be, so that the row `first` is at the start of the buffer.
+            # The address that row 0 would have, if row `first` is at the start of the buffer.
             offset = owner.code.emit(f"mul nsw i64 {first}, {-length}")
             element = MEMORY_TYPES[owner.storages[storage].kind]
             owner.rebase(storage, owner.code.emit(f"getelementptr {element}, ptr {bases[storage]}, i64 {offset}"))
@@ -46,7 +46,7 @@ def emit_row_blocks(
 
 
 def _all_rows(owner: KernelFunction, group: RowBlocks) -> tuple[str, str, Callable[[str], Block]]:
-    """Where the first block begins and the loop over blocks ends, and what makes a block of its first row."""
+    """The start of the first block, the end of the loop over blocks, and the function from a first row to its block."""
     (count,), rows, code = group.domain, group.rows, owner.code
     last = (count // rows - 1) * rows
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from ..llvm.values import MEMORY_TYPES, TYPES
 from ..math.simd import Code, Value
 
-# The value to store, of the one that is there and another.
+# Maps the old value in memory and another one to the value to store.
 Combine = Callable[[Value, Value], Value]
 
 
 def pieces(active: int) -> Iterator[tuple[int, int]]:
-    """First lane and length of the vectors that make up the first `active` lanes, each as long as a power of two: 7 are 4, 2 and 1.
+    """First lane and length of the power-of-two vectors that make up the first `active` lanes: 7 are 4, 2 and 1.
 
-    Part of a vector is stored by these and not under a mask, which takes AMD's processors up to Zen 3 forty micro-operations, and
-    whose result the next load has to wait for until it is in the cache.
+    Part of a vector is stored in these pieces. A masked store takes 40 micro-operations on AMD's processors up to Zen 3, and the next load
+    must wait until its result is in the cache.
     """
     first = 0
     while first < active:
@@ -29,7 +29,7 @@ def _one(kind: str) -> str:
 
 
 class LaneMemory:
-    """The memory accesses of a function that grows in `code`."""
+    """The memory accesses of the growing function `code`."""
 
     code: Code
 
@@ -47,7 +47,7 @@ class LaneMemory:
         return "<" + ", ".join(f"i1 {'true' if k < active else 'false'}" for k in range(width)) + ">"
 
     def load_lanes(self, address: str, stride: int, kind: str, width: int, active: int) -> Value:
-        """`width` elements from an address on, `stride` apart; lanes beyond `active` are 1 and touch no memory."""
+        """Load `width` elements from an address on, `stride` apart; lanes from `active` on are 1 and touch no memory."""
         if width == 1:
             return self.load(address, kind)
         if stride == 1:
@@ -80,10 +80,10 @@ class LaneMemory:
         )
 
     def gather(self, row: str, places: Value, kind: str, width: int, active: int) -> Value:
-        """Elements at computed places; lanes beyond `active` are 1.
+        """Load elements at computed places; lanes from `active` on are 1.
 
-        Load by load, as LLVM's gathers compute addresses in vectors and then take them apart: here each place is read as one number,
-        once for all that is read or written there. Gather instructions save nothing on the processors that have had to be made safe.
+        Emits scalar loads: LLVM's gathers compute addresses in vectors and then extract them. Here each place is read once as a number, for
+        all reads and writes there. Gather instructions save nothing on processors with the microcode fix.
         """
         if width == 1:
             return self.load(self._element(row, kind, places.ref), kind)
@@ -143,14 +143,14 @@ class LaneMemory:
         return Value(self.code, name, value.kind, length)
 
     def scatter(self, row: str, places: Value, value: Value, active: int, combine: Combine | None) -> None:
-        """Store at computed places, or combine with what is there: one lane after the other, as places may repeat."""
+        """Store at computed places, or combine with the old values: lane by lane, as places may repeat."""
         for lane in range(active):
             place, item = self.piece(places, lane, 1), self.piece(value, lane, 1)
             address = self._element(row, value.kind, place.ref)
             self.store(address, item if combine is None else combine(self.load(address, value.kind), item))
 
     def scatter_row(self, address: str, stride: int, value: Value, active: int, combine: Combine | None) -> None:
-        """The same for lanes of one row, `stride` apart. The next row may be the same one: it is loaded by the pieces that were stored."""
+        """Combine lanes of one row, `stride` apart. The next row may be the same one, so the loads have the sizes of the stores."""
         if combine is None:
             self.store_lanes(address, stride, value, active)
             return

@@ -1,4 +1,4 @@
-"""The linker: links object code into this process, and finds code again that is linked already or was made a short while ago."""
+"""The linker: links object code into this process, and finds code again that is linked or was made recently."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..llvm.cpu import is_x86
 if TYPE_CHECKING:
     from llvmlite.binding import LLJIT, TargetMachine
 
-# LLVM's linker keeps 9 kB for everything that it ever linked, and 120 kB for itself. So one serves for so many libraries, and goes
+# LLVM's linker keeps 9 kB for everything that it ever linked, and 120 kB for itself. So one linker serves this many libraries, and is freed
 # with the last of them.
 LIBRARIES_OF_A_LINKER = 16
 
-# Libraries that nobody uses any more and object code, in bytes, that are kept in case they are asked for again.
+# The unused libraries, and the bytes of object code, that are kept in case they are needed again.
 MOST_RECENT = 64
 MOST_CODE_BYTES = 1 << 20
-# Of code that came in pickles.
+# Bytes of code from pickles.
 MOST_SENT_BYTES = 16 << 20
 
-# What a pickle has of code; and what gives the code of each text in it, by digests. See sent_code.py.
+# The code in a pickle; and the function that unpacks it to a code for each text digest. See sent_code.py.
 Sent = tuple[bytes, bytes]
 Unpack = Callable[[Sent], dict[bytes, bytes]]
 
@@ -35,10 +35,10 @@ class Library:
     """Linked code, which is freed with this object.
 
     Attributes:
-        address: of the function that it exports.
-        digest, code: of the text, and what was linked.
-        is_portable: there are no addresses of this process in it.
-        symbols: that it calls by addresses which were given.
+        address: the function that it exports.
+        digest, code: the text's digest, and the linked object code.
+        is_portable: it contains no addresses of this process.
+        symbols: those that it calls by given addresses.
     """
 
     __slots__ = ("__weakref__", "_linker", "_tracker", "address", "code", "digest", "is_portable", "symbols")
@@ -55,19 +55,19 @@ class Library:
         self.address: int = self._tracker[name]
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        # At the end of the process nothing else may be there any more.
+        # At interpreter shutdown all else may be gone already.
         if hasattr(self, "_tracker") and not is_finalizing():
             self._unload()
 
     @uninterrupted
     def _unload(self) -> None:
-        """Free the code, and then the linker, if it was the last of its libraries."""
+        """Free the code, and then the linker with its last library."""
         self._tracker.close()
         del self._tracker, self._linker
 
 
-# LLVM has two linkers. The older one, which is a little faster, aborts the process on arm64 where a kernel lies more than 4 GB from the
-# table of the addresses it uses, and nothing keeps them together. LLVM's own choice there, and on macOS, is the newer one.
+# LLVM has two linkers. The older one, slightly faster, aborts the process on arm64 if a kernel is more than 4 GB from the table of the
+# addresses it uses, and nothing keeps them together. LLVM's own default there, and on macOS, is the newer one.
 USES_JIT_LINK = not is_x86() or IS_MACOS
 
 
@@ -79,21 +79,21 @@ def digest_of(text: str, quickly: bool) -> bytes:
 _Key = tuple[object, ...]
 
 class Linker:
-    """Links code, and knows what it linked a short while ago. Used under LLVM_LOCK alone."""
+    """Links code, and remembers recent code. Used only under LLVM_LOCK."""
 
     def __init__(self) -> None:
-        # LLVM's linker of the next libraries, and for how many more it serves.
+        # LLVM's linker for the next libraries, and the number of libraries that it still serves.
         self._engine: LLJIT | None = None
         self._left = 0
         self._libraries: weakref.WeakValueDictionary[_Key, Library] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[_Key, Library] = OrderedDict()
         self._codes: OrderedDict[bytes, bytes] = OrderedDict()
-        # From pickles: as it came, with what unpacks it, until the first text is compiled; and by the texts' digests.
+        # Code from pickles: packed with its unpacking function, until the first text is compiled; then by text digest.
         self._received: OrderedDict[Sent, Unpack] = OrderedDict()
         self._sent: OrderedDict[bytes, bytes] = OrderedDict()
 
     def known_library(self, digest: bytes, name: str, addresses: Mapping[str, int]) -> Library | None:
-        """The library of a text that calls these addresses, if there is one still."""
+        """The library of a text that calls these addresses, if it still exists."""
         key = (digest, name, *sorted(addresses.items()))
         library = self._libraries.get(key)
         if library is not None:
@@ -101,11 +101,11 @@ class Linker:
         return library
 
     def known_code(self, digest: bytes) -> bytes | None:
-        """The object code of a text, if it was made a short while ago."""
+        """The object code of a text, if it was made recently."""
         return self._codes.get(digest)
 
     def receive(self, sent: Sent, unpack: Unpack) -> None:
-        """Keep code that came in a pickle. Nothing is unpacked yet, as that takes LLVM. Needs no lock."""
+        """Keep code from a pickle, still packed, since unpacking takes LLVM. Needs no lock."""
         self._received[sent] = unpack
         while sum(len(content) for _, content in list(self._received)) > MOST_SENT_BYTES and len(self._received) > 1:
             self._received.popitem(last=False)

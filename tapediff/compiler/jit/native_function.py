@@ -18,10 +18,10 @@ from .toolchain import Machines, toolchain
 if TYPE_CHECKING:
     from llvmlite.binding import ContextRef, ModulePassManager, ModuleRef, TargetMachine
 
-# LLVM's levels of code generation, of code that is compiled as usual and quickly. Level 2 also puts the instructions of each block into
-# another order once registers are chosen, as LLVM's models of AMD's processors ask for. That takes a tenth of the code generator's time,
-# and with the square of a block's loads and stores half of it (0.3 s for two loops of 66 steps of gathers), and no kernel of sixty was
-# slower without: the same to 0.1 % in the mean.
+# LLVM's code generation levels, for usual and for quick compilation. Level 2 also reorders the instructions of each block after register
+# allocation, by LLVM's models of AMD's processors. That takes a tenth of the code generator's time, grows with the square of a block's
+# loads and stores, up to half of the time (0.3 s for two loops of 66 steps of gathers), and no kernel of sixty was slower without: the same
+# to 0.1 % in the mean.
 LEVELS = {False: 1, True: 0}
 
 
@@ -50,18 +50,18 @@ def _machine(llvm: ModuleType, level: int) -> TargetMachine:
 
 
 class NativeFunction:
-    """A linked function. Its code is freed a while after this object and those of the same text.
+    """A linked function. Its code is freed some time after the last object with the same text.
 
     Args:
         text: LLVM text.
-        name: of the function in it that is exported.
+        name: the function in it that is exported.
         symbols: external routines that it calls; those of SciPy's libraries are looked up.
         quickly: leave out the slowest optimisations of the code generator.
-        addresses: of further symbols, which the text only declares.
+        addresses: addresses of further symbols, which the text only declares.
         is_portable: the text has no addresses of this process in it, so its code may be kept on disk for others.
 
     Attributes:
-        address: of the function, for calls.
+        address: the address of the function.
     """
 
     __slots__ = ("_library", "address")
@@ -80,7 +80,7 @@ class NativeFunction:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """What it calls by addresses that were given."""
+        """The symbols that it calls by given addresses."""
         return self._library.symbols
 
     @property
@@ -94,7 +94,7 @@ class NativeFunction:
     def _make(
         self, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
     ) -> tuple[bytes, bytes] | None:
-        """Link code, which is made unless it is there or on disk; gives the key and code to be kept there."""
+        """Link code, compiling it unless it is in memory or on disk. Return the key and code to keep on disk."""
         digest = digest_of(text, quickly)
         library, to_be_kept = toolchain.linker.known_library(digest, name, addresses), None
         if library is None:
@@ -134,7 +134,7 @@ def _linked(
 
 @uninterrupted
 def triple() -> str:
-    """What LLVM calls this machine and system."""
+    """LLVM's name for this machine and system."""
     return _machines().llvm.get_process_triple()
 
 
@@ -147,17 +147,17 @@ def address_of(symbol: str) -> int:
     return address
 
 
-# The passes that pay for generated code: registers for stack slots, folding; common values, joined blocks. By whether it is to be
-# compiled quickly.
+# The passes that pay for generated code: registers for stack slots, folding; common subexpressions, joined blocks. The key is True for
+# quick compilation.
 PASSES = {
     False: ("sroa", "instruction_combine", "new_gvn", "simplify_cfg"),
     True: ("sroa", "instruction_combine"),
 }
 
-# The text that is parsed in one of LLVM's contexts: 50 kB of constants stay for 10 kB of it, and to make one takes 0.3 ms.
+# The length of text parsed in one LLVM context: 10 kB of text leave 50 kB of constants in it, and a new context takes 0.3 ms.
 MOST_CONTEXT_BYTES = 256 << 10
 
-# The attribute of functions that become parts of their callers, before all else.
+# The attribute of functions that are inlined first of all.
 INLINED = "alwaysinline"
 
 
@@ -178,8 +178,8 @@ def optimised(text: str, quickly: bool = False) -> ModuleRef:
     module = _parsed(llvm, text)
     _run(module, (first,))
     if not _is_valid(module):
-        # LLVM 22 joins the parts of an array that were stored in another order than they stand in before the last of them is
-        # computed. The code is slower without that pass, and right.
+        # LLVM 22's sroa joins the parts of an array, if stored out of order, before the last of them is computed. Without it the code
+        # is slower, and right.
         module = _parsed(llvm, text)
     _run(module, tuple(rest))
     return module
@@ -193,7 +193,7 @@ def _parsed(llvm: ModuleType, text: str) -> ModuleRef:
 
 
 def _context(llvm: ModuleType, length: int) -> ContextRef:
-    """Where types and constants are kept: as long as the context, so that there is another one from time to time."""
+    """The LLVM context of types and constants. It never frees them, so it is replaced from time to time."""
     context = toolchain.context
     if context is None or toolchain.context_bytes > MOST_CONTEXT_BYTES:
         context = llvm.create_context()
@@ -204,7 +204,7 @@ def _context(llvm: ModuleType, length: int) -> ContextRef:
 
 def _run(module: ModuleRef, passes: tuple[str, ...]) -> None:
     llvm, machine, _, managers = _machines()
-    # Of its own: it refers to memory of a run that LLVM frees after the run.
+    # A new one for each run: it refers to memory that LLVM frees after the run.
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     manager = managers.get(passes)
     if manager is None:

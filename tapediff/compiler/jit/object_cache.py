@@ -1,8 +1,8 @@
 """Keeps object code on disk between processes: one file for each kernel, named by a digest of all that its machine code depends on.
 
-Off unless the environment variable TAPEDIFF_CACHE_DIR names a directory. The code in it is run, so the directory and its files must
-belong to the user, and nobody else may be able to write to them; where the system does not tell (Windows), it stays off. Whatever is
-wrong with the directory, a file or the disk is a miss: the kernel is compiled as if there were no cache.
+Off unless the environment variable TAPEDIFF_CACHE_DIR names a directory. The code in it is run, so the directory and its files must belong
+to the user, and be writable by nobody else; if the system cannot tell (Windows), it stays off. Any fault of the directory, a file or the
+disk is a miss: the kernel is compiled as without a cache.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from ...base.settings import settings
 from ...base.uninterrupted import uninterrupted
 from .toolchain import toolchain
 
-# Beyond this many bytes the files that were not used for the longest time are deleted.
+# Beyond this many bytes the least recently used files are deleted.
 MOST_BYTES = 512 << 20
 
-# A temporary file this old, in seconds, belongs to a process that did not live to rename it.
+# A temporary file older than this, in seconds, belongs to a process that died before renaming it.
 OLDEST_UNFINISHED = 3600.0
 
-# Changes whenever the layout of the files does.
+# Changes with the layout of the files.
 MAGIC = b"tapediff object 1\n"
 _DIGEST_BYTES = 32
 _HEADER_BYTES = len(MAGIC) + 2 * _DIGEST_BYTES
 
 _SUFFIX, _UNFINISHED = ".o", ".unfinished"
-# Their names: the key; and of what is not renamed yet, the process and a random number. Whatever else is there is somebody's.
+# File names: the key; for temporary files, also the process and a random number. Any other file is not the cache's.
 _OWN = re.compile(rf"[0-9a-f]{{{2 * _DIGEST_BYTES}}}({re.escape(_SUFFIX)}|\.[0-9]+\.[0-9a-f]{{8}}{re.escape(_UNFINISHED)})")
 
 
@@ -47,16 +47,16 @@ def is_enabled() -> bool:
 
 
 def key_of(text: str, options: Sequence[str]) -> bytes:
-    """The name of a kernel: equal only where the machine code would be, as far as anything is known that it depends on.
+    """The name of a kernel: equal only if all known inputs of its machine code are.
 
     Args:
         text: LLVM text without addresses of this process.
-        options: of the code generator, and the processor that it generates for.
+        options: the code generator's options, and its target processor.
     """
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for part in (*versions(), *options, text):
         encoded = part.encode()
-        # Lengths first, so that no two lists of parts run together to the same bytes.
+        # Lengths first, so that different lists of parts never join to the same bytes.
         digest.update(len(encoded).to_bytes(8, "little"))
         digest.update(encoded)
     return digest.digest()
@@ -65,14 +65,14 @@ def key_of(text: str, options: Sequence[str]) -> bytes:
 @cache
 @uninterrupted
 def versions() -> tuple[str, ...]:
-    """The interpreter and the packages that text, code or the meaning of symbols come from."""
+    """The interpreter, and the packages that text, code or the meaning of symbols depend on."""
     llvm = f"llvm {importlib.import_module('llvmlite.binding').llvm_version_info}"
     own = f"tapediff {importlib.import_module('tapediff').__version__}"
     return own, sys.version, np.__version__, llvm, *map(_installed, ("llvmlite", "numba", "scipy"))
 
 
 def _installed(name: str) -> str:
-    """The name of the directory that pip leaves beside a package: importlib.metadata takes 30 ms to say the same."""
+    """The name of pip's metadata directory of a package: importlib.metadata takes 30 ms to find the version."""
     for place in sys.path:
         with suppress(OSError):
             for entry in os.listdir(place or "."):
@@ -82,7 +82,7 @@ def _installed(name: str) -> str:
 
 
 def load(key: bytes) -> bytes | None:
-    """The object code kept under a key, or None: not there, not whole, or not to be trusted."""
+    """The object code under a key, or None if missing, damaged or not trusted."""
     with suppress(OSError), _directory() as directory:
         handle = open_to_read(key.hex() + _SUFFIX, directory)
         with os.fdopen(handle, "rb") as file:
@@ -91,7 +91,7 @@ def load(key: bytes) -> bytes | None:
                 return None
             code = _payload(file.read(), key)
             if code is not None:
-                # The time of the last use, whether or not the file system keeps one.
+                # Note the time of the last use, as the file system may not.
                 with suppress(OSError):
                     os.utime(handle)
             return code
@@ -108,7 +108,7 @@ def _checksum(code: bytes) -> bytes:
 
 
 def store(key: bytes, code: bytes) -> None:
-    """Keep object code under a key, if that is possible: whole or not at all, whatever happens meanwhile."""
+    """Keep object code under a key if possible: all of it or nothing, whatever happens meanwhile."""
     with suppress(OSError), _directory() as directory:
         unfinished = f"{key.hex()}.{os.getpid()}.{secrets.token_hex(4)}{_UNFINISHED}"
         handle = open_new(unfinished, directory)
@@ -116,7 +116,7 @@ def store(key: bytes, code: bytes) -> None:
             with os.fdopen(handle, "wb") as file:
                 file.write(MAGIC + key + _checksum(code) + code)
                 file.flush()
-                # Before the name exists: after a power failure it must not stand for an empty file.
+                # Sync before the rename: after a power failure the name must not refer to an empty file.
                 os.fsync(handle)
             os.rename(unfinished, key.hex() + _SUFFIX, src_dir_fd=directory, dst_dir_fd=directory)
         except BaseException:
@@ -127,7 +127,7 @@ def store(key: bytes, code: bytes) -> None:
 
 
 def own_files(directory: int) -> Iterator[tuple[str, os.stat_result]]:
-    """The cache's own files in a directory, finished or not: nothing else in it is counted or deleted."""
+    """The cache's own files in a directory, finished or temporary: no others are counted or deleted."""
     for name in filter(_OWN.fullmatch, os.listdir(directory)):
         with suppress(OSError):
             found = os.stat(name, dir_fd=directory, follow_symlinks=False)
@@ -150,7 +150,7 @@ def _path() -> str:
 
 
 def _keep_within_bound(directory: int, added: int) -> None:
-    """Delete the files that were not used for the longest time, where there is too much; best effort, other processes do the same."""
+    """Delete the least recently used files beyond the limit; best effort, other processes do the same."""
     path = _path()
     believed = toolchain.directory_bytes
     believed[path] = believed.get(path, MOST_BYTES) + added

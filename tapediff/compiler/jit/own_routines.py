@@ -1,4 +1,4 @@
-"""Routines of this package that kernels call by symbol: compiled once in a process, when a kernel first asks for one."""
+"""Routines of this package that kernels call by symbol: compiled once in a process, at first use."""
 
 from __future__ import annotations
 

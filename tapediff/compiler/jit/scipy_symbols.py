@@ -2,8 +2,8 @@
 
 A symbol is `tapediff_<library>_<routine>`: `tapediff_special_gammaln`, `tapediff_blas_dgemm`, `tapediff_lapack_dpotrf`,
 `tapediff_numpy_dsyevd`, `tapediff_fourier_fft`.
-Any other name, such as `pow`, is left to the linker, which finds it in the C library of the process. The linker is told
-of each address by `JITLibraryBuilder.import_symbol`; it does not see `llvmlite.binding.add_symbol`.
+Any other name, such as `pow`, is left to the linker, which finds it in the C library of the process. `JITLibraryBuilder.import_symbol`
+tells the linker each address; it does not see `llvmlite.binding.add_symbol`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MODULES = {
     "blas": "scipy.linalg.cython_blas",
     "lapack": "scipy.linalg.cython_lapack",
 }
-# Some of SciPy's functions exist for several types, as "__pyx_fuse_1erf"; which number is the double one differs.
+# Some of SciPy's functions exist for several types, as "__pyx_fuse_1erf"; the number of the double version varies.
 # Names of a routine in NumPy's LAPACK: as NumPy's wheels name it, with integers of 64 bits, and as other builds do.
 _NAMES_IN_NUMPY = ("scipy_{}_64_", "{}_64_", "scipy_{}_", "{}_")
 _ALL_DOUBLE = re.compile(r"double \((double, )+int __pyx_skip_dispatch\)|void \(double(, double \*)+\)")
@@ -30,10 +30,10 @@ _ALL_DOUBLE = re.compile(r"double \((double, )+int __pyx_skip_dispatch\)|void \(
 
 @cache
 def address_of(symbol: str) -> int | None:
-    """The address of the routine that a symbol such as `tapediff_lapack_dpotrf` stands for; None without the prefix.
+    """The address of a routine such as `tapediff_lapack_dpotrf`; None without the prefix.
 
-    A special function takes doubles and one trailing C int, which is ignored, or, where it has several results, a double and pointers to
-    these; BLAS and LAPACK take pointers.
+    A special function takes doubles and one trailing C int, which is ignored; one with several results takes a double and pointers to them.
+    BLAS and LAPACK take pointers.
 
     Raises:
         LookupError: SciPy has no such routine.
@@ -72,7 +72,7 @@ def _in_numpy(routine: str) -> int | None:
 
 
 def loop_of(ufunc: np.ufunc) -> int:
-    """The C function of a ufunc for doubles, which NumPy lists first: (addresses, sizes, strides, data), without the interpreter lock.
+    """The C loop of a ufunc for doubles, which NumPy lists first: (addresses, sizes, strides, data), without the GIL.
 
     Its place in NumPy's public structure PyUFuncObject: four ints after the head of the object, then the array of functions.
     """

@@ -1,7 +1,6 @@
-"""Object code in pickles: a process that has the same processor, versions and LLVM text as the sender links it instead of compiling.
+"""Object code in pickles: linked instead of compiled, if processor, versions and LLVM text equal the sender's.
 
-A pickle may run any code as it is, so nothing is trusted that was not before. Where anything differs, the code is left alone, and kernels
-are compiled.
+Unpickling may run any code anyway, so this trusts nothing new. Where anything differs, the code is ignored, and kernels are compiled.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from .toolchain import toolchain
 
 
 def packed(functions: Iterable[NativeFunction]) -> Sent | None:
-    """The code of functions, for a pickle: a digest of what it depends on beside its text, and codes by digests of texts, compressed.
+    """The code of functions, for a pickle: a digest of its dependencies except the text, and compressed codes by text digest.
 
-    None where there is none that others could use.
+    None if no code is portable.
     """
     used = list(functions)
     if not used:

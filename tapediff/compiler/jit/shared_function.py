@@ -18,9 +18,9 @@ class SharedFunction:
     """A function of the runtime.
 
     Attributes:
-        name: of the function that `text` exports; no other has it.
-        text: makes the LLVM text.
-        addresses: gives those of the symbols that the text only declares. Objects that they belong to are held by somebody else.
+        name: the unique name of the function that `text` exports.
+        text: returns the LLVM text.
+        addresses: returns the addresses of the symbols that the text only declares. Others keep the objects there alive.
     """
 
     name: str

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Of `pause_words`: the main thread, and how many threads are to stop.
+# Indices of `pause_words`: the main thread, and the number of threads to stop.
 MAIN, STOPS = range(2)
 
 
@@ -31,7 +31,7 @@ class Machines(NamedTuple):
     Attributes:
         llvm: llvmlite's binding.
         usual, quick: target machines, one of which leaves out the slowest optimisations.
-        managers: by the names of their passes. Used again and again, as LLVM forgets 3 kB with each of them.
+        managers: pass managers, by the names of their passes. Reused, as LLVM leaks 3 kB with each.
     """
 
     llvm: ModuleType
@@ -41,27 +41,27 @@ class Machines(NamedTuple):
 
 
 class Toolchain:
-    """The native side of the process: there is one, `toolchain`.
+    """The native side of the process, a singleton: `toolchain`.
 
     Locks: LLVM_LOCK (base/fork_locks.py) is held while `machines` and `linker` change, and a fork waits for it. `lock` is held while
-    something is made once, which may take LLVM_LOCK, never the other way round; nothing made so runs user code. All else changes by one
-    operation on a dictionary or set.
+    something is made once, which may take LLVM_LOCK, never the other way round, and runs no user code. All else changes by one operation on
+    a dictionary or set.
 
-    After a fork the child keeps everything, as native code and the objects it refers to are in its copy of the memory, but for the
-    threads that were to stop: it has none of them.
+    After a fork the child keeps everything, since native code and its objects are in its copy of the memory; except the threads to
+    stop: it has none of them.
 
     Attributes:
         machines: None until the first text is compiled.
-        context: of LLVM, in which texts are parsed; and how many bytes of text that were.
-        linker: and the code that was linked or compiled a short while ago.
-        directory_bytes: in each directory of the kernel cache, as far as this process knows; looked up when it first writes, and whenever
-            it would exceed the bound.
-        pending: the exceptions that native code is returning with, by thread. Not thread-local storage: Python forgets that of threads
-            that it did not start each time they leave it.
-        outermost: where the stack of calls of callees begins, of threads that are in such calls.
+        context: the LLVM context that texts are parsed in; and the bytes of text so far.
+        linker: links code, and remembers recent code.
+        directory_bytes: the size of each directory of the kernel cache, as far as this process knows; looked up at its first write, and
+            whenever it would exceed the limit.
+        pending: the pending exceptions of native code, by thread. Not thread-local storage: Python drops that of foreign threads each time
+            they leave it.
+        outermost: by thread that is calling callees, the start of its stack of calls.
         stopping: the threads whose loops are to raise KeyboardInterrupt.
-        pause_words: what loops read of that, at MAIN and STOPS.
-        immortal: objects whose addresses stand in machine code that others made, which may live as long as the process.
+        pause_words: the words about `stopping` that loops read, at MAIN and STOPS.
+        immortal: objects whose addresses are in machine code that others made, which may live as long as the process.
     """
 
     def __init__(self) -> None:
@@ -86,16 +86,16 @@ class Toolchain:
         self.pause_words[MAIN], self.pause_words[STOPS] = threading.main_thread().ident or 0, 0
 
     def once(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
-        """The object that `make` gave for this key at first use; never freed, as native code has its address.
+        """The object that `make` returned for this key at first use; never freed, since native code has its address.
 
         Args:
-            key: begins with the name of a kind of things, so that `make` is always of the same type.
+            key: begins with a name for the kind of object, so that `make` always returns the same type.
         """
         known = self._once.get(key)
         return known if known is not None else self._make_once(key, make)  # type: ignore[return-value]
 
     def made_once(self) -> list[tuple[tuple[Hashable, ...], object]]:
-        """What `once` has made so far, with its keys."""
+        """The objects that `once` has made so far, with their keys."""
         return list(self._once.items())
 
     @holding("lock")
@@ -106,7 +106,7 @@ class Toolchain:
         return known
 
     def number(self, kind: type[T], thing: T) -> int:
-        """A number by which native code calls back about an object, which is found by it while somebody holds the object."""
+        """A number by which native code refers to an object, valid while somebody holds it."""
         numbered = self._numbered.get(kind)
         if numbered is None:
             numbered = self._numbered.setdefault(kind, weakref.WeakValueDictionary())
@@ -115,14 +115,14 @@ class Toolchain:
         return number
 
     def count(self, kind: type) -> int:
-        """How many objects of a kind have a number and are held."""
+        """The number of live objects of a kind that have a number."""
         return len(self._numbered.get(kind, ()))
 
     def next_number(self, kind: Hashable) -> int:
         return next(self._counters.get(kind) or self._counters.setdefault(kind, itertools.count(1)))
 
     def numbered(self, kind: type[T], number: int) -> T:
-        """The object that has a number."""
+        """The object with a number."""
         found = self._numbered[kind][number]
         assert isinstance(found, kind)
         return found

@@ -1,7 +1,7 @@
-"""Calls of this package's own routines on matrices, and the same in Python for the readable listing.
+"""Calls of this package's own routines on matrices, with Python equivalents for the readable listing.
 
-They run on one thread, always: BLAS hands matrices from about 64 by 64 on to its threads, and a call that takes 20 us waits for up to
-half a second where other work keeps the cores busy. The number of its threads cannot be set for one thread of the process.
+They always run on one thread. BLAS uses its own threads from about 64 by 64 on, and a call that takes 20 us then waits for up to half a
+second if other work keeps the cores busy. Their number cannot be set for one thread of the process.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ def call_dense(code: Code, name: str, arguments: list[str], result: str = "void"
 
 
 def padded_stride(n: int) -> int:
-    """Of the rows of a copy of whole blocks, an odd number of cache lines: rows a power of two apart would share a few of these."""
+    """The row stride of a copy in whole blocks: an odd number of cache lines, since rows a power of two apart would share a few cache
+    sets."""
     return (2 * -(-n // 16) + 1) * 8
 
 
 def cholesky_scratch(n: int) -> int:
-    """The upper factor in whole tiles; the last tile of a row may be half beyond it."""
+    """Room for the upper factor in whole tiles; half of the last tile of a row may be past its end."""
     return -(-n // 8) * 8 * padded_stride(n)
 
 
 def pullback_scratch(n: int) -> int:
-    """The factor, the cotangent so far, and the inverses of the factor's diagonal."""
+    """Room for the factor, the cotangent so far, and the inverses of the factor's diagonal."""
     rows = -(-n // 16) * 16
     return 2 * rows * padded_stride(n) + rows
 
@@ -67,7 +68,7 @@ def cholesky_pullback_python(operands: list[np.ndarray], result: np.ndarray, siz
 def triangular_solve(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> str | None:
-    """A triangle that is solved from its last row on is a lower one with its rows and columns in the opposite order."""
+    """An upper triangle is solved as a lower one, with rows and columns in reverse order."""
     n, k, lower, s, t, unit = sizes
     copy_doubles(code, operands[1], result, n * k)
     failed = _solve_in_place(code, (operands[0], n, s, t), (result, k, k), lower=bool(lower), unit=bool(unit))
@@ -75,7 +76,7 @@ def triangular_solve(
 
 
 def _solve_in_place(code: Code, a: tuple[str, int, int, int], x: tuple[str, int, int], *, lower: bool, unit: bool) -> str:
-    """Of a triangle at an address, of an order and with strides, and rows at an address, of so many columns and with a stride."""
+    """Solve in place. a: address, order and strides of a triangle; x: address, columns and stride of the rows."""
     (matrix, n, s, t), (rows, k, stride) = a, x
     if not lower:
         matrix = code.emit(f"getelementptr double, ptr {matrix}, i64 {(n - 1) * (s + t)}")
@@ -91,7 +92,7 @@ def _solve_in_place(code: Code, a: tuple[str, int, int, int], x: tuple[str, int,
 def lu_solve_columns(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> str:
-    """Of several columns, which LAPACK would want one behind the other."""
+    """Solve for several columns stored by rows; LAPACK would need them column by column."""
     n, k, transposed = sizes
     lu, b = operands
     copy_doubles(code, b, result, n * k)
@@ -114,7 +115,7 @@ def _exchange_rows(code: Code, x: str, lu: str, n: int, k: int, *, backwards: bo
     code.line(f"call void @tapediff_exchange_rows(ptr {x}, ptr {lu}, i64 {n}, i64 {k}, i1 {str(backwards).lower()})")
 
 
-# Columns of the inverse of a triangle, which are zero above the block's own rows, that are solved for together.
+# Columns of the inverse of a triangle to solve for together; they are zero above the block's own rows.
 _BLOCK = 32
 
 
@@ -155,7 +156,7 @@ def product(
 
 
 def product_of_rows(code: Code, operands: list[str], result: str, sizes: tuple[int, ...], first: str, rows: str) -> None:
-    """The rows of a product from `first` on, so many, which are names in the code."""
+    """The rows of a product from `first` on. `first` and the count `rows` are names in the code."""
     _, n, k, s, t, u, v = sizes
     moved = []
     for pointer, stride in ((operands[0], s), (result, n)):

@@ -1,6 +1,6 @@
-"""Calls of LAPACK for singular values, orthogonal factors and general eigenvalues, and the same in Python.
+"""Calls of LAPACK for singular values, orthogonal factors and general eigenvalues, with Python equivalents.
 
-NumPy's own routines on the same column-major copy, as other builds choose other signs.
+Calls NumPy's own routines on the same column-major copy: other builds choose other signs.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from . import matrix_loops
 from .lapack import failed, letter, library
 from .spectral import long_integer
 
-# Columns that a routine works on at once, at most; a block of them is its workspace.
+# Limit on the columns of a block in blocked routines; it gives the size of the workspace.
 _BLOCK = 64
 
 
 def _pointers(code: Code, start: str, sizes: tuple[int, ...]) -> list[str]:
-    """The addresses of arrays that lie behind each other, and of what follows them."""
+    """The addresses of consecutive arrays, and of their end."""
     places, offset = [], 0
     for size in (*sizes, 0):
         places.append(code.emit(f"getelementptr double, ptr {start}, i64 {offset}"))
@@ -48,13 +48,13 @@ def svd_doubles(m: int, n: int) -> int:
 
 
 def svd_scratch(m: int, n: int) -> int:
-    """The matrix by columns, both kinds of vectors by columns, the workspace, and 8 k integers of 64 bits."""
+    """Room for the matrix by columns, left and right vectors by columns, the workspace, and 8 k integers of 64 bits."""
     k = min(m, n)
     return m * n + m * k + k * n + svd_doubles(m, n) + 8 * k
 
 
 def full_svd_scratch(m: int, n: int) -> int:
-    """The same with square matrices of vectors."""
+    """svd_scratch with square matrices of vectors."""
     return m * n + m * m + n * n + svd_doubles(m, n) + 8 * min(m, n)
 
 
@@ -69,7 +69,7 @@ def svd_full(code: Code, slots: list[str], operands: list[str], result: str, siz
 def _svd(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, job: str, p: int, q: int
 ) -> str:
-    """With p vectors on the left and q on the right."""
+    """Emit an SVD with p left and q right vectors."""
     m, n = sizes
     k = min(m, n)
     copied, left, right, work, integers, _ = _pointers(code, operands[1], (m * n, m * p, q * n, svd_doubles(m, n), 8 * k))
@@ -88,12 +88,12 @@ def _svd(
 
 
 def qr_scratch(m: int, n: int) -> int:
-    """The matrix by columns, the factors of the reflections, and the workspace."""
+    """Room for the matrix by columns, the factors of the reflections, and the workspace."""
     return m * n + min(m, n) + _BLOCK * max(m, n)
 
 
 def full_qr_scratch(m: int, n: int) -> int:
-    """The same, with room for all columns of q, of which there are more than of the matrix."""
+    """qr_scratch with room for all columns of q, which has more columns than the matrix."""
     return m * m + min(m, n) + _BLOCK * max(m, n)
 
 
@@ -108,7 +108,7 @@ def qr_full(code: Code, slots: list[str], operands: list[str], result: str, size
 def _qr(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, p: int
 ) -> None:
-    """With p columns of q."""
+    """Emit a QR factorisation with p columns of q."""
     m, n = sizes
     k, work_size = min(m, n), _BLOCK * max(m, n)
     copied, tau, work, _ = _pointers(code, operands[1], (m * max(n, p), k, work_size))
@@ -128,7 +128,7 @@ def _qr(
 
 
 def eig_scratch(n: int) -> int:
-    """The matrix by columns, imaginary parts, vectors by columns, and the workspace."""
+    """Room for the matrix by columns, imaginary parts, vectors by columns, and the workspace."""
     return n * n + n + n * n + (4 + _BLOCK) * n
 
 

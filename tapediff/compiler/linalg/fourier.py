@@ -1,4 +1,4 @@
-"""Calls of the loops of numpy.fft's ufuncs, which are C functions of arrays by address, and the same in Python."""
+"""Calls of the C loops of numpy.fft's ufuncs, which take arrays by address, with Python equivalents."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from ...ops.matrices.fourier import LOOPS
 from ..math.simd import Code
 
-# What a loop is told beside its arrays: whether a complex transform is the forward one.
+# The data argument of a loop: whether a complex transform is the forward one.
 _FORWARD = {0: 1, 1: 0}
 
 
 def bits_of(number: float) -> int:
-    """A factor among the sizes of a routine, which are integers."""
+    """The bits of a float factor, to pass it among a routine's integer sizes."""
     return struct.unpack("<q", struct.pack("<d", number))[0]
 
 
@@ -30,7 +30,7 @@ def _integers(code: Code, values: tuple[int, ...]) -> str:
 
 
 def fourier(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
-    """`count` lines of `n_in` entries, transformed to `n_out`: how far lines and entries are apart, in doubles, and the factor's bits."""
+    """Transform `count` lines of `n_in` entries to `n_out`. Sizes: the strides of lines and entries in doubles, the factor's bits."""
     kind, count, n_in, n_out, *strides, bits = sizes
     line_in, line_out, entry_in, entry_out = (8 * s for s in strides)
     symbol = f"tapediff_fourier_{LOOPS[kind].__name__}"

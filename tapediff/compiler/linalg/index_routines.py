@@ -1,7 +1,7 @@
 """Index routines, argmax, argsort and searchsorted: in Python, for the readable listing of kernels, and as LLVM text.
 
-They work on flat arrays by plain indexing. The Python functions are the reference, and the text follows them line by line, but for
-argsort and searchsorted. The order among equal elements and the place of NaN are NumPy's.
+They work on flat arrays by plain indexing. The Python functions are the reference; the text follows them line by line, except argsort and
+searchsorted. Ties and NaN are ordered as in NumPy.
 """
 
 from __future__ import annotations
@@ -109,12 +109,12 @@ def _extremum(name: str, kind: str) -> str:
     return module_text(f)
 
 
-# In what order values come is judged by so many of them, and by how large a share of these is below the one before.
+# Sample this many values, and count how many are below the one before: more than 1 in SHARE means unsorted.
 JUDGED, SHARE = 64, 8
 
 
 def _searchsorted() -> str:
-    """Ascending values are searched beside the answer before, where the next one mostly is; others by bisections without jumps."""
+    """For ascending values search from the previous answer, where the next one mostly is; else use branchless bisection."""
     f = Function(PREFIX + "searchsorted", VOID, sorted=PTR, wanted=PTR, out=PTR, extent=I64, count=I64, right=I64)
     sorted_values, wanted, out = Array(f.parameters[0], F64), Array(f.parameters[1], F64), Array(f.parameters[2], I64)
     extent, count, right = f.parameters[3:]
@@ -141,7 +141,7 @@ Test = Callable[[Value, Value], Value]
 
 
 def _bisect_without_jumps(f: Function, sorted_values: Array, wanted: Array, out: Array, goes_right: Test, is_before: Test) -> None:
-    """Which half has the answer is a number, not a jump, of which every other one would be predicted wrongly."""
+    """Branchless: the half with the answer is chosen by arithmetic, as a jump would be mispredicted every other time."""
     extent, count = f.parameters[3:5]
     low, high, rest, one = f.variable(I64, 0), f.variable(I64, 0), f.variable(I64, 0), constant(f, 1, I64)
     with f.loop(0, count) as k:
@@ -155,7 +155,7 @@ def _bisect_without_jumps(f: Function, sorted_values: Array, wanted: Array, out:
             rest.value = rest.value - half
         low.value = low.value + f.chosen(is_before(sorted_values[low.value], value), one, 0)
         with f.if_(value != value, rarely=True):
-            # Comparisons know no place for NaN.
+            # Comparisons do not order NaN.
             low.value, high.value = 0, extent
             _bisect(f, low, high, value, goes_right)
         out[k] = low.value
@@ -186,7 +186,7 @@ def _search_beside(f: Function, sorted_values: Array, wanted: Array, out: Array,
 
 
 def _bisect(f: Function, low: Location, high: Location, value: Value, goes_right: Test) -> None:
-    """The answer, which is one of low, ..., high, in `low`."""
+    """Leave the answer, one of low, ..., high, in `low`."""
     with f.repeat() as search:
         search.leave_if(low.value >= high.value)
         middle = (low.value + high.value) >> 1

@@ -1,4 +1,4 @@
-"""Calls of SciPy's LAPACK and BLAS by symbol: emitters and the same in Python. See compiler.linalg.routine_table.
+"""Calls of SciPy's LAPACK and BLAS by symbol, with Python equivalents. See compiler.linalg.routine_table.
 
 Matrices are row-major; LAPACK sees their transposes.
 """
@@ -12,7 +12,7 @@ from . import matrix_loops
 
 
 def integer(code: Code, value: int) -> str:
-    """The address of a constant 32-bit integer, as Fortran wants its arguments."""
+    """The address of a constant 32-bit integer, since Fortran takes arguments by reference."""
     code.declare(f"@tapediff_int_{value} = private unnamed_addr constant i32 {value}")
     return f"ptr @tapediff_int_{value}"
 
@@ -133,7 +133,7 @@ def triangular_solve_python(operands: list[np.ndarray], result: np.ndarray, size
     return False
 
 
-# LU: the factors are of the transpose, as LAPACK sees it; the pivots are kept as 32-bit integers in the last row.
+# LU: LAPACK sees the transpose, so the factors are of that; the pivots are 32-bit integers in the last row.
 
 
 def lu_factor(
@@ -193,7 +193,7 @@ def lu_solve_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple
     return False
 
 
-# Columns that LAPACK takes together, at most.
+# Limit on the columns that LAPACK processes in one block.
 _BLOCK = 64
 
 

@@ -1,4 +1,4 @@
-"""Loops over matrices around calls of LAPACK, as texts that a kernel's module has copies of."""
+"""Loops over matrices around calls of LAPACK, as texts that are copied into a kernel's module."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def transpose() -> list[str]:
 
 @cache
 def upper_triangle() -> list[str]:
-    """`void tapediff_upper_triangle(source, target, rows, height, columns)`: of a matrix by columns; zeros below the diagonal."""
+    """`void tapediff_upper_triangle(source, target, rows, height, columns)`: for a matrix by columns; zeros below the diagonal."""
     f = Function("tapediff_upper_triangle", VOID, _ATTRIBUTES, source=PTR, target=PTR, rows=I64, height=I64, columns=I64)
     source, target, rows, height, columns = f.parameters
     with f.loop(0, height) as i, f.loop(0, columns) as j:
@@ -59,7 +59,7 @@ def zero_upper() -> list[str]:
 
 @cache
 def zero_on_diagonal() -> list[str]:
-    """`i1 tapediff_zero_on_diagonal(a, n)`: whether there is one."""
+    """`i1 tapediff_zero_on_diagonal(a, n)`: true if there is one."""
     f = Function("tapediff_zero_on_diagonal", I1, _ATTRIBUTES, a=PTR, n=I64)
     a, n = f.parameters
     found = f.variable(I1, False)
@@ -71,7 +71,7 @@ def zero_on_diagonal() -> list[str]:
 
 @cache
 def exchange_rows() -> list[str]:
-    """`void tapediff_exchange_rows(x, lu, n, k, backwards)`: of n rows of k, as the pivots behind the factors say, from either end."""
+    """`void tapediff_exchange_rows(x, lu, n, k, backwards)`: swap n rows of k by the pivots after the factors, from either end."""
     f = Function("tapediff_exchange_rows", VOID, _ATTRIBUTES, x=PTR, lu=PTR, n=I64, k=I64, backwards=I1)
     x, lu, n, k, backwards = f.parameters
     rows, pivots = Array(x, F64), Array(Array(lu, F64).address(n * n), I32)
@@ -101,7 +101,7 @@ def identity() -> list[str]:
 
 @cache
 def det_sign() -> list[str]:
-    """`double tapediff_det_sign(lu, n)`: the sign of the determinant, of the factors and the pivots behind them; NaN stays."""
+    """`double tapediff_det_sign(lu, n)`: the sign of the determinant, from the factors and the pivots after them; NaN is kept."""
     f = Function("tapediff_det_sign", F64, _ATTRIBUTES, lu=PTR, n=I64)
     lu, n = f.parameters
     numbers, sign = Array(lu, F64), f.variable(F64, 1.0)
@@ -116,7 +116,7 @@ def det_sign() -> list[str]:
 
 @cache
 def scale_columns() -> list[str]:
-    """`void tapediff_scale_columns(matrix, values, sign, n)`: each column times the sign and the product of the other values."""
+    """`void tapediff_scale_columns(matrix, values, sign, n)`: multiply each column by the sign and the product of the other values."""
     f = Function("tapediff_scale_columns", VOID, _ATTRIBUTES, matrix=PTR, values=PTR, sign=F64, n=I64)
     matrix, values, sign, n = f.parameters
     entries, factor = Array(matrix, F64), f.variable(F64)

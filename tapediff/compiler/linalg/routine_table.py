@@ -1,7 +1,7 @@
 """The routines that a kernel calls on whole arrays: SciPy's, this package's on matrices, and index routines.
 
-Each has two forms with one meaning: `emit` appends LLVM text and returns the name of an i1 that is true on failure (or None);
-`python` does the same to flat NumPy arrays, for the readable listing.
+Each has two equivalent forms: `emit` appends LLVM text and returns the name of an i1 that is true on failure (or None); `python` does the
+same to flat NumPy arrays, for the readable listing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _in_lanes_only(*_: object) -> None:
 
 
 def _attempt(routine: Routine, rows: int) -> Routine:
-    """A factorisation of `n` times `n + rows` results that cannot fail: one more row begins with 1 where it succeeded, with 0 else."""
+    """Make a factorisation of `n` times `n + rows` results infallible: an added row begins with 1 on success, 0 on failure."""
 
     def emit(
         code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
@@ -81,7 +81,7 @@ def for_each_matrix(
     python: Callable[..., bool | None], operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...], count: int,
     advances: tuple[int, ...],
 ) -> bool:  # fmt: skip
-    """The Python form of a routine on the matrices of a stack; whether it failed on one."""
+    """Run the Python form of a routine on each matrix of a stack. True if it failed on one."""
     width = advances[-1]
     for k in range(count):
         parts = [array[k * advance :] for array, advance in zip(operands, advances)]

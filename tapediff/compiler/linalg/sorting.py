@@ -1,7 +1,7 @@
-"""The stable order of a row of numbers, as LLVM text: by counting ranks where the row is short, by its leading digits where it is long.
+"""The stable argsort of a row of numbers, as LLVM text: by counting ranks if the row is short, by its leading digits if it is long.
 
-A number is turned into an integer with the same order: zeros of both signs become one, NaN the largest. Every way is stable, so the
-order is NumPy's kind="stable".
+A number becomes an integer of the same order: both zeros are equal, NaN is the largest. Every algorithm here is stable, so the order is
+that of NumPy's kind="stable".
 
 Source: least significant digit first: Seward (1954); few leading digits and then insertion: Davis (1992), Sedgewick (1998).
 """
@@ -15,15 +15,15 @@ from ..llvm.builder import VOID, Exit, Function, external, module_text
 from ..llvm.memory import Array, Location
 from ..llvm.values import F64, I1, I64, PTR, Value, constant, convert, lane, least, mask, select, splat
 
-# Ranks of a row are counted by n² / 8 comparisons of vectors up to this length, where both ways take 2.5 us.
+# Up to this length ranks are counted, by n² / 8 comparisons of vectors. At this length both ways take 2.5 us.
 LONGEST_COUNTED = 128
 LANES = 8
-# Bits of a digit, in rows shorter than SHORTEST_WIDE and in longer ones: a table of 256 counters costs less to begin with, one of 2048
-# takes fewer rounds.
+# Bits of a digit, in rows shorter than SHORTEST_WIDE and in longer ones: a table of 256 counters is cheaper to set up, one of 2048 needs
+# fewer rounds.
 NARROW, WIDE = 8, 11
 SHORTEST_WIDE = 2048
-# Leading bits that are sorted by at first, in rows shorter than LONG and in longer ones. Numbers that these leave out of order are
-# inserted, unless that moves more than MOST_MOVES a number.
+# Leading bits to sort by at first, in rows shorter than LONG and in longer ones. An insertion sort puts the rest in order, unless it moves
+# more than MOST_MOVES entries a number.
 FEW_LEADING, MANY_LEADING = 22, 33
 LONG = 32768
 MOST_MOVES = 4
@@ -39,7 +39,7 @@ def scratch_size(extent: int) -> int:
 
 
 def argsort(name: str) -> str:
-    """The function of: numbers, scratch, positions; rows before, numbers in a row, rows after, and whether numbers are integers."""
+    """The function of: numbers, scratch, positions; rows before, numbers in a row, rows after, and a flag for integers."""
     f = Function(name, VOID, x=PTR, scratch=PTR, out=PTR, before=I64, extent=I64, after=I64, integers=I64)
     x, scratch, out, before, extent, after, integers = f.parameters
     with f.loop(0, before) as b, f.loop(0, after) as a:
@@ -55,7 +55,7 @@ def argsort(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of `extent` numbers, `step` apart, and its order, which is to be written as far apart."""
+    """A row of `extent` numbers, `step` apart; its order is written with the same stride."""
 
     f: Function
     numbers: Array
@@ -91,7 +91,7 @@ class _Row:
 
 
 def _by_ranks(row: _Row) -> None:
-    """As many numbers come before one as are smaller, or equal and before it in the row."""
+    """Rank: the number of smaller numbers, and of equal ones earlier in the row."""
     f, keys, extent = row.f, row.scratch, row.extent
     with f.loop(0, extent) as k:
         keys[k] = row.key(k)
@@ -117,13 +117,13 @@ def _by_ranks(row: _Row) -> None:
             row.write(lane(ranks.value, k - first), k)
 
 
-# Long rows: records of the leading bits of a key, unsigned, and a position in one number; where that is not enough, of the whole key and
-# the position.
+# Long rows: records pack the leading bits of a key, unsigned, and a position into one number; if that is not enough, a record is the whole
+# key and the position.
 
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Two arrays of records, of which one is being filled from the other.
+    """Two arrays of records; one is filled from the other.
 
     Attributes:
         source, target: variables that hold their addresses.
@@ -169,7 +169,7 @@ def _constant(row: _Row, number: int) -> Value:
 
 
 def _keys(row: _Row, keys: Array) -> tuple[Value, Value, Value]:
-    """Writes them; gives the bits in which they differ, whether none is below the one before it, and whether every one is."""
+    """Write the keys. Return the bits in which they differ, and whether they never fall, and whether they always do."""
     f, first = row.f, row.unsigned_key(_constant(row, 0))
     any_bits, all_bits, before = row.variable(first), row.variable(first), row.variable(first)
     falls, rises = f.variable(I1, True), f.variable(I1, True)
@@ -187,7 +187,7 @@ def _keys(row: _Row, keys: Array) -> tuple[Value, Value, Value]:
 
 
 def _by_leading_bits(row: _Row, keys: Array, varying: Value, unused: Value, digit: Value, too_many: Exit) -> None:
-    """Leaves where too many keys differ only in the bits that positions take the place of."""
+    """Leave if too many keys differ only in the bits replaced by positions."""
     f, extent, first = row.f, row.extent, keys.since(row.extent)
     records = _Records(row, f.variable(PTR, first.start), f.variable(PTR, first.address(extent)), 1)
     taken = 64 - f.call(_LEADING_ZEROS, extent - 1, False)
@@ -216,7 +216,7 @@ def _by_whole_keys(row: _Row, bits: Value, digit: Value) -> None:
 
 
 def _sort(records: _Records, lowest: Value, end: Value, digit: Value) -> None:
-    """By the bits of their first words from `lowest` to `end`: by the leading digits and insertions, else by all digits."""
+    """Sort by the bits of the first words from `lowest` to `end`: by leading digits and insertion, else by all digits."""
     row, f = records.row, records.row.f
     leading = end - select(row.extent < LONG, _constant(row, FEW_LEADING), MANY_LEADING)
     low, shift, budget = row.variable(select(leading > lowest, leading, lowest)), row.variable(), row.variable()
@@ -231,12 +231,12 @@ def _sort(records: _Records, lowest: Value, end: Value, digit: Value) -> None:
         _insert(records, lambda record: record if records.words == 1 else lane(record, 0), budget, over)
         attempt.leave()
         over.here()
-        # Rounds are stable, so whatever order the insertions left is a good one to begin again with all digits.
+        # Rounds are stable, so sorting by all digits can start from the order that the insertions left.
         low.value = lowest
 
 
 def _round(records: _Records, shift: Value, digit: Value) -> None:
-    """Sorts the records by one digit into the other array, which then takes the first one's place."""
+    """Sort the records by one digit into the other array, then swap the arrays."""
     row, f = records.row, records.row.f
     source, target, size, counters = records.source.value, records.target.value, _constant(row, 1) << digit, row.scratch
 
@@ -263,10 +263,10 @@ def _round(records: _Records, shift: Value, digit: Value) -> None:
 def _insert(
     records: _Records, key_of: Callable[[Value], Value], budget: Location, over: Exit, same: Value | None = None
 ) -> None:
-    """Straight insertion, for records that are nearly in order; leaves when the budget of moves is spent.
+    """Insertion sort, for nearly sorted records; leaves when the budget of moves is spent.
 
     Args:
-        key_of: the number by which a record is compared.
+        key_of: the sort key of a record.
         same: a mask; records that differ in it are in order already.
     """
     row, f, array = records.row, records.row.f, records.source.value

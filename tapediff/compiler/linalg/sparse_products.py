@@ -1,6 +1,6 @@
-"""Products with sparse matrices as LLVM text, and in Python for the readable listing; see ops/matrices/sparse.py.
+"""Products with sparse matrices as LLVM text, with Python equivalents for the readable listing; see ops/matrices/sparse.py.
 
-The entries of a row are added in their order, as SciPy does it. Matrices to multiply with are read by vectors of their columns.
+The entries of a row are added in order, as in SciPy. Dense operands are read by vectors of their columns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .matrix_loops import FILL
 
 PREFIX = "tapediff_sparse_"
 
-# Operands, result, rows of the matrix, its columns, and columns of what it is multiplied with.
+# Operands, result, rows of the matrix, its columns, and columns of the dense operand.
 _SIZES = dict.fromkeys(("rows", "width", "k"), I64)
 
 

@@ -1,4 +1,4 @@
-"""Calls of LAPACK's iterations, for symmetric eigenvalues and for singular values, and the same in Python."""
+"""Calls of LAPACK's iterations, for symmetric eigenvalues and for singular values, with Python equivalents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import matrix_loops
 from .dense_calls import call_dense
 from .lapack import copy_doubles, failed, integer, letter, library, status_slot
 
-# Integers of 32 bits that a routine works in, as doubles.
+# The 32-bit integers of a routine's workspace, in doubles.
 _INTEGERS_PER_DOUBLE = 2
 
 
@@ -21,15 +21,15 @@ def eigh_scratch(n: int) -> int:
 
 
 def long_integer(code: Code, value: int) -> str:
-    """The address of a constant integer of 64 bits, which is also that of one of 32, as the low half comes first."""
+    """The address of a constant 64-bit integer. Its low half comes first, so it also serves as a 32-bit one."""
     code.declare(f"@tapediff_long_{value} = private unnamed_addr constant i64 {value}")
     return f"ptr @tapediff_long_{value}"
 
 
 def eigh(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
-    """The eigenvectors in rows, which LAPACK takes for columns, and the eigenvalues in a last one.
+    """The eigenvectors in rows, columns to LAPACK, then the eigenvalues in a last row.
 
-    NumPy's routine, on the same triangle of a copy in the same order: other routines choose other signs of eigenvectors.
+    Calls NumPy's routine, on the same triangle of a copy in the same order: other routines choose other signs of eigenvectors.
     """
     n, lower = sizes
     code.declare_all(matrix_loops.transpose())
@@ -57,12 +57,12 @@ def eigh_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int
 
 
 def _works(n: int) -> tuple[int, int, int]:
-    """Complex numbers, doubles and integers that zheevd works in."""
+    """The workspace of zheevd: complex numbers, doubles and integers."""
     return 2 * n + n * n, 1 + 5 * n + 2 * n * n, 3 + 5 * n
 
 
 def hermitian_scratch(n: int) -> int:
-    """In doubles; integers may have 64 bits."""
+    """The scratch size in doubles; integers may have 64 bits."""
     numbers, doubles, integers = _works(n)
     return 2 * numbers + doubles + integers
 
@@ -104,14 +104,15 @@ def _svd_doubles(n: int) -> int:
 
 
 def cofactors_scratch(n: int) -> int:
-    """A copy of the matrix, its singular values, both kinds of vectors, a factor of these with its pivots; doubles and 8 n integers."""
+    """Room for a copy of the matrix, its singular values, left and right vectors, a factor of these with its pivots; doubles and 8 n
+    integers."""
     return 4 * n * n + 2 * n + _svd_doubles(n) + 8 * n // _INTEGERS_PER_DOUBLE
 
 
 def cofactors(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> None:
-    """By the singular values of the transpose, which LAPACK is given; the cofactors' transpose is then in its order too.
+    """Use the singular values of the transpose, which LAPACK sees; the transposed cofactors are then in its order, too.
 
     LAPACK refuses a matrix that is not finite: its cofactors are NaN.
     """

@@ -1,4 +1,4 @@
-"""Calls of the routines that take a matrix in each lane: for stacks of small matrices, in place of a loop over them."""
+"""Calls of the routines with one matrix per lane, for stacks of small matrices, instead of a loop over them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from ..math.simd import Code
 from .dense.lanes import PREFIX
 from .dense.stacked import LARGEST_ORDER
 
-# The operands that each of them reads, of those that the call has.
+# By routine, the operands of the call that its version in lanes reads.
 _OPERANDS = {
     "cholesky": (0,), "cholesky_pullback": (0, 1), "triangular_solve": (0, 1), "lu_factor": (0,), "lu_solve": (0, 1),
     "lu_solve_columns": (0, 1), "inverse": (0,), "cofactors": (1,), "det": (0,),
 }  # fmt: skip
 
-# Routines that have no form for one matrix.
+# Routines that exist only in lanes.
 _ALWAYS = ("det",)
 
-# Orders up to which they are faster than one matrix after the other, where that is not LARGEST_ORDER: four matrices in each lane fill the
-# first-level cache.
+# Limits on the order if below LARGEST_ORDER: above them one matrix at a time is faster. Four matrices per lane fill the first-level cache.
 _LARGEST_ORDER = {"cholesky_pullback": 10}
 
 
 def is_in_lanes(call: RoutineCall) -> bool:
-    """Whether the matrices of a call are taken in lanes. Solves have as many columns as the second size says."""
+    """True if a call has one matrix per lane. The second size of a solve is its number of columns."""
     if call.routine not in _OPERANDS or (call.count == 1 and call.routine not in _ALWAYS):
         return False
     columns = call.sizes[1] if "_solve" in call.routine else 1
@@ -30,7 +29,7 @@ def is_in_lanes(call: RoutineCall) -> bool:
 
 
 def call_in_lanes(code: Code, call: RoutineCall, operands: list[str], result: str) -> str:
-    """Append the call; gives the name of an i1, whether it failed on any matrix."""
+    """Append the call; return the name of an i1, true if it failed on any matrix."""
     places = _OPERANDS[call.routine]
     advances = [call.advances[k] for k in places] + [call.advances[-1]] if call.advances else [0] * (len(places) + 1)
     symbol = PREFIX + "_".join([call.routine.removesuffix("_columns"), *map(str, _sizes(call))])

@@ -1,7 +1,7 @@
-"""One function for several that differ in numbers only, such as loops over arrays of other lengths that lie elsewhere.
+"""Merges functions that differ only in numbers, such as loops over arrays of other lengths at other offsets.
 
-LLVM takes as long over the second of them as over the first. The one gets a row of a table with its numbers: offsets, extents, and which
-lanes of a last vector count.
+LLVM takes as long for the second one as for the first. The merged function takes a row of a table with its numbers: offsets, extents, and
+the active lanes of a last vector.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-# Of a line: addresses, which each function names by its storages; a number at its end, of type i64; lanes that count.
+# Tokens of a line: addresses, which each function names by its storages; an i64 at its end; masks of lanes.
 _TOKEN = re.compile(r"(%(?:base|slot)\d+)|(, i64 |i64 %\w+, )(-?\d+)$|(<\d+ x i1> )(<[^>\n]*>)")
-# What stands between two tokens, and the groups of one.
+# The text between two tokens, and the groups of a token.
 _GROUPS = 1 + _TOKEN.groups
 _HOLE = "\0"
 
-# A function that reads its numbers keeps more of them in registers, so that fewer are not worth it.
+# Numbers read from the table take more registers, so merging only a few functions does not pay.
 FEWEST_ALIKE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A function in place of others.
+    """A merged function.
 
     Attributes:
-        definition: its text, and that of the table behind it.
-        arguments: by name of a function: what its calls call, and the argument that they add.
+        definition: its text, and that of its table.
+        arguments: by name of an old function: the function to call instead, and the argument to add.
     """
 
     definition: str
@@ -35,9 +35,9 @@ class Shared:
 
 
 def alike_functions(functions: Mapping[str, str]) -> list[Shared]:
-    """Those of a module's functions, by name, that can be shared. All have the same parameters.
+    """The functions of a module, by name, that can be merged. All have the same parameters.
 
-    Cost: linear in the length of the texts of which others have as many lines.
+    Cost: linear in the total length of the texts that have as many lines as another one.
     """
     lines = {name: text.count("\n") for name, text in functions.items()}
     frequent = {count for count, times in Counter(lines.values()).items() if times >= FEWEST_ALIKE}
@@ -51,7 +51,8 @@ def alike_functions(functions: Mapping[str, str]) -> list[Shared]:
 
 
 class _Lines(dict[str, list[str] | None]):
-    """Lines split at their tokens; None for one without any. Most stand in many functions, and to search one takes a microsecond."""
+    """Lines split at their tokens; None for a line without tokens. A cache: most lines are in many functions, and a search takes a
+    microsecond."""
 
     def __missing__(self, line: str) -> list[str] | None:
         parts = _TOKEN.split(line)
@@ -60,7 +61,7 @@ class _Lines(dict[str, list[str] | None]):
 
 
 def _taken_apart(text: str, lines: _Lines) -> tuple[str, list[str]]:
-    """A function with holes in place of its numbers, and addresses in the order in which they come; and the numbers."""
+    """Split a function into a template and its numbers. Addresses are renamed in order of appearance."""
     names: dict[str, str] = {}
     numbers: list[str] = []
     pieces: list[str] = []
@@ -84,7 +85,7 @@ def _taken_apart(text: str, lines: _Lines) -> tuple[str, list[str]]:
 def _shared(pattern: str, members: Sequence[tuple[str, list[str]]]) -> Shared:
     name = members[0][0]
     columns = list(zip(*(numbers for _, numbers in members)))
-    # Numbers that are the same in all of them stay where they are, and those that go together are one.
+    # Numbers equal in all functions stay literals; columns that are equal share a parameter.
     places: dict[tuple[str, ...], int] = {}
     for column in columns:
         if any(number != column[0] for number in column):
@@ -103,7 +104,7 @@ def _shared(pattern: str, members: Sequence[tuple[str, list[str]]]) -> Shared:
 
 
 def _loads(places: Mapping[tuple[str, ...], int]) -> Iterator[str]:
-    """The numbers of a call, in the first block."""
+    """Load the numbers of a call, in the entry block."""
     for column, k in places.items():
         is_lanes = column[0].startswith("<")
         name = f"%shared{k}_bits" if is_lanes else f"%shared{k}"
@@ -116,7 +117,7 @@ def _loads(places: Mapping[tuple[str, ...], int]) -> Iterator[str]:
 
 
 def _as_number(number: str) -> int:
-    """Lanes as bits, the first the lowest."""
+    """A mask of lanes as bits, the first lane in the lowest."""
     if not number.startswith("<"):
         return int(number)
     return sum(1 << k for k, lane in enumerate(number[1:-1].split(",")) if lane.endswith("true"))

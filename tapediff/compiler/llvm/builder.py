@@ -8,8 +8,8 @@
     f.return_(total.value)
     text = module_text(f)
 
-Variables are memory on the stack, which LLVM turns into registers. A value of a wrong type, and code behind the end of a block,
-are errors where the function is written.
+Variables are memory on the stack, which LLVM turns into registers. A value of a wrong type, and code after the end of a block, are errors
+where the function is written.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Signature:
     """A function by name, result and parameters.
 
     Attributes:
-        is_variadic: whether more parameters of any type follow.
-        definition: its text, for a module to have a copy of its own; without it, the linker finds the function.
+        is_variadic: True if more parameters of any type follow.
+        definition: its text, to copy into a module; without it, the linker finds the function.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Signature:
 
 
 def external(name: str, result: str, *parameters: str, is_variadic: bool = False) -> Signature:
-    """A function that the linker finds."""
+    """A function that the linker resolves."""
     return Signature(name, result, parameters, is_variadic)
 
 
@@ -57,7 +57,7 @@ def _result_type(kind: str) -> str:
 
 
 class Exit:
-    """A place further down in a function, to which code before it can leave."""
+    """A later place in a function that earlier code can jump to."""
 
     __slots__ = ("_label", "function", "is_used")
 
@@ -74,14 +74,14 @@ class Exit:
         self.function.start(onward)
 
     def here(self) -> None:
-        """Mark the place. Code written just before goes on here too."""
+        """Mark the place. The code just before falls through to it."""
         if not self.function.has_ended:
             self.leave()
         self.function.start(self._label)
 
 
 class Loop(Exit):
-    """A loop that is being written: leaving it goes on behind it."""
+    """A loop that is being written; as an Exit, the place after it."""
 
     __slots__ = ("_head",)
 
@@ -92,24 +92,24 @@ class Loop(Exit):
         function.start(self._head)
 
     def again(self) -> None:
-        """Begin the next turn."""
+        """Begin the next iteration."""
         self.function.jump(self._head)
 
 
 class Function(Code):
-    """A function that grows.
+    """A growing function.
 
     Args:
-        name: of the function.
-        result: its kind, or VOID.
-        attributes: of LLVM, such as "noinline".
+        name: its name.
+        result: the kind of its result, or VOID.
+        attributes: LLVM attributes, such as "noinline".
         parameters: the kinds of the parameters, by name.
 
     Attributes:
         parameters: their values.
-        has_ended: whether the block that is being filled has its return or jump.
-        has_rare_branches: whether branches have weights, which the module then has to declare.
-        has_choices: whether values are chosen without a jump, for which the module has to declare something as well.
+        has_ended: True if the current block has its return or jump.
+        has_rare_branches: True if branches have weights, which the module must declare.
+        has_choices: True if values are chosen without a jump, which also needs a declaration in the module.
     """
 
     def __init__(self, name: str, result: str, /, attributes: str = "nounwind", **parameters: str) -> None:
@@ -119,7 +119,7 @@ class Function(Code):
         self._attributes = attributes
         self._slots: list[str] = []
         self.has_ended = self.has_rare_branches = self.has_choices = False
-        # By the label behind an `if_` that is just written: the line of its branch, and whether its end is reached.
+        # By the label after a just-written `if_`: the line of its branch, and True if its end is reached.
         self._open: dict[str, tuple[int, str, bool]] = {}
 
     def definition(self, linkage: str = "") -> str:
@@ -163,7 +163,7 @@ class Function(Code):
     # Values and memory
 
     def chosen(self, condition: Value, number: Value, otherwise: int) -> Value:
-        """A whole number where a condition holds that no processor predicts; LLVM may make a jump of any other selection in a loop."""
+        """A branchless select of integers, for unpredictable conditions. LLVM may turn any other select in a loop into a jump."""
         self.has_choices = True
         test, kind = require(condition, I1).ref, TYPES[require(number, I64).kind, 1]
         return Value(self, self.emit(f"select i1 {test}, {kind} {number.ref}, {kind} {otherwise}, !unpredictable !1"), I64, 1)
@@ -174,23 +174,23 @@ class Function(Code):
         return Value(self, f"@{symbol}", PTR, 1)
 
     def text(self, symbol: str, text: str) -> Value:
-        """The address of a constant text, which ends with a zero byte as C wants it; `symbol` is the module's name for it."""
+        """The address of a constant zero-terminated string; `symbol` is the module's name for it."""
         self.declare(f'@{symbol} = internal constant [{len(text) + 1} x i8] c"{text}\\00"')
         return Value(self, f"@{symbol}", PTR, 1)
 
     def variable(self, kind: str, initial: Operand | None = None, width: int = 1) -> Location:
-        """A variable on the stack, of so many lanes; without an initial value it has none."""
+        """A variable on the stack, of `width` lanes; uninitialised without an initial value."""
         made = Location(self._slot(TYPES[kind, width]), kind, width)
         if initial is not None:
             made.value = initial
         return made
 
     def array(self, kind: str, count: int) -> Array:
-        """Room on the stack, with nothing in it yet."""
+        """An uninitialised array on the stack."""
         return Array(self._slot(f"[{count} x {MEMORY_TYPES[kind]}]"), kind)
 
     def struct(self, layout: Layout, size: int = 0) -> Struct:
-        """Room on the stack for a struct, of more bytes than its fields have if `size` says so; nothing is in it yet."""
+        """An uninitialised struct on the stack; `size` may make it longer than its fields."""
         return layout.at(self._slot(f"[{max(size, layout.size)} x i8]"))
 
     def _slot(self, type_: str) -> Value:
@@ -202,7 +202,7 @@ class Function(Code):
     # Calls
 
     def call(self, function: Signature, *arguments: Operand, address: Value | None = None) -> Value:
-        """Call a function by name, or one of this signature at an address. The value of one without a result is of no use."""
+        """Call a function by name, or one of this signature at an address. Without a result, the returned value is unusable."""
         required = len(function.parameters)
         if len(arguments) < required or (len(arguments) > required and not function.is_variadic):
             raise TypeError(f"{function.name} takes {required} arguments")
@@ -225,7 +225,7 @@ class Function(Code):
     # Control flow
 
     def exit(self) -> Exit:
-        """A place that the code before it can leave to, wherever its `here` is."""
+        """A jump target for the code before it; its `here` sets the place."""
         return Exit(self)
 
     @contextmanager
@@ -243,7 +243,7 @@ class Function(Code):
 
     @contextmanager
     def else_(self) -> Generator[None]:
-        """Directly behind an `if_`."""
+        """Directly after an `if_`."""
         after = self.lines.pop().removesuffix(":")
         if after not in self._open:
             raise TypeError("else_ stands directly behind an if_")
@@ -260,7 +260,7 @@ class Function(Code):
 
     @contextmanager
     def repeat(self) -> Generator[Loop]:
-        """For ever, until the body leaves it. Nothing follows a loop that is left by returns only."""
+        """Loop until the body leaves it. Code after it is unreachable if the loop is left by returns only."""
         loop = Loop(self)
         yield loop
         if not self.has_ended:
@@ -270,7 +270,7 @@ class Function(Code):
 
     @contextmanager
     def loop(self, start: Number, end: Number, step: int = 1) -> Generator[Value]:
-        """For an index from start, while below end; possibly never."""
+        """Loop over an index from start while below end; possibly zero times."""
         index = self.variable(I64, start)
         with self.repeat() as loop:
             k = index.value
@@ -280,12 +280,12 @@ class Function(Code):
 
 
 def included(function: Function) -> list[str]:
-    """The texts by which another module has a copy of a function."""
+    """The texts that copy a function into another module."""
     return [*function.declarations, function.definition("internal ")]
 
 
 def module_text(*functions: Function) -> str:
-    """The text of functions that call each other; the last one is seen from outside."""
+    """The text of functions that call each other; the last one is exported."""
     *internal, exported = functions
     own = {f.signature.declaration() for f in functions}
     declarations = dict.fromkeys(d for f in functions for d in f.declarations if d not in own)

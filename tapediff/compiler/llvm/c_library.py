@@ -1,4 +1,4 @@
-"""Functions of the C library that generated code calls; on Windows, which lacks these, written over those that it has instead."""
+"""Functions of the C library that generated code calls; on Windows, which lacks them, replacements built on its own functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .values import I32, I64, PTR, Value
 
 
 def aligned_alloc_on_windows() -> Function:
-    """Windows frees aligned memory by another function than other memory, so all of it is aligned."""
+    """Aligned allocation for all memory: Windows has a separate function to free it."""
     f = Function("aligned_alloc", PTR, alignment=I64, size=I64)
     alignment, size = f.parameters
     f.return_(f.call(external("_aligned_malloc", PTR, I64, I64), size, alignment))
@@ -35,7 +35,7 @@ def free_on_windows() -> Function:
 
 
 def clock_gettime_on_windows() -> Function:
-    """Its performance counter ticks every 100 ns."""
+    """clock_gettime by the performance counter of Windows, which ticks every 100 ns."""
     f = Function("clock_gettime", I32, clock=I32, time=PTR)
     ticks = f.variable(I64)
     f.call(external("QueryPerformanceCounter", I32, PTR), ticks.address)
@@ -57,19 +57,19 @@ REALLOC = _of_c("realloc", PTR, PTR, I64, on_windows=realloc_on_windows)
 FREE = _of_c("free", VOID, PTR, on_windows=free_on_windows)
 CLOCK_GETTIME = _of_c("clock_gettime", I32, I32, PTR, on_windows=clock_gettime_on_windows)
 CYCLE_COUNTER = external("llvm.readcyclecounter", I64)
-# Lets another thread run on this processor.
+# Yields the processor to another thread.
 YIELD = external("SwitchToThread" if IS_WINDOWS else "sched_yield", I32)
 _PAUSE = external("llvm.x86.sse2.pause", VOID)
 
-# The number of the clock that nobody sets, which differs between systems.
+# The id of the monotonic clock, which differs between systems.
 MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 
-# Ticks of the clock in a nanosecond: of the processor at about 3 GHz, where user code may read its counter.
+# Clock ticks in a nanosecond: of the processor at about 3 GHz, where user code may read its counter.
 TICKS = 3 if is_x86() else 1
 
 
 def now(f: Function) -> Value:
-    """The time by the clock, in its ticks."""
+    """The current time of the clock, in ticks."""
     if is_x86():
         return f.call(CYCLE_COUNTER)
     time_ = f.struct(TIME)
@@ -78,6 +78,6 @@ def now(f: Function) -> Value:
 
 
 def spin(f: Function) -> None:
-    """Tell the processor that a loop waits for other threads, where it can be told."""
+    """Tell the processor that a loop waits for other threads, if it has such an instruction."""
     if is_x86():
         f.call(_PAUSE)

@@ -46,11 +46,11 @@ class Location:
         return self._made(f"load atomic {TYPES[self.kind, 1]}, ptr {self.address.ref} {order}, align {BYTES[self.kind]}")
 
     def update_atomic(self, operation: str, operand: Operand, order: str = "seq_cst") -> Value:
-        """Update the memory with one of LLVM's atomic operations (add, sub, min, xchg); gives the value before."""
+        """Update the memory with one of LLVM's atomic operations (add, sub, min, xchg); return the old value."""
         return self._made(f"atomicrmw {operation} ptr {self.address.ref}, {self._operand(operand)} {order}")
 
     def replace_atomic(self, expected: Operand, new: Operand) -> Value:
-        """Store `new` if `expected` is there; gives whether it was."""
+        """Compare and swap: store `new` if the value is `expected`; return True if it was."""
         code = self.address.code
         pair = code.emit(
             f"cmpxchg ptr {self.address.ref}, {self._operand(expected)}, {self._operand(new)} seq_cst seq_cst"
@@ -59,7 +59,7 @@ class Location:
 
 
 class Array:
-    """Values of one type, one behind the other. `array[k]` emits a load, `array[k] = value` a store."""
+    """Consecutive values of one type. `array[k]` emits a load, `array[k] = value` a store."""
 
     __slots__ = ("kind", "start")
 
@@ -77,11 +77,11 @@ class Array:
         return Location(self.address(k), self.kind)
 
     def lanes(self, k: Number, width: int) -> Location:
-        """So many elements from one on."""
+        """`width` elements from the k-th on."""
         return Location(self.address(k), self.kind, width)
 
     def since(self, k: Number) -> Array:
-        """The elements from one on."""
+        """The elements from the k-th on."""
         return Array(self.address(k), self.kind)
 
     def __getitem__(self, k: Number) -> Value:
@@ -105,7 +105,7 @@ class Layout:
         return cls(**{name: (8 * k, kind) for k, (name, kind) in enumerate(kinds.items())})
 
     def followed_by(self, **kinds: str) -> Layout:
-        """The same with more words behind it."""
+        """The same layout with more words after it."""
         return Layout.of_words(**{name: kind for name, (_, kind) in self.fields.items()}, **kinds)
 
     @property
@@ -117,11 +117,11 @@ class Layout:
         return self.fields[name][0]
 
     def word(self, name: str) -> int:
-        """The number of a field's word."""
+        """The word index of a field."""
         return self.fields[name][0] // 8
 
     def words(self) -> range:
-        """The numbers of all words, to be given names."""
+        """All word indices, for unpacking into names."""
         return range(self.size // 8)
 
     def at(self, pointer: Value) -> Struct:
@@ -141,7 +141,7 @@ class Struct:
         return Location(self._moved(offset), kind)
 
     def behind(self) -> Value:
-        """The address behind the last field."""
+        """The address after the last field."""
         return self._moved(self.layout.size)
 
     def _moved(self, offset: int) -> Value:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 # Kinds of values. Kernels compute with the first three; the code around them also has bytes, C ints and addresses.
 F64, I64, I1, I8, I32, PTR = "f64", "i64", "i1", "i8", "i32", "ptr"
 SCALAR = {F64: "double", I64: "i64", I1: "i1", I8: "i8", I32: "i32", PTR: "ptr"}
-# In memory, a truth value is a byte.
+# In memory, an i1 is a byte.
 MEMORY_TYPES = {**SCALAR, I1: "i8"}
 _DOUBLE = struct.Struct(">d")
 
@@ -23,7 +23,7 @@ TYPES = {(kind, width): type_of(kind, width) for kind in SCALAR for width in (1,
 
 
 class _Null:
-    """The address that nothing has."""
+    """The null address."""
 
 
 NULL = _Null()
@@ -35,7 +35,7 @@ class Code:
     Attributes:
         lines: the instructions and labels so far.
         declarations: module-level declarations and helper definitions, in order of first use; the values are unused.
-        symbols: the external routines called; `libraries.address_of` finds those that are not in the C library.
+        symbols: the external routines called; `libraries.address_of` finds those not in the C library.
         block: label of the block that is being filled, for the incoming edges of a phi. A function below may end a
             block and begin another, so take it after emitting, not before.
     """
@@ -62,7 +62,7 @@ class Code:
         self.lines.append(text)
 
     def label(self) -> str:
-        """A block label that nothing else in this function has."""
+        """A block label that is unique in this function."""
         self._labels += 1
         return f"b{self._labels}"
 
@@ -82,9 +82,9 @@ class Code:
 class Value:
     """An immutable LLVM value: a name or constant text, of a kind such as f64, i64 or i1, on `width` lanes.
 
-    Operators emit the instruction and return its result. Python numbers are taken as constants of the value's own
-    kind; a one-lane value beside a wider one is repeated on every lane. `==` and `!=` compare lane by lane, so a
-    Value cannot be tested by Python's `if`, `and`, `or`, `not` or a chained comparison: that raises TypeError.
+    Operators emit the instruction and return its result. Python numbers become constants of the value's own kind; a one-lane value is
+    broadcast to the lanes of the other operand. `==` and `!=` compare lane by lane, so a Value cannot be tested by Python's `if`, `and`,
+    `or`, `not` or a chained comparison: that raises TypeError.
     """
 
     __slots__ = ("code", "kind", "ref", "width")
@@ -169,15 +169,15 @@ class Value:
         return _binary(_SHIFT_RIGHT_ZEROS, self, other)
 
     def below(self, other) -> Value:
-        """Less, as integers without a sign."""
+        """Less, as unsigned integers."""
         return _compare("", "ult", self, other)
 
     def quotient(self, other) -> Value:
-        """Of two i64, rounded towards zero; not for a divisor of 0, nor for -2**63 / -1."""
+        """Quotient of two i64, rounded towards zero; not for a divisor of 0, nor for -2**63 / -1."""
         return _binary(_QUOTIENT, self, other)
 
     def remainder(self, other) -> Value:
-        """Of that quotient."""
+        """Remainder of `quotient`."""
         return _binary(_REMAINDER, self, other)
 
     def is_null(self) -> Value:
@@ -248,7 +248,7 @@ def _compare(ordered: str, signed: str, a: Value, b) -> Value:
 
 
 def operand_text(operand, kind: str, width: int) -> str:
-    """The operand as it stands in an instruction on `width` lanes of `kind`."""
+    """The text of an operand in an instruction on `width` lanes of `kind`."""
     if operand.__class__ is not Value:
         return constant_text(operand, kind, width)
     if operand.kind != kind:
@@ -283,7 +283,7 @@ def constant(code: Code, number, kind: str = "f64", width: int = 1) -> Value:
 
 
 def splat(value: Value, width: int) -> Value:
-    """A one-lane value repeated on `width` lanes; a value that is that wide already is returned as it is."""
+    """Broadcast a one-lane value to `width` lanes; a value of that width is returned as it is."""
     if value.width == width:
         return value
     if value.width != 1:
@@ -320,13 +320,13 @@ def select(condition: Value, a, b) -> Value:
 
 
 def convert(instruction: str, x: Value, kind: str) -> Value:
-    """A value in another type by an instruction of LLVM's that converts: sext, zext, trunc, bitcast, sitofp, ptrtoint, ..."""
+    """Convert a value by an LLVM instruction: sext, zext, trunc, bitcast, sitofp, ptrtoint, ..."""
     text = f"{instruction} {TYPES[x.kind, x.width]} {x.ref} to {TYPES[kind, x.width]}"
     return Value(x.code, x.code.emit(text), kind, x.width)
 
 
 def least(a: Value, b) -> Value:
-    """The smaller of two whole numbers."""
+    """The smaller of two integers."""
     return select(a < b, a, b)
 
 
@@ -335,11 +335,11 @@ def greatest(a: Value, b) -> Value:
 
 
 def lane(x: Value, k: Value | int) -> Value:
-    """One of the lanes of a value."""
+    """One lane of a value."""
     name = x.code.emit(f"extractelement {TYPES[x.kind, x.width]} {x.ref}, i64 {operand_text(k, 'i64', 1)}")
     return Value(x.code, name, x.kind, 1)
 
 
 def mask(code: Code, lanes: Sequence[bool]) -> Value:
-    """A constant truth value on each lane."""
+    """A constant i1 on each lane."""
     return Value(code, f"<{', '.join(f'i1 {str(holds).lower()}' for holds in lanes)}>", I1, len(lanes))

@@ -1,4 +1,4 @@
-"""Merges neighbouring loops of a nest where every address advances evenly through both."""
+"""Collapses adjacent loops of a nest wherever all addresses are linear in the combined index."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from .program import Access, Literal, LoopNest, Step
 
-# Entries that an innermost loop takes at a time, in SIMD lanes.
+# Entries per vector of an innermost loop, in SIMD lanes.
 LANES = 8
 
 
 def collapsed(group: LoopNest) -> LoopNest:
-    """Merge neighbouring loops wherever every address advances evenly through both.
+    """Collapse adjacent loops wherever all addresses are linear in the combined index.
 
-    A loop that a reduction runs over is merged only when its rows fill all lanes, which keeps the order of accumulation.
+    A reduction loop is collapsed only if its rows fill all lanes, which keeps the order of accumulation.
     """
     domain, steps = list(group.domain), list(group.body)
     k = len(domain) - 2

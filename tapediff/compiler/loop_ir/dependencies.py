@@ -1,4 +1,4 @@
-"""Reads and writes of the items of a loop program, and which items must not overtake a guard."""
+"""Reads and writes of the items of a loop program, and the items that may not move above a guard."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def written_by(item: Item) -> Iterable[int]:
 
 
 def may_veto(item: Item) -> bool:
-    """Whether an item may end the run: a guard, a routine that can fail, a callee."""
+    """True if an item may end the run: a guard, a routine that can fail, a callee."""
     return isinstance(item, (Exit, Invoke)) or (isinstance(item, RoutineCall) and item.failure >= 0)
 
 
 def relies_on_guards(item: Item, storages: Sequence[Storage]) -> bool:
-    """Whether an item must stay behind the guards before it: it may fail, writes for the caller, or uses computed indices."""
+    """True if an item must stay after the guards before it: it may fail, writes for the caller, or uses computed indices."""
     if may_veto(item) or any(storages[storage].home == "output" for storage in written_by(item)):
         return True
     return isinstance(item, Step) and _uses_computed_indices(item, storages)
@@ -47,7 +47,7 @@ def _uses_computed_indices(step: Step, storages: Sequence[Storage]) -> bool:
 
 
 def is_same_point(reader: Step, read: Access, writer: Step) -> bool:
-    """Whether the reader reads, at every loop point, exactly the value that the writer assigned at that point."""
+    """True if the reader reads, at every loop point, exactly the value that the writer assigned at that point."""
     return (
         writer.domain == reader.domain
         and writer.combine is None

@@ -1,4 +1,4 @@
-"""Where in a loop over an array another loop reads it: the indices of the one as functions of the indices of the other."""
+"""Affine index maps: the array indices that a loop reads, as functions of the loop's own indices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class IndexMap:
     steps: tuple[tuple[int, ...], ...]
 
     def translated(self, access: Access) -> Access:
-        """An access of a loop over the array, as one of the loop that reads it."""
+        """Rewrite an access of a loop over the array as an access of the loop that reads it."""
         if len(self.steps) == 1 == len(self.steps[0]):
             (stride,) = access.strides
             return Access(access.storage, access.offset + self.starts[0] * stride, (self.steps[0][0] * stride,), access.index_read)
@@ -30,9 +30,9 @@ class IndexMap:
 
 
 def index_map_of(read: Access, domain: tuple[int, ...], shape: tuple[int, ...]) -> IndexMap | None:
-    """Where a read of a contiguous array of `shape` is; None if a loop runs on from one row of the array into the next."""
+    """The map of a read of a contiguous array of `shape`; None if a loop runs from one row of the array into the next."""
     if len(shape) == 1 == len(domain):
-        # As below; most arrays of long programs are such.
+        # A special case of the code below, common in long programs.
         step = read.strides[0] if domain[0] != 1 else 0
         last = read.offset + step * (domain[0] - 1)
         is_inside = min(read.offset, last) >= 0 and max(read.offset, last) < shape[0]

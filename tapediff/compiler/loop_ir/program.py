@@ -15,8 +15,8 @@
     step    ::= write[address] (combine)= expression(read[address], ...)
     address ::= storage, offset + sum of stride * loop index (+ the value of another read)
 
-Every group has a `body`: its steps, exits and calls in their order. A storage is written once, by one step or by a fill followed
-by steps on parts of it, and read only afterwards; but for those that a loop changes in place, which are read and written in order.
+Every group has a `body`: its steps, exits and calls in order. A storage is written once, by one step or by a fill followed by steps on
+parts of it, and read only afterwards; except carries written in place, which are read and written in order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ...ir.instruction import DynamicArrayType, Param, Params, Primitive, ValueT
 KINDS = {"f": "f64", "i": "i64", "b": "i1"}
 ITEM_BYTES = {"f64": 8, "i64": 8, "i1": 1}
 
-# Neutral element of each way to combine values.
+# Neutral element of each reduction.
 NEUTRAL: dict[str, float | bool] = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf, "and": True, "or": False}
 INTEGER_NEUTRAL: dict[str, int] = {"add": 0, "maximum": -(2**63), "minimum": 2**63 - 1}
 
@@ -43,16 +43,16 @@ def neutral(combine: str, kind: str) -> float | int | bool:
     return INTEGER_NEUTRAL[combine] if kind == "i64" else NEUTRAL[combine]
 
 
-# Not frozen, as making a frozen one takes four times as long, and there are some for every operation; nobody changes them. Nor is it a
-# named tuple, whose attributes take five times as long to read.
+# Not frozen: creating a frozen one takes four times as long, and every operation has some. Nobody mutates them. Nor a named tuple, whose
+# attributes take five times as long to read.
 @dataclass(slots=True, unsafe_hash=True)
 class Storage:
     """Memory for one array, or a register for one number.
 
     Attributes:
         home: "input", "constant", "output" or "workspace".
-        position: which input or output; byte offset in the constants or in the workspace.
-        in_memory: whether anything needs it at an address. A workspace storage may live in registers alone: schedule.placement decides.
+        position: index of the input or output; byte offset in the constants or in the workspace.
+        in_memory: True if it needs an address. A workspace storage may live in registers alone: schedule.placement decides.
     """
 
     number: int
@@ -70,7 +70,7 @@ class Storage:
 # Not frozen for the same reason.
 @dataclass(slots=True, unsafe_hash=True)
 class Access:
-    """Where a step reads or writes, as a function of the loop indices.
+    """The address that a step reads or writes, as a function of the loop indices.
 
     Attributes:
         index_read: index of another read of the step whose (integer) value is added to the address; -1 for none.
@@ -90,7 +90,7 @@ class Literal:
     kind: str
 
 
-# Numbers that an expression names beside its reads.
+# Numbers that an expression names in addition to its reads.
 Parameters: TypeAlias = tuple[tuple[str, Param], ...]
 
 
@@ -102,9 +102,9 @@ class Step:
     Attributes:
         domain: loop extents, outermost first; none is 1.
         expression: over the names r0, r1, ... of the reads and the names in `parameters`.
-        combine: None to assign, else how values that meet at one address are combined.
+        combine: None to assign, else the reduction of values at the same address.
         is_scan: store the running total at every point (a cumulative sum along the last loop).
-        is_disjoint_part: a part of an array whose other parts, written by other such steps, are elsewhere in it.
+        is_disjoint_part: True for one of several steps that write disjoint parts of an array.
     """
 
     domain: tuple[int, ...]
@@ -127,11 +127,11 @@ class Exit:
     """Leaves the kernel with the guard's ordinal when a value differs from the recorded one.
 
     Attributes:
-        read: the value that Python looked at, or for arrays whether all of it is as recorded.
-        expected: the outcome, as a number of the kind that is compared.
+        read: the value that Python looked at; for arrays, whether all of it is as recorded.
+        expected: the outcome, as a number of the compared kind.
         report: storage and length of the outcome to hand out on failure.
-        pattern, kinds: of guards of all iterations of a loop, the storage with the recorded outcomes, and the kinds of a row's entries;
-            the ordinal is then that of the first entry.
+        pattern, kinds: for guards of all iterations of a loop, the storage of the recorded outcomes, and the kinds of a row's entries; the
+            ordinal is then that of the first entry.
     """
 
     ordinal: int
@@ -151,12 +151,12 @@ class RoutineCall:
 
     Attributes:
         routine: name in compiler.linalg.routine_table.
-        operands: storages with their element offsets, as the routine expects them.
+        operands: storages with their element offsets, in the routine's order.
         result: the storage it writes.
         sizes: its integer arguments.
-        fails: whether it can fail (a singular or indefinite matrix), as failure number `failure` of the program.
-        count: it is called so many times, on matrices that lie behind each other.
-        advances: by how many entries each operand, and last the result, goes on from one call to the next.
+        fails: True if it can fail (a singular or indefinite matrix), as failure number `failure` of the program.
+        count: the number of calls, on consecutive matrices.
+        advances: the strides between calls in entries, of each operand and, last, the result.
     """
 
     routine: str
@@ -175,10 +175,10 @@ class RoutineCall:
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
-    """A step that reads or writes entries of a loop's carry in the one place that it has: it keeps its place among the others.
+    """A step that reads or writes entries of a carry that is written in place: it keeps its position in the order.
 
     Attributes:
-        is_last: it runs after everything else in the iteration.
+        is_last: True if it runs after everything else in the iteration.
     """
 
     step: Step
@@ -201,14 +201,14 @@ class Invoke:
     """A call or a loop of a callee, whose variants are compiled on their own.
 
     Attributes:
-        op, params: the instruction's, with the callee and the form of the loop.
-        operands: storages with their element offsets, as the op expects them.
-        items: storages with their element offsets, one for each item of the tuple; those of dynamic arrays hold an address.
-        types: of the operands and of the items.
-        slots: where the carries are during a loop: two places, one, or one for each iteration; -1 for a dynamic array.
-        scratch: room for whether a while loop goes on; -1 for none.
-        in_place: the carries that have one place, which all iterations read and write.
-        kept: the carries that have a place for each iteration.
+        op, params: those of the instruction, with the callee and the loop form.
+        operands: storages with their element offsets, in the op's order.
+        items: storages with their element offsets, one for each item of the tuple; for dynamic arrays they hold an address.
+        types: the types of the operands and of the items.
+        slots: the storage of each carry during a loop: two entries, one, or one for each iteration; -1 for a dynamic array.
+        scratch: the storage of a while loop's condition; -1 for none.
+        in_place: the carries with one entry, which all iterations read and write.
+        kept: the carries with an entry for each iteration.
     """
 
     op: Primitive
@@ -255,7 +255,7 @@ class Straight:
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """One nest of loops. Extents of `domain` are at least 1; a step's own may be a little shorter in the last loop."""
+    """One nest of loops. Extents of `domain` are at least 1; a step's own extent of the last loop may be a little smaller."""
 
     domain: tuple[int, ...]
     body: tuple[Step, ...]
@@ -293,13 +293,13 @@ class EmptyReduction:
 
 @dataclass(frozen=True, slots=True)
 class RowBlocks:
-    """Nests whose outermost loop is cut into blocks of rows, so that each finds in the cache the rows that the one before wrote.
+    """Nests whose outermost loop is cut into blocks of rows, so that each nest finds the rows of the one before in the cache.
 
     Attributes:
-        nests: in order; the outermost loops of all are over the same rows. Products of a stack of so many matrices may be among them.
-        count: the rows.
-        rows: of a block; the last one has the remaining rows, too.
-        block_buffers: storages that hold one block at a time, and how long a row of each is.
+        nests: in order; all outermost loops are over the same rows. Products of a stack with as many matrices may be among them.
+        count: the number of rows.
+        rows: the rows of a block; the last block also has the remaining rows.
+        block_buffers: storages that hold one block at a time, and the row length of each.
     """
 
     nests: tuple[LoopNest | RoutineCall, ...]
@@ -319,15 +319,15 @@ class RowBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """A group whose outermost loop is cut into bands of rows, each a call of one function, which several threads may make at once.
+    """A group whose outermost loop is cut into bands of rows. Each band is a call of one function; several threads may share them.
 
     Attributes:
         group: nests over the rows; or a product, or a stack of them, whose result has the rows.
-        count: the rows.
-        rows: of a band; the last one has the remaining rows, too.
-        threads: that many at most; with 1, the bands follow each other.
-        sums: storages that hold a reduction over its rows for each band, and how many entries a band has in each.
-        filled: storages of reductions inside of rows that are set before the bands.
+        count: the number of rows.
+        rows: the rows of a band; the last band also has the remaining rows.
+        threads: the most threads; with 1, the bands run in sequence.
+        sums: storages that hold the partial reduction of each band, and its number of entries in each.
+        filled: storages of reductions within rows, which are set before the bands.
     """
 
     group: LoopNest | RowBlocks | RoutineCall
@@ -339,7 +339,7 @@ class Bands:
 
     @property
     def number(self) -> int:
-        """How many bands there are."""
+        """The number of bands."""
         return self.count // self.rows
 
     @property
@@ -353,7 +353,7 @@ class Bands:
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """A group that becomes a function of its own; numbers go to and from other functions through the workspace."""
+    """A group that becomes a function of its own; scalars pass between functions through the workspace."""
 
     group: Straight | LoopNest | Scan
 
@@ -368,7 +368,7 @@ class Outlined:
 
 @dataclass(frozen=True, slots=True)
 class Interpreted:
-    """Long straight-line code that is run as byte code. compiler.bytecode.translate.Translation is one with its byte code."""
+    """Long straight-line code to run as byte code. compiler.bytecode.translate.Translation adds the byte code."""
 
     body: tuple[Step | Exit, ...]
 
@@ -382,9 +382,9 @@ class Program:
 
     Attributes:
         failures: messages of the routines that can fail, by failure number.
-        before: how many groups run once, before the iterations of a loop kernel.
+        before: the number of groups that run once, before the iterations of a loop kernel.
         slots_at: byte offset of the interpreter's values in the workspace.
-        threads: how many may share a loop; 0 where none was cut into bands.
+        threads: the most threads that may share a loop; 0 if no loop is cut into bands.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Where a value is found: a strided view of a storage, or a number. Reshapes and slices are other strides, at no cost."""
+"""The layout of a value: a strided view of a storage, or a number. Reshapes and slices only change strides."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from .program import Literal
 
 
-# Not frozen, as for the accesses of a loop program.
+# Not frozen, for the same reason as loop_ir.program.Storage.
 @dataclass(slots=True, unsafe_hash=True)
 class StridedView:
-    """Where a value of the tape is found: a strided view of a storage, or a number."""
+    """The layout of a value of the tape: a strided view of a storage, or a number."""
 
     shape: tuple[int, ...]
     storage: int
@@ -36,11 +36,11 @@ def same_strides(a: tuple[int, ...], b: tuple[int, ...], shape: tuple[int, ...])
 
 
 def reshaped_strides(old: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Strides of the same elements in the shape `new`, or None where that needs a copy."""
+    """Strides of the same elements in the shape `new`, or None if that needs a copy."""
     if 0 in old or 0 in new:
         return contiguous(new)
     dims = [(extent, stride) for extent, stride in zip(old, strides) if extent != 1]
-    # Merge axes that are laid out as one.
+    # Merge axes that are contiguous with each other.
     merged: list[tuple[int, int]] = []
     for extent, stride in dims:
         if merged and merged[-1][1] == stride * extent:

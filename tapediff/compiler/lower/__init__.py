@@ -1,4 +1,4 @@
 """Lowering: each instruction of a tape becomes loop steps over strided views.
 
-Comes in: a tape. Goes out: a loop program in which nothing is fused yet. Open first: `lower.py`; an op's declaration names the method.
+Comes in: a tape. Goes out: a loop program without fusion. Open first: `lower.py`; an op's declaration names the method.
 """

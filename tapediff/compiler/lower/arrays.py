@@ -33,7 +33,7 @@ MOST_FRAMED = 3
 
 
 class ArrayLowering(StepBuilder):
-    """The building blocks that array ops name in their declarations."""
+    """The methods that array ops name in their declarations."""
 
     def elementwise(self, i: Instruction, op: Elementwise) -> None:
         _, inputs, params, type_, _ = i
@@ -55,7 +55,7 @@ class ArrayLowering(StepBuilder):
         if i.type.dtype == np.float32:
             expression = f"round_to_float32({expression})"
         if shape == ():
-            # Short code written out, as tapes of Python loops have thousands of these.
+            # Inlined by hand: tapes of unrolled Python loops have thousands of these.
             numbers = self.numbers
             reads = tuple([p.literal or numbers.get(p.storage) or Access(p.storage, p.offset, ()) for p in operands])
             write = numbers[target.storage] = Access(target.storage, 0, ())
@@ -113,7 +113,7 @@ class ArrayLowering(StepBuilder):
         if self.kind_of(source) == "i1":
             expression = "to_i64(r0)" if i.type.dtype.kind == "i" else "r0"
             combine = {"maximum": "or", "minimum": "and"}.get(combine, combine)
-        # Over axes of length 1 there is nothing to combine, and nothing would set the accumulator's first value.
+        # Over axes of length 1 there is nothing to combine, and no step would initialise the accumulator.
         several = any(source.shape[k] != 1 for k in axes)
         self.step(
             source.shape, [self.spread(source, source.shape)], expression, target, strides, combine if several else None
@@ -170,7 +170,7 @@ class ArrayLowering(StepBuilder):
     def replace(self, i: Instruction) -> None:
         target = self.result(i)
         if self._is_framed(i):
-            # Each entry is written once, and a box that is computed for this alone is computed where it is wanted.
+            # Each entry is written once, and a slice computed only for this is computed in place.
             base, box = (self.views[k] for k in i.inputs)
             region = i.params[0][0]
             for source, strip in ((box, region), *((self.part(base, strip), strip) for strip in frame(region, i.type.shape))):
@@ -182,7 +182,7 @@ class ArrayLowering(StepBuilder):
             self.copy(self.views[number], self.part(target, region))
 
     def _is_framed(self, i: Instruction) -> bool:
-        """Whether a write leaves a frame of few strips of the array."""
+        """True if a write leaves a frame of few strips of the array."""
         shape, regions = i.type.shape, i.params[0]
         if len(regions) != 1 or len(shape) > MOST_FRAMED or 2 * math.prod(regions[0].counts) < i.type.size or not i.type.size:
             return False
@@ -200,7 +200,7 @@ class ArrayLowering(StepBuilder):
             self.step(shape, reads, "r1", target, target.strides, gathers=True)
 
     def row_positions(self, number: int, i: Instruction) -> bool:
-        """Positions that are rows: of each only the first one is there, at every entry of the row."""
+        """Lower positions that form whole rows: only the first position of each row is stored, with stride 0 along the row."""
         if i.op is CONSTANT:
             array = i.params[0]
             axes = row_axes(array)

@@ -1,4 +1,4 @@
-"""Lowers calls and loops of callees: where their operands, their carries and their results are in memory."""
+"""Lowers calls and loops of callees: allocates their operands, carries and results."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .step_builder import CONSTANT_ALIGNMENT, StepBuilder
 # Numbers repeated more often than this are written to memory at every run instead.
 LARGEST_CONSTANT = 64
 
-# A tuple itself is nowhere; only its items are.
+# A tuple has no storage; only its items have.
 NOWHERE = StridedView((), -1, 0, (), Literal(0.0, "f64"))
 
 
 class CallLowering(StepBuilder):
-    """The building blocks that calls, loops and GET name in their declarations."""
+    """The methods that calls, loops and GET name in their declarations."""
 
-    # Of the body of a loop that writes carries in place.
+    # For the body of a loop that writes carries in place.
     places: Places
 
     def get(self, i: Instruction) -> None:
@@ -55,7 +55,7 @@ class CallLowering(StepBuilder):
         for k in in_place:
             carried = i.inputs[form.leading + k]
             if self.places.carry.get(len(self.views), -1) == self.places.carry.get(carried, -2):
-                # The array of the loop around this one.
+                # Share the array of the enclosing loop.
                 finals[k] = self.views[carried]
                 slots[k] = finals[k].storage
         scratch = self.storage((), "i1").storage if form.stops else -1
@@ -63,7 +63,7 @@ class CallLowering(StepBuilder):
 
     @cached_property
     def _items_read(self) -> dict[int, set[int]]:
-        """By tuple, those of its items that something reads."""
+        """By tuple, the items that an instruction reads."""
         found = defaultdict[int, set[int]](set)
         for _, item in self.tape.numbered(GET):
             found[item.inputs[0]].add(item.params[0])
@@ -72,8 +72,8 @@ class CallLowering(StepBuilder):
     def _alternating_carries(
         self, types: Sequence[ValueType], form: LoopForm, in_place: Sequence[int]
     ) -> tuple[list[StridedView], list[int]]:
-        """Two entries for each carry, which iterations read and write in turn, or one where they write it in place; the result is in
-        one of them."""
+        """Two entries for each carry, which iterations alternate between; one for a carry written in place. The result is in one of
+        them."""
         finals, slots = list[StridedView](), list[int]()
         for k, type_ in enumerate(types):
             if k in in_place:
@@ -92,8 +92,8 @@ class CallLowering(StepBuilder):
     def _kept_carries(
         self, types: Sequence[ValueType], form: LoopForm, read: Sequence[int]
     ) -> tuple[list[StridedView], list[int], list[StridedView]]:
-        """One entry for each iteration and one more, so that each writes its carry where the next one reads it; for those that are
-        read later."""
+        """Carries that are read later get one entry for each iteration and one more: each iteration writes its carry where the next one
+        reads it."""
         length = form.length
         if length is None:
             kept = [self._result(DynamicArrayType(t)) for t in types]
@@ -144,5 +144,5 @@ class CallLowering(StepBuilder):
 
 
 def _entry(view: StridedView, number: int) -> StridedView:
-    """One of the arrays that a storage holds beside each other."""
+    """One of the equal arrays that a storage holds."""
     return StridedView(view.shape[1:], view.storage, view.offset + number * view.strides[0], view.strides[1:])

@@ -16,7 +16,7 @@ from . import matrices
 
 
 class FactorLowering(matrices.MatrixLowering):
-    """The building blocks that ops on square matrices, and decompositions, name in their declarations."""
+    """The methods that ops on square matrices, and decompositions, name in their declarations."""
 
     def cholesky(self, i: Instruction) -> None:
         n = i.type.shape[-1]
@@ -27,7 +27,7 @@ class FactorLowering(matrices.MatrixLowering):
         self._call_or_attempt(i, name, operands, "Matrix is not positive definite")
 
     def _call_or_attempt(self, i: Instruction, name: str, operands: list[StridedView], failure: str, *options: int) -> None:
-        """A factorisation that leaves the kernel where it fails, or notes in its result that it did."""
+        """Call a factorisation. On failure it leaves the kernel, or notes that in its result."""
         attempt = i.op.name.endswith("_attempt")
         sizes = (i.type.shape[-1], *options)
         self._call_on_stack(i, name + "_attempt" * attempt, operands, sizes, "" if attempt else failure)
@@ -35,7 +35,7 @@ class FactorLowering(matrices.MatrixLowering):
     def _call_on_stack(
         self, i: Instruction, name: str, operands: list[StridedView], sizes: tuple[int, ...], failure: str = "", own: int = 2
     ) -> None:
-        """A routine that makes the last `own` axes of the result; the scratch, which is an operand of one axis, is for all matrices."""
+        """Call a routine that computes the last `own` axes of the result; all matrices share the scratch, an operand of one axis."""
         batch = i.type.shape[: len(i.type.shape) - own]
         target = self.result(i)
         if not batch:
@@ -124,7 +124,7 @@ class FactorLowering(matrices.MatrixLowering):
         self._call_on_stack(i, "cofactors", [*map(self.in_memory, i.inputs), scratch], (n,))
 
     def det_3(self, i: Instruction) -> None:
-        """By elimination: the rows are taken in turn from that with the largest number in the first column, which changes no sign."""
+        """By elimination. Rows are rotated so that the largest number of the first column leads; a rotation changes no sign."""
         shape, entries = i.type.shape, self._entries_of_three(self.views[i.inputs[0]])
 
         def value(expression: str, *reads: StridedView, kind: str = "f64") -> StridedView:

@@ -1,9 +1,9 @@
-"""Finds the carries of a loop's body of which an iteration writes a few entries: these are written where the array is.
+"""Finds carries of a loop whose iterations write only a few entries: these are written in place.
 
     K → put(K, b, places) → ... → add(K, scatter_add(v, places))
 
-Such a carry has one place in memory, and an iteration costs what it reads and writes of it, not what the array holds. Everything that
-reads a version of the array has to be done before the next version is written.
+Such a carry has one copy in memory, and an iteration costs only the entries that it reads and writes. All reads of a version of the array
+must come before the next version is written.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from ...ops.control.callee import Callee
 from ...ops.control.calls import GET, LOOP, LoopForm, TupleOp
 from ...ops.elementwise.arithmetic import ADD, SUBTRACT
 
-# Smaller arrays are copied as quickly as they are written in place.
+# Copying smaller arrays is as fast as writing them in place.
 SMALLEST = 64
-# An iteration reads and writes at most so many of the entries: beyond that, loops over the whole array are as quick, and run together.
+# Limit on the share of entries that an iteration reads and writes: above it, loops over the whole array are as fast, and can be fused.
 LARGEST_PART = 0.5
 
 
 @dataclass(slots=True)
 class Places:
-    """Which values of a body are where a carry is.
+    """The values of a body that share a carry's memory.
 
     Attributes:
-        carry: by number of the carry itself, of its versions and of the loops that write it: which carry.
-        writers: the instructions that make a version from the one before.
-        terms: of an addition to a version: the values that it adds to a few entries; nothing else reads them.
-        added: these, and their sums: nothing computes them.
+        carry: by number of the carry, its versions and the loops that write it: the index of the carry.
+        writers: the instructions that make a version from the previous one.
+        terms: by addition to a version, the values that it adds to a few entries; they have no other readers.
+        added: the terms, and their sums, which are not computed themselves.
         readers: the instructions that read entries of a version.
-        first: of each carry, the instruction that writes it first.
-        orders: an instruction and one that it must come before.
+        first: by carry, the first instruction that writes it.
+        orders: pairs of instructions; the first must come before the second.
     """
 
     carry: dict[int, int] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def _found(callee: Callee, carries: int) -> tuple[int, ...]:
 
 
 def in_place(tape: Tape, carries: Sequence[int]) -> tuple[Tape, Places] | None:
-    """The tape in an order in which each version of the carries is read before the next is written; None if there is no such order."""
+    """Reorder the tape so that each version of a carry is read before the next is written; None if there is no such order."""
     search, places = _Search(tape), Places()
     for k in carries:
         found = search.places_of(k)
@@ -96,14 +96,15 @@ def in_place(tape: Tape, carries: Sequence[int]) -> tuple[Tape, Places] | None:
 
 
 def _exits_first(tape: Tape, writers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where a guard or a routine fails, another variant begins the iteration again: the array is as it was before."""
+    """Put guards and routines that can fail before the first write: on failure another variant restarts the iteration with the old
+    array."""
     for number, (op, *_) in enumerate(tape.instructions):
         if op is GUARD or (isinstance(op, Op) and (op.raises or op.lapack)):
             yield from ((number, writer) for writer in writers)
 
 
 def _behind_guards(tape: Tape) -> Iterator[tuple[int, int]]:
-    """What was recorded behind a guard stays behind it."""
+    """Keep instructions after the guards that they were recorded after."""
     guard = -1
     for number, (op, *_) in enumerate(tape.instructions):
         if guard >= 0:
@@ -113,7 +114,7 @@ def _behind_guards(tape: Tape) -> Iterator[tuple[int, int]]:
 
 
 def _ordered(tape: Tape, orders: Sequence[tuple[int, int]]) -> Tape | None:
-    """The tape with its instructions in the first order that obeys these as well."""
+    """The tape in the first order that also obeys `orders`; None if there is none."""
     count = len(tape.instructions)
     later: list[list[int]] = [[] for _ in range(count)]
     waits = [0] * count
@@ -132,12 +133,12 @@ def _ordered(tape: Tape, orders: Sequence[tuple[int, int]]) -> Tape | None:
     return made.finish() if len(made.instructions) == count else None
 
 
-# A version: the one before it, the instruction that writes it, and the values that an addition adds to a few entries.
+# A version: the previous one, the instruction that writes it, and the terms that an addition adds to a few entries.
 Version: TypeAlias = tuple[int, int, list[int]]
 
 
 class _Search:
-    """Follows carries through a body, from what an iteration hands on back to what it was handed."""
+    """Follows carries through a body, backwards from its output to its input."""
 
     def __init__(self, tape: Tape) -> None:
         self.tape, self.instructions = tape, tape.instructions
@@ -148,11 +149,11 @@ class _Search:
                 self.users.setdefault(i, []).append(number)
 
     def places_of(self, k: int) -> Places | None:
-        """Where the versions of a carry are; None if it is not written in place."""
+        """The places of a carry's versions; None if it is not written in place."""
         tape, places = self.tape, Places()
         given, version = tape.inputs[k], tape.outputs[k]
         if version == given:
-            return places  # where it was, and only read
+            return places  # never written
         if self.outputs[version] != 1:
             return None
         type_ = self.instructions[given].type
@@ -201,7 +202,7 @@ class _Search:
         return None
 
     def _terms(self, number: int, user: int) -> list[int] | None:
-        """The values that are added up to one that only an addition reads, and their sums; None if one of them has many entries."""
+        """The terms of a sum that only an addition reads, and their partial sums; None if a term has many entries."""
         found, pending = list[int](), [(number, user)]
         while pending:
             number, user = pending.pop()
@@ -216,7 +217,7 @@ class _Search:
         return found
 
     def _readers(self, version: int, writer: int) -> list[int] | None:
-        """What reads entries of a version, beside the instruction that writes the next one; None if something reads it otherwise."""
+        """The instructions that read entries of a version, except its writer; None if one reads it in another way."""
         if version in self.outputs or self.instructions[writer].inputs.count(version) != 1:
             return None
         readers = [n for n in self.users[version] if n != writer]
@@ -230,12 +231,12 @@ class _Search:
         return op is INDEX or (op is GATHER and inputs[1] != version)
 
     def _read(self, reader: int) -> int:
-        """How many entries an instruction reads; a loop reads them as it is called."""
+        """The number of entries that an instruction reads; 0 for a loop, which reads them itself."""
         instruction = self.instructions[reader]
         return 0 if instruction.op is LOOP else instruction.type.size
 
     def _written(self, version: int, terms: Sequence[int]) -> int:
-        """How many entries the writer of a version writes."""
+        """The number of entries that the writer of a version writes."""
         op, inputs, *_ = self.instructions[version]
         if op is PUT:
             return self.instructions[inputs[2]].type.size

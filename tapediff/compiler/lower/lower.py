@@ -23,10 +23,10 @@ from .in_place import Places, in_place
 from .row_positions import only_positions
 from .written_in_place import InPlaceLowering
 
-# Floats of 32 bits are computed in 64 and rounded after each operation.
+# 32-bit floats are computed in 64 bits and rounded after each operation.
 SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_), TUPLE)
 
-# Whether two entries of an array that Python looked at are the same to it: floats by their bits, where one NaN is like another.
+# Equality of entries of an array that Python looked at: floats by their bits, with all NaN equal.
 _SAME = {
     "i1": "~(r0 ^ r1)",
     "i64": "equal(r0, r1)",
@@ -35,7 +35,7 @@ _SAME = {
 
 
 class Lowering(InPlaceLowering, FactorLowering, CallLowering):
-    """Collects the steps of one tape. `self.views[i]` tells where value i is."""
+    """Collects the steps of one tape. `self.views[i]` is the view of value i."""
 
     def guard(self, i: Instruction) -> None:
         kind, outcome, ordinal = i.params[:3]
@@ -48,7 +48,7 @@ class Lowering(InPlaceLowering, FactorLowering, CallLowering):
             fresh = self.storage((), view.literal.kind)
             self.copy(view, fresh)
             view = fresh
-        # Integers stay integers: a double could not tell neighbours beyond 2**53 apart.
+        # Integers stay integers: a double cannot distinguish neighbours beyond 2**53.
         expected = int(outcome) if self.kind_of(view) == "i64" else float(outcome)
         self.steps.append(
             Exit(ordinal, kind, Access(view.storage, view.offset, ()), expected, (view.storage, 1), self.site)
@@ -64,12 +64,12 @@ class Lowering(InPlaceLowering, FactorLowering, CallLowering):
         view = self.in_memory(i.inputs[0])
         size = int(np.prod(view.shape))
         if view.literal is None and self.storages[view.storage].size != size:
-            # A failure reports a whole storage, and this is a part of one.
+            # A failure reports a whole storage, but the view is only a part of one.
             part, view = view, self.storage(view.shape, self.kind_of(view))
             self.copy(part, view)
         pattern = compared = self.constant(outcome)
         if kind == EACH and (outcome == outcome.flat[0]).all():
-            # All one way: there is no pattern to read.
+            # All outcomes are equal: compare with one number, not a pattern.
             compared = self.constant(outcome.flat[0])
         same = self.storage((), "i1")
         shape = view.shape
@@ -100,10 +100,10 @@ class Lowered:
 
 
 def lower(tape: Tape, threads: int = 0, carries: Sequence[int] = ()) -> Lowered:
-    """The loop steps of a tape, in its order, for so many threads; 0 where nobody has asked for any.
+    """The loop steps of a tape, in order. `threads`: as asked for by the user, or 0.
 
     Args:
-        carries: of a loop's body, those that it reads and writes in the same place.
+        carries: those of a loop's body that it reads and writes in place.
     """
     found = in_place(tape, carries)
     tape, places = (tape, Places()) if found is None else found
@@ -147,15 +147,15 @@ def lower(tape: Tape, threads: int = 0, carries: Sequence[int] = ()) -> Lowered:
 
 
 def _place_outputs(low: Lowering, in_place: set[int]) -> None:
-    """Compute each output where the caller wants it, or copy it there if it is a view, an input, or used elsewhere.
+    """Compute each output at its destination, or copy it there if it is a view, an input, or used elsewhere.
 
     Args:
-        in_place: the outputs that are in their place.
+        in_place: the outputs that are already in place.
     """
     read_storages = {k for s in low.steps if isinstance(s, (Step, InPlace)) for k in read_by(s)}
     read_storages |= {pair[0] for s in low.steps if isinstance(s, RoutineCall) for pair in s.operands}
     read_storages |= {s for e in low.steps if isinstance(e, Exit) for s in (e.read.storage, e.report[0])}
-    # A routine that can fail would leave half a result with the caller.
+    # A routine that can fail could leave a partial result with the caller.
     taken = {s.result for s in low.steps if isinstance(s, RoutineCall) and s.failure >= 0}
     for invoke in low.steps:
         if isinstance(invoke, Invoke):
@@ -175,7 +175,7 @@ def _place_outputs(low: Lowering, in_place: set[int]) -> None:
 
 
 def _fills(view: StridedView, storage: Storage) -> bool:
-    """Whether a view is the whole of a workspace storage."""
+    """True if a view is the whole of a workspace storage."""
     return storage.home == "workspace" and storage.size == math.prod(view.shape) and view.is_contiguous
 
 

@@ -20,20 +20,20 @@ LARGEST_LOOP_PRODUCT = 2000
 # Products in a stack below this many multiplications each, or of fewer columns, are loops over the whole stack.
 SMALLEST_STACKED_PRODUCT, FEWEST_STACKED_COLUMNS = 512, 8
 
-# Sums of products up to this long are written out at each element of a product.
+# Sums of products up to this length are unrolled at each element of a product.
 LONGEST_UNROLLED_SUM = 4
 
-# Sums from this length on, for at most so many elements, are kept in registers all at once.
+# Sums of at least this length, for at most this many elements, keep all their accumulators in registers.
 SHORTEST_NARROW_SUM, MOST_NARROW_SUMS = 128, 64
 
-# Beyond these, BLAS and LAPACK with threads of their own may be faster than one thread: multiplications, and the order of a matrix. A
-# product takes 1.1 times as long as one of OpenBLAS on one thread, and runs on the threads that the user asks for.
+# Beyond these limits (multiplications, order of a matrix) multi-threaded BLAS and LAPACK may be faster than one thread. A product takes 1.1
+# times as long as one of OpenBLAS on one thread, and runs on the threads that the user asks for.
 LARGEST_PRODUCT = 2**25
 LARGEST_FACTOR = 1024
 
 
 class MatrixLowering(StepBuilder):
-    """The building blocks that matrix ops name in their declarations."""
+    """The methods that matrix ops name in their declarations."""
 
     def matmul(self, i: Instruction) -> None:
         x, y = (self.views[k] for k in i.inputs)
@@ -68,7 +68,7 @@ class MatrixLowering(StepBuilder):
         self.call("product", [x, y], self.result(i), (m, n, x.shape[-1], *x.strides, *y.strides))
 
     def _product_of_stacks(self, i: Instruction) -> bool:
-        """Tiles of all rows at once where the right operand is one matrix, else of one matrix after the other; whether that suits."""
+        """Lower to tiles: of all rows at once if the right operand is one matrix, else matrix by matrix. False if that does not fit."""
         m, n, k = *i.type.shape[-2:], self.views[i.inputs[0]].shape[-1]
         *batch, _, _ = i.type.shape
         count, (x_count, y_count) = math.prod(batch), (math.prod(self.views[number].shape[:-2]) for number in i.inputs)
@@ -86,7 +86,7 @@ class MatrixLowering(StepBuilder):
         return True
 
     def _as_stack(self, number: int, shape: tuple[int, ...], is_packed: bool = False) -> StridedView:
-        """A value with its leading axes as one, in memory; packed: rows or columns of the matrices without gaps."""
+        """A value with its leading axes merged, in memory. `is_packed`: the rows or columns of its matrices have no gaps."""
         view = self.views[number]
         strides = None if view.literal is not None else reshaped_strides(view.shape, view.strides, shape)
         if strides is None or (is_packed and 1 not in strides[-2:]):
@@ -94,9 +94,9 @@ class MatrixLowering(StepBuilder):
         return replace(view, shape=shape, strides=strides)
 
     def _narrow_product(self, i: Instruction, x: StridedView, y: StridedView) -> bool:
-        """Long sums for a few elements, all in one loop over the terms; whether it is a product of that kind.
+        """Lower long sums for a few elements to one loop over the terms. False if the product is not of that kind.
 
-        Its vectors are rows of the result, which is how a pullback finds its cotangents, columns, or the terms of each element.
+        Its vectors are rows of the result (as in a pullback's cotangents), columns, or the terms of each element.
         """
         (m, n), k = i.type.shape, x.shape[1]
         if k < SHORTEST_NARROW_SUM or m * n > MOST_NARROW_SUMS or i.type.dtype.kind != "f":
@@ -117,7 +117,7 @@ class MatrixLowering(StepBuilder):
             lines = [((k,), (row, x.strides[1:]), (column, y.strides[:1])) for row in rows for column in columns]
             parts = [(e, ()) for e in range(m * n)]
         for (domain, *reads), (offset, strides) in zip(lines, parts):
-            # A storage of its own for each: a storage that several steps add to is kept in memory and not in registers.
+            # A storage for each: one that several steps add to would be in memory, not in registers.
             part = self.storage(domain[1:], "f64")
             self.step(domain, reads, "r0 * r1", part, (0, *part.strides), "add")
             view = replace(target, shape=part.shape, offset=target.offset + offset)
@@ -133,7 +133,7 @@ class MatrixLowering(StepBuilder):
         rows: tuple[int, ...],
         columns: tuple[int, ...],
     ) -> None:
-        """A short sum of products at every element of the result: no loop of its own, and one nest with the steps on the elements."""
+        """Unroll a short sum of products at every element of the result: no loop of its own, so it fuses with elementwise steps."""
         target = self.result(i)
         x_strides = (*self._batch_reads(x, len(rows) + 1, len(batch)), *(x.strides[-2:-1] if rows else ()), 0)
         y_strides = (*self._batch_reads(y, 2, len(batch)), *(0,) * len(rows), y.strides[-1])
@@ -145,7 +145,7 @@ class MatrixLowering(StepBuilder):
         self.step((*batch, *rows, *columns), reads, expression, target, target.strides)
 
     def _batch_reads(self, view: StridedView, own: int, batch_ndim: int) -> tuple[int, ...]:
-        """Strides over the batch axes of the result, of an operand whose last axes are its own."""
+        """An operand's strides over the batch axes of the result; its last axes are its own."""
         strides = self._batch_strides(view, view.strides[: len(view.strides) - own])
         return (0,) * (batch_ndim - len(strides)) + strides
 
@@ -153,7 +153,7 @@ class MatrixLowering(StepBuilder):
         self, i: Instruction, x: StridedView, y: StridedView, batch: tuple[int, ...], rows: tuple[int, ...], inner: tuple[int, ...],
         columns: tuple[int, ...],
     ) -> None:  # fmt: skip
-        """One loop nest in the order in which memory is read: row by row of the matrix, or columns innermost."""
+        """Emit one loop nest in memory order: row by row of the matrix, or columns innermost."""
         target = self.result(i)
         zero_r, zero_c = (0,) * len(rows), (0,) * len(columns)
         x_batch = self._batch_reads(x, len(rows) + 1, len(batch))
@@ -196,9 +196,9 @@ class MatrixLowering(StepBuilder):
         self, routine: str, operands: list[StridedView], target: StridedView, sizes: tuple[int, ...], failure: str = "",
         batch: tuple[int, ...] = (), advances: tuple[int, ...] = (),
     ) -> None:  # fmt: skip
-        """A routine on matrices, or on each of a stack with the axes `batch`: then operands and result go on by `advances` entries.
+        """Call a routine on matrices, or on each of a stack with the axes `batch`: operands and result then advance by `advances` entries.
 
-        Nothing is called for a result of no entries: LAPACK takes no matrices without rows.
+        A result without entries needs no call: LAPACK takes no matrices without rows.
         """
         if math.prod(target.shape) == 0:
             return
@@ -210,7 +210,7 @@ class MatrixLowering(StepBuilder):
         self.steps.append(RoutineCall(routine, pairs, target.storage, sizes, number, self.site, math.prod(batch), advances))
 
     def fourier(self, i: Instruction) -> None:
-        """Lines along one axis, which NumPy's loop takes with a stride: those at one place before the axis in each call."""
+        """Transform lines along one axis. Each call takes the lines of one index of the leading axes; NumPy's loop takes strides."""
         x = self.in_memory(i.inputs[0])
         axis, scale = i.params[0], i.params[-1]
         count, n_in, n_out, width_in, width_out = 1, x.shape[axis], i.type.shape[axis], 2, 2
@@ -221,7 +221,7 @@ class MatrixLowering(StepBuilder):
         else:
             kind, width_out = 4, 1
         before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :]) // (1 if width_in == 1 else 2)
-        if after == 1:  # the lines stand one after the other
+        if after == 1:  # contiguous lines
             count, before, lines, steps = before, 1, (n_in * width_in, n_out * width_out), (width_in, width_out)
         else:
             count, lines, steps = after, (width_in, width_out), (after * width_in, after * width_out)
@@ -238,7 +238,7 @@ class MatrixLowering(StepBuilder):
 
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name
-        # Integers beyond 2**53 have neighbours that are one double.
+        # Beyond 2**53 neighbouring integers become equal doubles.
         integers = name != "searchsorted" and self.kind_of(self.views[i.inputs[0]]) == "i64"
         operands = [self.in_memory(k) if integers else self.floats_in_memory(k) for k in i.inputs]
         if name == "searchsorted":

@@ -1,4 +1,4 @@
-"""Positions that are whole rows of an array, as in `x[rows]`: a row is read from its first position on, not entry by entry."""
+"""Positions that form whole rows of an array, as in `x[rows]`: a row is read contiguously from its first position on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEWEST_POSITIONS = 64
 
 
 def row_axes(positions: np.ndarray) -> int:
-    """Along how many trailing axes constant positions are consecutive, in rows of which there are several; 0 if they are not."""
+    """The number of trailing axes along which constant positions are consecutive, in several rows; 0 if they are not."""
     axes = 0
     while axes + 1 < positions.ndim:
         rows = positions.reshape(-1, math.prod(positions.shape[-axes - 1 :]))
@@ -32,12 +32,12 @@ def _are_consecutive(rows: np.ndarray) -> bool:
 
 
 def tail_strides(shape: tuple[int, ...], axes: int) -> tuple[int, ...]:
-    """How far apart the entries of a row are, along the axes of positions of `shape`."""
+    """The strides of the entries of a row, along the axes of positions of `shape`."""
     return (*(0 for _ in shape[:-axes]), *contiguous(shape[-axes:]))
 
 
 def computed_row_axes(tape: Tape, number: int) -> tuple[int, int]:
-    """Of positions that add 0, 1, 2, ... to the first one of each row: the first ones, and along how many axes rows are; else -1, 0."""
+    """For positions that add 0, 1, 2, ... to the first one of each row: the first positions, and the number of row axes; else -1, 0."""
     _, inputs, _, type_, _ = tape.instructions[number]
     for starts, steps in (inputs, inputs[::-1]):
         op, _, params, *_ = tape.instructions[steps]
@@ -51,7 +51,7 @@ def computed_row_axes(tape: Tape, number: int) -> tuple[int, int]:
 
 
 def only_positions(tape: Tape) -> frozenset[int]:
-    """Constants and sums that may be rows of positions, and are used as nothing else."""
+    """Constants and sums that may be rows of positions, and have no other use."""
     used: set[int] = set()
     otherwise: set[int] = set(tape.outputs)
     for op, inputs, *_ in tape.instructions:

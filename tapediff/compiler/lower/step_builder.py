@@ -1,4 +1,4 @@
-"""Builds the loop steps of a tape one by one: storages for results, constants, copies and fills. Nothing is fused yet."""
+"""Builds the loop steps of a tape one by one: storages for results, constants, copies and fills. Without fusion."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ CONVERSIONS = {
 
 
 class StepBuilder:
-    """Collects the steps of one tape. `self.views[i]` tells where value i is, `self.tuples[i]` where the items of tuple i are.
+    """Collects the steps of one tape. `self.views[i]` is the view of value i, `self.tuples[i]` has the views of the items of tuple i.
 
     Args:
-        threads: how many the user has asked for; 0 where nobody has, so that BLAS may have threads of its own.
+        threads: as asked for by the user; 0 if not, so that BLAS may use its own threads.
     """
 
     def __init__(self, tape: Tape, threads: int = 0) -> None:
@@ -39,14 +39,14 @@ class StepBuilder:
         self.tuples: dict[int, tuple[StridedView, ...]] = {}
         self.constants = bytearray()
         self.failures: list[str] = []
-        # The arrays that guards look at, and the outcomes that these want.
+        # The guarded arrays, with their expected outcomes.
         self.looked_at: set[tuple[int, bytes]] = set()
         self._input_storages: dict[int, int] = {}
-        # How numbers that operations without dimensions make are written, and read, by their storages.
+        # The write accesses, and read accesses, of results without dimensions, by storage.
         self.numbers: dict[int, Access] = {}
         # Expressions of elementwise ops in terms of r0, r1, ..., by op and by the kinds of operand and result.
         self.expressions: dict[tuple[Elementwise, str | None, str], str] = {}
-        # Of positions that are the first ones of rows, how far apart the entries of a row are; by value.
+        # By value that is the first positions of rows, the strides of a row's entries.
         self.row_tails: dict[int, tuple[int, ...]] = {}
         self.site: Site | None = None
 
@@ -92,7 +92,7 @@ class StepBuilder:
     ) -> None:  # fmt: skip
         """Append a step; extents of 1 are dropped from the domain. Each read is a view with its strides over the domain.
 
-        Where the step gathers or scatters, its first read is the index of the second or of the write.
+        For gathers and scatters the first read is the index, of the second read or of the write.
         """
         kept = tuple(k for k, extent in enumerate(domain) if extent != 1)
         accesses: list[Access | Literal] = []
@@ -137,7 +137,7 @@ class StepBuilder:
         return fresh
 
     def floats_in_memory(self, number: int) -> StridedView:
-        """As in_memory, with masks and integers turned into floats."""
+        """in_memory, with masks and integers converted to floats."""
         view = self.views[number]
         conversion = CONVERSIONS.get((self.kind_of(view), "f64"))
         if conversion is None:

@@ -17,7 +17,7 @@ from .in_place import Places
 
 
 class InPlaceLowering(ArrayLowering):
-    """`self.places` tells which instructions read and write such carries."""
+    """`self.places` has the instructions that read and write such carries."""
 
     def __init__(self, tape: Tape, threads: int, places: Places) -> None:
         super().__init__(tape, threads)
@@ -28,7 +28,7 @@ class InPlaceLowering(ArrayLowering):
         self.views.append(StridedView((), -1, 0, (), Literal(0.0, "f64")))
 
     def read_in_place(self, i: Instruction) -> None:
-        """Read entries now, as they will be written over."""
+        """Read entries now, before they are overwritten."""
         first = len(self.steps)
         if i.op is INDEX:
             part = self.part(self.views[i.inputs[0]], i.params[0])
@@ -40,7 +40,7 @@ class InPlaceLowering(ArrayLowering):
         self._keep_in_order(first)
 
     def write_in_place(self, number: int, i: Instruction) -> None:
-        """Write, or add to, entries of the version before."""
+        """Write, or add to, entries of the previous version."""
         first = len(self.steps)
         terms = self.places.terms.get(number, [])
         before = next(k for k in i.inputs if k in self.places.carry)
@@ -65,7 +65,7 @@ class InPlaceLowering(ArrayLowering):
             self.step(part.shape, reads, "r0 - r1" if is_lost else "r0 + r1", part, part.strides)
 
     def bring_back(self, carries: Sequence[int]) -> None:
-        """Copy what an iteration hands on to where it was handed, once everything else is done."""
+        """Copy the carry's output back to its input, once everything else is done."""
         copies: list[tuple[StridedView, StridedView]] = []
         inputs = {self.views[self.tape.inputs[k]].storage for k in carries}
         for k in carries:

@@ -1,4 +1,4 @@
-"""Comparisons, extrema, remainders and tests of floats over lanes, with NumPy's answers at NaN, inf and zero."""
+"""Comparisons, extrema, remainders and tests of floats over lanes; same results as NumPy at NaN, inf and zero."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ def isfinite(x: Value) -> Value:
 
 
 def zero_where_discarded(x, y, w) -> Value:
-    """x, but 0 where it is NaN and y is 0, if w is NaN: a jump that is hardly ever taken, which depends on w alone."""
+    """x, or 0 where w marks a discarded entry (NaN), x is NaN and y is 0. A rarely taken branch on w alone."""
     code, width = widest((x, y, w))
     x, y, w = (splat(v if isinstance(v, Value) else constant(code, v, "f64"), width) for v in (x, y, w))
-    # A mark is 0 or NaN: tested as bits it takes one instruction where many jumps look at it.
+    # A mark is 0 or NaN. Testing its bits takes one instruction, and many branches test the same one.
     is_marked = (bits(w) << 1).ne(0)
     return unlikely(is_marked, x, lambda: select(is_nan(w) & equal(y, 0.0) & is_nan(x), 0.0, x), stays=True)
 
@@ -136,7 +136,7 @@ def mod(x, y) -> Value:
 
 
 def floor_divide(x, y) -> Value:
-    """The largest integer that is not above x / y, consistent with mod; x / y at y = 0."""
+    """The floor of x / y, consistent with mod; x / y at y = 0."""
     x, y = as_values(x, y)
     rest = fmod(x, y)
     quotient = (x - rest) / y
@@ -148,7 +148,7 @@ def floor_divide(x, y) -> Value:
 
 
 def integer_floor_divide(x, y) -> Value:
-    """The largest integer that is not above x / y, exact for all i64; 0 at y = 0, and -2**63 wraps around at y = -1."""
+    """The floor of x / y, exact for all i64; 0 at y = 0, and -2**63 wraps around at y = -1."""
     x, y = as_values(x, y)
     quotient, rest, is_special = _divided(x, y)
     usual = select(_is_between(rest, y), quotient - 1, quotient)
@@ -163,7 +163,7 @@ def integer_mod(x, y) -> Value:
 
 
 def _divided(x: Value, y: Value) -> tuple[Value, Value, Value]:
-    """Quotient and remainder rounded towards zero; and where y is 0 or -1, at which processors fault and these mean nothing."""
+    """Quotient and remainder rounded towards zero; and a mask of y = 0 and y = -1, where processors fault and both are meaningless."""
     is_special = y.eq(0) | y.eq(-1)
     divisor = select(is_special, constant(x.code, 1, "i64"), y)
     quotient = integer_quotient(x, divisor)
@@ -171,17 +171,17 @@ def _divided(x: Value, y: Value) -> tuple[Value, Value, Value]:
 
 
 def _is_between(rest: Value, y: Value) -> Value:
-    """Whether rounding towards zero went up: the exact quotient is no integer, and negative."""
+    """True where rounding towards zero rounded up: the exact quotient is negative and not an integer."""
     return rest.ne(0) & ((rest < 0) ^ (y < 0))
 
 
 def _towards(rest: Value, y: Value, opposite: Value, same: Value | None = None) -> Value:
-    """`opposite` where rest and y have different signs, else `same`, which is rest itself unless given."""
+    """`opposite` where rest and y have different signs, else `same`, by default rest."""
     return select((rest < 0.0) ^ (y < 0.0), opposite, rest if same is None else same)
 
 
 def round_to_float32(x: Value) -> Value:
-    """The nearest number that 32 bits can hold: the result of float32 arithmetic, from one of 64 bits."""
+    """The nearest float32, as f64: float32 arithmetic is f64 arithmetic, then this rounding."""
     code, wide = x.code, TYPES["f64", x.width]
     narrow = wide.replace("double", "float")
     rounded = code.emit(f"fptrunc {wide} {x.ref} to {narrow}")

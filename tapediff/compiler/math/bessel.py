@@ -1,7 +1,7 @@
 """Modified Bessel functions of orders 0 and 1, scaled by exp(-|x|), over lanes, branch-free.
 
-Up to 8 they are Chebyshev series in x / 4 - 1, beyond it in 16 / x - 1 over the root of x, as in Clenshaw's tables (1962); the coefficients
-were computed with mpmath to 40 digits, and left out from 2**-60 of the first one on.
+Up to 8: Chebyshev series in x / 4 - 1; above: in 16 / x - 1, divided by the root of x, as in Clenshaw's tables (1962). The coefficients
+were computed with mpmath to 40 digits, and truncated below 2**-60 of the first one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def i0e(x: Value) -> Value:
 
 
 def i1e(x: Value) -> Value:
-    """exp(-|x|) I1(x); 0 at -0, as SciPy's.
+    """exp(-|x|) I1(x); 0 at -0, as in SciPy.
 
     Error: at most 12 ulp (measured 10.2, just below 8). Cost: 190 operations, two of them divisions, one a root.
     """

@@ -8,7 +8,7 @@ from .simd import from_bits
 
 
 def random_bits(first, second, counter) -> Value:
-    """64 bits of a counter, under a key of two words; all are i64."""
+    """64 random bits, from a counter and a key of two words; all are i64."""
     code, width = widest((first, second, counter))
     lanes = TYPES["i64", width]
     code.declare(_rotation(width))
@@ -37,7 +37,7 @@ def _constant(number: int, width: int) -> str:
 
 
 def _definition(width: int) -> str:
-    """Twenty rounds, as one function of the module: inlined at every draw they would take most of the time of compiling."""
+    """Twenty rounds, as one function of the module: inlined at every draw they would dominate compile time."""
     lanes, words = TYPES["i64", width], type_of("i32", width)
     arguments = f"{lanes} %first, {lanes} %second, {lanes} %counter"
     lines = [f"define internal {lanes} @tapediff_threefry_v{width}({arguments}) nounwind willreturn memory(none) {{"]

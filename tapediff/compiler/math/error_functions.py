@@ -1,8 +1,8 @@
 """The error function and its relatives, over lanes, branch-free.
 
-For x >= 0 all are made of exp(x**2) erfc(x) (1 + 2 x), a polynomial in (x - 4) / (x + 4), which runs from -1 to 1 (Shepherd and
-Laframboise 1981). Squares are kept in two parts, so that exp(-x**2) loses nothing where it is small. The coefficients of Chebyshev
-interpolants were computed with mpmath to 45 digits.
+For x >= 0 all use exp(x**2) erfc(x) (1 + 2 x), a polynomial in (x - 4) / (x + 4), which runs from -1 to 1 (Shepherd and Laframboise 1981).
+Squares are kept as double-doubles, so that small exp(-x**2) lose no accuracy. The coefficients of Chebyshev interpolants were
+computed with mpmath to 45 digits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ERF = (
 )  # fmt: skip
 _ROOT_HALF = 0.7071067811865476
 _INVERSE_ROOT_PI = 0.5641895835477563
-# erfc is 0 beyond the first one, and x erfcx(x) constant beyond the second one.
+# erfc underflows to 0 above the first limit; x erfcx(x) is constant above the second one.
 _LAST, _FAR = 28.0, 1e18
 
 
@@ -58,7 +58,7 @@ def erfcx(x: Value) -> Value:
     size = fabs(x)
     scaled = _scaled_tail(size)
     high = x * x
-    # Beyond, exp overflows.
+    # Above this, exp overflows.
     low = select(size < _LAST, fma(x, x, -high), 0.0)
     grown = exp_of_sum(high, low)
     return select(x < 0.0, (grown + grown) - scaled, scaled)
@@ -79,7 +79,7 @@ def log_ndtr(x: Value) -> Value:
     """The logarithm of ndtr(x).
 
     Error: at most 4 ulp (measured 3.05). Cost: 130 operations, four of them divisions.
-    Method: for negative x half of erfcx beside -x**2 / 2; far out the logarithm is too small to matter, and its argument bounded.
+    Method: for negative x, the logarithm of half of erfcx plus -x**2 / 2; far out the logarithm is negligible, and its argument clipped.
     """
     size = fabs(x)
     half = 0.5 * _scaled_tail(size * _ROOT_HALF)
@@ -91,7 +91,7 @@ def log_ndtr(x: Value) -> Value:
 
 
 def _small(x: Value) -> Value:
-    """erf(x) for 0 <= x <= 1; some number for others."""
+    """erf(x) for 0 <= x <= 1; unspecified for other x."""
     near = select(x < 1.0, x, 1.0)
     return fma(near, polynomial(fma(near + near, near, -1.0), _ERF), near)
 

@@ -14,8 +14,8 @@ from .simd import Value, as_values, bits, copysign, fabs, fma, from_bits, rint, 
 _LOG2_E = float.fromhex("0x1.71547652b82fep+0")
 _LN2 = float.fromhex("0x1.62e42fefa39efp-1")
 _LN2_LOW = float.fromhex("0x1.abc9e3b39803fp-56")
-# Added to an integer this number leaves it in the low bits of the sum, which every instruction set does faster than it converts
-# between float and 64-bit integer lanes.
+# Adding this number to an integer puts it into the low bits of the sum. Every instruction set does that faster than a conversion between
+# float and 64-bit integer lanes.
 _ROUNDER = 1.5 * 2.0**52
 _ONE_BITS = 1023 << 52
 _COSH = (
@@ -44,19 +44,19 @@ def horner(x: Value, coefficients: tuple[float, ...]) -> Value:
 
 
 def polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
-    """The same as four polynomials in x**4 side by side, which waits for a third of the operations; for long ones."""
+    """horner for long polynomials: four interleaved ones in x**4, with a third of the latency."""
     square = x * x
     parts = [horner(square * square, coefficients[k::4]) for k in range(4)]
     return fma(square, fma(x, parts[3], parts[2]), fma(x, parts[1], parts[0]))
 
 
 def shifted_bits(n: Value) -> Value:
-    """i64 whose low 51 bits are those of an integer that is held as f64."""
+    """An i64 whose low 51 bits are those of an integer-valued f64."""
     return bits(n + _ROUNDER)
 
 
 def exp(x: Value) -> Value:
-    """e**x; right to the last subnormal.
+    """e**x; accurate for all subnormal results.
 
     Error: at most 1.1 ulp (measured 1.00). Cost: 28 operations.
     """
@@ -120,7 +120,7 @@ def tanh(x: Value) -> Value:
 
     Error: at most 2 ulp (measured 1.73). Cost: 35 operations, one of them a division.
     Method: q = E / (E + 2) with E = expm1(2 |x|), which has no cancellation; 1 beyond |x| = 20. For small E the equal
-    E/2 (1 - q) multiplies the rounding errors of q by q, at no cost beside the division.
+    E/2 (1 - q) multiplies the rounding errors of q by q, at no cost except the division.
     """
     magnitude = fabs(x)
     clamped = select(magnitude > 20.0, 20.0, magnitude)
@@ -149,7 +149,7 @@ def tanh_slope(x, y) -> Value:
 
 
 def expit(x: Value) -> Value:
-    """The logistic function 1 / (1 + e**-x); right to the last subnormal for very negative x.
+    """The logistic function 1 / (1 + e**-x); for very negative x accurate for all subnormal results.
 
     Error: at most 2 ulp (measured 1.61). Cost: 34 operations, one of them a division.
     Method: with e = exp(-|x|) and q = e / (1 + e) it is 1 - q or e (1 - q), which multiplies the errors of q by q.
@@ -161,14 +161,14 @@ def expit(x: Value) -> Value:
 
 
 def exp_below_overflow(x: Value) -> Value:
-    """e**x for x that is at most 710 or NaN."""
+    """e**x for x <= 710 or NaN."""
     clamped = select(x < -746.0, -746.0, x)
     n, r = _reduce(clamped)
     return _scaled(1.0 + _expm1_reduced(r), n)
 
 
 def exp_of_sum(high: Value, low: Value) -> Value:
-    """e**(high + low) for low far below high; high may be anything, low is finite."""
+    """e**(high + low), low much smaller than high; high may be anything, low is finite."""
     clamped = select(high > 710.0, 710.0, high)
     clamped = select(clamped < -746.0, -746.0, clamped)
     n, r = _reduce(clamped)
@@ -205,8 +205,8 @@ def _expm1_scaled(x: Value, scale: float) -> Value:
 
 
 def _scaled(y: Value, n: Value) -> Value:
-    """y 2**n, rounded once and right where the result is subnormal: where it takes more than one instruction, by two powers of
-    two of half the exponent.
+    """y 2**n with one rounding, correct for subnormal results. Without an instruction for it: multiply by two powers of two, each with half
+    the exponent.
     """
 
     def in_two_steps() -> Value:
@@ -223,6 +223,6 @@ def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value]:
     square = r * r
     exponent = shifted_bits(n) << 52
     grow = from_bits(exponent + (_ONE_BITS - (2 << 52)))
-    # From n = 1021 on the second power would leave the normal range; it is negligible long before.
+    # From n = 1021 on the second power is below the normal range, but negligible long before.
     shrink = select(x > 100.0, 0.0, from_bits((_ONE_BITS - (2 << 52)) - exponent))
     return square * horner(square, _COSH), fma(r * square, horner(square, _SINH), r), grow, shrink

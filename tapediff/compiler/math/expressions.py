@@ -1,4 +1,4 @@
-"""Scalar expressions of op declarations: as LLVM values, and as Python text for the listing of a kernel."""
+"""Scalar expressions of op declarations, as LLVM values, and as Python text for the listing of a kernel."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ class _Replace(ast.NodeTransformer):
         return node if name is None else ast.parse(name, mode="eval").body
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        # The function's own name is not an argument, even when an argument is called the same.
+        # The name of the called function is not an argument, even if an argument has the same name.
         node.args = [self.visit(argument) for argument in node.args]
         return node

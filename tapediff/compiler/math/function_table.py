@@ -76,12 +76,12 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "zeta": math_special.zeta,
 }
 
-# Functions that call a scalar routine once for each lane, always.
+# Functions that always call a scalar routine for each lane.
 CALLED_BY_ELEMENT = frozenset((*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta")) - frozenset((*_BESSEL, *_ERROR, *_GAMMA, "psi"))
 
 
 def _from_scipy(name: str) -> Callable[..., object]:
-    # Imported when called: scipy.special takes 0.1 s, and a listing rarely runs.
+    # A late import: scipy.special takes 0.1 s, and a listing rarely runs.
     return lambda *args: getattr(importlib.import_module("scipy.special"), name)(*args)
 
 

@@ -1,8 +1,8 @@
 """The logarithm of the gamma function and its derivative, over lanes, branch-free for x >= 0.
 
-Below 8 the recurrence leads to 1 <= r < 2, where the function is a polynomial times its roots; from 8 on it is Stirling's series
-(Abramowitz and Stegun 6.1.41 and 6.3.18), as a polynomial in 1 / x**2. Either takes one logarithm or one division, of what is chosen
-before. The coefficients of Chebyshev interpolants were computed with mpmath to 45 digits. Negative arguments are SciPy's, one by one.
+Below 8 the recurrence shifts x to 1 <= r < 2, where the function is a polynomial times its roots; from 8 on it is Stirling's series
+(Abramowitz and Stegun 6.1.41 and 6.3.18), as a polynomial in 1 / x**2. Both share one logarithm or division, of an argument selected
+before. The coefficients of Chebyshev interpolants were computed with mpmath to 45 digits. Negative arguments call SciPy, one by one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from .exponential import polynomial
 from .logarithmic import log
 from .simd import Value, call_rarely, constant, floor, fma, select
 
-# In 2 r - 3, without the roots: log gamma(r) / ((r - 1) (r - 2)) and digamma(r) / (r - root).
+# Polynomials in 2 r - 3, without the roots: log gamma(r) / ((r - 1) (r - 2)) and digamma(r) / (r - root).
 _LOG_GAMMA = (
     0.4831289505409809, -0.07297994795715297, 0.015727850268641094, -0.003913560937631769, 0.0010498186644547402,
     -0.00029455070139898493, 8.510090373499432e-05, -2.5094329864078195e-05, 7.511391855641883e-06, -2.2742409034140543e-06,
@@ -28,7 +28,7 @@ _DIGAMMA = (
 )  # fmt: skip
 _ROOT = float.fromhex('0x1.762d86356be3fp+0')
 _ROOT_LOW = 9.549995429965697e-17
-# In 128 / x**2 - 1: x (log gamma(x) - (x - 1/2) (log x - 1) - (log(2 pi) - 1) / 2), and x**2 (log x - 1 / (2 x) - digamma(x)).
+# Polynomials in 128 / x**2 - 1: x (log gamma(x) - (x - 1/2) (log x - 1) - (log(2 pi) - 1) / 2), and x**2 (log x - 1 / (2 x) - digamma(x)).
 _STIRLING = (
     0.08331168010429436, -2.1605346910992954e-05, 4.760738262245755e-08, -2.718192092526302e-10, 2.876910644172138e-12,
     -4.804140290450813e-14, 1.1522355126213349e-15, -3.706685051899316e-17,
@@ -47,7 +47,7 @@ def gammaln(x: Value) -> Value:
     Error: at most 6 ulp for x >= 0 (measured 4.81). Cost: 130 operations, two of them divisions.
     """
     bounded, shift = _shifted(x)
-    # Differences of x, not of the rounded r: they are exact beside the roots.
+    # Differences of x, not of the rounded r: they are exact near the roots.
     roots = (x - (shift + 1.0)) * (x - (shift + 2.0))
     inside = roots * polynomial(_centred(bounded, shift), _LOG_GAMMA)
     product = constant(x.code, 1.0, "f64", x.width)
@@ -65,7 +65,7 @@ def gammaln(x: Value) -> Value:
 def digamma(x: Value) -> Value:
     """The derivative of gammaln.
 
-    Error: at most 4 ulp for x >= 0 (measured 3.15), also beside its root. Cost: 120 operations, one of them a division.
+    Error: at most 4 ulp for x >= 0 (measured 3.15), also near its root. Cost: 120 operations, one of them a division.
     """
     bounded, shift = _shifted(x)
     is_large, is_small = x >= _LARGE, x < 1.0
@@ -76,7 +76,7 @@ def digamma(x: Value) -> Value:
         above = select(is_term, fma(above, factor, below), above)
         below = select(is_term, below * factor, below)
     quotient = select(is_large, 1.0, above) / select(is_large, x, below)
-    # Beside the root x itself is r, and its distance exact.
+    # Near the root x is r, and the difference exact.
     distance = ((x - shift) - _ROOT) - _ROOT_LOW
     small = fma(distance, polynomial(_centred(bounded, shift), _DIGAMMA), quotient)
     square = quotient * quotient
@@ -87,7 +87,7 @@ def digamma(x: Value) -> Value:
 
 
 def _shifted(x: Value) -> tuple[Value, Value]:
-    """x, at most 8 and at least 0, and the whole number that is 1 <= r < 2 above r."""
+    """x, replaced if outside (0, 8), and the integer shift x - r with 1 <= r < 2."""
     bounded = select(x < _LARGE, x, 7.5)
     bounded = select(bounded > 0.0, bounded, 0.5)
     return bounded, floor(bounded) - 1.0

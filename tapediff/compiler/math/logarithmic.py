@@ -1,8 +1,8 @@
 """Logarithms, and the inverse hyperbolic and log-domain functions built on them, over lanes, branch-free.
 
 The core is FreeBSD's e_log.c (Sun 1993): x = 2**k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), s = f / (2 + f), and
-log(1 + f) = f - (f**2/2 - s (f**2/2 + s**2 P(s**2))), P minimax (Remez, error 2**-58). log1p(h + low) passes what the
-rounding of 1 + h loses on to f, so that every function here that is a logarithm near 1 keeps its relative accuracy.
+log(1 + f) = f - (f**2/2 - s (f**2/2 + s**2 P(s**2))), P minimax (Remez, error 2**-58). log1p(h + low) adds the rounding error of 1 + h to
+f, so that all functions here keep their relative accuracy where the argument of the logarithm is near 1.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def log10(x: Value) -> Value:
 
 
 def log1p(x: Value) -> Value:
-    """log(1 + x) without losing x beside 1; -inf at -1, NaN below.
+    """log(1 + x), accurate for small x; -inf at -1, NaN below.
 
     Error: at most 1.5 ulp (measured 1.34). Cost: 41 operations, one of them a division.
     """
@@ -185,7 +185,7 @@ def xlog1py(x, y) -> Value:
 
 
 def split(x: Value, lost: Value | None = None) -> tuple[Value, Value]:
-    """k and f of x + lost, for x positive and finite, subnormal ones too, and lost far below it."""
+    """k and f of x + lost, for positive finite x (also subnormal) and a lost much smaller than x."""
     subnormal = x < 2.0**-1022
     normal = select(subnormal, x * 2.0**54, x)
     biased = bits(normal) + _TO_BIASED
@@ -204,7 +204,7 @@ def _fraction(biased: Value, lost: Value | None) -> Value:
 
 
 def _on_domain(x: Value, pole: float, y: Value) -> Value:
-    """y between the pole and infinity; -inf at the pole, inf at inf, NaN elsewhere."""
+    """y on (pole, inf); -inf at the pole, inf at inf, NaN elsewhere."""
     edge = select(x.eq(pole), -_INF, _NAN)
     return select(x > pole, select(x < _INF, y, x), edge)
 
@@ -229,19 +229,19 @@ def _log_parts(f: Value) -> tuple[Value, Value]:
 
 
 def _log_sum(total: Value, lost: Value) -> Value:
-    """log(total + lost) for normal positive total and lost far below it."""
+    """log(total + lost) for normal positive total and much smaller lost."""
     biased = bits(total) + _TO_BIASED
     k = from_bits(biased.lshr(52) | _TWO_52_BITS) - (_TWO_52 + 1023)
     return _log_core(k, _fraction(biased, lost))
 
 
 def _one_plus(x: Value, size: Value) -> Value:
-    """1 + x, and 1 beside an |x| that another rounding mode would round to a unit in the last place of 1."""
+    """1 + x, and 1 if |x| is so small that only another rounding mode would change a 1."""
     return select(size < 2.0**-54, 1.0, 1.0 + x)
 
 
 def _log1p_of_sum(high: Value, low: Value) -> Value:
-    """log(1 + high + low) for finite high and low that are not negative."""
+    """log(1 + high + low) for finite non-negative high and low."""
     step = high + low
     rest = select(high > low, (high - step) + low, (low - step) + high)
     total = _one_plus(step, step)
@@ -251,7 +251,7 @@ def _log1p_of_sum(high: Value, low: Value) -> Value:
 
 
 def _larger_and_distance(x, y) -> tuple[Value, Value]:
-    """The larger argument and how far the other one is below it; two equal infinities count as far apart."""
+    """The larger argument, and minus its difference from the other one; -inf for two equal infinities."""
     x, y = as_values(x, y)
     difference = x - y
     equal_infinities = is_nan(difference) & x.eq(y)

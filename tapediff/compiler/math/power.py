@@ -24,13 +24,13 @@ _LOG_TAIL = (
     0.1167480169657222,
     0.11989154976214518,
 )
-# Of the bit pattern of x**(-1/3), as 4/3 of the pattern of 1.0 less a constant that makes the error of the guess symmetric
-# (3.4 %), without the 12 lowest bits.
+# The bit pattern of x**(-1/3) starts from 4/3 of the pattern of 1.0, less a constant that makes the error of the guess symmetric (3.4 %),
+# without the 12 lowest bits.
 _INVERSE_ROOT_BITS = float(0x553EF1A9FBE76C8C >> 12)
 
 
 def integer_power(x: Value, n: int) -> Value:
-    """x**n for a Python integer n, by repeated squaring; 1 at n = 0 whatever x is.
+    """x**n for a Python integer n, by repeated squaring; 1 at n = 0 for any x.
 
     Error: at most |n| / 2 + 1 ulp up to |n| = 32, where `power` takes over with at most 2. For negative n the power
     of x is inverted last, so a result below 1e-308 is 0.
@@ -82,7 +82,7 @@ def _inverse_cbrt_step(a: Value, y: Value, coefficients: tuple[float, ...]) -> V
 
 
 def hypot(x, y) -> Value:
-    """sqrt(x**2 + y**2) without overflow or underflow; infinite when either is, even beside NaN.
+    """sqrt(x**2 + y**2) without overflow or underflow; infinite if either is, even if the other is NaN.
 
     Error: at most 1.1 ulp (measured 0.95). Cost: 22 operations, one of them a square root.
     """
@@ -98,7 +98,7 @@ def hypot(x, y) -> Value:
 
 
 def power(x, y) -> Value:
-    """x**y with the answers of C's pow at zeros, infinities, NaN and for negative x.
+    """x**y with the results of C's pow at zeros, infinities, NaN and for negative x.
 
     Error: at most 1.5 ulp (measured 1.15). Cost: 123 operations, one of them a division.
     Method: log |x| as an unevaluated sum with 2**-68 relative error (s = f / (2 + f) and the first two terms of its

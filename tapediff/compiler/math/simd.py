@@ -19,7 +19,7 @@ _PURE = "nounwind willreturn memory(none)"
 
 @cache
 def _intrinsic(name: str, count: int, width: int) -> tuple[str, str, str]:
-    """Of an LLVM intrinsic on f64: its type, its declaration, and the beginning of a call."""
+    """The type of an LLVM intrinsic on f64, its declaration, and the beginning of a call."""
     lanes = TYPES["f64", width]
     symbol = f"@llvm.{name}.f64" if width == 1 else f"@llvm.{name}.v{width}f64"
     return lanes, f"declare {lanes} {symbol}({', '.join([lanes] * count)})", f"call {lanes} {symbol}({lanes} "
@@ -42,7 +42,7 @@ def fma(a, b, c) -> Value:
 
 
 def rint(x: Value) -> Value:
-    """The nearest integer, ties to even, whatever the processor's rounding mode is."""
+    """The nearest integer, ties to even, in any rounding mode of the processor."""
     return _unary("roundeven", x)
 
 
@@ -88,7 +88,7 @@ def integer_quotient(x, y) -> Value:
 
 
 def as_values(x, y) -> tuple[Value, Value]:
-    """Both operands as Values, one of which may be a Python number."""
+    """Both operands as Values; one may be a Python number."""
     if x.__class__ is not Value:
         x = constant(y.code, x, y.kind, y.width)
     if y.__class__ is not Value:
@@ -124,18 +124,18 @@ def from_bits(x: Value) -> Value:
     return convert("bitcast", require(x, "i64"), "f64")
 
 
-# AVX-512 multiplies so many lanes by powers of two in one instruction.
+# AVX-512 scales this many lanes by powers of two in one instruction.
 _SCALED_AT_ONCE = 8
 
 
 def scaled(y: Value, n: Value, otherwise: Callable[[], Value]) -> Value:
-    """y 2**n for integers n held as f64, rounded once; the value of `otherwise()` where the processor has no instruction for it."""
+    """y 2**n for integer-valued f64 n, with one rounding; `otherwise()` if the processor has no instruction for it."""
     if y.width < _SCALED_AT_ONCE or not has("avx512f"):
         return otherwise()
     if y.width == _SCALED_AT_ONCE:
         lanes, symbol = TYPES["f64", y.width], "@llvm.x86.avx512.mask.scalef.pd.512"
         y.code.declare(f"declare {lanes} {symbol}({lanes}, {lanes}, {lanes}, i8, i32)")
-        # The last three: the result on lanes outside the mask, the mask, and the usual rounding.
+        # The last three: the result of masked-off lanes, the mask, and the default rounding.
         operands = f"{lanes} {y.ref}, {lanes} {n.ref}, {lanes} zeroinitializer, i8 -1, i32 4"
         return Value(y.code, y.code.emit(f"call {lanes} {symbol}({operands})"), "f64", y.width)
     first, last = (scaled(part, power, otherwise) for part, power in zip(halves(y), halves(n)))
@@ -154,7 +154,7 @@ def halves(x: Value) -> tuple[Value, Value]:
 
 
 def joined(first: Value, last: Value) -> Value:
-    """The lanes of two values of the same width, one behind the other."""
+    """Concatenate the lanes of two values of the same width."""
     width, lanes = 2 * first.width, TYPES[first.kind, first.width]
     places = ", ".join(f"i32 {k}" for k in range(width))
     text = f"shufflevector {lanes} {first.ref}, {lanes} {last.ref}, <{width} x i32> <{places}>"
@@ -178,8 +178,8 @@ def any_lane(condition: Value) -> Value:
 def unlikely(condition: Value, usual: Value, rare: Callable[[], Value], *, stays: bool = False) -> Value:
     """`usual`, or the f64 value that `rare()` emits when the condition holds on at least one lane.
 
-    `rare` is emitted in a block of its own, which the usual path jumps over; its value is used on every lane. LLVM makes a selection of a
-    short one, which waits for all its operands, unless the jump `stays`.
+    `rare` is emitted in a block that the usual path jumps over; its value is used on every lane. LLVM turns a short block into a select,
+    which waits for all its operands, unless the jump `stays`.
     """
     code, work, join = usual.code, usual.code.label(), usual.code.label()
     if stays:
@@ -197,14 +197,14 @@ def unlikely(condition: Value, usual: Value, rare: Callable[[], Value], *, stays
 
 
 def select_by_jump(condition: Value, x, y) -> Value:
-    """`select` by a jump, where there is one lane: what follows does not wait for the condition."""
+    """`select` as a branch, for one lane: later code does not wait for the condition."""
     code, width = widest((condition, x, y))
     if width > 1 or not isinstance(condition, Value):
         return select(condition, x, y)
     kind = next((v.kind for v in (x, y) if isinstance(v, Value)), "f64")
     left, right = operand_text(x, kind, 1), operand_text(y, kind, 1)
     other, join = code.label(), code.label()
-    # LLVM makes a selection of a jump over nothing, unless this is likely.
+    # LLVM turns a branch over an empty block into a select, unless it is marked likely.
     code.declare('!98 = !{!"branch_weights", i32 1000, i32 1}')
     code.line(f"br i1 {condition.ref}, label %{join}, label %{other}, !prof !98")
     before = code.block
@@ -215,7 +215,7 @@ def select_by_jump(condition: Value, x, y) -> Value:
 
 
 def call_scalar(symbol: str, *operands, trailing: str = "", attributes: str = "", definition: str = "") -> Value:
-    """Call a pure `double symbol(double, ...)` once per lane: an external one, or one that is defined in the module.
+    """Call a pure `double symbol(double, ...)` once per lane: external, or defined in the module.
 
     Args:
         symbol: name of the routine as the linker sees it.

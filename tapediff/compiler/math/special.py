@@ -11,7 +11,7 @@ from .simd import Code, Value, any_lane, as_values, call_scalar, constant, floor
 
 _INF = float("inf")
 _NAN = float("nan")
-# Functions of scipy.special.cython_special for doubles, by their names there.
+# Functions on doubles of scipy.special.cython_special, by their names there.
 _EXPORTED = {
     name: name
     for name in (
@@ -38,11 +38,11 @@ _BERNOULLI = (
 
 
 def _exported(routine: str) -> Callable[..., Value]:
-    # Functions that Cython exports take a flag after their arguments, which those of a module ignore.
+    # Functions that Cython exports take a trailing flag; the module's own ignore it.
     return lambda *operands: call_scalar(f"tapediff_special_{routine}", *operands, trailing="i32 0")
 
 
-# Results of functions that have several: SciPy's name, the position of the result, and how many there are.
+# Functions with several results: SciPy's name, the position of the result, and the number of results.
 SEVERAL_RESULTS = {
     "sine_integral": ("sici", 0, 2), "cosine_integral": ("sici", 1, 2), "sinh_integral": ("shichi", 0, 2),
     "cosh_integral": ("shichi", 1, 2), "fresnel_s": ("fresnel", 0, 2), "fresnel_c": ("fresnel", 1, 2), "airy_ai": ("airy", 0, 4),
@@ -94,7 +94,7 @@ def zeta(s, q) -> Value:
     name, helper = _zeta_helper(width)
     for declaration in helper:
         code.declare(declaration)
-    # A sum with 0.0 repeats a one-lane operand where it has to be repeated, and turns q = -0.0, a pole, into 0.0.
+    # Adding 0.0 broadcasts a one-lane operand, and turns q = -0.0, a pole, into 0.0.
     zeros = constant(code, 0.0, "f64", width)
     left, right = s + zeros, q + zeros
     return Value(code, code.emit(f"call {lanes} @{name}({lanes} {left.ref}, {lanes} {right.ref})"), "f64", width)
@@ -136,8 +136,8 @@ def _zeta_helper(width: int) -> tuple[str, list[str]]:
 
 
 def _remainder(s: Value, a: Value) -> Value:
-    """The sum of (a + k)**-s over k >= 0, for a that is large compared with s."""
-    # For s beyond 1000 the whole is below the smallest double, but the polynomial in s would overflow.
+    """The sum of (a + k)**-s over k >= 0, for a much larger than s."""
+    # For s above 1000 the sum is below the smallest double, but the polynomial in s would overflow.
     bounded = select(s > 1000.0, 1000.0, s)
     inverse = 1.0 / a
     square = inverse * inverse

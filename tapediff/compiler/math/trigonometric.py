@@ -1,9 +1,9 @@
 """Trigonometric functions and their inverses over lanes.
 
 sin and cos subtract the nearest multiple of pi (cos: odd multiple of pi/2) in three parts (Cody and Waite 1980); with
-fused multiply-adds the first subtraction is exact, so that the reduced argument is right to half an ulp however close
-to a zero. One minimax polynomial on [-pi/2, pi/2] (Remez, relative error 2**-60) then costs less than the usual two on
-[-pi/4, pi/4] with a choice between them. Lanes with |x| > 2**30 go to libm, in a branch taken only when there are any.
+fused multiply-adds the first subtraction is exact, so the reduced argument is accurate to half an ulp, however close to a zero. One minimax
+polynomial on [-pi/2, pi/2] (Remez, relative error 2**-60) then costs less than the usual two on [-pi/4, pi/4] and a select. Where
+|x| > 2**30 libm is called, in a rarely taken branch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INF = float("inf")
 _NAN = float("nan")
 _SIGN = -(1 << 63)
 _LARGE = 2.0**30
-# All positive, the second being rounded down, or else reducing -0.0 would give 0.0.
+# All positive, so the second is rounded down: otherwise reducing -0.0 would give 0.0.
 _PI = tuple(map(float.fromhex, ("0x1.921fb54442d18p+1", "0x1.1a62633145c06p-53", "0x1.c1cd129024e09p-106")))
 _HALF_PI = tuple(part / 2 for part in _PI)
 _QUARTER_PI = tuple(part / 4 for part in _PI)
@@ -103,7 +103,7 @@ def cos(x: Value) -> Value:
     """The cosine, of any argument.
 
     Error: at most 2 ulp (measured 1.51). Cost: 31 operations and a predicted branch.
-    Method: cos(x) = -sin(x - pi/2), the multiple of pi that is subtracted being n + 1/2.
+    Method: cos(x) = -sin(x - pi/2), with n + 1/2 as the multiple of pi to subtract.
     """
     n = rint(fma(x, 1.0 / _PI[0], -0.5))
     usual = _signed_sine(-_reduce(x, n + 0.5, _PI), n)
@@ -143,7 +143,7 @@ def arctan(x: Value) -> Value:
 
 
 def arctan2(y, x) -> Value:
-    """The angle of the point (x, y) from the positive x axis, in [-pi, pi]; C's answers at zeros and infinities.
+    """The angle of the point (x, y) from the positive x axis, in [-pi, pi]; same results as C at zeros and infinities.
 
     Error: at most 2 ulp (measured 1.81). Cost: 53 operations, one of them a division.
     Method: arctan of the smaller over the larger magnitude, reduced as in arctan without a second division.

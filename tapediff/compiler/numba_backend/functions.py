@@ -1,7 +1,7 @@
-"""The functions of the listing for numba, made from the tables of the native back end: scalar functions, routines and callees.
+"""The functions that the listing calls, for numba: scalar functions, routines and callees, from the tables of the native back end.
 
-Scalar functions become LLVM text that is linked into numba's code, which makes them parts of their loops. A routine or a callee is compiled
-natively on its own, and called by address.
+Scalar functions become LLVM text that is linked into numba's code, and inlined in its loops. A routine or a callee is compiled natively on
+its own, and called by address.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def _kind_of(type_: types.Type) -> str:
 
 @cache
 def scalar_function(name: str, count: int) -> Callable[..., object]:
-    """A function of the table, of so many numbers."""
+    """A function of the table with `count` arguments."""
     function = FUNCTIONS[name]
-    # Exponents and the like are numbers of the code.
+    # Parameters such as exponents are literals.
     parameters = () if inspect.isbuiltin(function) else inspect.signature(function).parameters.values()
     plain = {k for k, parameter in enumerate(parameters) if parameter.annotation == "int"}
 
@@ -59,7 +59,7 @@ def scalar_function(name: str, count: int) -> Callable[..., object]:
         parameters = [f"{SCALAR[kind]} %x{k}" for k, kind in enumerate(kinds)]
         result = function(*operands)
         assert isinstance(result, Value)
-        # Not linkonce_odr: the linker would leave it out, as nothing needs it yet.
+        # Not linkonce_odr: the linker would drop it, since nothing uses it yet.
         head = f"define weak_odr {SCALAR[result.kind]} @{symbol}({', '.join(parameters)}) nounwind {{"
         text = "\n".join([*code.declarations, head, "entry:", *code.lines, f"ret {SCALAR[result.kind]} {result.ref}", "}"])
         type_ = ir.FunctionType(_IR_TYPES[result.kind], [_IR_TYPES[kind] for kind in kinds])
@@ -72,14 +72,14 @@ def scalar_function(name: str, count: int) -> Callable[..., object]:
                 context.active_code_library.add_llvm_module(llvm.parse_assembly(text))
             return builder.call(cgutils.get_or_insert_function(builder.module, type_, symbol), arguments)
 
-        # numba tells functions apart by these types.
+        # numba distinguishes functions by these types.
         return NUMBA_TYPES[result.kind](*[given[k] if k in plain else NUMBA_TYPES[kind] for k, kind in enumerate(kinds)]), emit
 
     return _intrinsic(name, typed, [f"x{k}" for k in range(count)])
 
 
 def _intrinsic(name: str, typed: Callable[..., object], parameters: list[str]) -> Callable[..., object]:
-    """A numba function whose types and code `typed` gives."""
+    """A numba function; `typed` returns its type and the code to emit."""
 
     def definition(*arguments: types.Type) -> object:
         return typed(*arguments)
@@ -94,7 +94,7 @@ def _intrinsic(name: str, typed: Callable[..., object], parameters: list[str]) -
 
 
 class _PartEmitter(KernelEmitter):
-    """The kernel of a part, whose stacks are its caller's: the last input."""
+    """The kernel of a part. Its stacks are the caller's, passed as the last input."""
 
     def _stacks(self) -> list[str]:
         slot = f"%stacks_slot = getelementptr ptr, ptr %inputs, i64 {self.program.input_count}"
@@ -110,11 +110,11 @@ class NativePart:
     """A routine, or a call or loop of a callee, as native code.
 
     Args:
-        first_stack: how many stacks the parts before it have.
+        first_stack: the number of stacks of the parts before it.
 
     Attributes:
-        function: for numba, of the arrays that the listing calls it with.
-        stacks: how many it has.
+        function: for numba, called with the arrays of the listing.
+        stacks: the number of its stacks.
     """
 
     def __init__(self, name: str, part: RoutineCall | Invoke, program: Program, first_stack: int) -> None:
@@ -126,12 +126,12 @@ class NativePart:
         self.state = np.array([self.native.address, 0, *[0] * SLOT_COUNT], np.int64)
         weakref.finalize(self, free_workspaces, self.state)
         stacks = ["stacks"] * any(map(has_stacks, alone.groups))
-        # numba keeps functions for ever, though not their code.
+        # numba keeps functions forever, but not their code.
         typed = partial(NativePart._typed, weakref.proxy(self), BLOCK_WORDS * first_stack)
         self.function = _intrinsic(name, typed, ["operands", "results", *stacks])
 
     def _typed(self, first_word: int, _: object, *given: types.Type) -> tuple[object, Callable[..., ir.Value]]:
-        """The type of the function, and what emits a call of the native code: of the addresses of its arrays, and of the stacks."""
+        """The type of the function, and the emitter of a call of the native code: with the addresses of the arrays, and of the stacks."""
 
         def emit(context, builder, signature, arguments):
             arrays = []
@@ -144,7 +144,7 @@ class NativePart:
             for slot, (k, offset) in enumerate(places):
                 start = builder.bitcast(cgutils.gep_inbounds(builder, arrays[k].data, -offset), _ADDRESS)
                 builder.store(start, cgutils.gep_inbounds(builder, inputs, slot))
-            # No room for an outcome: routines have no guards, and those of callees are their own.
+            # No room for an outcome: routines have no guards, and callees handle their own.
             report = cgutils.alloca_once_value(builder, ir.Constant(ir.ArrayType(ir.IntType(64), 2), None))
             state, called = (context.add_dynamic_addr(builder, a, info="part") for a in (self.state.ctypes.data, self.native.address))
             function = builder.bitcast(called, ir.FunctionType(_STATUS, [_ADDRESS] * 4).as_pointer())
@@ -153,12 +153,12 @@ class NativePart:
         return types.int32(*given), emit
 
 
-# Where an input of native code begins: the number of the array that is given, and how many entries that lies behind.
+# An input of native code: the index of the listing's array, and the array's offset in it, in entries.
 _Inputs = list[tuple[int, int]]
 
 
 def _routine_alone(call: RoutineCall) -> tuple[Program, _Inputs]:
-    """A program that is nothing else. Its arrays are given from their first entries on."""
+    """A program of this routine alone. Its arrays begin at their first entries."""
     count = len(call.operands)
     fails = call.count == 1 or call.failure >= 0
     group = replace(call, operands=tuple((k, 0) for k in range(count)), result=count, failure=0 if fails else -1)
@@ -167,7 +167,7 @@ def _routine_alone(call: RoutineCall) -> tuple[Program, _Inputs]:
 
 
 def _invoke_alone(item: Invoke, program: Program) -> tuple[Program, _Inputs]:
-    """A program that is nothing else. What only the loop itself uses is its workspace."""
+    """A program of this call or loop alone. Storages that only the loop itself uses are its workspace."""
     storages, inputs, numbers, workspace_bytes = list[Storage](), _Inputs(), dict[int, int](), 0
     for k, (storage, offset) in enumerate((*item.operands, *item.items)):
         if storage not in numbers:

@@ -1,4 +1,4 @@
-"""NumbaKernel: a kernel whose native code numba makes of the listing. It is called as any other; see compiler.kernel.Kernel."""
+"""NumbaKernel: a kernel that numba compiles from the listing. It is called like any other; see compiler.kernel.Kernel."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from ..runtime.status import OUT_OF_MEMORY
 from ..runtime.workspaces import BLOCK_WORDS, STATE_CONSTANTS
 from .functions import NativePart, scalar_function
 
-# Division by zero gives what NumPy gives, and sums are taken in the order in which they are written. What only compiled code calls needs no
-# wrappers for Python, which take as long to compile.
+# Division by zero as in NumPy; sums in the written order. Functions that only compiled code calls need no wrappers for Python, which take
+# as long to compile.
 _jit = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)  # type: ignore[call-overload]  # numba lists not all
 _LEAVING = {function.__name__: _jit(function) for function in LEAVING}
 
 
 class NumbaKernel(Kernel):
-    """A kernel that numba compiles: `source` is what it compiles."""
+    """A kernel that numba compiles from `source`."""
 
     def _compile(self) -> int:
         namespace: dict[str, Any] = {"np": np, **_LEAVING}
@@ -48,10 +48,10 @@ class NumbaKernel(Kernel):
                 namespace.setdefault(node.func.id, scalar_function(node.func.id, len(node.args)))
         file = f"<tapediff listing {toolchain.next_number('numba program')}>"
         exec(compile(source, file, "exec"), namespace)
-        # Debuggers and tracebacks look there.
+        # Debuggers and tracebacks read the source there.
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         weakref.finalize(self, linecache.cache.pop, file, None)
-        # numba frees its code with this object.
+        # Keeps numba's code alive.
         self._code = self._entry(_jit(namespace["kernel"]), stacks)
         self.dispatch_tables = [table for part in self._parts for table in part.dispatch_tables]
         return self._code.address
@@ -85,7 +85,7 @@ class NumbaKernel(Kernel):
 
 @intrinsic
 def _status_of(typing_context, kernel, arguments):
-    """The status of a kernel; it may raise nothing but MemoryError. An except clause would take numba three times as long."""
+    """The status of a kernel, whose only exception may be MemoryError. An except clause would triple numba's compile time."""
     kernel_signature = kernel.get_call_type(typing_context, tuple(arguments), {})
 
     def emit(context, builder, signature, values):
@@ -100,7 +100,7 @@ def _status_of(typing_context, kernel, arguments):
 
 @intrinsic
 def _pointer(_, places, k, offset):
-    """The address at place k of some, and so many bytes on."""
+    """The k-th of an array of addresses, plus an offset in bytes."""
 
     def emit(context, builder, signature, arguments):
         places, k, offset = arguments

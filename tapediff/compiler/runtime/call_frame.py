@@ -1,10 +1,9 @@
-"""Call frames: the words in memory by which a caller tells a loop of callee variants where its values are.
+"""Call frames: the words in memory that tell a loop of callee variants the addresses of its values.
 
     frame ::= header (pointer, stride in bytes, mask)*       one triple per input of the callee, then one per output
 
-Iteration t finds a value at pointer + (t & mask) * stride. Streams have no mask (-1) and a negative stride when the loop runs
-backwards; carries that nobody keeps alternate between two places (mask 1), or are written in their one place (mask 0); constants are
-always at `pointer`.
+Iteration t finds a value at pointer + (t & mask) * stride. Streams have mask -1, and a negative stride if the loop runs backwards; carries
+that are not kept alternate between two entries (mask 1), or are written in place (mask 0); constants are always at `pointer`.
 """
 
 from __future__ import annotations
@@ -22,10 +21,9 @@ from ..llvm.memory import Layout
 from ..llvm.values import I64, PTR
 from ..loop_ir.program import ITEM_BYTES, KINDS
 
-# The header. `iteration`: to begin with, or the one that a guard stopped; `end`: where to end; `numbers`: where variant numbers are, and
-# `step`: how many words apart; `stopped`: whether a while loop has come to its end; `stack`: where on this thread's stack the calls of
-# callees begin, 0 for here; `asked_at`, `asked_status`: the iteration for which Python chose a variant last, and the status it was asked
-# with.
+# The header. `iteration`: the first one, or the one that a guard stopped; `end`: one past the last; `numbers`: the address of the variant
+# numbers, and `step`: their stride in words; `stopped`: 1 if a while loop has ended; `stack`: the start of this thread's stack of callee
+# calls, 0 for here; `asked_at`, `asked_status`: the iteration for which Python last chose a variant, and the status then.
 CALL_FRAME = Layout.of_words(
     iteration=I64, end=I64, numbers=PTR, step=I64, stopped=I64, stack=I64, asked_at=I64, asked_status=I64
 )
@@ -40,13 +38,13 @@ class ArgumentLayout:
     """The roles of a compiled callee's inputs and outputs, on which its code depends.
 
     Attributes:
-        carries, streams: how many of its inputs, in this order; the others are constants.
-        stops: its last output says whether to go on.
-        once: a call, which is a loop of one iteration: everything is a constant.
-        backwards: as for LoopForm: where the values of an iteration are.
+        carries, streams: the number of such inputs, in this order; the others are constants.
+        stops: True if the last output tells whether to continue.
+        once: True for a call, a loop of one iteration: everything is a constant.
+        backwards: as in LoopForm; it determines the addresses of an iteration's values.
         kept: the carries that are kept for each iteration.
-        threads: how many may share a loop in it; see pipeline.build_program.
-        in_place: the carries that have one place.
+        threads: the most threads that may share a loop in it; see pipeline.build_program.
+        in_place: the carries with one entry.
     """
 
     carries: int
@@ -62,7 +60,7 @@ class ArgumentLayout:
     def of(
         cls, form: LoopForm, threads: int = 0, in_place: tuple[int, ...] = (), kept: tuple[int, ...] | None = None
     ) -> ArgumentLayout:
-        """The layout of a loop, in which all carries are kept if it saves them, or only some."""
+        """The layout of a loop. All carries are kept if it saves them, or only those in `kept`."""
         if kept is None:
             kept = tuple(range(form.carries)) if form.saves_carries else ()
         return cls(form.carries, form.streams, form.stops, False, form.backwards, kept, threads, in_place)
@@ -82,7 +80,7 @@ class ArgumentLayout:
         return "carry" if k < self.carries else "stream"
 
     def step(self, role: str, k: int, is_output: bool, size: int) -> tuple[int, bool]:
-        """By how many bytes the place of a value moves from one iteration to the next, and whether it moves there and back."""
+        """The stride between iterations of a value, in bytes, and True if it alternates between two entries."""
         if role == "stream" or k in self.kept:
             return (-size if self.backwards else size), False
         return (-size if is_output else size), True
@@ -105,7 +103,7 @@ def frame_words(inputs: int, outputs: int) -> int:
 
 
 def value_bytes(type_: ValueType) -> int:
-    """The bytes of a value in kernels, which know floats of 64 bits only."""
+    """The bytes of a value in kernels, which have only 64-bit floats."""
     return type_.size * ITEM_BYTES[KINDS[type_.dtype.kind]]
 
 
@@ -123,7 +121,7 @@ def new_frame(words: Sequence[int]) -> Frame:
 
 
 def address_at(frame: Frame, word: int, role: str, t: int) -> int:
-    """Where the value of a role is at iteration t, by the three words from `word` on."""
+    """The address of a value at iteration t, by its role and the three words from `word` on."""
     if role == "constant":
         return frame[word]
     place = t & frame[word + 2] if role == "carry" else t

@@ -1,8 +1,8 @@
-"""Callbacks: C functions that call Python functions, of which no exception is ever lost or taken for an answer.
+"""Callbacks: C functions that call Python functions. They never lose an exception, nor take it for a result.
 
-An exception may arrive before the first line of a Python function: Ctrl-C does. What ctypes makes of a function would then return
-whatever was in memory. These keep the exception for the thread and return 0, which is no answer. Nothing here can be interrupted,
-as no Python runs but the function.
+An exception may arrive before the first line of a Python function, as Ctrl-C does. A ctypes callback would then return whatever was in
+memory. These keep the exception for the thread and return 0, which is not a valid result. They cannot be interrupted, since the function is
+the only Python code that runs.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from .thread_pool import is_of_pool, pool_address
 
 
 def take_pending() -> BaseException | None:
-    """The exception that native code has returned with in this thread; handed out once."""
+    """Take the pending exception of this thread, with which native code has returned."""
     return toolchain.pending.pop(threading.get_ident(), None)
 
 
 def keep_pending(raised: BaseException) -> None:
-    """Keep an exception that native code is to return with in this thread."""
+    """Make an exception pending for this thread, until native code returns."""
     toolchain.pending[threading.get_ident()] = raised
 
 
 def raise_pending() -> NoReturn:
-    """Raise it."""
+    """Raise the pending exception."""
     raised = take_pending()
     if raised is None:
         raise InvalidTape("native code says that Python has raised an exception, and none is kept")
@@ -58,7 +58,7 @@ def raise_pending() -> NoReturn:
 
 
 def outermost() -> int:
-    """Where this thread's stack of calls of callees begins; 0 outside them."""
+    """The start of this thread's stack of callee calls; 0 outside them."""
     return toolchain.outermost.get(threading.get_ident(), 0)
 
 
@@ -66,19 +66,19 @@ def callback_address(function: Callable[..., int], signature: tuple[str, ...], r
     """The address of a C function that calls a Python function, which both live as long as the process.
 
     Args:
-        function: takes and returns integers; pointers are integers as well.
-        signature: of the C function, in LLVM's types; a second parameter of type ptr is a frame.
-        result: its type, i32 or i64. It returns 0 where the function raises.
+        function: takes and returns integers; pointers are passed as integers.
+        signature: the C function's parameter types in LLVM; a second parameter of type ptr is a frame.
+        result: its type, i32 or i64. It returns 0 if the function raises.
     """
     name = f"tapediff_{function.__name__.strip('_')}"
-    # Held first: native code does not.
+    # Keep it alive: native code does not.
     held = toolchain.once(("callback", name), lambda: function)
     objects = {"function": held, "pending": toolchain.pending, "outermost": toolchain.outermost}
     addresses = {f"tapediff_object_{key}": id(each) for key, each in objects.items()} | pool_address()
     return SharedFunction(name, lambda: _text(name, signature, result), lambda: addresses).address
 
 
-# How PyObject_CallFunction is told of arguments.
+# The format characters of PyObject_CallFunction.
 _FORMATS = {I64: "L", PTR: "L", I32: "i"}
 
 
@@ -88,7 +88,7 @@ def _text(name: str, signature: tuple[str, ...], result: str) -> str:
     thread = f.call(LONG_FROM_UNSIGNED, f.call(THREAD_IDENT))
     has_frame = signature[1:2] == (PTR,)
     before = _enter(f, thread, CALL_FRAME.at(f.parameters[1])) if has_frame else None
-    # Between the parentheses a format stands for a tuple, also of one argument.
+    # In parentheses a format means a tuple, also of one argument.
     format_ = f.text("tapediff_format", f"({''.join(_FORMATS[kind] for kind in signature)})")
     answer, answered = f.variable(result, 0), f.call(CALL_FUNCTION, f.external("tapediff_object_function"), format_, *f.parameters)
     with f.if_(answered.is_null()):
@@ -107,7 +107,7 @@ def _text(name: str, signature: tuple[str, ...], result: str) -> str:
 
 
 def _keep_exception(f: Function, thread: Value) -> None:
-    """Keep the exception for this thread, with its traceback. Nobody takes those of the pool's threads: the loop is run again instead."""
+    """Keep the exception for this thread, with its traceback. Those of the pool's threads are dropped: the loop is run again instead."""
     type_, raised, traceback = f.variable(PTR), f.variable(PTR), f.variable(PTR)
     addresses = (type_.address, raised.address, traceback.address)
     f.call(FETCH_ERROR, *addresses)
@@ -121,7 +121,7 @@ def _keep_exception(f: Function, thread: Value) -> None:
 
 
 def _enter(f: Function, thread: Value, frame: Struct) -> Value:
-    """Calls that the Python function makes count their depth from where the frame does; gives where they did before, or null."""
+    """Let calls that the Python function makes count their depth from the frame's stack. Return the previous start, or null."""
     outermost = f.external("tapediff_object_outermost")
     stack = f.call(LONG_FROM_LONG_LONG, frame["stack"])
     before = f.call(GET_ITEM, outermost, thread)

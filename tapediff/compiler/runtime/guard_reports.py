@@ -1,4 +1,4 @@
-"""From the report of native code on a failed guard to a GuardFailure: the guard and its outcome."""
+"""Converts native code's report on a failed guard to a GuardFailure: the guard and its outcome."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..loop_ir.program import Exit, Program
 
 
 class Exits:
-    """The guards of a program by their ordinals; one exit may stand for the guards of many iterations."""
+    """The guards of a program by their ordinals; one exit may be the guards of many iterations."""
 
     def __init__(self, program: Program) -> None:
         exits = [e for g in program.groups for e in g.body if isinstance(e, Exit)]
@@ -39,11 +39,11 @@ def report_for(item: Exit, program: Program) -> np.ndarray:
 
 
 def reported_failure(item: Exit, ordinal: int, report: np.ndarray, tape: Tape) -> GuardFailure:
-    """The failure that a run has left in such a report."""
+    """The failure that a run has written to a report."""
     if item.guard_kind != "array":
         return number_failure(item, ordinal, float(report[1:].view(np.float64)[0]))
     recorded = np.asarray(next(g for g in tape.guards if g.ordinal == ordinal).outcome)
-    # Kernels hold floats of any size in 64 bits.
+    # Kernels have only 64-bit floats.
     held = np.dtype(np.float64) if recorded.dtype.kind == "f" else recorded.dtype
     outcome = report[1:].view(np.uint8)[: recorded.size * held.itemsize].view(held).reshape(recorded.shape)
     return GuardFailure(ordinal, outcome.astype(recorded.dtype))

@@ -1,4 +1,4 @@
-"""CPython and NumPy as native code sees them: where their objects have their fields, the functions that it calls, builtin functions.
+"""CPython and NumPy as native code sees them: field offsets of their objects, the functions that it calls, builtin functions.
 
 Source: the array object's layout is part of NumPy's stable ABI (numpy/core/include/numpy/ndarraytypes.h, PyArrayObject_fields);
 the calling conventions are CPython's METH_FASTCALL and METH_NOARGS.
@@ -20,12 +20,12 @@ from ..llvm.builder import VOID, Exit, Function, external
 from ..llvm.memory import Array, Layout, Struct
 from ..llvm.values import F64, I32, I64, PTR, Value
 
-# A builtin function is called with its `self`, which is an array here: of words.
+# The `self` of a builtin function, here an array of words.
 ARRAY_OBJECT = Layout(type=(8, PTR), data=(16, PTR), ndim=(24, I32), extents=(32, PTR), dtype=(56, PTR), flags=(64, I32))
 FLOAT_OBJECT = Layout(type=(8, PTR), value=(16, F64))
 # A td.Constant; `word` is its value as a number, 0 where it has none.
 CONSTANT_OBJECT = Layout(type=(8, PTR), value=(16, PTR), word=(16, I64))
-# A dtype's kind, type, byte order, an unused byte and type number. Arrays that were unpickled have dtypes of their own, equal to NumPy's.
+# A dtype's kind, type, byte order, an unused byte and type number. Unpickled arrays have their own dtypes, equal to NumPy's.
 DTYPE_OBJECT = Layout(description=(24, I64))
 DESCRIPTION_MASK = 0xFFFFFFFF00FFFFFF
 
@@ -51,7 +51,7 @@ LONG_AS_LONG_LONG = external("PyLong_AsLongLong", I64, PTR)
 LONG_FROM_LONG_LONG = external("PyLong_FromLongLong", PTR, I64)
 LONG_FROM_UNSIGNED = external("PyLong_FromUnsignedLong", PTR, I64)
 THREAD_IDENT = external("PyThread_get_thread_ident", I64)
-# Python's own locks, which threads that hold no interpreter may use.
+# Python's lock functions, which threads without an interpreter may use.
 ACQUIRE_LOCK = external("PyThread_acquire_lock", I32, PTR, I32)
 RELEASE_LOCK = external("PyThread_release_lock", VOID, PTR)
 HOLD_OBJECT = external("Py_IncRef", VOID, PTR)
@@ -65,7 +65,7 @@ DELETE_ITEM = external("PyDict_DelItem", I32, PTR, PTR)
 
 
 def call_without_lock(f: Function, releases: Value, call: Callable[[], Value]) -> Value:
-    """The status of a call, which gives up the interpreter lock meanwhile if `releases` is not 0."""
+    """The status of a call, which releases the GIL meanwhile if `releases` is not 0."""
     status = f.variable(I32)
     with f.if_(releases != 0):
         thread = f.call(SAVE_THREAD)
@@ -78,13 +78,13 @@ def call_without_lock(f: Function, releases: Value, call: Callable[[], Value]) -
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How an entry reads the objects that Python calls it with.
+    """The way in which an entry reads the objects of a Python call.
 
     Attributes:
         bound: makes the `self` of a builtin function from the state of a kernel, which it keeps alive.
-        state_address: emits how the address of the state is found in `self`.
-        checked_address: emits how the address of an argument's numbers is found; of the exit to leave by where the argument is not as
-            wanted, all arguments, the number of this one, its SPECIFICATION, and whether it is an input.
+        state_address: emits the address of the state in `self`.
+        checked_address: emits the address of an argument's numbers. Takes the exit for a mismatch, all arguments, the number of this one,
+            its SPECIFICATION, and whether it is an input.
     """
 
     bound: Callable[[np.ndarray], object]
@@ -93,14 +93,14 @@ class Reader:
 
 
 def check_extents(refused: Exit, extents: Array, wanted: Struct, ndim: Value) -> None:
-    """Go on only if the extents equal those that follow the wanted specification."""
+    """Leave unless the extents equal those after the specification."""
     expected = Array(wanted.behind(), I64)
     with refused.function.loop(0, ndim) as d:
         refused.leave_if(extents[d] != expected[d])
 
 
 class MethodDefinition(ctypes.Structure):
-    """CPython's PyMethodDef; it has to live as long as the builtin functions that are made from it."""
+    """CPython's PyMethodDef; it must outlive the builtin functions made from it."""
 
     _fields_ = (
         ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
@@ -117,7 +117,7 @@ def builtin(function: SharedFunction, name: str, flags: int, self: object) -> Ca
 
 @cache
 def _maker() -> Callable[[int, object, None], Callable[..., Operand]]:
-    """CPython's maker of builtin functions: of a definition's address, the function's self, and None for a module."""
+    """CPython's constructor of builtin functions: takes a definition's address, the function's self, and None for a module."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return make

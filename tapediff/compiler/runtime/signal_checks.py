@@ -1,13 +1,12 @@
-"""Pauses of native loops: now and then a loop that runs long lets Python handle signals, so that Ctrl-C ends it.
+"""Pauses of native loops: a long loop lets Python handle signals now and then, so that Ctrl-C stops it.
 
-A loop runs to the end of a slice of its iterations with the one comparison that it has anyway. Between slices it calls
+A loop checks for the end of a slice of its iterations, in place of its own end: no further comparison. Between slices it calls
 
-    i64 tapediff_pause(ptr clock, i64 iteration, i64 end)      where the next slice ends; -1 where Python has raised
+    i64 tapediff_pause(ptr clock, i64 iteration, i64 end)      the end of the next slice; -1 if Python has raised
 
-which makes slices longer or shorter, so that they take some milliseconds, and calls Python about every 10 ms, in the main thread
-alone, as other threads get no signals. `clock` is three words of the loop's: the time of the last pause, the slice, the time to call
-Python again.
-Loops that are short enough never pause.
+This adapts the length of slices to some milliseconds, and calls Python about every 10 ms, on the main thread only, since other threads get
+no signals. `clock` is three words of the loop: the time of the last pause, the slice, the time of the next call of Python. Short loops
+never pause.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ CLOCK = Layout.of_words(paused_at=I64, slice=I64, due=I64)
 # Iterations before the first pause.
 FIRST_SLICE = 128
 
-# Slices grow quickly, slowly, or shrink; and the longest that signals wait, in ticks of the clock. A call of Python that had to wait
-# for its lock is paid for by as many times as long without one.
+# Thresholds for growing slices quickly, slowly, or shrinking them; and the longest delay of signals, in clock ticks. After a call of Python
+# that waited for the GIL, the loop runs _SHARE times as long without one.
 _QUICK, _SHORT, _LONG, _WAIT = (TICKS * n for n in (100_000, 2_000_000, 6_000_000, 8_000_000))
 _SHARE = 50
 
@@ -41,13 +40,13 @@ LOOK_FOR_SIGNALS = external("tapediff_look_for_signals", I64, I64)
 
 
 def stop(threads: Iterable[int]) -> None:
-    """Let KeyboardInterrupt be raised in the loops that these threads run now."""
+    """Raise KeyboardInterrupt in the loops that these threads run now."""
     toolchain.stopping.update(threads)
     toolchain.pause_words[STOPS] = len(toolchain.stopping)
 
 
 def go_on(threads: Iterable[int]) -> None:
-    """Take that back."""
+    """Undo `stop`."""
     toolchain.stopping.difference_update(threads)
     toolchain.pause_words[STOPS] = len(toolchain.stopping)
 
@@ -91,7 +90,7 @@ def _pause() -> str:
 
 
 def _next_slice(elapsed: Value, slice_: Value) -> Value:
-    """How many iterations to do before the next pause, after so many that took so long."""
+    """The length of the next slice, from the last one and the time that it took."""
     longer = select(elapsed < _QUICK, slice_ << 3, select(elapsed < _SHORT, slice_ << 1, slice_))
     return least(greatest(select(elapsed > _LONG, slice_ >> 1, longer), 1), _LONGEST_SLICE)
 

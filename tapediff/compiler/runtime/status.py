@@ -14,6 +14,6 @@ KEPT = -21  # a call of a point ended with an exception, which the point keeps
 WRONG_RESULT = -30  # a compiled primitive returned an array of another shape
 RULE_RAISED = -31  # a compiled primitive raised an exception
 
-# Outputs are compared with each other up to this many, which takes 0.3 µs then; those of more are compared by whoever takes the caller's
-# arrays, as new ones need not be.
+# Limit on comparing outputs with each other for shared memory, which takes 0.3 µs at this number. Above it, the code that receives the
+# caller's arrays compares, as new arrays need no check.
 MOST_COMPARED = 32

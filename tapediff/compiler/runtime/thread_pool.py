@@ -1,11 +1,11 @@
-"""Threads that share the bands of one loop: a pool of them waits in native code, and a kernel hands its loops to those that are free.
+"""Threads that share the bands of one loop: a pool waits in native code, and a kernel hands its loops to the idle threads.
 
     void tapediff_run_bands(ptr function, ptr context, i64 bands, i64 threads)
 
-calls `function(context, band)` for each band and returns when all have returned. The thread that calls takes bands as well, so a loop
-never waits for a thread to wake. There is one pool: where another kernel has it, all bands run on the thread that calls.
+It calls `function(context, band)` for each band and returns when all have returned. The calling thread takes bands as well, so a loop never
+waits for a thread to wake. There is one pool: if another kernel is using it, all bands run on the calling thread.
 
-Which thread takes a band is up to chance, so a band may depend on no other; what they add up is added once all have ended.
+Any thread may take any band, so bands must be independent; their sums are added once all have ended.
 """
 
 from __future__ import annotations
@@ -31,25 +31,24 @@ MOST_THREADS = 256
 # A ticket has a bit for each band.
 MOST_BANDS = 32
 
-# A thread without work looks for some for so long, in ticks of the clock, before it waits at its lock: kernels often have another loop
-# soon, and waking a thread costs the kernel 3 us, and the thread 10 to 50.
+# An idle thread spins this long, in clock ticks, before it waits at its lock: kernels often start another loop soon, and waking a thread
+# costs the kernel 3 us, and the thread 10 to 50.
 _PATIENCE = TICKS * 40_000
-# Whoever waits for the last bands of others lets other threads run after so many looks.
+# A thread that waits for others' last bands yields after this many polls.
 _LOOKS = 2_000
-# A process waits so many seconds at most for each of its threads when it ends.
+# At exit a process waits at most this many seconds for each of its threads.
 _LONGEST_END = 1.0
 
-# `ticket`: the number of the loop, and a bit for each band that nobody has taken; `done`: bands that have ended; `busy`: whether a kernel
-# has the pool; `bands`, `allowed`: how many bands there are, and how many threads may take part; `workers`: how many threads wait;
-# `ends`: whether they are to end.
-# Words that different threads write stand on cache lines of their own.
+# `ticket`: the number of the loop, and a bit for each untaken band; `done`: the number of ended bands; `busy`: 1 while a kernel uses the
+# pool; `bands`, `allowed`: the number of bands, and of threads that may take part; `workers`: the number of pool threads; `ends`: 1 if they
+# are to end. Words that different threads write are on separate cache lines.
 POOL = Layout(
     ticket=(0, I64), done=(64, I64), busy=(128, I64), function=(192, PTR), context=(200, PTR), allowed=(208, I64),
     bands=(216, I64), workers=(224, I64), ends=(232, I64),
 )
 _HEAD = 256
 POOL_SYMBOL = "tapediff_thread_pool"
-# Of each thread: whether it is about to wait, or waits, and at which of Python's locks, which need no interpreter; Python's number of it.
+# For each thread: 1 while it waits or is about to; its lock, one of Python's, which needs no interpreter; its Python thread id.
 WORKER = Layout(waits=(0, I64), lock=(8, PTR), ident=(16, I64))
 _WORKER_BYTES = 64
 
@@ -69,17 +68,17 @@ def _untaken(ticket: Value) -> Value:
 
 
 def _take_bands(f: Function, pool: Struct, number: Value) -> None:
-    """Take bands and run them until none is left; `number` is that of the thread, 0 for the one that called.
+    """Take bands and run them until none is left; `number` is that of the thread, 0 for the calling one.
 
-    Each thread begins at a place of its own, so that it mostly has the rows again that it had in the loop before, which its cache
-    holds, and then takes from the other end of what is left. The loop cannot end before all bands that were taken are counted as
-    done, so what it left in the pool is of the ticket's loop.
+    Each thread starts at a fixed fraction of the bands, so it mostly gets the same rows as in the previous loop, still in its cache; then
+    it takes from the other end. The loop cannot end before all taken bands are counted as done, so the pool's words belong to the ticket's
+    loop.
     """
     ticket, done = pool.location("ticket"), f.variable(I64, 0)
     with f.repeat() as loop:
         held = ticket.load_atomic()
         left = _untaken(held)
-        # Read between the ticket and its replacement: of the same loop, if that succeeds.
+        # Read between the ticket and its replacement: from the same loop, if that succeeds.
         allowed = pool.location("allowed").load_atomic()
         loop.leave_if((left == 0) | (number >= allowed))
         start = (number * pool["bands"]).quotient(allowed)
@@ -132,7 +131,7 @@ def _wait_for_all(f: Function, pool: Struct, bands: Value) -> None:
 
 
 def _serve() -> str:
-    """What a thread of the pool does until the process ends."""
+    """The main loop of a pool thread."""
     f = Function("tapediff_serve", VOID, number=I64)
     (number,) = f.parameters
     pool = POOL.at(f.external(POOL_SYMBOL))
@@ -153,7 +152,7 @@ def _serve() -> str:
             looking.leave_if(now(f) > until.value)
             spin(f)
         worker.location("waits").update_atomic("xchg", 1)
-        # A loop that began before that was told of no thread that waits; one that begins from now on releases the lock.
+        # A loop that began earlier did not see this thread waiting; one that begins now releases the lock.
         with f.if_(is_work()), f.if_(worker.location("waits").replace_atomic(1, 0)):
             serving.again()
         f.call(ACQUIRE_LOCK, worker["lock"], 1)
@@ -162,7 +161,7 @@ def _serve() -> str:
 
 
 def is_of_pool(f: Function, thread: Value) -> Value:
-    """Whether a thread is one of the pool's, which nobody interrupts: they may wait for no lock of a thread that waits for them."""
+    """True for a thread of the pool. These are never interrupted: they may not wait for a lock of a thread that waits for them."""
     pool, found = POOL.at(f.external(POOL_SYMBOL)), f.variable(I1, False)
     with f.loop(0, pool["workers"]) as k:
         with f.if_(_worker(pool, k)["ident"] == thread):
@@ -171,9 +170,9 @@ def is_of_pool(f: Function, thread: Value) -> Value:
 
 
 class ThreadPool:
-    """The threads, which are started when a kernel is made that may use them, and end with the process.
+    """The threads. They start when a kernel is made that may use them, and end with the process.
 
-    A forked child has none until it makes such a kernel; till then its loops run on the thread that calls, to the same bits.
+    A forked child has none until it makes such a kernel; until then its loops run on the calling thread, with the same bits.
     """
 
     def __init__(self) -> None:
@@ -189,12 +188,12 @@ class ThreadPool:
 
     @property
     def workers(self) -> int:
-        """How many threads there are beside those that call kernels."""
+        """The number of threads in addition to those that call kernels."""
         return int(self.words[POOL.word("workers")])
 
     @holding("lock")
     def ensure(self, threads: int) -> None:
-        """Have so many threads in all, with the one that calls, or as many as can be started: loops run to the same bits on fewer."""
+        """Start threads up to this total, with the calling one, or as many as possible: loops give the same bits on fewer."""
         while not self.words[POOL.word("ends")] and self.workers < min(threads, MOST_THREADS) - 1:
             if not self._start(self.workers + 1):
                 return
@@ -218,13 +217,13 @@ class ThreadPool:
         return True
 
     def forget(self) -> None:
-        """In a forked child, which has none of the threads."""
+        """Reset in a forked child, which has none of the threads."""
         self.words[:] = 0
         self._threads.clear()
 
     @holding("lock")
     def end(self) -> None:
-        """Let the threads end, as Python is about to free what they look at."""
+        """End the threads, as Python is about to free the memory that they read."""
         self.words[POOL.word("ends")] = 1
         for number in range(self.workers):
             at = (_HEAD + number * _WORKER_BYTES) // 8

@@ -1,4 +1,4 @@
-"""Native functions that kernels have copies of: for workspaces kept between calls, arrays of run-time length, and hashes of arrays.
+"""Native functions that are copied into kernels: for workspaces kept between calls, arrays of run-time length, and hashes of arrays.
 
 A state is the kernel's words in memory: its address, that of its constants, and slots for idle workspaces.
 """
@@ -26,7 +26,8 @@ STATE_CONSTANTS, STATE_SLOTS = KERNEL_STATE.word("constants"), KERNEL_STATE.word
 # on the heap.
 BLOCK = Layout.of_words(memory=PTR, room=I64, first=PTR)
 BLOCK_WORDS = len(BLOCK.words())
-# Short loops have room in this many bytes; so do not those of functions with more blocks, whose stacks would be large.
+# Arrays of short loops fit in this many bytes on the stack. Functions with more than MOST_FIRST_BLOCKS blocks do not use it, as their
+# stacks would be large.
 FIRST_BYTES, MOST_FIRST_BLOCKS = 17 * 8, 32
 
 
@@ -66,8 +67,8 @@ def _release() -> Function:
 def block_functions() -> list[str]:
     """`ptr tapediff_room(block, bytes)` and `void tapediff_free_stacks(blocks, count)`, as texts of a module.
 
-    The first makes a block as large as it is asked for, and returns its memory, or null where there is none. A block only grows as
-    long as the function runs that owns it.
+    The first one grows a block to the given size, and returns its memory, or null if there is none. A block never shrinks while the
+    function that owns it runs.
     """
     return [*included(_room()), *included(_free_blocks())]
 
@@ -109,7 +110,7 @@ def _free_blocks() -> Function:
 
 
 def new_blocks(count: int) -> list[str]:
-    """The lines by which a function makes its blocks, `%stacks`."""
+    """The lines that set up a function's blocks, `%stacks`."""
     words = BLOCK_WORDS * count
     lines = [f"%stacks = alloca [{words} x i64], align 64"]
     if count > MOST_FIRST_BLOCKS:
@@ -127,7 +128,7 @@ def new_blocks(count: int) -> list[str]:
 def array_hash() -> list[str]:
     """`i64 tapediff_mix(array, bytes)`, as texts of a module: FNV-1a, byte by byte.
 
-    Arrays of one hash do no harm: the guards of the variant that then runs are checked again.
+    Hash collisions do no harm: the guards of the variant that then runs are checked again.
     """
     f = Function("tapediff_mix", I64, "noinline nounwind", array=PTR, bytes=I64)
     array, count = f.parameters
@@ -139,7 +140,7 @@ def array_hash() -> list[str]:
 
 
 def aligned_bytes(constants: bytes) -> np.ndarray:
-    """The constants in memory that starts on a cache line."""
+    """The constants, in memory aligned to a cache line."""
     raw = np.zeros(len(constants) + 64, np.uint8)
     start = -raw.ctypes.data % 64
     aligned = raw[start : start + len(constants)]
@@ -148,7 +149,7 @@ def aligned_bytes(constants: bytes) -> np.ndarray:
 
 
 def free_workspaces(state: np.ndarray) -> None:
-    """Free the idle workspaces of a state that nobody will use again."""
+    """Free the idle workspaces of a state that is no longer used."""
     for k in range(STATE_SLOTS, STATE_SLOTS + SLOT_COUNT):
         if state[k]:
             free()(int(state[k]))

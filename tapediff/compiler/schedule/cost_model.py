@@ -1,4 +1,4 @@
-"""The cost model: roughly how many additions a step of a loop takes for each element."""
+"""The cost model: a rough estimate of a loop step's time per element, in additions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cache
 from ...ops.declaration.scalar_expressions import has_costly
 from ..loop_ir.program import Storage
 
-# An exponential or a logarithm, and a division or a root, in units of an addition.
+# The cost of an exponential or a logarithm, and of a division or a root, in additions.
 FUNCTION = 40
 DIVISION = 12
-# Reading and writing an element; beyond the second cache, that many times as much. From the second as from the first: with four
-# arrays of 80 kB computed again by three operations each, two variances took 10.4 us, and stored 8.7.
+# The cost of reading and writing an element; FAR times as much if not in the second-level cache. Both cache levels cost the same: with four
+# arrays of 80 kB recomputed by three operations each, two variances took 10.4 us, and stored 8.7.
 LOAD = 1
 STORE = 1.5
 FAR = 3
@@ -35,5 +35,5 @@ def cost_of(expression: str) -> int:
 
 
 def memory_factor(storage: Storage) -> int:
-    """How much longer it takes to read an array than from a near cache: FAR times if it is too large for one."""
+    """The factor on the cost of reading an array: FAR if it does not fit into a near cache."""
     return FAR if storage.bytes > NEAR_BYTES else 1

@@ -1,9 +1,8 @@
 """Cuts the outermost loop of long loops into bands of rows, which several threads may run.
 
-A reduction over rows adds up each band on its own, and then the bands in their order. How many rows a band has follows from the loop's
-extents alone: neither from how many threads there are, so that any number gives the same bits; nor from what else is in a nest, so
-that two kernels that share a guard still compute its operand alike. A reduction is cut wherever it is long; threads are only asked
-to where the bands are independent and long enough.
+A reduction over rows sums each band on its own, and then the bands in order. The rows of a band depend only on the loop's extents: not on
+the number of threads, so any number gives the same bits; nor on other steps of the nest, so two kernels that share a guard compute the same
+operand. Every long reduction is cut; other threads are only used if the bands are independent and long enough.
 """
 
 from __future__ import annotations
@@ -31,25 +30,25 @@ from .cost_model import LOAD, STORE, cost_of, memory_factor
 from .independent_rows import are_independent, is_sum
 from .row_blocking import row_of
 
-# There are 16 to 31 bands, so that threads that are late or slow leave the others enough to do.
+# There are 16 to 31 bands, so that late or slow threads leave work for the others.
 FEWEST_BANDS = 16
-# Loops of as many rows are cut; shorter ones where they have as many points.
+# Loops of at least MANY_ROWS rows are cut; from FEW_ROWS rows on if they have MANY_POINTS.
 MANY_ROWS, FEW_ROWS, MANY_POINTS = 4096, 256, 1 << 17
-# Bands of whole pairs of vectors, for loops that merge with the one inside.
+# Bands are multiples of a pair of vectors, for loops that are collapsed with the one inside.
 PAIR = 16
 
-# Work for which it pays to ask other threads, in additions of the cost model: about 20 us; in bodies of loops, whose threads are
-# still awake from the iteration before, 8. Asking takes 1 to 2 us, and 3 more for each thread that has to be woken.
+# The work from which sharing pays, in additions of the cost model: about 20 us; in loop bodies, whose threads are still awake from the last
+# iteration, 8. Asking takes 1 to 2 us, and 3 more for each thread to wake.
 WORTH_ASKING, WORTH_ASKING_AGAIN = 1_000_000, 400_000
-# What one term of a sum of products costs, in a routine.
+# The cost of one term of a sum of products, in a routine.
 TERM = 4
 
-# Buffers for a block of rows that a band may have on its thread's stack.
+# Limit on the bytes of a block's buffers on a band's stack.
 MOST_ON_STACK = 1 << 18
 
 
 def rows_of_band(domain: tuple[int, ...]) -> int:
-    """How many rows of a reduction over them are added up together; 0 for all of them."""
+    """The number of rows of a band of a reduction; 0 if it is not cut."""
     rows = domain[0]
     if rows < FEW_ROWS or (rows < MANY_ROWS and math.prod(domain) < MANY_POINTS):
         return 0
@@ -59,12 +58,12 @@ def rows_of_band(domain: tuple[int, ...]) -> int:
 def cut_into_bands(
     groups: Sequence[Group], storages: Sequence[Storage], before_blocking: Sequence[Storage], threads: int, is_body: bool
 ) -> tuple[list[Group], list[Storage]]:
-    """The groups, with long loops in Bands and the sums of their bands behind them.
+    """The groups, with long loops in Bands, each followed by the sums of its bands.
 
     Args:
-        before_blocking: the storages as they were before nests shared blocks of rows, which may be undone.
-        threads: that many may run a loop.
-        is_body: whether the groups are those of a loop's body.
+        before_blocking: the storages before row blocking, which may be undone.
+        threads: the most threads of a loop.
+        is_body: True for the groups of a loop's body.
     """
     cutter = _Cutter(list(storages), before_blocking, assembled(groups), threads, WORTH_ASKING_AGAIN if is_body else WORTH_ASKING)
     cut = [part for group in groups for part in cutter.cut(group)]
@@ -116,7 +115,7 @@ class _Cutter:
         return cut
 
     def _without_blocks(self, blocks: RowBlocks) -> list[Group]:
-        """The nests one after the other, as their sums are not cut alike."""
+        """Undo the row blocks: the sums of the nests are cut differently."""
         for storage, _ in blocks.block_buffers:
             self.storages[storage] = replace(self.storages[storage], size=self.before_blocking[storage].size)
         return [group for nest in blocks.nests for group in self.cut(nest)]
@@ -141,14 +140,14 @@ class _Cutter:
         return [*map(self._filled, others), bands, *after]
 
     def _filled(self, step: Step) -> LoopNest:
-        """What sets the result of a reduction before the bands add to it."""
+        """A nest that initialises the result of a reduction before the bands."""
         result = self.storages[step.write.storage]
         literal = Literal(neutral(step.combine or "add", result.kind), result.kind)
         write = Access(result.number, 0, (1,))
         return LoopNest((result.size,), (Step((result.size,), (literal,), "r0", (), write, site=step.site),))
 
     def _sets_whole_rows(self, step: Step, rows: int) -> bool:
-        """Whether a reduction inside of rows keeps no sums in memory, or ones of which each band can set whole vectors of its own."""
+        """True if a reduction within rows needs no fill: it has no sums in memory, or each band sets whole vectors of its own rows."""
         if step.write.storage in self.assembled:
             return True  # it is set before, or by the nest of another step
         strides = step.write.strides
@@ -162,7 +161,7 @@ class _Cutter:
     def _with_sums(
         self, nest: LoopNest | RoutineCall, number: int, sums: list[tuple[int, int]], after: list[Group]
     ) -> LoopNest | RoutineCall:  # fmt: skip
-        """A nest whose reductions over rows go to storages of the bands' own, from which nests behind it add them up."""
+        """Let a nest's reductions over rows write partial sums for each band, and append the nests that add these up."""
         if isinstance(nest, RoutineCall):
             return nest
         steps: list[Step] = []
@@ -183,7 +182,7 @@ class _Cutter:
     # Routines
 
     def _routine(self, call: RoutineCall) -> Group:
-        """A product, in bands of the rows of its result; or of a stack, in bands of its matrices."""
+        """Cut a product into bands of the rows of its result; a stack of products into bands of matrices."""
         if call.routine != "product" or call.failure >= 0 or self.threads < 2 or _work_of(call, self.storages) < self.least_work:
             return call
         count = call.sizes[0] if call.count == 1 else call.count
@@ -198,18 +197,18 @@ FEWEST_PRODUCT_ROWS = 64
 
 
 def _longest_block(blocks: RowBlocks, rows: int) -> int:
-    """The most rows of a block in bands of so many rows; see codegen.row_block_loop."""
+    """The longest block in bands of `rows` rows; see codegen.row_block_loop."""
     last = blocks.count - (blocks.count // rows - 1) * rows
     return max(length if length < blocks.rows else blocks.rows + length % blocks.rows for length in (rows, last))
 
 
 def _common_length(blocks: RowBlocks) -> int:
-    """What the rows of all nests are multiples of."""
+    """The greatest common divisor of the row lengths of all nests."""
     return math.gcd(*(math.prod(nest.domain[1:]) for nest in blocks.nests if isinstance(nest, LoopNest)))
 
 
 def _loose_rows(domain: tuple[int, ...]) -> int:
-    """Rows of bands where nothing is added up: whole vectors, also of loops that merge with the outermost."""
+    """The rows of bands without sums: whole vectors, also in loops that are collapsed with the outermost."""
     rows = rows_of_band(domain)
     if rows:
         return rows
@@ -221,7 +220,7 @@ def _loose_rows(domain: tuple[int, ...]) -> int:
 
 
 def _sum_of_bands(step: Step, storage: int, size: int, number: int) -> LoopNest:
-    """What adds up the sums of the bands of a step."""
+    """A nest that adds up a step's partial sums of all bands."""
     moving = [(extent, stride) for extent, stride in zip(step.domain, step.write.strides) if stride]
     extents, strides = [extent for extent, _ in moving], [stride for _, stride in moving]
     domain = (number, *extents)
@@ -231,7 +230,7 @@ def _sum_of_bands(step: Step, storage: int, size: int, number: int) -> LoopNest:
 
 
 def _by_extents(nest: LoopNest) -> list[LoopNest]:
-    """The steps of a nest of nearly equal loops by their extents, if these are cut differently."""
+    """The steps of a nest of nearly equal loops, split by extents if these have different bands."""
     extents = sorted({step.domain for step in nest.body}, reverse=True)
     cuts = {(rows := rows_of_band(domain), domain[0] // rows if rows else 0) for domain in extents}
     if len(cuts) == 1:
@@ -253,7 +252,7 @@ def _work_of(item: Step | RoutineCall, storages: Sequence[Storage]) -> float:
 
 
 def _numbers_in_memory(groups: Sequence[Group], storages: list[Storage]) -> list[Storage]:
-    """The storages, in memory where a number is read in bands, which are functions of their own, and written elsewhere."""
+    """The storages, with numbers in memory if they are read in bands, which are separate functions, and written elsewhere."""
     read = {s for group in groups if isinstance(group, Bands) for item in group.body for s in read_by(item)}
     own = {s for group in groups if isinstance(group, Bands) for item in group.body for s in written_by(item)}
     return [

@@ -1,7 +1,7 @@
-"""Fuses steps into loop nests: each step goes into the first group where everything it reads is ready.
+"""Fuses steps into loop nests: each step joins the first group in which all its operands are ready.
 
-Two steps share a nest when they have the same domain and every value that one hands to the other is read at the loop point
-that writes it. Nothing that a guard could still veto is written to the caller's arrays before the last guard.
+Two steps share a nest if they have the same domain, and each value passed between them is read at the loop point that writes it. Outputs of
+the caller are written only after the last guard.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from ..loop_ir.program import (
 
 
 def schedule(steps: Sequence[Item], storages: Sequence[Storage]) -> list[Group]:
-    """The groups of a program, in an order in which they can run. Steps that write outputs come last."""
+    """The groups of a program, in execution order. Steps that write outputs come last."""
     scheduler = _Scheduler(storages)
     late = [s for s in steps if _writes_output(s, storages)]
     late += [s for s in steps if isinstance(s, InPlace) and s.is_last]
-    # Additions at computed places join the nest that has what they add, if the array is filled before it.
+    # Scattered additions join the nest that computes their addends, if the array is filled before it.
     scattered = {s.write.storage for s in steps if isinstance(s, Step) and s.write.index_read >= 0 and s.domain != ()}
     fills = [s for s in steps if _fills(s, scattered)] if len(scattered) <= MOST_FILLED_EARLY else []
-    # Of the caller's arrays only where nothing can fail.
+    # Fill the caller's arrays early only if nothing can fail.
     early = fills if not any(map(_may_fail, steps)) else [s for s in fills if not _writes_output(s, storages)]
     for step in early:
         scheduler.add(step)
@@ -54,7 +54,7 @@ def schedule(steps: Sequence[Item], storages: Sequence[Storage]) -> list[Group]:
 
 
 def _fills(step: Item, storages: set[int]) -> bool:
-    """Whether a step sets one of these arrays to a number."""
+    """True if a step sets one of these arrays to a number."""
     if not isinstance(step, Step):
         return False
     return step.write.storage in storages and step.write.index_read < 0 and all(isinstance(r, Literal) for r in step.reads)
@@ -71,9 +71,9 @@ def _writes_output(step: Item, storages: Sequence[Storage]) -> bool:
     return storages[target].home == "output"
 
 
-# More arrays than this are filled where they are needed: each filled one takes memory.
+# With more arrays than this, each is filled where it is needed: a filled one occupies memory.
 MOST_FILLED_EARLY = 8
-# Nests that grow longer than this are begun anew, as LLVM takes quadratic time over long functions.
+# A nest longer than this is closed and a new one begun: LLVM takes quadratic time over long functions.
 LONGEST_NEST = 400
 
 
@@ -107,9 +107,9 @@ class _Writers:
 
     Attributes:
         straight: the last group of straight-line code that writes it; -1 for none.
-        other: the last of the other groups that do.
-        sole: the step that does so there; None if there are several, or one that no reader can share a nest with.
-        whole: the last group with a writer of more than a disjoint part, and `whole_in_nest` the last that is no straight-line code.
+        other: the last other group that writes it.
+        sole: the step that writes it there; None if there are several, or if no reader can share its nest.
+        whole: the last group that writes more than a disjoint part, and `whole_in_nest` the last one outside straight-line code.
     """
 
     straight: int = -1
@@ -135,7 +135,7 @@ class _Writers:
                 self.whole_in_nest = max(self.whole_in_nest, number)
 
     def read_from(self, step: Step, read: Access) -> int:
-        """The first loop nest that may read it: that of the writer where each value is read at the loop point that writes it."""
+        """The first loop nest that may read it: the writer's, if each value is read at the loop point that writes it."""
         after = self.straight + 1 if self.straight >= 0 else -1
         if self.other < 0:
             return after
@@ -143,7 +143,7 @@ class _Writers:
         return max(after, self.other if fusable else self.other + 1)
 
     def written_from(self, step: Step) -> int:
-        """The first group that may write more of it. Parts of one array come after the fill, in any order."""
+        """The first group that may write more of it. Disjoint parts of an array come after the fill, in any order."""
         if step.domain != ():
             last = self.whole if step.is_disjoint_part else self.last
             return last + 1 if last >= 0 else -1
@@ -155,7 +155,7 @@ _NONE = _Writers()
 
 
 class _Scheduler:
-    """Places one step after the other; each in time that does not depend on how many come before it."""
+    """Places steps one by one, each in time independent of the number of earlier steps."""
 
     def __init__(self, storages: Sequence[Storage]) -> None:
         self.storages = storages
@@ -201,7 +201,7 @@ class _Scheduler:
             self.last_failing_call = number
 
     def _add_invoke(self, invoke: Invoke) -> None:
-        """Behind the guards recorded before it, as only they make sure that the callee is meant to see its operands."""
+        """Place it after the guards recorded before: only they ensure that the callee's operands are valid."""
         number = self._append(invoke)
         for storage in invoke.written:
             self._wrote(storage, number, invoke)
@@ -215,7 +215,7 @@ class _Scheduler:
         self.last_exit = number
 
     def _straight(self, earliest: int, item: Step | Exit) -> int:
-        """Add to the first straight-line group that is not before `earliest`; gives its number."""
+        """Add to the first straight-line group at or after `earliest`; return its number."""
         number = _first(self.straights, earliest)
         if number < 0:
             number = self._append(_Straight([item]))
@@ -227,7 +227,7 @@ class _Scheduler:
         return number
 
     def _nest(self, earliest: int, step: Step) -> int:
-        """Add to the first nest over the step's domain that is not before `earliest`; gives its number."""
+        """Add to the first nest over the step's domain at or after `earliest`; return its number."""
         nests = self.nests.setdefault(step.domain, [])
         number = _first(nests, earliest)
         if number < 0:
@@ -251,7 +251,7 @@ class _Scheduler:
         self._wrote(step.write.storage, number, step)
 
     def _earliest_straight(self, step: Step) -> int:
-        """The first group for a step outside loops: as `_earliest`, written out, as tapes of Python loops have thousands of these."""
+        """The first group for a step outside loops: `_earliest`, inlined by hand, as unrolled Python loops have thousands of these."""
         earliest = 0
         for read in step.reads:
             if type(read) is Access:
@@ -273,14 +273,14 @@ class _Scheduler:
         return earliest
 
     def _range_checked(self, step: Step) -> int:
-        """Computed indices are used only behind the guards recorded before: one of them checks that they are in range."""
+        """Computed indices are used only after the guards before: one of them checks their range."""
         indices = [step.reads[a.index_read] for a in (*step.reads, step.write) if type(a) is Access and a.index_read >= 0]
         if not indices or all(isinstance(k, Literal) or self.storages[k.storage].home == "constant" for k in indices):
             return -1
         return self.last_exit if step.domain == () else self.last_exit + 1
 
     def _add_empty(self, step: Step) -> None:
-        """A loop over nothing: only a reduction has a result, its neutral element."""
+        """A loop without iterations: only a reduction has a result, its neutral element."""
         if step.combine is not None and step.write.storage not in self.writers:
             self._wrote(step.write.storage, self._append(EmptyReduction(step)), step)
 

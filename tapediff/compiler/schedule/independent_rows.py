@@ -1,4 +1,4 @@
-"""Whether the rows of nests are independent: each may be done without the others, in any order, and at the same time."""
+"""Checks that the rows of nests are independent: they can run in any order, and at the same time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .row_blocking import Row, operand_rows, row_of
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where row k of a storage is written: within its own row, or at the addresses of an access that meets none twice."""
+    """The addresses that row k writes: within its own row, or those of an injective access."""
 
     row: Row | None
     access: Access | None = None
 
 
 def are_independent(members: Sequence[LoopNest | RoutineCall]) -> bool:
-    """Whether each row writes places of its own, and reads of what any member writes its own row alone. Sums over rows do not count."""
+    """True if each row writes only its own entries, and of written arrays reads only its own row. Sums over rows do not count."""
     written: dict[int, _Place] = {}
     for member in members:
         for storage, place in _writes(member):
@@ -35,7 +35,7 @@ def _writes(member: LoopNest | RoutineCall) -> list[tuple[int, _Place | None]]:
 
 
 def is_sum(step: Step) -> bool:
-    """Whether a step is a reduction over rows; those of computed places are not meant."""
+    """True for a reduction over rows, except at computed places."""
     return step.combine is not None and step.write.index_read < 0 and step.write.strides[0] == 0
 
 
@@ -50,7 +50,7 @@ def _place(step: Step) -> _Place | None:
 
 
 def _meets_none_twice(access: Access, domain: tuple[int, ...]) -> bool:
-    """Whether the addresses of all points differ, loops without a stride left out: each stride is longer than all shorter ones reach."""
+    """True if all points have different addresses, apart from loops with stride 0: each stride exceeds the reach of all shorter ones."""
     reach = 0
     for stride, extent in sorted((abs(stride), extent) for stride, extent in zip(access.strides, domain) if stride):
         if stride <= reach:

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion: finds the steps of a loop's body that give the same at every iteration, to run once before it."""
+"""Loop-invariant code motion: finds the steps of a loop's body with the same result at every iteration, to run once before it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def split_invariants(
         if not isinstance(step, Step) or not _is_invariant(step, fixed, storages):
             continue
         invariant.add(id(step))
-        # The last writer decides: those before have been looked at by then.
+        # Decided at the last writer, after all others have been seen.
         if all(id(writer) in invariant for writer in writers[step.write.storage]):
             fixed.add(step.write.storage)
-    # A storage with a writer in the loop has all its writers there.
+    # If a storage has one writer in the loop, all its writers stay there.
     early: list[Item] = [s for s in steps if id(s) in invariant and isinstance(s, Step) and s.write.storage in fixed]
     chosen = set(map(id, early))
     return early, [s for s in steps if id(s) not in chosen]
@@ -39,7 +39,7 @@ def _is_invariant(step: Step, fixed: set[int], storages: Sequence[Storage]) -> b
             return False
     for access in (*step.reads, step.write):
         if isinstance(access, Access) and access.index_read >= 0:
-            # Computed indices are used behind the guards that check them.
+            # Computed indices are used after the guards that check them.
             index = step.reads[access.index_read]
             if not isinstance(index, Literal) and storages[index.storage].home != "constant":
                 return False

@@ -1,7 +1,7 @@
 """The memory plan: an offset in the workspace for every stored array.
 
-Arrays that are not alive together share memory; so do two where a loop reads the one for the last time, entry by entry, and writes
-the other in the same order.
+Arrays with disjoint lifetimes share memory; so do two if a loop reads one for the last time, entry by entry, and writes the other in the
+same order.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ SMALL = 8
 
 
 def plan_memory(groups: Sequence[Group], storages: Sequence[Storage], before: int = 0) -> tuple[list[Storage], int]:
-    """The storages, with a byte offset for each that is stored in the workspace; and the bytes needed in all.
+    """The storages, with byte offsets for those in the workspace; and the size of the workspace.
 
-    The first `before` groups run once and the others again and again, so their results are needed until the end.
+    The first `before` groups run once and the others repeatedly, so the results of the first are needed until the end.
     """
     first, last = _lifetimes(groups, storages, before)
     ending = _by_group(last)
     starting = _by_group(first)
-    # Numbers are packed beside each other, in front of the arrays.
+    # Numbers are packed together, before the arrays.
     numbers, arrays = _Space(), _Space()
     offsets: dict[int, int] = {}
     for number, group in enumerate(groups):
@@ -70,11 +70,11 @@ _Pattern: TypeAlias = tuple[int, str, tuple[int, ...], int, tuple[int, ...], int
 
 
 class _Overwritten:
-    """Arrays over which a nest may write others: it reads them for the last time, each entry before it is written over.
+    """Arrays that a nest may overwrite with others: it reads them for the last time, each entry before it is overwritten.
 
     Attributes:
-        arrays: those that are left, with the number of the last step that reads each, by the pattern of these reads.
-        writers: of each storage: the numbers of the steps that write it.
+        arrays: by access pattern of the reads, the arrays left, each with the number of the last step that reads it.
+        writers: by storage, the numbers of the steps that write it.
     """
 
     def __init__(self, group: Group, left: Iterable[int], storages: Sequence[Storage]) -> None:
@@ -82,7 +82,7 @@ class _Overwritten:
         self.body = nest.body if isinstance(nest, LoopNest) else ()
         self.arrays: dict[_Pattern, dict[int, int]] = {}
         self.writers: dict[int, list[int]] = {}
-        # The pattern and the last step of its reads, an empty one before the first; None where there are several patterns.
+        # The pattern and the last step of its reads, an empty one before the first; None if there are several patterns.
         reads: dict[int, tuple[_Pattern | tuple[()], int] | None] = {k: ((), -1) for k in left if storages[k].size != 1}
         for number, step in enumerate(self.body):
             for read in step.reads:
@@ -96,7 +96,7 @@ class _Overwritten:
                 self.arrays.setdefault(known[0], {})[storage] = known[1]
 
     def by(self, new: Storage) -> int:
-        """The first that a storage may take the place of, which is then gone; -1 for none."""
+        """Take the first array that a storage may overwrite; -1 for none."""
         writers = self.writers.get(new.number, ())
         if len(writers) != 1:
             return -1
@@ -110,7 +110,7 @@ class _Overwritten:
 
 
 def _lifetimes(groups: Sequence[Group], storages: Sequence[Storage], before: int) -> tuple[dict[int, int], dict[int, int]]:
-    """The first and the last group that needs each storage that has an address."""
+    """The first and last group that uses each storage that has an address."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for number, group in enumerate(groups):
@@ -130,7 +130,7 @@ def _rounded(size: int) -> int:
 
 
 class _Space:
-    """Free stretches of the workspace. One of the same length is reused first, else the start of the shortest longer one."""
+    """Free stretches of the workspace. Best fit: one of the same length first, else the start of the shortest longer one."""
 
     def __init__(self) -> None:
         self.free: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Merges loops of nearly equal extents: those of n and of n - 1 entries, of an array and of its differences.
+"""Merges loops of nearly equal extents: n and n - 1 entries, for an array and its differences.
 
 They have all whole vectors but the last few in common, and the merged loop reads and computes shared values once. Reductions keep
 their order, as each step keeps its own extent.
@@ -17,7 +17,7 @@ LONGEST_BODY = 200
 
 
 def merge_nearly_equal(groups: Sequence[Group], storages: Sequence[Storage]) -> list[Group]:
-    """The groups, where each one-dimensional nest joins the last nest before it that it may run with."""
+    """The groups; each one-dimensional nest joins the last earlier nest that it can run with."""
     result: list[Group] = []
     for group in groups:
         if not (isinstance(group, LoopNest) and _may_merge(group) and _joined(group, result, storages)):
@@ -30,7 +30,7 @@ def _may_merge(nest: LoopNest) -> bool:
 
 
 def _joined(nest: LoopNest, earlier: list[Group], storages: Sequence[Storage]) -> bool:
-    """Add the nest to an earlier one that reads the same arrays, past groups that it does not depend on."""
+    """Add the nest to an earlier one that reads the same arrays, past groups that it does not depend on. False if there is none."""
     read = {s for item in nest.body for s in read_by(item) if storages[s].in_memory and storages[s].size >= SHORTEST}
     needed = {s for item in nest.body for s in read_by(item)}
     whole = {s for item in nest.body if not item.is_disjoint_part for s in written_by(item)}
@@ -39,7 +39,7 @@ def _joined(nest: LoopNest, earlier: list[Group], storages: Sequence[Storage]) -
     for k in range(len(earlier) - 1, -1, -1):
         other = earlier[k]
         for item in other.body:
-            # Parts of one array may be written in any order.
+            # Disjoint parts of an array may be written in any order.
             apart = isinstance(item, Step) and item.is_disjoint_part
             if not (needed | whole | (set() if apart else parts)).isdisjoint(written_by(item)):
                 return False

@@ -25,18 +25,18 @@ def place_in_memory(groups: Sequence[Group], storages: Sequence[Storage]) -> lis
 
 
 def _stored(storage: Storage, in_memory: bool) -> Storage:
-    """A storage that is in memory, or that is in registers alone."""
+    """The storage with this choice of memory or registers."""
     if storage.in_memory == in_memory:
         return storage
     return Storage(storage.number, storage.size, storage.kind, storage.home, storage.position, in_memory)
 
 
 class _Placement:
-    """Who writes each storage, and in which function.
+    """The writers of each storage, and their functions.
 
     Attributes:
-        writers: by storage: the groups that write it, each with the item.
-        functions: the groups that are functions of their own.
+        writers: by storage, the groups that write it, each with the item.
+        functions: the groups that become separate functions.
     """
 
     def __init__(self, groups: Sequence[Group], storages: Sequence[Storage]) -> None:
@@ -52,7 +52,7 @@ class _Placement:
         self.functions = {number for number, group in enumerate(groups) if isinstance(group, (Outlined, Interpreted))}
 
     def must_be_stored(self, storage: Storage) -> bool:
-        """Whether no register can hold it: several items write it, or a routine, a scan, or a step at computed indices."""
+        """True if no register can hold it: several items write it, or a routine, a scan, or a step at computed indices."""
         writers = self.writers.get(storage.number, ())
         if len(writers) != 1:
             return True
@@ -72,10 +72,10 @@ class _Placement:
         return needed
 
     def is_loaded(self, read: Access, step: Step, group: int) -> bool:
-        """Whether a step of a group needs an address to read a workspace storage."""
+        """True if a step of a group must read a workspace storage from memory."""
         written_at, writer = self.writers[read.storage][0]
         is_number = self.storages[read.storage].size <= 1
-        # A number of the same group: the usual case of long straight-line code.
+        # Fast path: a number of the same group, the usual case of long straight-line code.
         if read.index_read < 0 and is_number and written_at == group:
             return False
         if read.index_read >= 0 or self._leaves_function(read.storage, group):
@@ -84,7 +84,7 @@ class _Placement:
         return not is_number and not is_local
 
     def _leaves_function(self, storage: int, reader: int) -> bool:
-        """Whether a number is written in one function and read in another."""
+        """True if a number is written in one function and read in another."""
         if self.storages[storage].home != "workspace" or storage not in self.writers:
             return False
         written_at = self.writers[storage][0][0]

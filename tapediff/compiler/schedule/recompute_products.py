@@ -1,8 +1,8 @@
-"""Computes large stacks of products again where they are read a second time, instead of keeping them.
+"""Recomputes large stacks of products where they are read again, instead of storing them.
 
-A stack that the cache does not hold costs as much time to write and to read back as a short product takes, and all its memory. The values
-behind it are often sums over the rows of each matrix, which are small, and are needed as a whole before the stack is read again, in the
-reverse pass. With a second product there, both are made matrix by matrix (`row_blocking.py`).
+A stack larger than the cache takes all its memory, and as much time to write and read back as a short product. The values computed from it
+are often small sums over the rows of each matrix, which must be complete before the reverse pass reads the stack again. With a second
+product there, both are computed matrix by matrix (`row_blocking.py`).
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from dataclasses import replace
 from ..loop_ir.dependencies import read_by, written_by
 from ..loop_ir.program import Access, Group, Item, LoopNest, RoutineCall, Step, Storage
 
-# Smaller stacks are kept: the second level of the cache has most of them.
+# Smaller stacks are kept: most of them fits into the second-level cache.
 SMALLEST = 16_000_000
-# The terms of a product's sums. 64 take as long as writing the result to memory and reading it back; of more the product takes longer,
-# but not as much longer as it saves memory.
+# Limit on the terms of a product's sums. 64 terms take as long as writing the result to memory and reading it back; more take longer, but
+# not by as much as the memory saved.
 MOST_TERMS = 128
 
 
 def recompute_products(groups: Sequence[Group], storages: Sequence[Storage]) -> tuple[list[Group], list[Storage], list[int]]:
-    """The groups with second products, the storages with those that they write, and the numbers of the groups before which nothing is to
-    move: the second product would join the first."""
+    """The groups with second products, the storages with their results, and the numbers of groups before which nothing may move: a second
+    product would join the first."""
     groups, storages, cuts = list(groups), list(storages), list[int]()
     for result in [g.result for g in groups if isinstance(g, RoutineCall) and _is_large(g, storages)]:
         at = next(k for k, group in enumerate(groups) if isinstance(group, RoutineCall) and group.result == result)
@@ -37,7 +37,7 @@ def _is_large(call: RoutineCall, storages: Sequence[Storage]) -> bool:
 
 
 def _recompute(at: int, groups: list[Group], storages: list[Storage], cuts: list[int]) -> None:
-    """Add a second product to the groups, if what reads the first and what reads the second have a value of all rows between them."""
+    """Add a second product, if a value of all rows lies between the readers of the first and of the second."""
     call = groups[at]
     assert isinstance(call, RoutineCall)
     again = _second_reader(call, groups, at)
@@ -51,7 +51,7 @@ def _recompute(at: int, groups: list[Group], storages: list[Storage], cuts: list
         storages.append(replace(storages[storage], number=len(storages)))
     nests = [replace(copy, body=tuple([_renamed(step, renamed, True) for step in copy.body])) for copy in copies if copy is not None]
     operands = tuple([(renamed.get(storage, storage), offset) for storage, offset in call.operands])
-    # Products that are read again at one place are made at one place.
+    # Place products that are read again in the same group together.
     place = max((cut for cut in cuts if at < cut <= again), default=again)
     second = [*nests, replace(call, operands=operands, result=renamed[call.result])]
     groups[again:] = [_group_renamed(group, renamed) for group in groups[again:]]
@@ -60,9 +60,9 @@ def _recompute(at: int, groups: list[Group], storages: list[Storage], cuts: list
 
 
 def _second_reader(call: RoutineCall, groups: Sequence[Group], at: int) -> int:
-    """The first group that reads the product and a value that needs all of its rows; -1 if there is none.
+    """The first group that reads both the product and a value that needs all of its rows; -1 if there is none.
 
-    Nothing may be between, nor behind, that has the product under another form than nests and calls.
+    Also -1 if anything but nests and calls reads the product.
     """
     by_rows, by_all = {call.result}, set[int]()
     found = -1
@@ -88,14 +88,14 @@ def _rows(group: Group) -> int:
 
 
 def _kept_rows(item: Item) -> list[int]:
-    """What an item writes row by row: no sum over the rows."""
+    """The storages that an item writes row by row, not as a sum over rows."""
     if isinstance(item, Step):
         return [item.write.storage] if item.write.strides and item.write.strides[0] else []
     return list(written_by(item))
 
 
 def _copy_of(storage: int, groups: Sequence[Group], storages: Sequence[Storage]) -> LoopNest | None:
-    """A nest that computes an array again, of one step whose operands are still in memory then; None if it takes more."""
+    """A nest that recomputes an array, by one step whose operands are still in memory; None if it takes more."""
     writers = [(g, i) for g in groups for i in g.body if storage in written_by(i)]
     if len(writers) != 1:
         return None
@@ -118,7 +118,7 @@ def _group_renamed(group: Group, renamed: dict[int, int]) -> Group:
 
 
 def _renamed(step: Step, renamed: dict[int, int], writes: bool = False) -> Step:
-    """The step with its reads from the new storages; and with its write there."""
+    """The step with its reads, and with `writes` its write, in the new storages."""
     reads = tuple([replace(r, storage=renamed.get(r.storage, r.storage)) if isinstance(r, Access) else r for r in step.reads])
     write = replace(step.write, storage=renamed[step.write.storage]) if writes else step.write
     return replace(step, reads=reads, write=write)

@@ -18,22 +18,21 @@ from ..loop_ir.index_maps import IndexMap, index_map_of
 from ..loop_ir.program import Access, Item, Literal, Step, Storage
 from ..loop_ir.views import contiguous
 
-# Cheap operations that one step may compute again; a division counts as DIVISION of them. Arrays that stay in the first-level cache are
-# stored and read at little cost: for 1000 second differences 0.23 us stored and 0.30 us computed again, for 100 000 of them 50 and
-# 27 us.
+# Cheap operations that one step may recompute; a division counts as DIVISION of them. Arrays in the first-level cache are cheap to store
+# and read: for 1000 second differences 0.23 us stored and 0.30 us recomputed, for 100 000 of them 50 and 27 us.
 MOST_OPERATIONS = 16
 MOST_OPERATIONS_IN_CACHE = 12
 MOST_OPERATIONS_IN_SMALL_PLANES = 8
 SMALLEST_LARGE = 2500
 DIVISION = 4
-# Each reader has code of its own for it. The derivative of a stencil in planes has 30 to 60: its edges and corners. For a heat equation it
-# takes 0.8 of the time from planes of 64 x 64 on, and 0.6 where they do not fit into the second-level cache.
+# Each reader has its own copy of the code. The derivative of a stencil in planes has 30 to 60 readers: its edges and corners. For a heat
+# equation recomputing takes 0.8 of the time from planes of 64 x 64 on, and 0.6 if they do not fit into the second-level cache.
 MOST_READERS, MOST_READERS_OF_LARGE = 12, 64
-# Larger trees of values are cut, and after so many rounds all values that a reader reads shifted are stored.
+# Larger trees of values are cut, and after this many rounds all values that a reader reads shifted are stored.
 MOST_VALUES = 32
 MOST_ROUNDS = 16
-# So do all readers behind so many values of trees, each of which takes 25 us: 200 arrays, each made of two neighbours in the one before,
-# have 42,000 of them, and none that is worth computing again.
+# Likewise for all readers once trees have this many values in all, at 25 us each: 200 arrays, each computed from two neighbours in the one
+# before, have 42,000 values, and none is worth recomputing.
 MOST_VALUES_IN_ALL = 10_000
 
 
@@ -60,15 +59,15 @@ def recompute_stencils(
 
 
 class _Sources:
-    """The values that one step computes element by element, and where they are read.
+    """The values that one step computes element by element, and their readers.
 
     Attributes:
-        writers: by storage that a step could compute again: that step.
-        numbers: and its place in the program.
-        readers: the steps that read such a storage elsewhere than at the point that writes it.
-        computed: the storages that are not stored: steps that read one shifted compute it themselves.
-        prices: the operations of its step.
-        reads: accesses by a number, as trees hold them: these are compared far more often than made.
+        writers: by storage that can be recomputed, the step that writes it.
+        numbers: the position of that step in the program.
+        readers: the steps that read it at another point than the one that writes it.
+        computed: the storages that are not stored: steps that read them shifted recompute them.
+        prices: the operations of the writer.
+        reads: accesses by number, as used in trees: they are compared far more often than made.
     """
 
     def __init__(self, steps: Sequence[Item], storages: Sequence[Storage]) -> None:
@@ -96,14 +95,14 @@ class _Sources:
                 if self.is_shifted(read, step):
                     self.readers.setdefault(read.storage, []).append(step)
         for storage, readers in self.readers.items():
-            # Where a value is repeated, by broadcasting for example, it would be computed again each time.
+            # A value that is repeated, as by broadcasting, would be recomputed each time.
             size = storages[storage].size
             repeated = any(math.prod(reader.domain) > size for reader in readers)
             if repeated or len(readers) > (MOST_READERS_OF_LARGE if size >= SMALLEST_LARGE else MOST_READERS):
                 self.computed.discard(storage)
 
     def is_shifted(self, read: Access | Literal, reader: Step) -> TypeGuard[Access]:
-        """Whether a step reads a value, which is to be computed again, elsewhere than at the point that writes it."""
+        """True if a step reads a value to recompute at another point than the one that writes it."""
         if not isinstance(read, Access) or read.storage not in self.computed:
             return False
         writer = self.writers[read.storage]
@@ -119,11 +118,11 @@ class _Sources:
         return number
 
     def operands_in(self, domain: tuple[int, ...]) -> dict[int, list[int] | None]:
-        """What is known of the operands of values where a loop over a domain reads them."""
+        """The known operands of values, for reads by a loop over a domain."""
         return self._operands.setdefault(domain, {})
 
     def operands_of(self, value: int, domain: tuple[int, ...]) -> list[int] | None:
-        """The operands of a value, where a loop over a domain reads it; None if there is no index map."""
+        """The operands of a value that a loop over a domain reads; None if there is no index map."""
         read = self.reads[value]
         writer = self.writers[read.storage]
         moved = _moved(read, domain, writer)
@@ -140,7 +139,7 @@ def _needed_whole(steps: Sequence[Item]) -> set[int]:
 
 
 def _is_elementwise(step: Step, storage: Storage) -> bool:
-    """Whether a step assigns each element of a whole array, by a few machine instructions on values at the same point."""
+    """True if a step assigns each element of a whole array, by a few machine instructions on values at the same point."""
     if storage.home != "workspace" or storage.size <= 1 or step.combine is not None or step.is_scan or step.is_disjoint_part:
         return False
     if any(isinstance(access, Access) and access.index_read >= 0 for access in (*step.reads, step.write)):
@@ -161,17 +160,17 @@ def _moved(read: Access, domain: tuple[int, ...], writer: Step) -> IndexMap | No
 
 
 class _Tree:
-    """The values that one step needs to compute again all that it reads shifted; those it reads itself come first.
+    """The values that one step needs to recompute its shifted reads; its own reads come first.
 
     It is cut at MOST_VALUES: larger ones cost too much anyway. Sets of values are the bits of a number.
 
     Attributes:
-        storages: of each value.
-        direct: how many the step itself reads.
-        operations: for all of them.
-        is_cut: whether there are more values.
+        storages: by value, its storage.
+        direct: the number of values that the step itself reads.
+        operations: the operations of all values.
+        is_cut: True if there are more values.
         lost: the set of values without an index map into their writer's loop.
-        reached: for each value, the set of values it is computed from, itself included.
+        reached: by value, the set of values it is computed from, itself included.
     """
 
     def __init__(self, step: Step, sources: _Sources) -> None:
@@ -193,7 +192,7 @@ class _Tree:
         self.reached = self._reached(operands)
 
     def _enter(self, reads: Iterable[int], values: list[int]) -> list[int]:
-        """The numbers of values; new ones get the next."""
+        """The numbers of values; new values get the next numbers."""
         numbers: list[int] = []
         for read in reads:
             number = self.number_of.get(read)
@@ -235,7 +234,7 @@ class _Tree:
 def _store_costly(sources: _Sources) -> None:
     """Let more values be stored until every reader can compute the rest in few operations."""
     waiting = {id(step): step for readers in sources.readers.values() for step in readers}
-    # The steps whose trees contain a storage: they are considered again when it is stored.
+    # By storage, the steps whose trees contain it: reconsidered when it is stored.
     trees_with: dict[int, list[Step]] = {}
     values = 0
     for round_ in count(1):
@@ -283,7 +282,7 @@ class _Copies:
         self.known: dict[Access, Access] = {}
 
     def read(self, read: Access) -> Access:
-        """The access that replaces one to a value: to the copy computed here, or itself if the value is stored."""
+        """The access that replaces a read of a value: of the copy computed here, or itself if the value is stored."""
         if read.storage not in self.sources.computed:
             return read
         if read not in self.known:
@@ -300,7 +299,7 @@ class _Copies:
 
 
 def _without_unread(steps: list[Item], sources: _Sources) -> list[Item]:
-    """Drop the steps whose values are not read any more."""
+    """Drop steps whose values are no longer read."""
     counts: dict[int, int] = {}
     for step in steps:
         for read in step.reads if isinstance(step, Step) else ():

@@ -1,9 +1,8 @@
 """Rematerialisation: computes cheap values again in the nests that read them, instead of storing them and loading them back.
 
-A step goes where its operands are first ready, which is often a nest that has no other use for its result: then it moves to its
-reader, and costs no more there. If another step needs it where it stands, it is computed once more if that takes less time than
-memory does. Only operands that are in memory anyway are read. Values are the same to the last bit: the same operations on the
-same numbers.
+A step is placed where its operands are first ready, often in a nest that does not otherwise use its result: then it moves to its reader, at
+no extra cost. If another step needs it in the first nest, it is recomputed if that takes less time than memory does. Recomputed steps only
+read operands that are in memory anyway. Values are the same to the last bit: the same operations on the same numbers.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ from ..loop_ir.views import contiguous
 from .cost_model import LOAD, STORE, cost_of, memory_factor
 from .placement import place_in_memory
 
-# Arrays that are smaller stay: they are in the cache, and a nest of few vectors waits for each chain of steps to end. Two nests of
-# 200 elements with a division and a logarithm took 0.28 us, and one 0.31.
+# Smaller arrays stay: they are in the cache, and a nest of few vectors waits for the end of each chain of steps. Two nests of 200 elements
+# with a division and a logarithm took 0.28 us, and one 0.31.
 SMALLEST = 512
 # Longer chains of steps stay: each is code in every nest that reads its result.
 MOST_STEPS = 6
-# Longer nests are left as they are, and so are values that they read: searching each for every value takes too long, and there is
-# enough to compute in it while memory answers.
+# Longer nests are left unchanged, and so are the values that they read: searching each for every value takes too long, and they have enough
+# to compute while they wait for memory.
 LONGEST_NEST = 120
-# A nest whose loops merge into one long one is left so, unless its rows are as long as this.
+# Loops of a nest that collapse into one long loop must still do so, unless its rows are this long.
 SHORTEST_ROW = 32
 
 
 def rematerialize(
     groups: Sequence[Group], storages: Sequence[Storage], before: Sequence[Group] = ()
 ) -> tuple[list[Group], list[Storage]]:
-    """The groups with values computed where they are read, without those that are empty then; and the storages.
+    """The groups with values recomputed in their readers, without empty ones; and the storages.
 
     Args:
-        before: groups that run once before these, which only read storages that they write.
+        before: groups that run once before these, which only read their storages.
     """
     if not any(isinstance(group, LoopNest) for group in groups):
         return list(groups), list(storages)
@@ -52,7 +51,7 @@ def rematerialize(
 
 @dataclass(slots=True)
 class _Nest:
-    """A loop nest whose body changes."""
+    """A loop nest with a mutable body."""
 
     domain: tuple[int, ...]
     body: list[Step]
@@ -60,7 +59,7 @@ class _Nest:
 
 @dataclass(slots=True)
 class _Recomputation:
-    """The steps that one nest computes instead of reading a value: they go before the one at `place`, the last gives the value."""
+    """The steps that one nest computes instead of reading a value: inserted before the step at `place`; the last one gives the value."""
 
     number: int
     place: int
@@ -74,10 +73,10 @@ class _Nests:
     """The nests of a program, and who reads and writes the storages.
 
     Attributes:
-        nests: by the number of their group.
-        writers: by storage: the items that write it.
-        readers: by storage: in which nests steps read it, and how often.
-        pinned: storages that another group than a nest reads, or a step at computed indices.
+        nests: by group number.
+        writers: by storage, the items that write it.
+        readers: by storage, the nests whose steps read it, and the number of reads.
+        pinned: storages read by other groups than nests, or by a step at computed indices.
     """
 
     def __init__(self, groups: Sequence[Group], storages: list[Storage]) -> None:
@@ -106,7 +105,7 @@ class _Nests:
                 self.pinned.add(storage)
 
     def scheduled(self) -> list[Group]:
-        """The groups as they are now."""
+        """The groups in their current state."""
         changed = [
             LoopNest(nest.domain, tuple(nest.body)) if (nest := self.nests.get(number)) else group
             for number, group in enumerate(self.groups)
@@ -120,7 +119,7 @@ class _Nests:
             del counts[number]
 
     def may_move(self, step: Step) -> bool:
-        """Whether a stored value is made by this step alone, point by point, and read by nests only."""
+        """True if a stored value is written by this step alone, point by point, and read by nests only."""
         storage = self.storages[step.write.storage]
         if storage.home != "workspace" or not storage.in_memory or storage.size < SMALLEST:
             return False
@@ -136,7 +135,7 @@ class _Nests:
         return is_whole and step.write.strides == contiguous(step.domain)
 
     def _is_sole(self, step: Step) -> bool:
-        """Whether a read of the storage in the same nest gives the step's result: no other step writes parts of the array."""
+        """True if a read of the storage in the same nest gives the step's result: no other step writes parts of the array."""
         storage = step.write.storage
         is_one = len(self.writers[storage]) == 1 and self.storages[storage].home == "workspace"
         return is_one and step.combine is None and step.write.index_read < 0
@@ -166,7 +165,7 @@ class _Nests:
             del self.storages[count:]
 
     def _needed(self, number: int, step: Step) -> list[Step] | None:
-        """The steps of a nest that lead from values in memory to a step's result; None if these are many, or cannot move."""
+        """The steps of a nest from values in memory to a step's result; None if there are many, or if one cannot move."""
         found = [step]
         for current in found:
             for read in current.reads:
@@ -183,12 +182,12 @@ class _Nests:
         return [item for item in self.nests[number].body if id(item) in chosen]
 
     def _is_available(self, storage: int) -> bool:
-        """Whether a value can be read anywhere behind its writer."""
+        """True if a value can be read anywhere after its writer."""
         item = self.storages[storage]
         return item.home in ("input", "constant") or item.size == 1 or item.in_memory
 
     def _planned(self, number: int, step: Step, needed: list[Step]) -> _Recomputation | None:
-        """How a nest would compute a step's result, and the time that this takes beyond reading it; None if it cannot."""
+        """A plan for a nest to recompute a step's result, and the extra time compared with reading it; None if it cannot."""
         body, domain = self.nests[number].body, self.nests[number].domain
         if len(body) > LONGEST_NEST:
             return None
@@ -215,7 +214,7 @@ class _Nests:
     def _translated(
         self, needed: list[Step], index_map: IndexMap, old: Access, domain: tuple[int, ...], present: list[Step]
     ) -> tuple[list[Step], Access]:
-        """The steps over another domain, without those that are there already; and the access to the last one's result."""
+        """The steps over another domain, without those already there; and the access to the last one's result."""
         known = {_key(item): item.write for item in present if self._is_sole(item)}
         results: dict[int, Access] = {}
         steps: list[Step] = []
@@ -239,7 +238,7 @@ class _Nests:
         return LOAD * memory_factor(self.storages[read.storage]) * _times(read, domain)
 
     def _saved(self, number: int, step: Step, needed: list[Step]) -> float:
-        """The cost that a nest saves when it need not store a result: the steps that nothing else in it needs, and their reads."""
+        """The cost that a nest saves if it does not store a result: the steps that only this result needs, and their reads."""
         dead = self._unread(number, step, needed)
         gone = set(map(id, dead))
         rest = [item for item in self.nests[number].body if id(item) not in gone]
@@ -252,7 +251,7 @@ class _Nests:
         )
 
     def _unread(self, number: int, step: Step, needed: list[Step]) -> list[Step]:
-        """The steps whose results would not be read any more if nothing outside their nest read the last one."""
+        """The steps whose results are unread if no other nest reads the last one."""
         dead: list[Step] = []
         counts = {item.write.storage: self.readers.get(item.write.storage, {}).get(number, 0) for item in needed}
         for item in reversed(needed):
@@ -264,7 +263,7 @@ class _Nests:
         return dead
 
     def _keeps_its_loops(self, number: int, steps: list[Step]) -> bool:
-        """Whether the loops of a nest still merge as they did, or its rows are long enough by themselves."""
+        """True if the loops of a nest still collapse as before, or if its rows are long enough."""
         nest = self.nests[number]
         after = collapsed(LoopNest(nest.domain, (*steps, *nest.body))).domain
         return after[-1] >= SHORTEST_ROW or len(after) == len(collapsed(LoopNest(nest.domain, tuple(nest.body))).domain)
@@ -302,13 +301,13 @@ class _Nests:
 
 
 def _points(read: Access, domain: tuple[int, ...]) -> int:
-    """How often a nest computes a value that depends on the loop indices as this access does; inner loops hoist the rest."""
+    """The number of times a nest computes a value that depends on the loop indices of this access; inner loops hoist the rest."""
     level = max((k for k, stride in enumerate(read.strides) if stride), default=-1)
     return math.prod(domain[: level + 1])
 
 
 def _times(read: Access, domain: tuple[int, ...]) -> int:
-    """The same in elements on SIMD lanes: outside the innermost loop numbers are computed one at a time."""
+    """The same in elements of SIMD lanes: outside the innermost loop numbers are computed one by one."""
     points = _points(read, domain)
     return points if read.strides and read.strides[-1] else LANES * points
 

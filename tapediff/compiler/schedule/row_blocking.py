@@ -1,8 +1,8 @@
-"""Row blocking: nests over the same rows of large arrays run one after the other on each block of rows.
+"""Row blocking: several nests over the same rows of large arrays run in turn on each block of rows.
 
-A matrix that several nests read, as a matrix-vector product and its transpose in the backward pass do, comes from memory once, and
-values passed from nest to nest stay in the cache, in a buffer as long as a block. Nests may share blocks when each row that one
-writes is read in the same row of the others. Reductions over rows continue from block to block, so they keep their order.
+A matrix that several nests read, as in a matrix-vector product and its transpose in the reverse pass, is loaded from memory once, and
+values passed between nests stay in the cache, in a buffer of one block. Nests may share blocks if each row that one writes is read only in
+the same row of the others. Reductions over rows continue from block to block, so they keep their order.
 
 Products of stacks of matrices take part, too: a row is then a matrix. Blocks are as few matrices as possible, as each is long.
 """
@@ -20,21 +20,21 @@ from ..loop_ir.program import Access, Group, Item, Literal, LoopNest, RoutineCal
 
 # Bytes of a block of rows in all arrays together: a first-level cache. Blocks of 16 to 100 kB were within 10 % of each other.
 BLOCK_BYTES = 32_000
-# Shorter blocks cost more in loops that begin and end than they save.
+# Shorter blocks lose more in loop overhead than they save.
 SHORTEST_BLOCK = 16
 # Nests with fewer entries a row do not take part in blocks of single matrices.
 SHORTEST_MATRIX = 64
-# Shared arrays no larger than this are in the cache all along.
+# Shared arrays up to this size are in the cache anyway.
 SMALLEST_SHARED = 48_000
 
-# Each trial looks at all groups.
+# Limit on trials; each looks at all groups.
 MOST_TRIALS = 32
 
 
 def block_rows(groups: Sequence[Group], storages: Sequence[Storage], cuts: Sequence[int] = ()) -> tuple[list[Group], list[Storage]]:
-    """The groups, with nests that share large arrays in RowBlocks; groups between them move before or behind.
+    """The groups, with nests that share large arrays in RowBlocks; groups between them move before or after.
 
-    Storages that only one such group needs are cut down to one block.
+    Storages that only one such group needs are shrunk to one block.
 
     Args:
         cuts: the numbers of groups that nothing moves across.
@@ -63,8 +63,8 @@ def _block_section(done: list[Group], groups: list[Group], later: list[Group], s
 
 
 def _sharing(groups: list[Group], storages: Sequence[Storage]) -> tuple[int, int, int]:
-    """The first nest that has a large array in common with a later one over as many rows; the end of the last nest of such a pair;
-    and these rows."""
+    """The first nest that shares a large array with a later one over as many rows; the end of the last nest of such a pair; and these
+    rows."""
     users: dict[tuple[int, int], list[int]] = {}
     for number, group in enumerate(groups):
         rows = _rows_of(group)
@@ -80,7 +80,7 @@ def _sharing(groups: list[Group], storages: Sequence[Storage]) -> tuple[int, int
 
 
 def _rows_of(group: Group) -> int:
-    """The rows of a group that may run in blocks of them; 0 for others."""
+    """The number of rows of a group that may run in blocks; 0 for others."""
     if isinstance(group, RoutineCall):
         rows = group.count if group.routine == "product" and group.failure < 0 else 0
     else:
@@ -90,10 +90,10 @@ def _rows_of(group: Group) -> int:
 
 @dataclass(slots=True)
 class _Split:
-    """Groups in three parts: nests that may run in blocks of `rows`, and the groups before and behind them.
+    """Groups in three parts: nests that may run in blocks of `rows`, and the groups before and after them.
 
     Attributes:
-        of_matrices: whether rows are matrices of a stack, which are to be taken one by one.
+        of_matrices: True if rows are matrices of a stack, to run one by one.
     """
 
     rows: int
@@ -102,10 +102,10 @@ class _Split:
     before: list[Group] = field(default_factory=list)
     members: list[LoopNest | RoutineCall] = field(default_factory=list)
     after: list[Group] = field(default_factory=list)
-    # The rows of each storage that a member writes; the storages of which parts are written behind the blocks.
+    # The rows of each storage that a member writes; the storages that groups after the blocks write.
     written: dict[int, Row | None] = field(default_factory=dict)
     late: set[int] = field(default_factory=set)
-    # Whether a guard, or a call that may fail like one, is behind the blocks: nothing that relies on it may overtake it.
+    # True if a guard, or a call that may fail like one, is after the blocks: items that rely on it must stay after it.
     veto: bool = False
 
     def add(self, group: Group) -> None:
@@ -132,7 +132,7 @@ class _Split:
             self.before.append(group)
 
     def _waits(self, item: Item) -> bool:
-        """Whether an item is to run behind the blocks; items that depend on it are then, too."""
+        """True if an item must run after the blocks; its dependents then must, too."""
         is_late = self._is_late(item)
         if is_late:
             self._delay(item)
@@ -143,14 +143,14 @@ class _Split:
         self.veto = self.veto or may_veto(item)
 
     def _is_late(self, item: Item) -> bool:
-        """Whether an item depends on the members, or on groups behind them."""
+        """True if an item depends on the members, or on groups after them."""
         touched = {*read_by(item), *written_by(item)}
         if not touched.isdisjoint(self.late) or not touched.isdisjoint(self.written):
             return True
         return self.veto and relies_on_guards(item, self.storages)
 
     def _joins(self, nest: LoopNest) -> bool:
-        """Whether a nest is over the same rows, and at each row reads only that row of the arrays that the members write."""
+        """True if a nest is over the same rows, and of arrays that the members write reads, at each row, only that row."""
         if _rows_of(nest) != self.rows or (self.of_matrices and math.prod(nest.domain[1:]) < SHORTEST_MATRIX):
             return False
         for item in nest.body:
@@ -169,7 +169,7 @@ class _Split:
 
 
     def _call_joins(self, call: RoutineCall) -> bool:
-        """The same for products of the matrices of a stack."""
+        """_joins for products of the matrices of a stack."""
         if _rows_of(call) != self.rows or not self.late.isdisjoint(read_by(call)) or self.late.intersection(written_by(call)):
             return False
         operands = operand_rows(call)
@@ -178,7 +178,7 @@ class _Split:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Of accesses that stay within row k of a storage at row k of the loop: how long a row is, and how many rows they are off."""
+    """The length of a row, and the shift in rows, of accesses that stay within one row of a storage at each row of the loop."""
 
     length: int
     shift: int
@@ -196,7 +196,7 @@ def row_of(access: Access, domain: tuple[int, ...]) -> Row | None:
 
 
 def operand_rows(call: RoutineCall) -> list[tuple[int, Row | None]]:
-    """The storages that a product of stacks reads, with the rows that its matrices are in; None for one that is not in a row."""
+    """The storages that a product of stacks reads, with the rows that hold its matrices; None if a matrix crosses rows."""
     m, n, k, x_row, x_column, y_row, y_column = call.sizes
     lasts = (m - 1) * x_row + (k - 1) * x_column, (k - 1) * y_row + (n - 1) * y_column
     return [
@@ -206,7 +206,7 @@ def operand_rows(call: RoutineCall) -> list[tuple[int, Row | None]]:
 
 
 def _row_blocks(split: _Split, storages: list[Storage], groups: list[Group]) -> RowBlocks | None:
-    """The members as one group, if they share enough for that to pay."""
+    """The members as one group, if they share enough to pay."""
     row_bytes, shared = _shared_bytes(split, storages)
     if shared < SMALLEST_SHARED:
         return None
@@ -218,7 +218,7 @@ def _row_blocks(split: _Split, storages: list[Storage], groups: list[Group]) -> 
 
 
 def _fewest_matrices(members: Sequence[LoopNest | RoutineCall]) -> int:
-    """How many rows are whole vectors also where all loops of a nest merge into one."""
+    """The fewest rows that are whole vectors even in nests whose loops all collapse into one."""
     lengths = [math.prod(m.domain[1:]) for m in members if isinstance(m, LoopNest) and len(collapsed(m).domain) == 1]
     return math.lcm(*(LANES // math.gcd(LANES, length) for length in lengths))
 
@@ -250,7 +250,7 @@ def _accessed_rows(member: LoopNest | RoutineCall) -> list[tuple[int, Row | None
 def _block_buffers(
     split: _Split, storages: list[Storage], groups: list[Group], rows: int
 ) -> tuple[tuple[int, int], ...]:
-    """The storages that only the members need, and how long a row is; each is cut down to one block."""
+    """The storages that only the members need, shrunk to one block, with their row lengths."""
     members = set(map(id, split.members))
     elsewhere = {s for g in groups if id(g) not in members for i in g.body for s in (*read_by(i), *written_by(i))}
     buffers: list[tuple[int, int]] = []
@@ -265,7 +265,7 @@ def _block_buffers(
 
 
 def _keeps_to(row: Row, step: Step | RoutineCall, storage: int) -> bool:
-    """Whether a step touches the storage within its row only, and no reduction in it goes on in the next block."""
+    """True if a step touches the storage within its row only, and no reduction over it continues in the next block."""
     if isinstance(step, RoutineCall):
         return not row.shift
     for access in (*step.reads, step.write):

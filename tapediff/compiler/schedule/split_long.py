@@ -6,25 +6,25 @@ from collections.abc import Iterator
 
 from ..loop_ir.program import Group, Interpreted, LoopNest, Outlined, Scan, Straight
 
-# LLVM takes quadratic time over long functions: longer straight-line code is cut into functions of this many steps, and where
-# loops have more than that in all, each is a function.
+# LLVM takes quadratic time over long functions: longer straight-line code is cut into functions of this many steps. If all loops together
+# have more than MOST_IN_LOOPS, each one is a function.
 LONGEST_STRAIGHT = 400
 MOST_IN_LOOPS = 250
-# Between many loops and calls there are many short stretches of straight-line code. Beyond this many steps in all, those that are
-# longer than a call of a function are functions, too.
+# Between many loops and calls there are many short stretches of straight-line code. Beyond this many steps in all, those longer than a
+# function call become functions, too.
 MOST_STRAIGHT = 2000
 SHORTEST_CHUNK = 4
 
-# Where a program has more straight-line steps than this in all, LLVM would take too long over them, and those groups of them are
-# interpreted that are no shorter than SHORTEST_INTERPRETED. A step takes 12 us to compile and then 0.2 to 0.4 ns to run; interpreted
-# 0.7 ns in long runs of one operation, and up to 3 ns in a chain. So compiling pays after 10 000 to 40 000 calls; it may take about
-# a quarter of a second.
+# With more straight-line steps than this in all, LLVM would take too long: groups of at least SHORTEST_INTERPRETED of them are interpreted.
+# A step takes 12 us to compile and then 0.2 to 0.4 ns to run; interpreted 0.7 ns in long runs of one operation, and up to 3 ns in a chain.
+# So compiling pays after 10 000 to 40 000 calls; it may take about a quarter of a second.
 MOST_COMPILED = 20_000
 SHORTEST_INTERPRETED = 200
 
 
 def split_long(groups: list[Group]) -> list[Group]:
-    """Outline long straight-line groups, many short ones, and many loops; interpret more straight-line code than LLVM compiles in time."""
+    """Outline long straight-line groups, many short ones, and many loops. Interpret straight-line code that LLVM would compile too
+    slowly."""
     in_loops = sum(len(group.body) for group in groups if isinstance(group, LoopNest))
     straight = sum(len(group.body) for group in groups if isinstance(group, Straight))
     result: list[Group] = []
@@ -39,7 +39,7 @@ def split_long(groups: list[Group]) -> list[Group]:
 
 
 def _split_straight(group: Straight, total: int) -> Iterator[Group]:
-    """A straight-line group of a program that has `total` steps in such groups."""
+    """Split or outline a straight-line group; `total` is the number of steps of all such groups."""
     body = group.body
     if total > MOST_COMPILED and len(body) >= SHORTEST_INTERPRETED:
         yield Interpreted(body)

@@ -1,5 +1,5 @@
 """Long tapes of operations on numbers, and on arrays of a few, as two sweeps of byte code.
 
 Comes in: a tape, ready to be differentiated. Goes out: a program of its value and gradient, without a tape of the derivative.
-Open first: `program.py`, whose operations `elements.py` finds, and which run as `runs.py` groups them.
+Open first: `program.py`. `elements.py` finds its operations, `runs.py` groups them.
 """

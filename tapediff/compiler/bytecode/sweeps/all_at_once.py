@@ -1,4 +1,4 @@
-"""The instructions of a long tape that are one operation on numbers each, or read a number of an input: found together in its columns."""
+"""Vectorised search of a long tape for plain instructions: one scalar operation, or one number read from an input."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _KINDS = (*KINDS.values(), "")
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Such instructions.
+    """The plain instructions of a tape.
 
     Attributes:
-        numbers: of those that are operations.
-        is_left: by instruction, whether it is none of them.
+        numbers: the instructions that are scalar operations.
+        is_left: by instruction, True if it is neither plain nor an input.
     """
 
     numbers: np.ndarray
     is_left: np.ndarray
 
     def with_others(self, table: Table) -> Elements:
-        """The elements of all instructions, where the table has those of the others."""
+        """The elements of all instructions: the plain ones, and the others from the table."""
         makers = np.array(table.makers, np.int64)
         form_of, results = np.array(table.form_of, np.int64), np.array(table.results, np.int64)
         counts = np.fromiter(map(len, table.rows), np.int64, len(table.rows))
@@ -50,7 +50,7 @@ class Plain:
 
 
 def plain_of(table: Table) -> Plain:
-    """Finds them, and notes what is read of inputs."""
+    """Find the plain instructions, and note the entries that they read from inputs."""
     columns = table.columns
     is_left = np.array([i.op is not INPUT for i in columns.templates], bool)[columns.which]
     if not np.isin(columns.takes, (ONE, TWO, ENTRY)).any():
@@ -83,7 +83,7 @@ def _is_plain(template: Instruction) -> bool:
 
 
 def _read_inputs(table: Table, columns: Columns, is_left: np.ndarray) -> None:
-    """The entries of inputs that are read."""
+    """Note the entries of inputs that are read."""
     _, takes, which, first, second = columns
     begins = np.full(which.size, -1, np.int64)
     for number, instruction in table.tape.numbered(INPUT):
@@ -96,17 +96,17 @@ def _read_inputs(table: Table, columns: Columns, is_left: np.ndarray) -> None:
 
 
 def _elements_of_numbers(table: Table) -> np.ndarray:
-    """By instruction, its element; of others than numbers something else."""
+    """The element of each scalar instruction; any number for the others."""
     return np.array([i if type(i) is int else -1 for i in table.ids], np.int64)
 
 
 def _operations(table: Table, numbers: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The forms of operations, their operands in a row, and how many each has."""
+    """The forms of operations, their concatenated operands, and the number of operands of each."""
     templates, takes, which, first, second = table.columns
     of, one = which[numbers], first[numbers]
     is_two = takes[of] == TWO
     other = np.where(is_two, second[numbers], 0)
-    # A form is what template it is of, and the kinds of the operands.
+    # A form is a template and the kinds of the operands.
     kinds = np.array([_KINDS.index(kind_of_number(i.type)) for i in templates], np.int64)
     keys, which_key = np.unique((of * 4 + kinds[which[one]]) * 4 + np.where(is_two, kinds[which[other]], 3), return_inverse=True)
     forms = [_form(table, templates[key // 16], key // 4 % 4, key % 4) for key in keys.tolist()]

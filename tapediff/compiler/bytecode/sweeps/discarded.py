@@ -1,8 +1,8 @@
-"""What the adjoint of each operation must do about cotangents of what was discarded, by np.where or np.maximum, say: decided beforehand.
+"""Decides in advance how the adjoint of each operation treats cotangents of discarded values, as of np.where or np.maximum.
 
-The rules are those of transforms/reverse.py, and transforms/cotangents.py explains the qualities of cotangents. Here a mask needs no
-operands of its own: a cotangent of -0.0 is that of a value that was not chosen, or that nothing has used. All cotangents begin with it, and
-it is what sums of it alone are.
+The rules are those of transforms/reverse.py; transforms/cotangents.py explains the qualities of cotangents. Here a mask needs no operands
+of its own: a cotangent of -0.0 marks a value that was not chosen, or that nothing has used. All cotangents begin as -0.0, and sums of -0.0
+alone stay -0.0.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ....passes.columns import as_columns, first_two
 from ....transforms.reverse import multiplies_by_finite
 from .kink_squares import KinkSquare
 
-# What an adjoint does beside the rule. GUARDED: it adds 0 in place of NaN where the cotangent is 0. CHOSEN: it adds -0.0 where the
-# cotangent is -0.0, and never elsewhere. Or both.
+# Modes: what an adjoint does in addition to the rule. GUARDED: add 0 instead of NaN where the cotangent is 0. CHOSEN: add -0.0 where the
+# cotangent is -0.0, and only there. Or both.
 PLAIN, GUARDED, CHOSEN = 0, 1, 2
 MODES = 4
 
@@ -36,7 +36,7 @@ class Chosen(NamedTuple):
     """A cotangent where a mask holds, or where it does not.
 
     Attributes:
-        mask: its value, or another number where several masks hold.
+        mask: its value number, or an unused number if several masks hold.
     """
 
     mask: int
@@ -45,14 +45,14 @@ class Chosen(NamedTuple):
 
 
 def adjoint_modes(tape: Tape, sources: set[int], squares: Mapping[int, KinkSquare | None]) -> bytearray:
-    """By instruction: what its adjoint does."""
+    """The mode of each instruction's adjoint."""
     if not any(isinstance(op, Op) and op.masks and op is not INDEX for op in tape.ops) and not _reads_parts(tape):
         return bytearray(len(tape.instructions))
     return _Modes(tape, sources, squares).found()
 
 
 def _reads_parts(tape: Tape) -> bool:
-    """Whether entries are read of anything but inputs, which need no cotangent but their own."""
+    """True if entries are read from a value that is not an input. Inputs only need their own cotangents."""
     if INDEX not in tape.ops:
         return False
     columns = columns_of(tape.instructions)
@@ -63,12 +63,12 @@ def _reads_parts(tape: Tape) -> bool:
     return not bool(is_input[first_two(columns)[0][is_index]].all())
 
 
-# Looked at one by one. Else bits say which of the first two operands get a cotangent; 4, that there may be others. 0: there is none.
+# _SINGLY: visit one by one. Else bits: 1 and 2, the first and second operand get a cotangent; 4, there may be others. 0: none does.
 _SINGLY = 8
 
 
 def _way(template: Instruction) -> int:
-    """How a cotangent is handed on by instructions that are alike."""
+    """Encode the way in which instructions with this template pass on a cotangent."""
     op = template.op
     if op is INPUT or not isinstance(op, Op):
         return 0
@@ -86,9 +86,9 @@ class _Modes:
     """Carries qualities from the output to the inputs.
 
     Attributes:
-        quality: of what came to a value otherwise than chosen by a mask.
-        chosen: by value, what came by masks.
-        parts: by value, regions that are read.
+        quality: by value, the quality of the cotangents that no mask chose.
+        chosen: by value, the cotangents that a mask chose.
+        parts: by value, the regions that are read.
     """
 
     def __init__(self, tape: Tape, sources: set[int], squares: Mapping[int, KinkSquare | None]) -> None:
@@ -99,13 +99,13 @@ class _Modes:
         self.parts: dict[int, list[Region]] = {}
         self.modes = bytearray(len(tape.instructions))
         self.masks = len(tape.instructions)
-        # By value, whether it is in one of the tables.
+        # By value, True if `chosen`, `parts` or `squares` has it.
         self.is_noted = bytearray(len(tape.instructions))
         for number in squares:
             self.is_noted[number] = 1
 
     def found(self) -> bytearray:
-        # One more for operands that are not there.
+        # One more entry, for missing operands.
         active, quality, is_noted = [*self.active, False], self.quality, self.is_noted
         columns = as_columns(self.tape.instructions)
         templates, which = columns.templates, columns.which.tolist()
@@ -118,7 +118,7 @@ class _Modes:
             if way == _SINGLY or quality[number] != NONZERO or is_noted[number]:
                 self._visit(number, self.tape.instructions[number])
                 continue
-            # Most are used by what discards nothing, and neither do they.
+            # Most values are used by operations that discard nothing: their operands are NONZERO.
             if way & 1 and active[first[number]]:
                 quality[first[number]] = NONZERO
             if way & 2 and active[second[number]]:
@@ -142,7 +142,7 @@ class _Modes:
             return
         quality = MAYBE_DISCARDED if isinstance(total, Chosen) else total
         if not quality:
-            # Nothing comes here, as by both sides of one mask: -0.0 to the operands.
+            # The quality is ABSENT, as after both sides of one mask: pass -0.0 to the operands.
             self.modes[number] = CHOSEN
             return
         if quality == MAYBE_DISCARDED and self._multiplies(instruction):
@@ -169,7 +169,7 @@ class _Modes:
         return isinstance(op, Elementwise) and not op.linear and not multiplies_by_finite(self.tape, instruction)
 
     def _total(self, number: int, instruction: Instruction) -> int | Chosen:
-        """The quality of all that came to a value."""
+        """The quality of the summed cotangents of a value."""
         quality, chosen, parts = self.quality[number], self.chosen.pop(number, []), self.parts.pop(number, None)
         if parts is not None:
             is_whole = quality != MAYBE_DISCARDED and not chosen and cover(parts, instruction.type.shape)

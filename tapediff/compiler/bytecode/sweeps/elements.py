@@ -1,7 +1,7 @@
-"""A tape as operations on single numbers: its elements, tables of the operations between them, and which of these have an adjoint.
+"""A tape as scalar operations: its elements, the operations between them as tables, and the adjoints that exist.
 
-Arrays of a few entries are taken apart. What only moves entries about (indexing, reshaping, stacking) moves their numbers here, and is
-no operation at run time.
+Small arrays are split into their entries. Indexing, reshaping and stacking only move entries: they permute elements here, and cost nothing
+at run time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def elements_of(tape: Tape) -> Elements:
 
 
 def _may_be_suited(instruction: Instruction) -> bool:
-    """Whether there may be operations on numbers for an instruction, as far as its operation and type tell."""
+    """False if the op or the type of an instruction rules out scalar operations for it."""
     op, type_ = instruction.op, instruction.type
     if op is GUARD:
         return True
@@ -49,12 +49,12 @@ def _may_be_suited(instruction: Instruction) -> bool:
 
 _OTHERS = frozenset((CONSTANT, INPUT, CONVERT, REPLACE, ASSEMBLE, PUT))
 
-# Of products and reductions; what has more is a stack, of many entries.
+# For products and reductions. A larger array is a stack, with many entries.
 _MOST_AXES = 2
 
 
 def _one_by_one(table: Table, numbers: Sequence[int]) -> None:
-    """The instructions that are not done all at once."""
+    """Add the instructions that are not found all at once."""
     templates, takes, which, first, second = table.columns
     ids, scalar, known, squares = table.ids, table.scalar, table.known, table.squares
     form_of, rows, results, makers = table.form_of, table.rows, table.results, table.makers
@@ -75,7 +75,7 @@ def _one_by_one(table: Table, numbers: Sequence[int]) -> None:
                 instruction = Instruction(op, (one, other)[: 1 + (kind == TWO)], params, type_, site)
             _other(table, number, instruction)
             continue
-        # Nearly all operations are on few numbers, by a form that was met before.
+        # Fast path: most instructions are operations on few numbers, in a form seen before.
         if len(inputs) == 2:
             i, j = inputs
             found = known.get((op, params, scalar[i], scalar[j]))
@@ -99,7 +99,7 @@ def _one_by_one(table: Table, numbers: Sequence[int]) -> None:
 
 
 def _other(table: Table, number: int, instruction: Instruction) -> None:
-    """An instruction that is no operation on numbers of a form met before."""
+    """Add an instruction that is not a scalar operation in a known form."""
     op, _, params, type_, _ = instruction
     if op is GUARD:
         _guard(table, number, instruction)
@@ -143,7 +143,7 @@ def _moved(table: Table, instruction: Instruction) -> Operand:
     if op is INDEX and type_.shape == ():
         return int(table.array(inputs[0])[params[0].starts])
     if op is ASSEMBLE and not params[2]:
-        raise Unsuited  # it adds
+        raise Unsuited  # overlapping parts are added
     arrays = [table.array(i) for i in inputs]
     if isinstance(op, Op) and op.positions is not None:
         at = op.positions[0]
@@ -152,7 +152,7 @@ def _moved(table: Table, instruction: Instruction) -> Operand:
             raise Unsuited
         arrays[at] = source.params[0]
     if op is ASSEMBLE:
-        # One more, so that what is 0 afterwards was not written.
+        # Start at 1, so that a 0 marks an entry that was not written.
         moved = np.asarray(op.evaluate(*[a + 1 for a in arrays], *params)) - 1
         moved = np.where(moved < 0, table.constant(0, KINDS[type_.dtype]), moved)
     else:

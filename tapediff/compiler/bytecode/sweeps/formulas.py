@@ -1,7 +1,7 @@
 """The formula of an operation on numbers, and of its adjoint: lowered from the op's declaration and its derivative rules.
 
-There is no second set of rules: a rule is called on tracked numbers, as in the reverse pass, and what it records is simplified and lowered
-like any tape. That is done once in a process for all operations that are alike.
+There is no second set of rules: as in the reverse pass, a rule is called on tracked numbers, and what it records is simplified and lowered
+like any tape. This happens once in a process for each form of operation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .tables import Form, Unsuited
 
 _DTYPES = {"f64": FLOAT64, "i64": INT64, "i1": BOOL}
 
-# An operand of a line: the number of an operand of the formula or, behind these, of a line before.
+# An operand of a line: an operand of the formula, then, numbered after these, the lines before.
 Ref = int | Literal
 
 
@@ -42,11 +42,11 @@ class Line(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """Numbers from numbers.
+    """Scalars computed from scalars.
 
     Attributes:
-        kinds: of the operands.
-        results: operands or lines.
+        kinds: types of the operands.
+        results: numbers of operands or lines.
     """
 
     kinds: tuple[str, ...]
@@ -62,10 +62,10 @@ def forward_formula(form: Form) -> Formula:
 
 @cache
 def adjoint_formula(form: Form, wanted: tuple[int, ...], mode: int) -> Formula:
-    """From the cotangent of the result, the result and the operands to what is added to the cotangents of the operands `wanted`.
+    """Map the cotangent of the result, the result and the operands to the terms added to the cotangents of the operands `wanted`.
 
     Args:
-        mode: what it does about cotangents of what is discarded, see discarded.py.
+        mode: how to treat cotangents of discarded values, see discarded.py.
     """
     kinds = ("f64", form.kind, *form.kinds)
     if form.op is SELECT:
@@ -80,7 +80,7 @@ def adjoint_formula(form: Form, wanted: tuple[int, ...], mode: int) -> Formula:
 
 
 def _with_lines(formula: Formula, lines: Sequence[tuple[str, tuple[Ref, ...]]]) -> Formula:
-    """The formula with further lines, which make its results."""
+    """The formula with further lines, whose results replace its own."""
     first = len(formula.kinds) + len(formula.lines)
     added = [Line(expression, (), operands, "f64") for expression, operands in lines]
     return Formula(formula.kinds, (*formula.lines, *added), tuple(range(first, first + len(added))))

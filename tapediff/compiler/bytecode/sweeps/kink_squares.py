@@ -1,4 +1,4 @@
-"""Squares of functions with a kink where they are 0, such as sqrt(x) ** 2, as operations of their own on what they are plain functions of.
+"""Squares of functions with a kink at 0, such as sqrt(x) ** 2, as one operation that also takes x.
 
 See passes/simplify/smooth_squares.py. The square of r = sqrt(x) is an operation on r and x: r * r, whose derivative is that of x.
 """
@@ -16,18 +16,18 @@ from ....ops.elementwise.arithmetic import INTEGER_POWER
 from ....ops.elementwise.elementary import HYPOT
 from ....passes.simplify.smooth_squares import Squares, square_rules
 
-# An operation has at most so many operands.
+# An operation has at most this many operands.
 MOST_OPERANDS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class KinkSquare:
-    """The square of a value r, of which there may be a multiple.
+    """The square of a value r, or of a multiple of r.
 
     Attributes:
         op: squares its first operand.
-        operands: the value that is squared, r where it is another one, the factor if there is one, and what r is a function of.
-        differentiated: those of them that the derivative is by.
+        operands: the value that is squared; for a multiple, r and the factor; the operands of r.
+        differentiated: the operands with a derivative.
     """
 
     op: Elementwise
@@ -36,7 +36,7 @@ class KinkSquare:
 
 
 def kink_squares(tape: Tape) -> dict[int, KinkSquare | None]:
-    """By number of the instruction; None where there is no such operation."""
+    """The squares by instruction number; None where there is no such operation."""
     if all(op.squared is None for op in tape.ops):
         return {}
     squares = Squares(tape)
@@ -65,7 +65,7 @@ def _kink_square(tape: Tape, squares: Squares, square: Instruction) -> KinkSquar
 
 @cache
 def _squaring(op: Op) -> Elementwise:
-    """r, and what it is a function of by the op."""
+    """Square its first operand r; the others are the operands of r = op(...)."""
     assert op.squared is not None
     return _square(op.name, op.squared, 1)
 
@@ -77,7 +77,7 @@ def _square(name: str, rules: Sequence[Rule], undifferentiated: int) -> Elementw
 
 @cache
 def _squaring_scaled(by: Op, lead: int, op: Op) -> Elementwise:
-    """A multiple of r, r, the factor, and what r is a function of by the op."""
+    """Square its first operand, a multiple of r; the others are r, the factor, and the operands of r = op(...)."""
     assert op.squared is not None
     rules = square_rules(Instruction(by, (), (), None, None), lead)
     factors = len(rules) - 1

@@ -18,7 +18,7 @@ from .run_handlers import Adjoint, CopyIn, CopyOut, Forward, Turn
 
 
 def sweep_lines(sweeps: Sweeps, name: Callable[[int], str]) -> list[str]:
-    """The lines of a group; `name` gives those of storages."""
+    """The lines of a group; `name` maps a storage to its name."""
     printer = _Printer(sweeps, name)
     lines = [f"# {sweeps.operations} operations are interpreted, in {len(sweeps.headers)} runs", f"z = [None] * {sweeps.slots}"]
     for number, header in enumerate(sweeps.headers.tolist()):
@@ -103,7 +103,7 @@ def _adjoint_texts(handler: Adjoint) -> list[str]:
 
 
 def _texts(formula: Formula, operands: Sequence[str]) -> list[str]:
-    """The results as Python expressions; the lines in between are written into them."""
+    """The results as Python expressions, with intermediate lines inlined."""
     texts = list(operands)
 
     def text(ref: int | Literal) -> str:

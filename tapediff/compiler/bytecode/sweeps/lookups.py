@@ -1,6 +1,6 @@
-"""The handlers of entries at computed positions: of arrays whose elements are in consecutive slots. Their operations are not filled up.
+"""The handlers of look-ups: entries at computed positions of arrays whose elements are in consecutive slots. Their runs are not padded.
 
-Words of an operation: the slot of the array's first element, and that of the position, which a guard before has found to be in the array.
+Words of an operation: the slot of the array's first element, and the slot of the position. An earlier guard has checked the bounds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class LookUp:
     """Reads entries.
 
     Attributes:
-        kind: of the entries.
+        kind: type of the entries.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class LookUp:
 
 @dataclass(frozen=True, slots=True)
 class AddAt:
-    """Adds cotangents to those of the entries that were read."""
+    """Adds cotangents to those of the entries read."""
 
     makes_values = False
     arity = 2

@@ -1,9 +1,9 @@
-"""Long tapes of operations on numbers as a forward and a backward sweep of byte code, without a tape of the derivative.
+"""Long tapes of scalar operations as a forward and a backward sweep of byte code, without a tape of the derivative.
 
-    tape → elements (operations on numbers) → runs of operations that are alike → words
+    tape → elements (scalar operations) → runs of operations of one form → words
 
-Operations that are alike and do not depend on each other stand together. The backward sweep is the same runs in reverse, each with the
-adjoint of its operation: it adds to the cotangents of the operands. `runs.py` finds the runs; here they are laid out as words.
+Independent operations of one form are grouped in a run. The backward sweep is the same runs in reverse, each with the adjoint of its
+operation: it adds to the cotangents of the operands. `runs.py` finds the runs; here they are laid out as words.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from .run_handlers import ADJOINT_WORDS, Adjoint, CopyIn, CopyOut, Forward, Turn
 from .runs import ADJOINTS, KEYS, grouped, keys_of
 from .tables import KINDS, OPERANDS, Elements, Unsuited
 
-# A run costs 20 ns beside its operations, as the processor guesses wrong where it goes on: chains of unlike operations take 4 times as long
-# as compiled, and compiling them pays after 10 000 calls; where runs are of 3 operations it does after 35 000, of 6 after 80 000. So runs
-# have so many on average, unless there are more operations than are compiled at all. Those on arrays
-# take OF_ARRAYS times as long to compile.
+# A run costs 20 ns in addition to its operations, for a mispredicted jump. Chains of unlike operations take 4 times as long as compiled
+# code, and compiling them pays after 10 000 calls; with runs of 3 operations it pays after 35 000, of 6 after 80 000. So runs have at least
+# SHORTEST_RUNS operations on average, unless there are more than MOST_COMPILED. Operations on arrays take OF_ARRAYS times as long to
+# compile.
 SHORTEST_RUNS, MOST_COMPILED, OF_ARRAYS = 3, 7000, 4
 
 AnyHandler: TypeAlias = Handler | Forward | Adjoint | LookUp | AddAt | Turn | CopyIn | CopyOut
 
 @dataclass(frozen=True, slots=True)
 class Sweeps(Interpreted):
-    """A group that runs both sweeps.
+    """A loop program group that runs both sweeps.
 
     Attributes:
         words, headers: as of bytecode.translate.Translation.
-        handlers: without repetition.
+        handlers: each once.
         handler_of: by run, its number in `handlers`.
-        counts: by run, how many operations it has without those that only fill it up.
-        slots: how many words the values and the cotangents have.
+        counts: by run, the number of operations without padding.
+        slots: the words that the values and the cotangents take.
         bases: storages of inputs and outputs.
-        operations: how many there are in both sweeps.
-        whole: the slots of constants that are no floats, and their kinds.
+        operations: their number in both sweeps.
+        whole: the slots of constants that are not floats, and their kinds.
     """
 
     words: np.ndarray
@@ -66,7 +66,7 @@ class Sweeps(Interpreted):
 
     @property
     def checks(self) -> tuple[Exit, ...]:
-        """Guards that look at arrays."""
+        """Guards on arrays."""
         return ()
 
     def linked(self) -> np.ndarray:
@@ -79,19 +79,19 @@ class Sweeps(Interpreted):
 
 
 def swept(tape: Tape, wrt: Sequence[int] | None) -> Program | None:
-    """The program of a tape that is ready to be differentiated: its outputs, then the gradient of the first one with respect to the
-    inputs `wrt`; None where the tape has something that sweeps do not have."""
+    """The program of a tape that is ready to be differentiated: its outputs, then the gradient of the first one with respect to the inputs
+    `wrt`. None if sweeps do not support an instruction."""
     try:
         elements = elements_of(tape)
         keys = keys_of(tape, elements, wrt)
         return _Builder(tape, elements, keys, wrt).program()
     except (Unsuited, UnsupportedFunction):
-        # The reverse pass raises the second one, too, and names the line.
+        # The reverse pass raises UnsupportedFunction, too, and names the line.
         return None
 
 
 def _compiling_time(tape: Tape, elements: Elements) -> int:
-    """That of the tape by LLVM, in operations on numbers."""
+    """The time that LLVM would take for the tape, in scalar operations."""
     columns = as_columns(tape.instructions)
     is_array = [isinstance(i.op, Op) and not i.op.moves and isinstance(i.type, ValueType) and bool(i.type.shape) for i in columns.templates]
     return len(elements.makers) + (OF_ARRAYS - 1) * int(np.count_nonzero(np.array(is_array, bool)[columns.which]))
@@ -101,11 +101,11 @@ class _Builder:
     """Lays the runs out as words.
 
     Attributes:
-        handlers_of: of both sweeps, by key, in the order of the first runs.
-        counts, true_counts: of operations by run, with and without those that only fill it up.
-        place: by operation, where in its run it stands.
+        handlers_of: by key, the handlers of both sweeps, in the order of the first runs.
+        counts, true_counts: operations by run, with and without padding.
+        place: by operation, its position in the run.
         made_at: by run, the slot of its first result.
-        slot_of: by element.
+        slot_of: by element, its slot.
     """
 
     def __init__(self, tape: Tape, elements: Elements, keys: np.ndarray, wrt: Sequence[int] | None) -> None:
@@ -125,13 +125,13 @@ class _Builder:
         self._number()
 
     def _number(self) -> None:
-        """Slots: constants, inputs, then the results of the runs, of which each is filled up to whole blocks."""
+        """Number the slots: constants, inputs, then the results of the runs, each padded to whole blocks."""
         elements, of = self.elements, self.runs.of
         results = elements.results
         blocks = self._by_run({key: self._block(key) for key in self.handlers_of})
         self.true_counts = np.bincount(of, minlength=len(blocks))
         self.counts = -(-self.true_counts // blocks) * blocks
-        # Where in its run an operation stands, and where the results of a run begin.
+        # The position of each operation in its run, and the first slot of each run's results.
         order = np.argsort(of, kind="stable")
         self.place = np.empty(len(of), np.int64)
         self.place[order] = np.arange(len(of)) - np.repeat(np.cumsum(self.true_counts) - self.true_counts, self.true_counts)
@@ -145,15 +145,15 @@ class _Builder:
         self.slot_of[results[makers]] = (self.made_at[of] + self.place)[makers]
 
     def _by_run(self, by_key: dict[int, int]) -> np.ndarray:
-        """What is known by key, of each run."""
+        """Map a value by key to a value by run."""
         return np.array([by_key[key] for key in self.runs.keys], np.int64)[self.runs.which]
 
     def _block(self, key: int) -> int:
-        """How many operations are computed together, in one sweep or the other."""
+        """The number of operations computed together, the larger of both sweeps."""
         return max([handler.block for handler in self.handlers_of[key] if isinstance(handler, (Forward, Adjoint))], default=1)
 
     def _handlers(self, key: int) -> tuple[Check | Forward | LookUp, Adjoint | AddAt | None]:
-        """Of a key: for the forward sweep, and for the backward sweep if anything has a derivative."""
+        """The handlers of a key: for the forward sweep, and for the backward sweep if anything has a derivative."""
         form, wanted = self.elements.forms[key // KEYS], tuple([k for k in range(OPERANDS) if key >> k & 1])
         if form.op is GUARD:
             kind, expects_nan = form.params
@@ -166,7 +166,7 @@ class _Builder:
     # Words
 
     def add(self, handler: AnyHandler, count: int, words: Sequence[int] | np.ndarray) -> None:
-        """One run."""
+        """Append one run."""
         self._append(np.array([0, 0, count, *words], np.int64), np.zeros(1, np.int64), np.array([self.handler(handler)]), np.array([count]))
 
     def _append(self, words: np.ndarray, headers: np.ndarray, handlers: np.ndarray, counts: np.ndarray) -> None:
@@ -211,7 +211,7 @@ class _Builder:
         return Program(tape.name, storages, [group], b"", len(tape.inputs), outputs, (), 8 * group.slots)
 
     def _storages(self) -> list[Storage]:
-        """Of inputs, then outputs; last of all one for the number that a guard looked at."""
+        """The storages of inputs, then outputs; the last one is for the number that a guard looked at."""
         tape = self.tape
         inputs = [(type_, "input", k) for k, type_ in enumerate(tape.input_types)]
         types = [*tape.output_types, *(tape.input_types[k] for k in self.wrt or ())]
@@ -230,7 +230,7 @@ class _Builder:
         return tuple(found)
 
     def _forward(self) -> np.ndarray:
-        """The words of the runs; gives where each begins."""
+        """Write the forward runs; return the start of each."""
         elements, runs, counts = self.elements, self.runs, self.counts
         numbers = self._by_run({key: self.handler(forward) for key, (forward, _) in self.handlers_of.items()})
         arities = self._by_run({key: forward.arity for key, (forward, _) in self.handlers_of.items()})
@@ -249,7 +249,7 @@ class _Builder:
         return starts + first
 
     def _backward(self, starts: np.ndarray) -> None:
-        """The adjoints of the runs that have one, from the last to the first."""
+        """Write the adjoints of the runs that have one, from the last to the first."""
         keys = np.array(self.runs.keys, np.int64)[self.runs.which]
         chosen = np.flatnonzero(keys % ADJOINTS)[::-1]
         words = np.zeros((len(chosen), ADJOINT_WORDS), np.int64)
@@ -261,7 +261,7 @@ class _Builder:
         self._append(words.ravel(), at - self.length, numbers[chosen], self.true_counts[chosen])
 
     def _write(self, storage: int, ids: np.ndarray) -> None:
-        """An output of the tape."""
+        """Write an output of the tape."""
         kind = self.elements.kinds[ids[0]] if len(ids) else "f64"
         base = self.base(storage)
         words = [word for k, slot in enumerate(self.slot_of[ids].tolist()) for word in (base, k, slot)]

@@ -1,17 +1,16 @@
 """The handlers of sweeps: native functions that run a formula, or its adjoint, on many operations each.
 
-A program of sweeps is a list of runs as handlers.py has them. Slots hold the values, and behind them the cotangents. A forward run makes
-the values of consecutive slots; its adjoint run has no operands of its own, it reads those of the forward run again:
+A program of sweeps is a list of runs as in handlers.py. Slots hold the values, then the cotangents. A forward run computes the values of
+consecutive slots; its adjoint run has no operands of its own, it reads those of the forward run again:
 
     forward run: handler (2 words), count, operands of each operation
     adjoint run: handler (2 words), count, how many words back the operands are, the first slot of the results
 
-A run is filled up to whole blocks of operations, which are computed together: what comes behind the last one of the tape reads a number
-that is there for this, and adds to the cotangent of that number, which nobody reads. So there is no loop over a remainder, whose end the
-processor would have to guess.
+A run is padded to whole blocks of operations, which are computed together: the padding reads a filler constant, and adds to its cotangent,
+which is never read. So there is no loop over a remainder, whose end the processor would mispredict.
 
-No operation of a run reads what another of the run makes, and therefore no adjoint adds to a cotangent that another of its run reads: all
-are read first, then added to one by one, in order.
+No operation of a run reads a result of the same run, so no adjoint adds to a cotangent that its run reads: all are read first, then added
+to one by one, in order.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ class Adjoint:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Begins the backward sweep. Words: the number of values, which is one of whole vectors, and the slot of the result."""
+    """Begins the backward sweep. Words: the number of values, a multiple of the vector length, and the slot of the result."""
 
     makes_values = False
     arity = 2
@@ -183,7 +182,7 @@ def begin(code: Code) -> None:
 
 
 def begin_adjoint(writer: HandlerWriter) -> None:
-    """The operands of the forward run, and its results with their cotangents."""
+    """Load the operands of the forward run, and its results with their cotangents."""
     code = writer.code
     begin(code)
     back = code.emit(f"sub nsw i64 0, {writer.word('%run', 3)}")
@@ -220,14 +219,14 @@ def _is_vectorised(formula: Formula) -> bool:
 
 
 def block_of(formula: Formula) -> int:
-    """How many operations are computed together; a power of two."""
+    """The number of operations computed together, a power of two."""
     if any(name in CALLED_BY_ELEMENT for line in formula.lines for name in called_functions(line.expression)):
         return 1
     return LANES if _is_vectorised(formula) else UNROLLED
 
 
 def _evaluated(code: Code, formula: Formula, operands: Sequence[Sequence[Value | None]]) -> list[tuple[int, list[Value]]]:
-    """The results of several operations: pairs of the first operation of a vector, and its results."""
+    """Evaluate the formula for several operations. Return pairs: the first operation of a vector, and its results."""
     if len(operands) > 1 and _is_vectorised(formula):
         columns = [None if column[0] is None else _together(code, column) for column in zip(*operands)]
         return [(0, _results(code, formula, columns, len(operands)))]
@@ -251,7 +250,7 @@ def _results(code: Code, formula: Formula, operands: Sequence[Value | None], wid
 
 
 def _together(code: Code, column: Sequence[Value | None]) -> Value:
-    """One value of several lanes."""
+    """Join scalars to one vector value."""
     first, lanes = column[0], "poison"
     assert first is not None
     for k, value in enumerate(column):

@@ -1,8 +1,8 @@
-"""Which operations of a long tape run together, in both sweeps: those that are alike, have the same adjoint and need nothing of each other.
+"""Groups the operations of a long tape into runs, for both sweeps: independent operations of one form and one adjoint.
 
-    elements → a key for each operation: its form, and what its adjoint is → runs of operations with one key
+    elements → a key for each operation: its form and its adjoint → runs of operations with one key
 
-What is not active, or does not reach the result, has no adjoint.
+An operation that is not active, or does not reach the result, has no adjoint.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .discarded import MODES, adjoint_modes
 from .several import OF_SEVERAL
 from .tables import OPERANDS, Elements, Form, Unsuited
 
-# Bits of a key behind the number of a form: which operands get a cotangent, and what the adjoint does about discarded ones.
+# A key is the number of a form, then bits: the operands that get a cotangent, and the mode of the adjoint (discarded.py).
 ADJOINTS = 1 << OPERANDS
 KEYS = MODES * ADJOINTS
 
 
 def keys_of(tape: Tape, elements: Elements, wrt: Sequence[int] | None) -> np.ndarray:
-    """By operation: its form, and what its adjoint is."""
+    """The key of each operation: its form and its adjoint."""
     forms = elements.form_of * KEYS
     if not wrt:
         return forms
@@ -39,7 +39,7 @@ def keys_of(tape: Tape, elements: Elements, wrt: Sequence[int] | None) -> np.nda
 
 
 def _wanted(tape: Tape, elements: Elements, wrt: Sequence[int]) -> np.ndarray:
-    """By operation, the operands to whose cotangents it adds, as bits."""
+    """By operation, bits for the operands whose cotangents it adds to."""
     if not len(elements.makers):
         return np.zeros(0, np.int64)
     sources = np.zeros(len(elements.kinds) + 1, bool)
@@ -51,12 +51,12 @@ def _wanted(tape: Tape, elements: Elements, wrt: Sequence[int]) -> np.ndarray:
     return _reaching(elements, _active(elements, sources), output)
 
 
-# What holds of nearly all values is supposed to hold of all, and taken back from some; then from what needs these, so many times.
+# Fixed-point iteration: start with all values, since nearly all qualify, and remove the rest in at most so many rounds.
 MOST_ROUNDS = 8
 
 
 def _active(elements: Elements, sources: np.ndarray) -> np.ndarray:
-    """By operation, the operands that depend on the sources and have a derivative, as bits."""
+    """By operation, bits for the operands that depend on the sources and have a derivative."""
     rules = np.array([_rule_bits(form) for form in elements.forms], np.int64)[elements.form_of]
     together = [(form, all_) for form, each in enumerate(elements.forms) for all_ in _together(each)]
     operands, begins, results = elements.operands, elements.begins, elements.results
@@ -93,7 +93,7 @@ def _active_one_by_one(elements: Elements, sources: np.ndarray, rules: np.ndarra
 
 
 def _reaching(elements: Elements, bits: np.ndarray, output: int) -> np.ndarray:
-    """The same of operations on which the output depends; 0 of others."""
+    """The same bits for operations that the output depends on; 0 for the others."""
     operands, results = elements.operands, elements.results
     place = np.arange(len(operands)) - np.repeat(elements.begins, elements.counts)
     adds = np.repeat(bits, elements.counts) >> place & 1 > 0
@@ -142,8 +142,8 @@ class Runs:
 
     Attributes:
         of: by operation, the number of its run.
-        keys: of all runs, each once, in the order of their first runs.
-        which: by run, the place of its key in `keys`.
+        keys: the key of each kind of run, in the order of their first runs.
+        which: by run, the index of its key in `keys`.
     """
 
     of: np.ndarray
@@ -152,7 +152,7 @@ class Runs:
 
 
 def _together(form: Form) -> tuple[int, ...]:
-    """Operands that have a cotangent if one of them has, so that there are not as many handlers as choices of several operands."""
+    """Operands that all have a cotangent if one has, to avoid a handler for each choice of several operands."""
     if form.op not in OF_SEVERAL:
         return ()
     count = len(form.kinds)
@@ -163,10 +163,11 @@ def _together(form: Form) -> tuple[int, ...]:
 
 
 def grouped(elements: Elements, keys: np.ndarray) -> Runs:
-    """Every operation in the first run of its key behind those that make its operands; guards in their order, and look-ups behind them."""
+    """Assign each operation to the first run of its key after the runs of its operands. Guards keep their order; look-ups follow the guards
+    before."""
     different, which = np.unique(keys, return_inverse=True)
     is_lookup = [elements.forms[key // KEYS].op is GATHER for key in different.tolist()]
-    # Behind all elements is one for operands that are not there.
+    # One more entry after all elements, for missing operands.
     nothing = len(elements.kinds)
     operands, begins, counts = elements.operands, elements.begins, elements.counts
     first = operands[begins] if len(counts) else operands

@@ -1,4 +1,4 @@
-"""Operations on several numbers, which reductions and products of small arrays are made of: their formulas, and their rules."""
+"""Operations on several numbers, the parts of reductions and products of small arrays: formulas and derivative rules."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Several(NamedTuple):
     """An operation on numbers of any count.
 
     Attributes:
-        value: of the numbers.
-        shares: of the cotangent, the value and the numbers: the cotangents of these.
+        value: the result, from the numbers.
+        shares: the cotangents of the numbers, from that of the value, the value and the numbers.
     """
 
     value: Callable[[Sequence[Operand]], Operand]
@@ -26,7 +26,7 @@ class Several(NamedTuple):
 
 
 def _total(terms: Sequence[Operand]) -> Operand:
-    """By halves, so that additions need not wait for each other."""
+    """Sum pairwise, for short dependency chains."""
     while len(terms) > 1:
         half = len(terms) // 2
         terms = [*map(ADD, terms[:half], terms[half : 2 * half]), *terms[2 * half :]]
@@ -43,13 +43,13 @@ def _dot_shares(z_bar: Operand, z: Operand, numbers: Sequence[Operand]) -> list[
 
 
 def _extremum_shares(z_bar: Operand, z: Operand, numbers: Sequence[Operand]) -> list[Operand]:
-    """Equal parts for what is extremal; NaN counts as that, as it won."""
+    """Equal shares for all extremal numbers. NaN counts as extremal, since it won."""
     chosen = [LOGICAL_OR(EQUAL(x, z), IS_NAN(x)) for x in numbers]
     share = z_bar / _total([SELECT(c, 1.0, 0.0) for c in chosen])
     return [SELECT(c, share, 0.0) for c in chosen]
 
 
-# Of a dot product: the entries of one vector, then those of the other.
+# A dot product's operands: the entries of one vector, then those of the other.
 OF_SEVERAL: dict[Primitive, Several] = {
     SUM: Several(_total, lambda z_bar, z, numbers: [z_bar] * len(numbers)),
     MATMUL: Several(lambda numbers: _total([*map(MULTIPLY, *_halves(numbers))]), _dot_shares),

@@ -17,7 +17,7 @@ from .tables import OPERANDS, Table, Unsuited
 
 
 def square(table: Table, number: int, instruction: Instruction) -> np.ndarray:
-    """Of a value with a kink."""
+    """Add the square of a value with a kink."""
     found = table.squares[number]
     if found is None:
         raise Unsuited
@@ -27,7 +27,7 @@ def square(table: Table, number: int, instruction: Instruction) -> np.ndarray:
 
 
 def _sum(table: Table, number: int, terms: np.ndarray) -> np.ndarray:
-    """Of many terms, in parts."""
+    """Sum many terms, in parts."""
     while len(terms) > 1:
         parts = np.array_split(terms, -(-len(terms) // OPERANDS))
         terms = np.stack([_several(table, number, SUM, list(part)) if len(part) > 1 else part[0] for part in parts])
@@ -51,7 +51,7 @@ def _summed(table: Table, number: int, instruction: Instruction) -> np.ndarray:
 
 
 def _by_halves(table: Table, number: int, op: Op, kind: str, terms: np.ndarray) -> np.ndarray:
-    """By an operation on two of a kind: short chains, in the same order at every call."""
+    """Reduce pairwise by a binary operation: short chains, always in the same order."""
     form = table.form(op, (), (kind, kind), kind)
     while len(terms) > 1:
         half = len(terms) // 2
@@ -67,7 +67,7 @@ def _all_or_any(table: Table, number: int, instruction: Instruction) -> np.ndarr
 
 
 def _extremum(table: Table, number: int, instruction: Instruction) -> np.ndarray:
-    """All entries in one operation, which shares the cotangent among those that are extremal."""
+    """Take the extremum of all entries in one operation, which shares the cotangent among the extremal ones."""
     terms, kind = _terms(table, instruction)
     if len(terms) > OPERANDS or kind != "f64":
         raise Unsuited
@@ -88,7 +88,7 @@ def _cumulated(table: Table, number: int, instruction: Instruction) -> np.ndarra
 
 
 def _looked_up(table: Table, number: int, instruction: Instruction) -> np.ndarray:
-    """Entries at computed positions, of arrays whose elements stand one behind the other."""
+    """Look up entries at computed positions, in arrays whose elements are consecutive."""
     source, positions = instruction.inputs
     kind, is_constant = table.kind_of(source), table.template(source).op is CONSTANT
     ids = table.in_order(source) if is_constant else table.array(source).ravel()
@@ -115,7 +115,7 @@ def _dot(table: Table, number: int, pairs: Sequence[tuple[np.ndarray, np.ndarray
 
 
 def _terms(table: Table, instruction: Instruction) -> tuple[np.ndarray, str]:
-    """What is reduced, along a first axis, and of what kind it is."""
+    """The terms of a reduction, along a first axis, and their kind."""
     (number,), (axes,) = instruction.inputs, instruction.params
     ids = table.array(number)
     kept = [k for k in range(ids.ndim) if k not in axes]

@@ -1,4 +1,4 @@
-"""The tables of elements and of operations between them, which a tape is taken apart into: see elements.py."""
+"""The tables of elements, and of operations between them, that a tape is split into: see elements.py."""
 
 from __future__ import annotations
 
@@ -25,21 +25,20 @@ from ....ir.instruction import (
 from ....ir.tape import Tape
 from .kink_squares import KinkSquare, kink_squares
 
-# Arrays are better in loops on SIMD lanes: of 3 entries they take a half to all of the time of as many operations on numbers, of 8 a
-# third, of 16 a quarter. But compiling these takes 0.3 to 1 ms an instruction, and sweeps a tenth of it, so that with 8 entries it pays
-# after 50 000 calls. So a tape may have so many operations on numbers for each instruction, and so many if it is longer than LONG, where
-# compiling takes seconds.
+# Arrays are faster in loops on SIMD lanes: of 3 entries they take 50 to 100 % of the time of as many scalar operations, of 8 a third, of 16
+# a quarter. But compiling takes 0.3 to 1 ms an instruction, and sweeps a tenth of that, so with 8 entries it pays after 50 000 calls. Hence
+# these limits on scalar operations per instruction; the second one for tapes longer than LONG, whose compilation takes seconds.
 MOST_OPERATIONS, MOST_IF_LONG, LONG = 8, 24, 4000
 
 KINDS = {FLOAT64: "f64", INT64: "i64", BOOL: "i1"}
 
-# An operation has at most so many operands: a sum, or the greatest of so many numbers, or a dot product of half as many pairs.
+# Limit on the operands of an operation: numbers of a sum or extremum, or half as many pairs of a dot product.
 OPERANDS = 12
 
 
 class Form(NamedTuple):
-    """What operations have in common that one handler does: op, parameters, kinds of operands and of the result. Of guards: the kind of
-    guard as the parameter, and whether its outcome is NaN."""
+    """The key of a handler: op, parameters, kinds of operands and of the result. For guards: the kind of guard as the parameter, and True
+    if the outcome is NaN."""
 
     op: Primitive
     params: Params
@@ -48,27 +47,27 @@ class Form(NamedTuple):
 
 
 class Unsuited(Exception):
-    """A tape has something that the tables do not."""
+    """A tape has an instruction that the tables do not support."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """The operations of a tape on numbers. The element that an instruction makes, if it is one operation, has the number of that one.
+    """The scalar operations of a tape. The element of an instruction that is one operation has the number of that instruction.
 
     Attributes:
-        forms: of operations; `form_of[k]` is the number of operation k's.
-        operands: numbers of elements, those of one operation behind those of the one before. A guard's: the element that it looks at,
-            and a constant, its outcome.
-        counts: how many each operation has; `begins`, where they begin.
-        results: the element that it makes; -1 for guards.
-        makers: the instruction that it is a part of.
-        ids: by value of the tape, its element, or an array of them; None for guards.
-        constants: elements, by kind and bits; of tables, by the place, too.
-        inputs: the first element and how many, by position.
-        ordinals: of guards, by number of the operation.
-        kinds: of the elements.
-        filler: a constant that is there to be read by what only fills runs up.
-        squares: of values with a kink, by instruction.
+        forms: the distinct forms; `form_of[k]` is the form number of operation k.
+        operands: element numbers, concatenated for all operations. A guard has two: the element that it checks, and a constant, its
+            outcome.
+        counts: the number of operands of each operation; `begins`, their start in `operands`.
+        results: the element that each operation computes; -1 for guards.
+        makers: the instruction of each operation.
+        ids: by value of the tape, its element, or an array of elements; None for guards.
+        constants: elements by kind and bits; for look-up tables, by the position, too.
+        inputs: by position, the first element and the number of elements.
+        ordinals: guard ordinals, by operation number.
+        kinds: types of the elements.
+        filler: a constant that padding reads.
+        squares: squares of values with a kink, by instruction.
     """
 
     forms: list[Form]
@@ -88,16 +87,16 @@ class Elements:
 
 
 class Table:
-    """The growing tables: of all operations but those that are found all at once.
+    """The growing tables, for all operations that are not found all at once.
 
     Attributes:
         columns: the tape as arrays.
-        most: operations that there may be.
-        before: by instruction, how many operations found all at once stand before it; none if it is empty.
-        known: the number of the form by op, parameters and kinds of its operands.
-        scalar: by value, the kind of a number; "" for arrays.
-        in_orders: of constant arrays that are looked up, by value, their elements.
-        rows: by operation, its operands. The others are as of Elements.
+        most: limit on the number of operations.
+        before: by instruction, the number of earlier operations that are found all at once; empty if there are none.
+        known: form numbers by op, parameters and kinds of the operands.
+        scalar: by value, its kind if it is a number; "" for arrays.
+        in_orders: by value, the elements of constant look-up tables.
+        rows: by operation, its operands. The other attributes are as in Elements.
     """
 
     def __init__(self, tape: Tape, columns: Columns) -> None:
@@ -128,7 +127,7 @@ class Table:
         self.scalar[number] = kind if isinstance(ids, int) else ""
 
     def constant(self, value: float, kind: str, *place: int) -> int:
-        """The element of a number; another one for each place in a table."""
+        """The element of a number; a separate one for each place in a look-up table."""
         bits = struct.pack("=d", value) if kind == "f64" else struct.pack("=q", int(value))
         return self.constant_of(kind, bits, *place)
 
@@ -146,7 +145,7 @@ class Table:
         return np.array([self.constant(value, kind) for value in array.ravel().tolist()], int).reshape(array.shape)
 
     def in_order(self, value: int) -> np.ndarray:
-        """The numbers of a constant array, once more: elements that stand one behind the other."""
+        """Copies of the numbers of a constant array, as consecutive elements."""
         if value not in self.in_orders:
             array = self.tape.instructions[value].params[0]
             numbers, place = array.ravel().tolist(), len(self.in_orders) + 1
@@ -176,7 +175,7 @@ class Table:
         return number
 
     def operations(self, maker: int, form: int, operands: Sequence[np.ndarray]) -> np.ndarray:
-        """An operation for every entry of the operands, which are broadcast; gives the elements of the results."""
+        """Add an operation for every entry of the broadcast operands; return the elements of the results."""
         shape = operands[0].shape
         if any(each.shape != shape for each in operands):
             shape = np.broadcast_shapes(*[each.shape for each in operands])
@@ -197,7 +196,7 @@ def kind_of_number(type_: AnyType) -> str:
 
 
 def _spread(ids: np.ndarray, shape: tuple[int, ...], count: int) -> list[int]:
-    """All entries of what is broadcast."""
+    """All entries, after broadcasting to the shape."""
     if ids.shape == shape:
         return ids.ravel().tolist()
     return [ids.item()] * count if ids.size == 1 else np.broadcast_to(ids, shape).ravel().tolist()

@@ -14,8 +14,8 @@ from .loop_of_callee import LoopOfCallee
 def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
     """Call the function that does a call or loop.
 
-    All calls and loops of a module that differ only in where their values are share a function: instructions in a kernel's
-    own function cost LLVM more the longer it is.
+    Calls and loops of a module that differ only in the addresses of their values share a function: LLVM's time grows faster than the length
+    of a kernel's own function.
     """
     key = (item.op, item.params, item.types, item.in_place, item.stays)
     known = owner.invocations.get(key)
@@ -47,7 +47,7 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
 
 
 class CallOfCallee(Invocation):
-    """A call: a loop of one iteration. One of variant 0 of a side leaves the memory of its results as it is."""
+    """A call: a loop of one iteration. A side that is not taken, variant 0, leaves the memory of its results unchanged."""
 
     def __init__(self, item: Invoke, symbol: str, threads: int) -> None:
         super().__init__(item, ArgumentLayout.of_call(threads), symbol)

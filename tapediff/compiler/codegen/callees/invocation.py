@@ -21,36 +21,37 @@ from ...runtime.callees.native_callee import NativeCallee
 from ...runtime.callees.shared_loop import RUN_SHARED
 from ...runtime.status import PENDING
 
-# A number that is known when the code is made, or the name of one that is not.
+# A number known at code generation, or the name of a run-time one.
 Number = int | str
 
-# LLVM's time to optimise the one long block of a call of many values grows with its square: a loop with 100 carries took 1.4 s, and
-# 0.2 s as it is written, which runs once for the whole loop.
+# LLVM's time to optimise the one long block of a call with many values grows quadratically: a loop with 100 carries took 1.4 s, and takes
+# 0.2 s unoptimised. The block runs once for the whole loop.
 MOST_OPTIMISED_LINES = 500
 
 
 class Invocation:
-    """The function that fills a frame, runs the dispatch loop, and brings the results where they belong.
+    """The function that fills a frame, runs the dispatch loop, and delivers the results.
 
-    Its parameters: the addresses of operands and items, of the carries' slots and scratch, of its stacks; and where the calls begin.
+    Its parameters: the addresses of operands and items, of the carries' slots and scratch, and of its stacks; the start of the stack of
+    calls.
     """
 
     def __init__(self, item: Invoke, layout: ArgumentLayout, symbol: str) -> None:
         self.item, self.code = item, Code("entry")
         # The text has symbols instead of this process's addresses, so that its code may be kept on disk; `symbol` is the dispatch table's.
         self.symbol, self.addresses = symbol, dict[str, int]()
-        # The name of a function of the same module that runs the callee, in place of the dispatch loop; empty where there is none.
+        # The function of the same module that runs the callee, instead of the dispatch loop; empty if there is none.
         self.body = ""
-        # How many threads may share it; see may_be_shared.
+        # The number of threads that may share it; see may_be_shared.
         self.threads = 1
-        # The carries that it reads before its first iteration, and writes to the same place after its last.
+        # Carries read before the first iteration, and written to the same place after the last.
         self.registers: frozenset[int] = frozenset()
         self.callee: NativeCallee = item.params[0]
         self.layout = layout
         self.table: CalleeTable = dispatch_table_of(self.callee, layout)
         self.inputs, self.outputs = len(self.callee.in_types), len(self.callee.out_types)
         self.stacks = 0
-        # Objects that the function has the numbers of, which live as long as the kernel.
+        # Objects that the code refers to by number, kept alive with the kernel.
         self.kept: list[object] = []
         self._leaving: list[tuple[str, int]] = []
 
@@ -94,7 +95,7 @@ class Invocation:
         return self.code.emit(f"load i64, ptr {self.slot(word)}")
 
     def point(self, word: int, address: str, stride: Number | None = None, mask: int | None = None) -> None:
-        """Tell where a value is; constants need no stride, and only carries a mask."""
+        """Store the address of a value in the frame. Constants need no stride, and only carries a mask."""
         self.code.line(f"store ptr {address}, ptr {self.slot(word)}")
         if stride is not None:
             self.set(word + 1, stride)
@@ -108,7 +109,7 @@ class Invocation:
         return f"%item{k}"
 
     def run(self, chosen: bool) -> None:
-        """Call the dispatch loop, and leave with the exception that Python may have raised."""
+        """Call the dispatch loop; leave if Python has raised an exception."""
         if self.body:
             self._run_body()
             return
@@ -123,7 +124,7 @@ class Invocation:
         self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), PENDING)
 
     def _run_shared(self) -> None:
-        """The same for a loop whose iterations several threads may run."""
+        """Run a loop whose iterations several threads may share."""
         self.addresses[RUN_SHARED.name] = RUN_SHARED.address
         self.code.declare(f"declare i32 @{RUN_SHARED.name}(ptr, ptr, i64, i64)")
         self._refer_to_table()
@@ -133,7 +134,7 @@ class Invocation:
         self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), PENDING)
 
     def _run_body(self) -> None:
-        """Run the iterations, if there are any, by the function of this module."""
+        """Run the iterations, if any, by the function of this module."""
         code, enter, onward = self.code, self.code.label(), self.code.label()
         has_any = code.emit(f"icmp slt i64 {self.get(ITERATION)}, {self.get(END)}")
         code.line(f"br i1 {has_any}, label %{enter}, label %{onward}")

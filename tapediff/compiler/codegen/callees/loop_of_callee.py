@@ -1,4 +1,4 @@
-"""Emits loops of a callee: where iterations find their values, room for dynamic arrays, and the results of the loop."""
+"""Emits loops of a callee: the addresses of each iteration's values, memory of dynamic arrays, and the results of the loop."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from ...runtime.status import OUT_OF_MEMORY, PENDING
 from ...runtime.workspaces import BLOCK_WORDS
 from .invocation import Invocation, Number
 
-# Entries that a dynamic array has room for at first, when nobody knows how long it will be; later as many as the last one had in the
-# end, up to a limit: each time that an array grows it may be copied.
+# The initial capacity of a dynamic array of unknown length, in entries. Later loops start with the last final length, up to a limit:
+# growing an array may copy it.
 FIRST_ENTRIES, MOST_FIRST_ENTRIES = 16, 1 << 16
 
-# Work for which it pays to ask other threads, in additions; as in schedule/cut_into_bands.py. Those are done in SIMD lanes: each
-# operation of an iteration takes as long as so many of them, however small it is.
+# The work, in additions, from which sharing with other threads pays, as in schedule/cut_into_bands.py. There additions run in SIMD lanes:
+# each operation of an iteration, however small, takes as long as OPERATION of them.
 WORTH_SHARING, OPERATION = 1_000_000, 64
 
 
 def may_be_shared(callee: Callee, form: LoopForm) -> bool:
-    """Whether several threads may run the iterations of a loop: these are independent, run without Python, and take long enough."""
+    """True if several threads may run the iterations of a loop: independent, free of Python, and long enough."""
     is_simple = form.carries == 0 and form.length is not None and form.length > 1 and not form.variant_given
     if not is_simple or form.returns_variants or frame_words(len(callee.in_types), len(callee.out_types)) > MOST_WORDS:
         return False
@@ -48,7 +48,7 @@ def may_be_shared(callee: Callee, form: LoopForm) -> bool:
 
 
 def _runs_without_python(callee: Callee) -> bool:
-    """Whether a callee has one path, and calls nothing but loops of such callees."""
+    """True if a callee has one path, and calls only loops of such callees."""
     tape = callee.only_tape() if callee.is_compiled and not callee.may_branch else None
     if tape is None:
         return False
@@ -57,14 +57,14 @@ def _runs_without_python(callee: Callee) -> bool:
 
 
 def _operations(callee: Callee, form: LoopForm) -> int:
-    """How many operations a loop does; one iteration of those whose length is known only when they run."""
+    """The number of operations of a loop; loops of unknown length count as one iteration."""
     tape = callee.only_tape()
     assert tape is not None
     return (form.length or 1) * sum(_operations(*i.params) if i.op is LOOP else 1 for i in tape.instructions)
 
 
 class Limit:
-    """How many iterations a loop may take; kept by the code that has its number."""
+    """The limit on the iterations of a loop; kept alive by the code that has its number."""
 
     def __init__(self, form: LoopForm, by_memory: int) -> None:
         self.form, self.number = form, toolchain.number(Limit, self)
@@ -79,7 +79,7 @@ def _loop_too_long(number: int, steps: int) -> int:
 
 
 class LoopOfCallee(Invocation):
-    """A loop. Where its length is known only at run time, its results per iteration are on the heap."""
+    """A loop. If its length is known only at run time, its stacked outputs are on the heap."""
 
     def __init__(self, item: Invoke, symbol: str, threads: int) -> None:
         self.form: LoopForm = item.params[1]
@@ -88,7 +88,7 @@ class LoopOfCallee(Invocation):
             self.threads = threads
         self.types = item.types[1]
         self.limit: Limit | None = None
-        # By item that is a dynamic array: its number among them, and the bytes of an entry.
+        # By item that is a dynamic array: its index among these, and the bytes of an entry.
         self.heap: dict[int, tuple[int, int]] = {}
         for k, type_ in enumerate(self.types):
             if isinstance(type_, DynamicArrayType):
@@ -143,7 +143,7 @@ class LoopOfCallee(Invocation):
         self.code.declare("declare i64 @llvm.smax.i64(i64, i64)")
         return self.code.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
 
-    # Addresses: that of iteration 0, and the step to that of the next one
+    # Addresses: that of iteration 0, and the stride between iterations
 
     def _times(self, number: Number, factor: int) -> Number:
         return number * factor if isinstance(number, int) else self.code.emit(f"mul nsw i64 {number}, {factor}")
@@ -157,7 +157,7 @@ class LoopOfCallee(Invocation):
         return self._moved(self._moved(address, length, size), -1, size)
 
     def _entries(self, word: int, address: str, length: Number, size: int) -> None:
-        """One entry for each iteration."""
+        """Point at one entry for each iteration."""
         if self.form.backwards:
             self.point(word, self._last(address, length, size), -size)
         else:
@@ -201,10 +201,10 @@ class LoopOfCallee(Invocation):
             self._point_carry(k, pointers.get(kept + k), length)
 
     def _point_carry(self, k: int, heap: str | None, length: Number) -> None:
-        """Iterations read a carry at one entry and write it at the next; without a trajectory these are two in turn."""
+        """Iterations read a carry at one entry and write the next; without a trajectory two entries alternate."""
         form, size = self.form, value_bytes(self.callee.in_types[k])
         if k in self.registers:
-            # Of a loop of known length the last carries are read where they would be if they took turns.
+            # A loop of known length reads the last carries where alternating entries would leave them.
             self.point(input_word(k), f"%slot{k}", 0, 0)
             self.point(output_word(k, self.inputs), self._moved(f"%slot{k}", (form.length or 0) % 2, size), 0, 0)
             return
@@ -224,11 +224,11 @@ class LoopOfCallee(Invocation):
     # Stacks
 
     def _rooms(self, length: Number) -> dict[int, str]:
-        """Room for so many entries, and one more, in every stack; by item."""
+        """Allocate `length` entries, and one more, in every stack; return the addresses by item."""
         pointers = {}
         for item, (number, size) in self.heap.items():
             wanted = self._times(length, size)
-            # At least a word, so that null means that there is no memory.
+            # At least a word, so that null means out of memory.
             more = max(size, 8)
             total = wanted + more if isinstance(wanted, int) else self.code.emit(f"add nsw i64 {wanted}, {more}")
             pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {BLOCK_WORDS * number}")
@@ -237,13 +237,13 @@ class LoopOfCallee(Invocation):
         return pointers
 
     def _first_room(self) -> Number:
-        """For how many iterations a while loop has room at first."""
+        """The initial capacity of a while loop, in iterations."""
         if not self.heap:
             return min(FIRST_ENTRIES, self._most)
         code = self.code
         for name in ("smax", "smin"):
             code.declare(f"declare i64 @llvm.{name}.i64(i64, i64)")
-        # Other threads may write it at the same time: each number that is read was right for some loop.
+        # Other threads may write it at the same time: any value read was right for some loop.
         last = code.emit(f"load atomic i64, ptr {self._last_room()} monotonic, align 8")
         room = code.emit(f"call i64 @llvm.smax.i64(i64 {last}, i64 {FIRST_ENTRIES})")
         return code.emit(f"call i64 @llvm.smin.i64(i64 {room}, i64 {min(MOST_FIRST_ENTRIES, self._most)})")
@@ -253,7 +253,7 @@ class LoopOfCallee(Invocation):
         return self.code.emit(f"getelementptr i64, ptr @{self.symbol}, i64 {ROOM}")
 
     def _run_until_it_stops(self, pointers: dict[int, str], room: Number) -> None:
-        """A while loop: as far as the stacks have room, then on with twice as much."""
+        """Run a while loop until its stacks are full, then double them and continue."""
         code = self.code
         byte = code.emit(f"load i8, ptr {self.operand(self.form.leading - 1)}")
         goes = code.emit(f"icmp ne i8 {byte}, 0")

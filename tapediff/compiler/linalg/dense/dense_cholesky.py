@@ -10,10 +10,10 @@ _ROOT = external("llvm.sqrt.f64", F64, F64)
 
 
 def cholesky(lanes: int) -> str:
-    """`i1 (a, result, scratch, n, stride)`: whether the matrix is not positive definite, of which the lower triangle is read.
+    """`i1 (a, result, scratch, n, stride)`: true if the matrix is not positive definite. Reads the lower triangle.
 
-    By rows of the upper factor, in a copy of whole tiles with ones on the rest of the diagonal: row after row of tiles, each less
-    the products with the rows above it, and divided by its first tile's factor.
+    Works on rows of tiles of the upper factor, in a copy padded to whole tiles with ones on the rest of the diagonal: subtract the products
+    with the rows above, then divide by the factor of the diagonal tile.
     """
     w = TileWriter(PREFIX + "cholesky", I1, lanes, a=PTR, result=PTR, u=PTR, n=I64, stride=I64)
     a, _, u, n, stride = w.parameters
@@ -24,7 +24,7 @@ def cholesky(lanes: int) -> str:
     with w.loop(n, size) as i:
         w.put_number(1.0, w.at(u, i * stride, i))
     with w.loop(0, size) as i:
-        # The last tile may be half beyond the last column.
+        # Half of the last tile may be past the last column.
         w.store(w.zeros(), w.at(u, i * stride, size))
     with w.loop(0, size, lanes) as i:
         column = w.at(u, i)
@@ -41,11 +41,11 @@ def cholesky(lanes: int) -> str:
 
 
 def _factored(w: TileWriter, tile: Tile, inverses: Value) -> Tile:
-    """The upper factor of a tile, below whose diagonal anything may stand; leaves the function at a pivot that is not positive."""
+    """The upper factor of a tile, with arbitrary entries below the diagonal; exits at a pivot that is not positive."""
     rows = [row[0] for row in tile]
     for r in range(w.lanes):
         pivot = lane(rows[r], r)
-        # NaN goes on, as it does in LAPACK.
+        # NaN passes, as in LAPACK.
         with w.if_(pivot <= 0.0):
             w.return_(True)
         root = w.call(_ROOT, pivot)

@@ -12,22 +12,22 @@ from ...llvm.values import F64, I64, PTR, Value, least
 from ..matrix_loops import FILL
 from .tiles import PREFIX, Number, TileWriter
 
-# Terms that are added up before the next ones are packed: two vectors of columns of so many rows of the right operand stay in the
-# first-level cache, and with BLOCK rows of the left one in the second.
+# Terms per block. Two vectors of columns of this many rows of the right operand stay in the first-level cache, with BLOCK rows of the left
+# one in the second.
 DEPTH, BLOCK = 192, 96
-# The left operand is packed for as many panels of the right one: packing takes as long as multiplying by one of them.
+# The left operand is packed for this many panels of the right one: packing takes as long as multiplying by one panel.
 FEWEST_PANELS = 6
 
 
 def product(lanes: int) -> str:
     """`void (x, y, z, m, n, k, s, t, u, v)`: z = x y, z contiguous; x(i, p) is at x + i s + p t, y(p, j) at y + p u + j v.
 
-    Every entry of z adds its terms in their order, however it is cut into tiles.
+    Every entry of z adds its terms in order, for any choice of tiles.
     """
     sizes = dict.fromkeys(("m", "n", "k", "s", "t", "u", "v"), I64)
     w = TileWriter(PREFIX + "product", VOID, lanes, x=PTR, y=PTR, z=PTR, **sizes)
     x, y, z, m, n, k, s, t, u, v = w.parameters
-    # A tile of 6 rows leaves room in 16 registers of 4 lanes, one of 8 in 32 of 8. What is left of a block takes smaller ones.
+    # A tile of 6 rows fits in 16 registers of 4 lanes, one of 8 rows in 32 of 8. The rest of a block uses smaller tiles.
     rows, columns = 6 if lanes == 4 else 8, 2 * lanes
     panel, block = w.array(F64, DEPTH * columns).start, w.array(F64, DEPTH * BLOCK).start
     w.call(FILL, z, 0, m * n * 8, False)
@@ -63,7 +63,7 @@ def _add_tile(
     w: TileWriter, place: tuple[Value, Value], rows: int, left: Value, strides: tuple[Number, Number], panel: Value, depth: Value,
     masks: list[Value] | None = None,
 ) -> None:  # fmt: skip
-    """Add the product of so many rows and a panel to the tile of z at a place."""
+    """Add the product of `rows` and a panel to one tile of z."""
     (r, j), columns = place, 2 * w.lanes
     z, n = w.parameters[2], w.parameters[4]
     target = w.at(z, r * n, j)
@@ -79,7 +79,7 @@ def _add_tile(
 
 
 def _pack_left(w: TileWriter, source: Value, block: Value, rows: Value, height: int, depth: Value) -> None:
-    """Tiles of `height` rows one behind the other, each by columns."""
+    """Pack consecutive tiles of `height` rows, each column by column."""
     s, t = w.parameters[6:8]
     with w.loop(0, rows, height) as r:
         tile, first = w.at(block, r * depth), w.at(source, r * s)
@@ -90,7 +90,7 @@ def _pack_left(w: TileWriter, source: Value, block: Value, rows: Value, height: 
 
 
 def _pack_panel(w: TileWriter, source: Value, panel: Value, depth: Value, left: Value, masks: Sequence[Value]) -> None:
-    """Two vectors of columns, as rows that follow each other, with zeros beyond the last column."""
+    """Pack two vectors of columns as consecutive rows, with zeros past the last column."""
     lanes, (u, v) = w.lanes, w.parameters[-2:]
     with w.if_(v == 1), w.loop(0, depth) as q:
         row = w.at(source, q * u)
@@ -101,7 +101,7 @@ def _pack_panel(w: TileWriter, source: Value, panel: Value, depth: Value, left: 
         for half in range(2):
             columns = range(half * lanes, (half + 1) * lanes)
             halves.append(w.transposed([_column(w, source, r, q, here & (left > r)) for r in columns]))
-        # The panel has whole tiles of rows, and those beyond the last are not read.
+        # The panel has whole tiles of rows; those past the last row are not read.
         w.store_tile([list(row) for row in zip(*halves)], w.at(panel, q * (2 * lanes)), 2 * lanes)
 
 

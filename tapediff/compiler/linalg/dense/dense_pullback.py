@@ -1,10 +1,10 @@
 """The pullback of the Cholesky factor as LLVM text: l^-T s l^-1, where s is symmetric with the lower triangle of l^T l_bar.
 
-Of the two solves the first has all columns, and everything else one triangle: 5/6 of n^3 multiplications.
+Cost: the first of the two solves is for all columns, all else for one triangle: 5/6 of n^3 multiplications.
 
 Source: Murray (2016), arXiv:1602.07527, eq. 10. The blocked reverse of the factorisation (section 4.2) needs a third of n^3, and took 12 us
-where this takes 22 for n = 100. It was tried and is not used, as it solves with the blocks one after the other what it must subtract from
-each other: for a squared exponential kernel on 40 points with a condition of 1e10 it was off by 1e-4, this by 1e-12.
+    where this takes 22 for n = 100. It was rejected: it solves with the blocks one after the other for terms that it must subtract from
+    each other. For a squared exponential kernel on 40 points with a condition of 1e10 it was off by 1e-4, this by 1e-12.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .tiles import PREFIX, TileWriter, divided
 
 
 def cholesky_pullback(lanes: int) -> str:
-    """`void (l, l_bar, result, scratch, n, stride)`: the lower triangle's cotangent; of l and l_bar only the lower triangle counts."""
+    """`void (l, l_bar, result, scratch, n, stride)`: the lower triangle's cotangent. Reads only the lower triangles of l and l_bar."""
     w = TileWriter(PREFIX + "cholesky_pullback", VOID, lanes, l=PTR, l_bar=PTR, result=PTR, f=PTR, n=I64, stride=I64)
     l, l_bar, result, f, n, stride = w.parameters
     block = 2 * lanes
@@ -29,7 +29,7 @@ def cholesky_pullback(lanes: int) -> str:
     with w.loop(0, size) as r:
         w.put_number(1.0 / w.number(w.at(f, r * (stride + 1))), w.at(inverses, r))
     with w.loop(0, size, lanes) as i, w.loop(0, i + 1, block) as j:
-        # In place: tiles below are still to be read, tiles above are not needed any more.
+        # In place: tiles below have not been read yet, tiles above are no longer needed.
         place = w.at(work, i * stride, j)
         left = w.at(f, i * stride, i)
         zeros = [[w.zeros()] * 2 for _ in range(lanes)]
@@ -52,7 +52,7 @@ def _solve_all(w: TileWriter, pull_tile: Signature, work: Value, inverses: Value
 
 
 def _solve_lower(w: TileWriter, pull_tile: Signature, work: Value, inverses: Value, size: Value) -> None:
-    """l^-T times the transpose, of which one triangle is needed."""
+    """One triangle of l^-T times the transpose."""
     _, _, _, f, n, stride = w.parameters
     with w.backwards(size - w.lanes, w.lanes) as i, w.loop(0, i + 1, 2 * w.lanes) as j:
         for half in (0, w.lanes):
@@ -67,7 +67,7 @@ def _pull_tile(lanes: int) -> Function:
     w = TileWriter("tapediff_pull_tile", VOID, lanes, f=PTR, work=PTR, inverses=PTR, n=I64, stride=I64, i=I64, j=I64)
     f, work, inverses, n, stride, i, j = w.parameters
     place = w.at(work, i * stride, j)
-    # From the last row up, as within the tile: the same order of every sum, and so the same bits, for any number of lanes.
+    # From the last row up, within the tile, too: every sum has the same order, and the same bits, for any number of lanes.
     back, below = 0 - stride, (n - 1) * stride
     tile = w.load_tile(place, stride, 2)
     tile = w.accumulate(tile, n - i - lanes, w.at(f, below, i), (1, back), w.at(work, below, j), back)
@@ -80,7 +80,7 @@ def _pull_tile(lanes: int) -> Function:
 
 
 def _copy_lower(w: TileWriter, source: Value, target: Value, size: Value) -> None:
-    """A lower triangle in whole tiles, with zeros around it: entries above it may be infinite."""
+    """Copy a lower triangle into whole tiles, padded with zeros: the entries above it may be infinite."""
     *_, n, stride = w.parameters
     with w.loop(0, size) as r:
         count = select(r < n, r + 1, 0)
@@ -90,14 +90,14 @@ def _copy_lower(w: TileWriter, source: Value, target: Value, size: Value) -> Non
 
 
 def _clear_padding(w: TileWriter, work: Value, size: Value) -> None:
-    """Zeros in the rows beyond the last one, where products with NaN may have left something."""
+    """Clear the rows past the last one, where products with NaN may have left something."""
     *_, n, stride = w.parameters
     with w.loop(n, size) as r, w.loop(0, size, w.lanes) as c:
         w.store(w.zeros(), w.at(work, r * stride, c))
 
 
 def _mirror(w: TileWriter, work: Value, size: Value) -> None:
-    """The lower triangle above the diagonal too."""
+    """Copy the lower triangle to the upper one."""
     stride = w.parameters[-1]
     with w.loop(0, size, w.lanes) as i:
         with w.loop(0, i, w.lanes) as j:
@@ -112,7 +112,7 @@ def _mirror(w: TileWriter, work: Value, size: Value) -> None:
 
 
 def _write_lower_half(w: TileWriter, work: Value, result: Value) -> None:
-    """The result: the lower triangle with half of the diagonal, and zeros above it."""
+    """Write the result: the lower triangle with half of the diagonal, and zeros above it."""
     *_, n, stride = w.parameters
     with w.loop(0, n) as r:
         source, target = w.at(work, r * stride), w.at(result, r * n)

@@ -9,10 +9,9 @@ from .tiles import PREFIX, TileWriter, divided
 
 
 def triangular_solve(lanes: int) -> str:
-    """`i1 (a, x, n, k, s, t, u, unit)`: solves a x = x in place, a lower triangular; whether there is a zero on its diagonal.
+    """`i1 (a, x, n, k, s, t, u, unit)`: solve a x = x in place, a lower triangular; true if there is a zero on its diagonal.
 
-    a(i, p) is at a + i s + p t, and row i of x at x + i u, so that other triangles are this one in another order. A diagonal that is
-    `unit` is not read.
+    a(i, p) is at a + i s + p t, and row i of x at x + i u, so that other strides give the other triangles. A `unit` diagonal is not read.
     """
     w = TileWriter(PREFIX + "triangular_solve", I1, lanes, a=PTR, x=PTR, n=I64, k=I64, s=I64, t=I64, u=I64, unit=I1)
     a, _, n, k, s, t, _, _ = w.parameters

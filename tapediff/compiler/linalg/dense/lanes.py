@@ -2,8 +2,8 @@
 
     i1 (operand, ..., result, count, advance, ..., advance)
 
-Matrix number m of an operand begins `m * advance` doubles behind it; the last advance is the result's. The function tells whether it failed
-on any of them. A group at the end that is not whole has the last matrix several times, which gives the same numbers at the same places.
+Matrix number m of an operand begins `m * advance` doubles after the first; the last advance is the result's. The function returns true if
+it failed on any matrix. A last group that is not full repeats the last matrix, which writes the same numbers to the same places.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from .tiles import Number, TileWriter
 
 PREFIX = "tapediff_stacked_"
 
-# Up to this order everything is written out, and stays in registers.
+# Up to this order all loops are unrolled, and matrices stay in registers.
 LARGEST_UNROLLED = 4
 
 
 class StackWriter(TileWriter):
-    """One function of stacks. See the module's docstring.
+    """One function on stacks. See the module's docstring.
 
     Args:
-        name: of the routine.
+        name: the routine's name.
         lanes: doubles in a vector.
         n: the order of the matrices.
-        operands: names.
+        operands: their names.
 
     Attributes:
-        has_failed: a mask of the lanes that have.
+        has_failed: a mask of the failed lanes.
     """
 
     def __init__(self, name: str, lanes: int, n: int, *operands: str) -> None:
@@ -48,14 +48,14 @@ class StackWriter(TileWriter):
 
     @contextmanager
     def groups(self) -> Generator[None]:
-        """For each group of matrices; what is read and written inside is theirs."""
+        """Loop over groups of matrices; reads and writes inside are of the current group."""
         count = self.parameters[self._width]
         with self.loop(0, count, self.lanes) as first:
             self._numbers = [least(first + r, count - 1) for r in range(self.lanes)]
             yield
 
     def each(self, start: Number, end: Number, body: Callable[[Number], None]) -> None:
-        """For each index: written out for small matrices, else a loop."""
+        """Loop over indices, unrolled for small matrices."""
         if self.n <= LARGEST_UNROLLED and isinstance(start, int) and isinstance(end, int):
             for k in range(start, end):
                 body(k)
@@ -64,7 +64,7 @@ class StackWriter(TileWriter):
                 body(k)
 
     def each_backwards(self, start: Number, end: int, body: Callable[[Number], None]) -> None:
-        """From start down to end."""
+        """Loop from start down to end."""
         if self.n <= LARGEST_UNROLLED and isinstance(start, int):
             for k in range(start, end - 1, -1):
                 body(k)
@@ -73,12 +73,12 @@ class StackWriter(TileWriter):
                 body(k + end)
 
     def starts(self, operand: int) -> list[Value]:
-        """The addresses of the group's matrices of an operand, by number; the result is the last."""
+        """The addresses of an operand's matrices in the group; the result is the last operand."""
         base, advance = self.parameters[operand], self.parameters[self._width + 1 + operand]
         return [self.at(base, number * advance) for number in self._numbers]
 
     def room(self, rows: int, columns: int) -> Matrix:
-        """A matrix in each lane, with nothing in it yet."""
+        """An uninitialised matrix in each lane."""
         whole = -(-rows * columns // self.lanes) * self.lanes
         return Matrix(self, self.array(F64, whole * self.lanes).start, columns)
 
@@ -122,14 +122,14 @@ class StackWriter(TileWriter):
                     self.put_number(lane(vector, r), self.at(start, k))
 
     def gathered(self, addresses: list[Value]) -> Value:
-        """A number of each matrix."""
+        """One number of each matrix, as a vector."""
         vector = self.zeros()
         for r, address in enumerate(addresses):
             vector = self.with_lane(vector, self.number(address), r)
         return vector
 
     def _each_whole(self, size: int, body: Callable[[Number], None]) -> int:
-        """For the place of each whole vector; gives how many numbers are left."""
+        """Call `body` for the start of each whole vector; return the length of the remainder."""
         whole = size // self.lanes * self.lanes
         if self.n <= LARGEST_UNROLLED:
             for place in range(0, whole, self.lanes):
@@ -143,10 +143,10 @@ class StackWriter(TileWriter):
         for k, vector in enumerate(self.transposed(vectors)):
             matrix.put(vector, place + k if k else place)
 
-    # Pivots: 32-bit integers behind the factors, which count from 1
+    # Pivots: 1-based 32-bit integers after the factors
 
     def read_pivots(self, operand: int) -> Matrix:
-        """For each row of the factors the number, as a double, of the row that it was exchanged with."""
+        """For each row of the factors the number of the row that it was swapped with, as a double."""
         made, starts = self.room(self.n, 1), self.starts(operand)
 
         def read(k: Number) -> None:
@@ -191,11 +191,11 @@ class StackWriter(TileWriter):
         self.has_failed.value |= condition
 
     def minus(self, a: Value, b: Value, c: Value) -> Value:
-        """a - b c, rounded once."""
+        """a - b c, with one rounding (fused)."""
         return fma(-b, c, a)
 
     def nonzero(self, value: Value) -> Value:
-        """To divide by: 1 where it is zero."""
+        """A divisor: the value, or 1 where it is zero."""
         return select(value == 0.0, 1.0, value)
 
 

@@ -1,6 +1,6 @@
 """Factorisations, solves and determinants of stacks of small matrices as LLVM text, with a matrix in each lane.
 
-Pivots are chosen by rows as LAPACK chooses them, so the factors are as accurate, and those of a stack can be read by LAPACK.
+Uses LAPACK's row pivoting, so the factors are as accurate, and LAPACK can read the factors of a stack.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from ...math.simd import bits, fabs, from_bits, sqrt as root_of
 from .lanes import PREFIX, Matrix, StackWriter
 from .tiles import Number
 
-# Orders, and numbers of right-hand sides, of matrices that are taken in lanes.
+# Limit on the orders, and on the right-hand sides, of matrices in lanes.
 LARGEST_ORDER = 16
 
 
 def cholesky(lanes: int, n: int) -> str:
-    """(a, result): the lower factor, of the lower triangle; failed where a pivot is not positive. NaN goes on, as it does in LAPACK."""
+    """(a, result): the lower factor, from the lower triangle; fails at a pivot that is not positive. NaN passes, as in LAPACK."""
     w = StackWriter(f"cholesky_{n}", lanes, n, "a")
     with w.groups():
         l = w.read(0, n, n)
@@ -50,13 +50,13 @@ def _set(matrix: Matrix, place: tuple[Number, Number], value: Value) -> None:
 
 
 def cholesky_pullback(lanes: int, n: int) -> str:
-    """(l, l_bar, result): as dense_pullback, whose reasons hold here too."""
+    """(l, l_bar, result): see dense_pullback, also for its reasons."""
     w = StackWriter(f"cholesky_pullback_{n}", lanes, n, "l", "l_bar")
     with w.groups():
         l, l_bar, s, y = w.read(0, n, n), w.read(1, n, n), w.room(n, n), w.room(n, n)
 
         def inner(i: Number, j: Number) -> None:
-            """An entry of the lower triangle of l^T l_bar, and of the upper one."""
+            """Compute an entry of the lower triangle of l^T l_bar, and mirror it."""
             s[i, j] = w.zeros()
             w.each(i, n, lambda p: _set(s, (i, j), s[i, j] - -l[p, i] * l_bar[p, j]))
             s[j, i] = s[i, j]
@@ -98,7 +98,7 @@ def _solve_rows(
 
 
 def triangular_solve(lanes: int, n: int, k: int, is_lower: int, is_transposed: int, is_unit: int) -> str:
-    """(a, b, result), b with k columns: failed at a zero on the diagonal. `is_lower` is said of what is solved with."""
+    """(a, b, result), b with k columns: fails at a zero on the diagonal. `is_lower` describes the matrix after the transpose."""
     w = StackWriter(f"triangular_solve_{n}_{k}_{is_lower}_{is_transposed}_{is_unit}", lanes, n, "a", "b")
     with w.groups():
         a, x = w.read(0, n, n), w.read(1, n, k)
@@ -114,7 +114,7 @@ def lu_factor(lanes: int, n: int) -> str:
     """(a, result): the factors of the transpose by columns, and the pivots, as ops.matrices.linear_algebra.LU_FACTOR has them."""
     w = StackWriter(f"lu_factor_{n}", lanes, n, "a")
     with w.groups():
-        # Entry (i, j) of what is factored is m[j, i].
+        # m[j, i] holds entry (i, j) of the matrix to factor.
         m, pivots = w.read(0, n, n), w.room(n, 1)
         best, chosen = w.variable(F64, width=lanes), w.variable(F64, width=lanes)
 
@@ -134,7 +134,7 @@ def lu_factor(lanes: int, n: int) -> str:
             w.each(k + 1, n, lambda i: _set(m, (k, i), m[k, i] / divisor))
 
             def update(j: Number) -> None:
-                # Rounded twice, as the remainder of a row that is a multiple of another is then zero, and found to be, mostly.
+                # Rounded twice, not fused: a row that is a multiple of another then mostly leaves an exact zero, which is detected.
                 factor = m[j, k]
                 w.each(k + 1, n, lambda i: _set(m, (j, i), m[j, i] - m[k, i] * factor))
 
@@ -150,7 +150,7 @@ _Pair = tuple[Matrix, tuple[Number, Number], tuple[Number, Number]]
 
 
 def _exchange(w: StackWriter, where: Value, pair: Callable[[Number], _Pair], count: int) -> None:
-    """Exchange so many pairs of numbers, in some lanes."""
+    """Swap `count` pairs of numbers, in some lanes."""
 
     def one(j: Number) -> None:
         matrix, first, second = pair(j)
@@ -176,7 +176,7 @@ def lu_solve(lanes: int, n: int, k: int, is_transposed: int) -> str:
 
 
 def _solve_factored(w: StackWriter, lu: Matrix, pivots: Matrix, x: Matrix, n: int, k: int, is_transposed: bool) -> None:
-    """The factors are those of the transpose: with it is_transposed solves, and without is the transpose of that."""
+    """Solve with the factors of a^T: is_transposed solves with a^T, otherwise with a."""
     w.each(0, n, lambda i: w.fail_where(lu[i, i] == 0.0))
     if is_transposed:
         w.each(0, n, lambda i: _exchange_rows(w, x, pivots, i, k))
@@ -201,7 +201,7 @@ def inverse(lanes: int, n: int) -> str:
 
 
 def cofactors(lanes: int, n: int) -> str:
-    """(lu, result): of p l u = a^T as adj(u) l^-1 p^T, with the sign of p.
+    """(lu, result): the cofactors as adj(u) l^-1 p^T with the sign of p, where p l u = a^T.
 
     adj(u) grows row by row without a division, so that zero pivots do no harm: Stewart (1998), On the adjugate matrix, Linear Algebra
     Appl. 283.
@@ -213,7 +213,7 @@ def cofactors(lanes: int, n: int) -> str:
         w.each(0, n, lambda i: w.each(0, n, lambda j: _set(x, (i, j), w.zeros())))
 
         def border(k: Number) -> None:
-            """adj of the first k + 1 rows and columns, from that of the first k: x is upper triangular, and u(i, j) is lu[j, i]."""
+            """Extend adj of the first k rows and columns by one: x is upper triangular, and u(i, j) is lu[j, i]."""
             pivot = lu[k, k]
 
             def row(i: Number) -> None:
@@ -227,7 +227,7 @@ def cofactors(lanes: int, n: int) -> str:
         w.each(0, n, border)
 
         def column(j: Number) -> None:
-            """Times l^-1 from the right: less the columns behind, which are done."""
+            """Times l^-1 from the right: subtract the later columns, which are done."""
 
             def subtract(i: Number) -> None:
                 factor = lu[j, i]
@@ -254,7 +254,7 @@ _EXPONENT, _ONE_HALF, _BIAS = 0x7FF, 0x3FE0000000000000, 1022
 
 
 def _parts(w: StackWriter, number: Value) -> tuple[Value, Value]:
-    """A number between 1/2 and 1 and the power of two that it is to be multiplied with; what is 0, denormal or not finite as it is."""
+    """Split a number into a mantissa in [1/2, 1) and a power of two; zero, denormal and non-finite numbers stay as they are."""
     pattern = bits(number)
     exponent = pattern.lshr(52) & _EXPONENT
     is_usual = (exponent != 0) & (exponent != _EXPONENT)
@@ -263,7 +263,7 @@ def _parts(w: StackWriter, number: Value) -> tuple[Value, Value]:
 
 
 def det(lanes: int, n: int) -> str:
-    """(lu, result): the product of the pivots, which cannot overflow on the way, with the sign of the exchanges."""
+    """(lu, result): the product of the pivots, without intermediate overflow, with the sign of the row swaps."""
     w = StackWriter(f"det_{n}", lanes, n, "lu")
     with w.groups():
         pivots, starts = w.read_pivots(0), w.starts(0)
@@ -283,7 +283,7 @@ def det(lanes: int, n: int) -> str:
 
 
 def _scaled(w: StackWriter, number: Value, power: Value) -> Value:
-    """Times a power of two, in two halves: what is beyond twice the range of doubles is 0 or infinite."""
+    """Multiply by a power of two, in two halves: results past twice the exponent range of doubles are 0 or infinite."""
     limit = 2 * 1000
     power = select(power > limit, limit, select(power < -limit, -limit, power))
     half = power >> 1
@@ -305,7 +305,7 @@ TEXTS: dict[str, Callable[..., str]] = {
 
 
 def text(symbol: str, lanes: int) -> str:
-    """Of a function by its symbol, which ends with the sizes."""
+    """The text of a function, by its symbol, which ends with the sizes."""
     parts = symbol.removeprefix(PREFIX).split("_")
     sizes = [int(part) for part in parts if part.isdigit()]
     return TEXTS["_".join(part for part in parts if not part.isdigit())](lanes, *sizes)

@@ -1,4 +1,4 @@
-"""Writes LLVM functions on matrices by square tiles of vectors that stay in registers, for the dense_* modules.
+"""Writes LLVM functions on matrices by square register tiles, for the dense_* modules.
 
 A tile is `lanes` rows of one or more vectors of `lanes` doubles. A vector of 8 rows and two vectors of columns leaves room in 32 wide
 registers, one of 4 by two vectors of 4 in 16 narrower ones; both keep the units for multiply-add busy from the first-level cache.
@@ -21,11 +21,11 @@ PREFIX = "tapediff_dense_"
 
 
 class TileWriter(Function):
-    """One function that grows. Indices and strides count doubles.
+    """One growing function. Indices and strides count doubles.
 
     Args:
-        name: of the function.
-        result: the kind that it returns, or VOID.
+        name: the function's name.
+        result: the kind of its result, or VOID.
         lanes: doubles in a vector, 4 or 8.
         parameters: their kinds by name.
     """
@@ -38,13 +38,13 @@ class TileWriter(Function):
     # Addresses and loops
 
     def times(self, a: Number, b: Number) -> Number:
-        """A product; nothing is emitted for numbers, nor for factors of 0 and 1."""
+        """A product, folded for Python numbers and for factors of 0 and 1."""
         if isinstance(a, int):
             return a * b if isinstance(b, int) or a not in (0, 1) else b if a else 0
         return self.times(b, a) if isinstance(b, int) else a * b
 
     def at(self, base: Value, *places: Number) -> Value:
-        """The address of an element, so many doubles from a base."""
+        """The address of an element, `places` doubles from a base."""
         known = sum(place for place in places if isinstance(place, int))
         names = [place for place in places if isinstance(place, Value)]
         if not names:
@@ -60,7 +60,7 @@ class TileWriter(Function):
 
     @contextmanager
     def backwards(self, start: Number, step: int) -> Generator[Value]:
-        """For an index from start down to 0; possibly never."""
+        """Loop over an index from start down to 0; possibly zero times."""
         index = self.variable(I64, start)
         with self.repeat() as loop:
             k = index.value
@@ -89,7 +89,7 @@ class TileWriter(Function):
         return splat(number, self.lanes)
 
     def spread_lane(self, vector: Value, number: int) -> Value:
-        """One lane of a vector on all lanes."""
+        """Broadcast one lane of a vector to all lanes."""
         return self._shuffled(vector, None, [number] * self.lanes)
 
     def _shuffled(self, a: Value, b: Value | None, picks: Sequence[int]) -> Value:
@@ -99,23 +99,23 @@ class TileWriter(Function):
         return Value(self, self.emit(text), F64, self.lanes)
 
     def with_lane(self, vector: Value, number: Value, k: int) -> Value:
-        """A vector with another number on one lane."""
+        """A vector with one lane replaced."""
         text = f"insertelement {self.vector} {vector.ref}, double {number.ref}, i64 {k}"
         return Value(self, self.emit(text), F64, self.lanes)
 
     def minus_product(self, a: Value, b: Value, c: Value) -> Value:
-        """c - a b, rounded once."""
+        """c - a b, with one rounding (fused)."""
         return fma(-a, b, c)
 
-    # Vectors of which only the first lanes are in memory
+    # Vectors with only the first lanes in memory
 
     def first_lanes(self, count: Number) -> Value:
-        """A mask of the first lanes; of none where the count is not positive, of all where it is large."""
+        """A mask of the first `count` lanes: none if it is not positive, all if it is large."""
         numbers = ", ".join(f"i64 {k}" for k in range(self.lanes))
         return Value(self, f"<{numbers}>", I64, self.lanes) < count
 
     def load_masked(self, address: Value, active: Value) -> Value:
-        """Zeros on the other lanes."""
+        """Load the active lanes; the others are zero."""
         bits, symbol = TYPES["i1", self.lanes], f"@llvm.masked.load.v{self.lanes}f64.p0"
         self.declare(f"declare {self.vector} {symbol}(ptr, i32, {bits}, {self.vector})")
         operands = f"ptr {address.ref}, i32 8, {bits} {active.ref}, {self.vector} zeroinitializer"
@@ -156,7 +156,7 @@ class TileWriter(Function):
                 self.store_masked(vector, self.at(start, v * self.lanes), active)
 
     def read_part(self, matrix: Value, n: Value, row: Value, column: Value, columns_left: Value) -> list[Value]:
-        """The rows of a square tile of a matrix with rows and columns of n, with zeros where it has ended."""
+        """Read the rows of a square tile of an n by n matrix, with zeros past its end."""
         room = self.array(F64, self.lanes * self.lanes).start
         with self.loop(0, self.lanes) as r:
             here = row + r
@@ -166,7 +166,7 @@ class TileWriter(Function):
         return [rows[0] for rows in self.load_tile(room, self.lanes, 1)]
 
     def write_part(self, rows: list[Value], matrix: Value, n: Value, row: Value, column: Value) -> None:
-        """As much of a square tile as a matrix with rows and columns of n has room for."""
+        """Write the rows and columns of a square tile that are inside an n by n matrix."""
         room = self.array(F64, self.lanes * self.lanes).start
         self.store_tile([[vector] for vector in rows], room, self.lanes)
         active = self.first_lanes(n - column)
@@ -174,7 +174,7 @@ class TileWriter(Function):
             self.store_masked(self.load(self.at(room, r * self.lanes)), self.at(matrix, (row + r) * n, column), active)
 
     def transposed(self, rows: list[Value]) -> list[Value]:
-        """The square tile of one vector a row, by log2(lanes) rounds of exchanges."""
+        """Transpose a square tile of one vector per row, in log2(lanes) rounds of swaps."""
         half = self.lanes // 2
         while half:
             exchanged = list(rows)
@@ -214,7 +214,7 @@ class TileWriter(Function):
 def divided(
     w: TileWriter, tile: Tile, corner: Value, strides: tuple[Number, Number], inverses: Value, step: int = 1
 ) -> Tile:
-    """A tile multiplied from the left by the inverse of a lower triangular block, whose (s, r) is at corner + s a + r b."""
+    """Multiply a tile from the left by the inverse of a lower triangular block, whose (s, r) is at corner + s a + r b."""
     tile = [list(row) for row in tile]
     for r in range(len(tile)):
         inverse = w.splat(w.number(w.at(inverses, r * step)))

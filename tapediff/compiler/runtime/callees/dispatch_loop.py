@@ -1,4 +1,4 @@
-"""The native dispatch loops: run a loop on a call frame, changing from variant to variant, and ask Python where no variant is known.
+"""The native dispatch loops: run a loop on a call frame, switch between variants, and ask Python if no variant is known.
 
     i32 run_decided(ptr table, ptr frame)     the variants' guards decide which one runs
     i32 run_chosen(ptr table, ptr frame)      the frame has the number of the variant for each iteration
@@ -19,7 +19,7 @@ from ...llvm.values import I32, I64, NULL, PTR, Value, convert, select
 from ..call_frame import CALL_FRAME
 from ..status import FAILURE, NAMED, PENDING, RECURSION
 
-# `room` is for how many iterations the dynamic arrays of a while loop had room when one last ended; 0 before.
+# `room`: the capacity in iterations of a while loop's dynamic arrays when one last ended; 0 before.
 DISPATCH_TABLE = Layout.of_words(current=PTR, variants=PTR, id=I64, callback=PTR, room=I64)
 VARIANT = Layout.of_words(function=PTR, state=PTR, number=I64, jumps=PTR)
 JUMP = Layout.of_words(status=I64, outcome=I64, variant=PTR)
@@ -31,7 +31,7 @@ DISPATCH = external("tapediff_run_decided", I32, PTR, PTR)
 LOOP_KERNEL = external("loop_kernel", I32, PTR, PTR, PTR)
 ASK = external("ask", I64, I64, PTR, PTR, I32, I64)
 
-# Answers of the callback instead of a variant: an exception is pending; the callback did the iteration; the same, and the loop stops.
+# Results of the callback other than a variant: an exception is pending; it has done the iteration; the same, and the loop stops.
 RAISED, DONE, DONE_AND_STOPS = 0, 2, 3
 
 
@@ -39,8 +39,8 @@ class _DispatchLoop:
     """A dispatch loop that is being written.
 
     Attributes:
-        first, end: the iterations to do.
-        numbers: the number of each iteration's variant, `step` apart.
+        first, end: the range of iterations.
+        numbers: the variant number of each iteration, `step` apart.
     """
 
     def __init__(self, name: str) -> None:
@@ -56,7 +56,7 @@ class _DispatchLoop:
         self._check_stack()
 
     def _check_stack(self) -> None:
-        """Leave a recursion that is too deep. The outermost call tells the others where it found the stack."""
+        """Leave a recursion that is too deep. The outermost call tells the others its stack position."""
         f, here, outermost = self.f, convert("ptrtoint", self.report.pointer, I64), self.f.variable(I64, self.frame["stack"])
         with f.if_(outermost.value == 0):
             outermost.value = here
@@ -75,13 +75,13 @@ class _DispatchLoop:
         return self.numbers.at(t * self.step)
 
     def run(self, variant: Struct) -> Value:
-        """The status of a variant, which does as many iterations as it can."""
+        """Run a variant for as many iterations as it can. Return its status."""
         return self.f.call(
             LOOP_KERNEL, self.frame.pointer, variant["state"], self.report.pointer, address=variant["function"]
         )
 
     def ask(self, variant: Value, status: Value) -> Value:
-        """The address of the variant that Python wants to go on with; null where it did the iteration itself, and more are to do."""
+        """Ask Python for the variant to continue with. Null if Python did the iteration, and more are left."""
         f = self.f
         answer = self._call_python(variant, status, self.report["outcome"])
         given = f.variable(PTR, NULL)
@@ -107,7 +107,7 @@ _MOST_STACK = 1 << 28
 def _run_decided() -> str:
     d = _DispatchLoop("tapediff_run_decided")
     f, table, frame = d.f, d.table, d.frame
-    # At the same iteration only later guards than `least` may send it on, so that it cannot run in circles.
+    # At the same iteration only guards after `least` may jump to another variant, to prevent endless cycles.
     current, asked, least = f.variable(PTR, table["current"]), f.variable(I32), f.variable(I32, 0)
     with f.repeat() as turn:
         unknown = f.exit()
@@ -148,7 +148,7 @@ def _write_numbers(d: _DispatchLoop, variant: Struct, before: Value, after: Valu
 
 
 def _jump_target(f: Function, variant: Struct, status: Value, outcome: Value) -> Value:
-    """The variant that goes on where this one failed with an outcome; null if none is known."""
+    """The variant to continue with when this one failed with an outcome; null if none is known."""
     known, found = variant["jumps"], f.variable(PTR, NULL)
     jump = f.variable(PTR, Array(known, I64).address(1))
     search = f.exit()

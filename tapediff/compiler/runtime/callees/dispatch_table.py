@@ -1,7 +1,7 @@
 """Dispatch tables: the Python side of compiled callees. They compile variants when native code first needs them.
 
-A callee has a table for each way in which loops feed it (its ArgumentLayout). Native code refers to it by its address, so whoever holds
-such code holds the table too; a table holds its variants.
+A callee has a table for each ArgumentLayout of its calls. Native code refers to the table by its address, so the holder of such code also
+holds the table; a table holds its variants.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from ..status import FAILURE, NAMED, OUT_OF_MEMORY, PENDING, RECURSION, RULE_RAI
 from .dispatch_loop import CALLBACK, DISPATCH_TABLE, DONE, DONE_AND_STOPS, ID, JUMPS, VARIANTS
 from .native_callee import NativeCallee, NativeKernel, TapeKernel
 
-# Held while dispatch tables and their variants change. Nothing that is done under it runs user code or waits for another lock that does.
+# Held while dispatch tables and their variants change. Code under it runs no user code, and waits for no lock whose holder does.
 _lock = new_lock()
 
-# Beyond this many ways on from a variant, Python is asked; looking through more of them would take as long.
+# With more jumps than this from a variant, ask Python: searching more would take as long.
 MOST_JUMPS = 1000
 
 
 @holding(_lock)
 def dispatch_table_of(callee: NativeCallee, layout: ArgumentLayout) -> CalleeTable:
-    """The table of a callee for loops that feed it in a certain way."""
+    """The table of a callee for loops with this layout."""
     if callee.native is None:
         callee.native = {}
     table = callee.native.get(layout)
@@ -66,7 +66,7 @@ class NativeVariant:
     def __init__(self, kernel: NativeKernel, number: int) -> None:
         self.kernel, self.number = kernel, number
         self.jumps: dict[tuple[int, int], NativeVariant] = {}
-        # Every table of jumps there ever was, as a dispatch loop may still be reading it.
+        # All jump tables so far: a dispatch loop may still be reading an old one.
         self._tables = [np.zeros(1, np.int64)]
         table = self._tables[0].ctypes.data
         self.words = np.array([kernel.address, kernel.state.ctypes.data, number, table], np.int64)
@@ -74,7 +74,7 @@ class NativeVariant:
 
     @holding(_lock)
     def add_jump(self, status: int, outcome: int, target: NativeVariant) -> None:
-        """Remember which variant goes on where this one fails at a guard with a certain outcome; the first one stays."""
+        """Add the variant to continue with if this one fails at a guard with this outcome; an existing entry stays."""
         if len(self.jumps) >= MOST_JUMPS or (status, outcome) in self.jumps:
             return
         self.jumps[status, outcome] = target
@@ -86,13 +86,13 @@ class NativeVariant:
 
 
 class DispatchTable:
-    """A DISPATCH_TABLE of native code, and the answers to its questions."""
+    """A DISPATCH_TABLE of native code, with the callback's replies."""
 
     def __init__(
         self, in_types: Sequence[ValueType], out_types: Sequence[ValueType], layout: ArgumentLayout
     ) -> None:
         self.in_types, self.out_types, self.layout = tuple(in_types), tuple(out_types), layout
-        # Every list of variants there ever was, as a dispatch loop may still be reading it.
+        # All lists of variants so far: a dispatch loop may still be reading an old one.
         self._lists = [np.zeros(1, np.int64)]
         self.words = np.zeros(len(DISPATCH_TABLE.words()), np.int64)
         self.words[VARIANTS] = self._lists[0].ctypes.data
@@ -101,7 +101,7 @@ class DispatchTable:
         self.address = int(self.words.ctypes.data)
 
     def answer(self, frame: Frame, asker: int, status: int, outcome: int) -> int:
-        """The address of the variant to go on with, or DONE or DONE_AND_STOPS. Raises what user code raises."""
+        """The address of the variant to continue with, or DONE or DONE_AND_STOPS. Raises exceptions of user code."""
         raise NotImplementedError
 
 
@@ -119,7 +119,7 @@ class CalleeTable(DispatchTable):
         known = self.variants.get(number)
         if known is not None:
             return known
-        # Asked before the lock is taken, as it is the callee's business how it makes tapes.
+        # Called before taking the lock, since the callee may do anything to make a tape.
         return self._made(number, self.callee.loop_kernel(number, self.layout))
 
     @holding(_lock)
@@ -127,7 +127,7 @@ class CalleeTable(DispatchTable):
         known = self.variants.get(number)
         if known is None:
             known = NativeVariant(make(), number)
-            # An interrupt may come before any line: what is in `variants` is in the other tables as well.
+            # An interrupt may come before any line: an entry of `variants` must also be in the other tables.
             self._by_address[known.address] = known
             self._list_variants({**self.variants, number: known})
             self.variants[number] = known
@@ -141,7 +141,7 @@ class CalleeTable(DispatchTable):
         self._lists.append(listed)
         self.words[VARIANTS] = listed.ctypes.data
 
-    # Answers to the dispatch loops
+    # Replies to the dispatch loops
 
     def answer(self, frame: Frame, asker: int, status: int, outcome: int) -> int:
         variant = self._by_address.get(asker)
@@ -152,7 +152,7 @@ class CalleeTable(DispatchTable):
         return self._answer_unknown(frame, variant, status, outcome, inputs)
 
     def _answer_named(self, frame: Frame, inputs: list[np.ndarray]) -> int:
-        """The variant whose number the frame has."""
+        """The variant with the number in the frame."""
         number = ctypes.c_int64.from_address(_number_address(frame)).value
         if self.callee.is_compiled and self.callee.may_compile(number):
             return self.variant(number).address
@@ -161,8 +161,8 @@ class CalleeTable(DispatchTable):
     def _answer_unknown(
         self, frame: Frame, variant: NativeVariant | None, status: int, outcome: int, inputs: list[np.ndarray]
     ) -> int:
-        """The variant to go on with where one failed, or the first one."""
-        # Once more at the same guard or an earlier one: the kernels and NumPy do not agree to the last bit.
+        """The first variant, or the one to continue with after one failed."""
+        # A repeated failure, at the same guard or an earlier one: the kernels and NumPy differ in the last bit.
         again = frame[ASKED_AT] == frame[ITERATION] and status <= frame[ASKED_STATUS]
         if again or not self.callee.is_compiled:
             return self._run_in_python(frame, None, inputs)
@@ -191,18 +191,18 @@ class CalleeTable(DispatchTable):
             raise self.callee.failed(status)
 
     def _guard_failure(self, variant: NativeVariant, status: int, outcome: int, frame: Frame) -> GuardFailure | None:
-        """The guard and its outcome; None if that is not to be found out."""
+        """The guard and its outcome; None if they cannot be determined."""
         kernel = cast(TapeKernel, variant.kernel)
         item = kernel.exits[status - 1]
         if item.guard_kind != "array":
             return number_failure(item, status - 1, struct.unpack("d", struct.pack("q", outcome))[0])
-        # This iteration again, with room for the array, and with results that go nowhere.
+        # Repeat the iteration, with room to report the array, and its results discarded.
         report = report_for(item, kernel.program)
         again = new_frame(list(frame))
         again[END], again[NUMBERS] = frame[ITERATION] + 1, 0
         scratch = [np.empty(t.shape, t.dtype) for t in map(widened, self.out_types)]
         for k, array in enumerate(scratch):
-            # The code knows how far the place of an iteration is from the first one.
+            # The code adds the offset of the iteration to the first address.
             word = output_word(k, len(self.in_types))
             again[word] = array.ctypes.data - (self._output_address(frame, k) - frame[word])
         second = _LOOP(kernel.address)(ctypes.addressof(again), kernel.state.ctypes.data, report.ctypes.data)
@@ -225,7 +225,7 @@ class CalleeTable(DispatchTable):
         return DONE_AND_STOPS if self.layout.stops and not outputs[-1] else DONE
 
     def inputs_at(self, frame: Frame) -> list[np.ndarray]:
-        """Copies of the inputs of the iteration that the frame stands at, in the callee's types."""
+        """Copies of the inputs of the frame's current iteration, in the callee's types."""
         inputs = []
         for k, type_ in enumerate(self.in_types):
             address = address_at(frame, input_word(k), self.layout.of_input(k), frame[ITERATION])
@@ -236,12 +236,12 @@ class CalleeTable(DispatchTable):
 
 
 def _number_address(frame: Frame) -> int:
-    """Of the number of the variant for the iteration that the frame stands at."""
+    """The address of the variant number of the frame's current iteration."""
     return frame[NUMBERS] + 8 * frame[ITERATION] * frame[STEP]
 
 
 def _answer_dispatch_loop(table_id: int, frame_address: int, asker: int, status: int, outcome: int) -> int:
-    """The callback of dispatch loops. An exception waits for the callers of the kernel, which returns with PENDING."""
+    """The callback of dispatch loops. An exception stays pending for the kernel's caller, and the kernel returns PENDING."""
     table = toolchain.numbered(DispatchTable, table_id)
     words = frame_words(len(table.in_types), len(table.out_types))
     frame = (ctypes.c_int64 * words).from_address(frame_address)

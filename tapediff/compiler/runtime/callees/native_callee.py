@@ -19,8 +19,8 @@ class NativeKernel(Protocol):
     """Native code of a variant.
 
     Attributes:
-        address: of `i32 function(ptr frame, ptr state, ptr report)`; see compiler.loop_kernel.
-        state: its words, of which the function is given the address.
+        address: the address of `i32 function(ptr frame, ptr state, ptr report)`; see compiler.loop_kernel.
+        state: its words, passed to the function by address.
     """
 
     @property
@@ -30,7 +30,7 @@ class NativeKernel(Protocol):
 
 
 class TapeKernel(NativeKernel, Protocol):
-    """Native code of a variant that is a tape: only these fail at guards or in routines."""
+    """Native code of a variant that is a tape. No other kind fails at guards or in routines."""
 
     tape: Tape
     program: Program
@@ -45,9 +45,9 @@ class NativeCallee(Protocol):
     in_types: tuple[ValueType, ...]
     out_types: tuple[ValueType, ...]
     is_compiled: bool
-    # What is not chosen of its variant 0 reads nothing of it.
+    # True for a side. If it is not taken, variant 0, its results are not read.
     is_side: bool
-    # Its dispatch tables; None until there is one.
+    # Its dispatch tables; None before the first.
     native: Any
 
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]: ...
@@ -58,7 +58,7 @@ class NativeCallee(Protocol):
 
 
 class UserFunction(NativeCallee, Protocol):
-    """A callee that is a function of the user's, which numba compiles."""
+    """A callee that is a user's function compiled by numba."""
 
     function: Callable[..., Tree]
 

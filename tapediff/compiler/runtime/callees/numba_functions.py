@@ -1,6 +1,6 @@
-"""Functions that numba compiles, as native code that dispatch loops call like the loop kernel of a tape.
+"""Functions compiled by numba, as native code with the interface of a tape's loop kernel.
 
-The wrapper's text is made here from shapes and structures alone; the user's function is a name in its globals.
+The wrapper's text is made here from shapes and structures only; the user's function is a name in its globals.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class NumbaCall:
     """A primitive's function or rule, compiled.
 
     Attributes:
-        address: of `i32 function(ptr frame, ptr state, ptr report)`; see compiler.loop_kernel.
-        state: nothing, at an address.
+        address: the address of `i32 function(ptr frame, ptr state, ptr report)`; see compiler.loop_kernel.
+        state: empty; it only has an address.
     """
 
     def __init__(self, callee: UserFunction) -> None:
@@ -51,7 +51,7 @@ class NumbaCall:
 
 
 def _pointer() -> object:
-    """An intrinsic that turns an address into a pointer."""
+    """An intrinsic that converts an address to a pointer."""
     from numba import types
     from numba.extending import intrinsic
 
@@ -65,7 +65,7 @@ def _pointer() -> object:
 
 
 class _Wrapper:
-    """The text of the wrapper of one callee: reads the inputs, calls the function, checks and stores its results."""
+    """The text of a callee's wrapper: it reads the inputs, calls the function, checks and stores its results."""
 
     def __init__(self, callee: UserFunction) -> None:
         self.callee = callee

@@ -35,7 +35,7 @@ from .dispatch_loop import dispatch_loop_address
 from .dispatch_table import DispatchTable, dispatch_table_of
 from .native_callee import NativeCallee
 
-# Entries that there is room for at first, when nobody knows how long a loop will run.
+# The initial capacity, in iterations, of a loop of unknown length.
 FIRST_ENTRIES = 64
 
 
@@ -44,11 +44,11 @@ def run_native(op: Primitive, params: Params, values: Sequence[Operand]) -> tupl
 
     Raises:
         numpy.linalg.LinAlgError: a factorisation failed.
-        Whatever user code raises that is run to record a new variant.
+        Any exception of user code that runs to record a new variant.
     """
     callee = params[0]
     if not callee.out_types:
-        # Its first variant is being recorded, and calls it: how much room results need is not known yet.
+        # A recursive call while its first variant is being recorded: the size of the results is not known yet.
         return _with_numpy(op, params, values)
     if op is LOOP:
         return _LoopRun(callee, params[1], values).items()
@@ -134,7 +134,7 @@ class _LoopRun:
         self._point()
 
     def _make_arrays(self) -> None:
-        """Results, one entry per iteration, and the carries: with one entry more, or two places in turn."""
+        """Allocate results, one entry per iteration, and carries: one entry more, or two alternating entries."""
         form = self.form
         last = len(self.out_types) - int(form.stops)
         self.ys = [_fresh((self.room, *t.shape), t) for t in self.out_types[form.carries : last]]
@@ -180,7 +180,7 @@ class _LoopRun:
         return array.ctypes.data + (array.strides[0] * (self.length - 1) if self.form.backwards else 0)
 
     def _allow(self) -> None:
-        """How many iterations the loop may take, by its form and by the memory for their values."""
+        """Limit the iterations by the loop's form and by the memory for their values."""
         form, self.most, self.end = self.form, NO_END, self.room
         if form.length is not None:
             return
@@ -193,11 +193,11 @@ class _LoopRun:
         if not form.stops and self.room > self.most:
             raise form.too_large(self.room)
         self.room = min(self.room, self.most)
-        # Where nothing is kept of the iterations, there is room for all of them.
+        # If nothing is kept per iteration, the capacity is unlimited.
         self.end = self.room if size or not form.stops else self.most
 
     def _grow(self) -> None:
-        """Twice the room, for a while loop that has used it up."""
+        """Double the capacity of a while loop that has used it up."""
         done = self.frame[ITERATION]
         if done >= self.most:
             raise self.form.too_large(done) if self.is_by_memory else self.form.too_long(done)

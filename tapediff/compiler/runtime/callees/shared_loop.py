@@ -2,11 +2,11 @@
 
     i32 tapediff_run_shared(ptr table, ptr frame, i64 words, i64 threads)
 
-does what run_decided does, for a loop without carries: bands of its iterations, each on a copy of the frame. How many bands there are
-follows from the number of iterations, and each computes what it would compute alone, so any number of threads gives the same bits.
+This is run_decided for a loop without carries, in bands of iterations, each on a copy of the frame. The number of bands depends only on the
+number of iterations, and each computes the same as alone, so any number of threads gives the same bits.
 
-The first iteration of a loop that never ran is done by the thread that calls, as it compiles what the loop calls. Where anything fails
-on another thread, the thread that calls runs the loop again to have the error as its own: iterations may be done twice.
+The calling thread does the first iteration of a loop that has never run, since that compiles its callees. If anything fails on another
+thread, the calling thread runs the loop again to raise the error itself: iterations may be done twice.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ..status import PENDING
 from ..thread_pool import RUN_BANDS
 from .dispatch_loop import DISPATCH, DISPATCH_TABLE, RUN_DECIDED
 
-# Bands have a copy of the frame on their thread's stack.
+# Each band copies the frame to its thread's stack.
 MOST_WORDS = 512
 
-# There are 16 to 31 bands, so that threads that are late leave the others enough to do; fewer only of fewer iterations.
+# There are 16 to 31 bands, so that late threads leave work for the others; fewer only if there are fewer iterations.
 FEWEST_BANDS = 16
 
-# What all bands read; `caller`: the thread that runs the loop, and `clock`: its times of pauses, which are between bands as well;
-# `failed_here`, `failed_elsewhere`: whether a band of it, or of another thread, has failed.
+# The arguments of all bands; `caller`: the thread that runs the loop, and `clock`: the times of its pauses, also between bands;
+# `failed_here`, `failed_elsewhere`: whether a band failed on this thread, or on another one.
 _CONTEXT = Layout.of_words(
     frame=PTR, table=PTR, words=I64, count=I64, rows=I64, bands=I64, caller=I64, clock=PTR, failed_here=I64, failed_elsewhere=I64
 )

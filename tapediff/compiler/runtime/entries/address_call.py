@@ -1,13 +1,13 @@
-"""Calls by address: of a kernel, or of the kernels of several paths, whose inputs and outputs are given by a list of their addresses.
+"""Calls by address: of a kernel, or of the kernels of several paths, with a list of the addresses of inputs and outputs.
 
     i32 tapediff_call(const ptr* addresses, void* call)      the codes are those of c_entry
     i32 tapediff_flat(i64 n, const double* x, i64 m, double* out, void* data)
     i32 tapediff_flat_gradient(i64 size, const double* x, double* gradient, double* value, void* data)
 
-The first is what the others end in. It runs one kernel, or the dispatch loop of callees on a table whose variants are the kernels of a
-GuardedTape's paths, each behind an adapter that looks like a loop kernel of one iteration. The flat ones have all arguments one behind
-the other in x, and all results in `out`; a plan says where each of them is, and constants are behind addresses of their own. Nothing is
-written on failure.
+The others call the first one. It runs one kernel, or the dispatch loop of callees on a table whose variants are the kernels of a
+GuardedTape's paths, each in an adapter to a loop kernel of one iteration. The flat functions take all arguments concatenated in x, and
+return all results concatenated in `out`; a plan has the offset of each, and constants have their own addresses. Nothing is written on
+failure.
 """
 
 from __future__ import annotations
@@ -51,21 +51,20 @@ from .c_entry import (
 )
 from .python_entry import KERNEL, REPORT
 
-# The state of a call: one kernel and how many inputs it has, or else the table of several paths and the number of calls under way.
+# The state of a call: one kernel and its number of inputs, or the table of several paths and the number of active calls.
 CALL = Layout.of_words(kernel=PTR, state=PTR, inputs=I64, table=PTR, active=I64, id=I64, callback=PTR, releases_gil=I64)
 CALL_KERNEL, CALL_STATE, CALL_INPUTS, TABLE, ACTIVE, ID, CALLBACK, RELEASES_GIL = CALL.words()
 
-# The kernel of a path. Its inputs are `arguments` many of the caller's, as many as there are fixed addresses behind these words,
-# and the rest of the caller's.
+# The kernel of a path. Its inputs: `arguments` many of the caller's, the `fixed` addresses after these words, the rest of the caller's.
 ADDRESSED_PATH = PATH.followed_by(arguments=I64, fixed=I64, inputs=I64, outputs=I64)
 
-# The last argument of the flat functions: the plan, which may be exchanged at any time; the constants' addresses; and whom to ask where
-# there is no plan for the sizes given, if `callback` is not null.
+# The last argument of the flat functions: the plan, which may be replaced at any time; the constants' addresses; and, if `callback` is not
+# null, the Python object to ask if there is no plan for the given sizes.
 DATA = Layout.of_words(plan=PTR, constants=PTR, id=I64, callback=PTR)
 PLAN_WORD, CONSTANTS_WORD, DATA_ID, DATA_CALLBACK = DATA.words()
 
-# Behind it stand for each input whether it is a constant, and its number there or else its place in x, in bytes; and for each output its
-# place in `out`. The place of a value that has an address of its own is OWN_PLACE.
+# After it, for each input: whether it is a constant, and its constant number or else its offset in x, in bytes; for each output its offset
+# in `out`. A value with its own address has the offset OWN_PLACE.
 PLAN = Layout.of_words(call=PTR, n=I64, m=I64, inputs=I64, outputs=I64)
 OWN_PLACE = -1
 
@@ -119,14 +118,14 @@ def _on_paths(f: Function, addresses: Value, call: Struct) -> Value:
 
 
 def _ask(f: Function, call: Struct, status: Value) -> Value:
-    """Let Python find the reason of a failure, and keep it; gives the code to return."""
+    """Let Python find the reason of a failure, and keep it; return the code."""
     found = f.call(FAILED, call["id"], status, address=call["callback"])
-    # An interrupt may have kept Python from answering, which must not look like success.
+    # An interrupt may have prevented Python's reply, which must not look like success.
     return select(found == 0, RAISED, found)
 
 
 def _path() -> str:
-    """The kernel of a path as a loop kernel of one iteration; see compiler.loop_kernel."""
+    """An adapter from the kernel of a path to a loop kernel of one iteration; see compiler.loop_kernel."""
     f = Function("tapediff_addressed_path", I32, frame=PTR, own=PTR, report=PTR)
     frame, path, report = f.parameters[0], ADDRESSED_PATH.at(f.parameters[1]), f.parameters[2]
     given = Array(Array(frame, PTR)[input_word(0)], PTR)
@@ -155,7 +154,7 @@ def _path() -> str:
 
 
 def _check_places(f: Function, x: Value, n: Value, out: Value, m: Value) -> None:
-    """Leave where the arrays are not aligned or share memory: writing one would change another."""
+    """Leave if the arrays are not aligned or share memory: writing one would change another."""
     start, target = convert("ptrtoint", x, I64), convert("ptrtoint", out, I64)
     overlap = start.below(target + (m << 3)) & target.below(start + (n << 3))
     with f.if_((((start | target) & 7) != 0) | overlap):
@@ -163,7 +162,7 @@ def _check_places(f: Function, x: Value, n: Value, out: Value, m: Value) -> None
 
 
 def _run_plan(f: Function, plan: Struct, data: Struct, x: Value, out: Value, own: Value) -> Value:
-    """The code of the call that a plan describes, with `own` the address of the value that has one."""
+    """Run the call that a plan describes, and return its code; `own` is the address for the value that has one."""
     inputs, places = plan["inputs"], Array(plan.behind(), I64)
     constants = Array(data.location("constants").load_atomic(), PTR)
     addresses = f.array(PTR, MOST_ARGUMENTS)
@@ -184,7 +183,7 @@ def _moved(address: Value, bytes_: Value) -> Value:
 
 
 def _plan_of(f: Function, pointer: Value, n: Value, x: Value, m: Value) -> Struct:
-    """The plan for these sizes; leaves with a code where there is none."""
+    """The plan for these sizes; leaves with a code if there is none."""
     data, found = DATA.at(pointer), f.variable(PTR)
     with f.repeat() as search:
         plan = data.location("plan").load_atomic()
@@ -199,14 +198,14 @@ def _plan_of(f: Function, pointer: Value, n: Value, x: Value, m: Value) -> Struc
             f.return_(WRONG_SIZE)
         code = f.call(PLAN_FOR, data["id"], n, x, m, pointer, address=callback)
         with f.if_(code <= 0):
-            # An interrupt may have kept Python from answering.
+            # An interrupt may have prevented Python's reply.
             f.return_(select(code == 0, RAISED, code))
         with f.if_(code != PLANNED):
             f.return_(code)
     return PLAN.at(found.value)
 
 
-# The answer of Python where it has put a plan in place.
+# Python's reply if it has installed a plan.
 PLANNED = 100
 
 
@@ -234,7 +233,7 @@ def _flat_gradient() -> str:
 
 
 def _finite_gradient() -> str:
-    """Also says whether the value is a number that a sampler can use."""
+    """tapediff_flat_gradient, with a code for values that are not finite, which a sampler cannot use."""
     f = Function("tapediff_finite_flat_gradient", I32, size=I64, x=PTR, gradient=PTR, value=PTR, data=PTR)
     inner = Signature("tapediff_flat_gradient", POINT_FUNCTION.result, POINT_FUNCTION.parameters)
     code = f.call(inner, *f.parameters)
@@ -264,12 +263,12 @@ FINITE_GRADIENT = SharedFunction(
 # Builtins
 
 
-# The state of a builtin without arguments: behind it stand the addresses of all inputs and outputs, of which that of the value, number
-# `value`, is filled in. `handler` is called with the code where there is no value.
+# The state of a builtin without arguments. After it: the addresses of all inputs and outputs; that of the value, number `value`, is filled
+# in. `handler` is called with the code if there is no value.
 BOUND = Layout.of_words(call=PTR, count=I64, value=I64, handler=PTR)
 
-# The state of a builtin of few rows. Behind it stand for each argument the bytes between rows, 0 where all share it, and its
-# specification; the first extent of one with rows is filled in at a call.
+# The state of a builtin for few rows. After it, for each argument: the bytes between rows (0 if all share it), and its specification; a
+# call fills in the number of rows as the first extent.
 FEW = Layout.of_words(call=PTR, inputs=I64, count=I64)
 FEW_ARGUMENT = Layout.of_words(stride=I64)
 SPECIFICATION_WORDS = len(entry.SPECIFICATION.words())
@@ -277,7 +276,7 @@ MOST_EXTENTS = 64
 
 
 def _bound(name: str, reader: Reader) -> str:
-    """The builtin without arguments: the value, or the handler's answer to a code."""
+    """The builtin without arguments: returns the value, or the handler's result for a code."""
     f = Function(name, PTR, self=PTR, none=PTR)
     bound, value = BOUND.at(reader.state_address(f, f.parameters[0])), f.variable(F64)
     recorded, addresses, call = Array(bound.behind(), PTR), f.array(PTR, MOST_ARGUMENTS), bound["call"]
@@ -295,7 +294,7 @@ def _bound(name: str, reader: Reader) -> str:
 
 
 def _each_row() -> Function:
-    """Calls at all rows, up to the first that fails."""
+    """Call for each row, up to the first that fails."""
     f = Function("tapediff_each_row_by_address", I32, addresses=PTR, strides=PTR, count=I64, rows=I64, call=PTR)
     addresses, strides = Array(f.parameters[0], I64), Array(f.parameters[1], I64)
     count, rows, call = f.parameters[2:]
@@ -340,7 +339,7 @@ def _few_rows(name: str, reader: Reader) -> str:
 def _row_address(
     refused: Exit, reader: Reader, args: Value, k: Value, wanted: Array, length: Value, has_rows: Value, rows: Value, is_input: Value
 ) -> Value:
-    """The address of an argument, checked against its specification for so many rows."""
+    """The address of an argument, checked against its specification for this number of rows."""
     f = refused.function
     words = f.array(I64, SPECIFICATION_WORDS + MOST_EXTENTS)
     with f.loop(0, length) as j:
@@ -365,7 +364,7 @@ _FEW = {
 
 
 class _Words(np.ndarray):
-    """Words of a builtin, with the objects that they are addresses in."""
+    """Words of a builtin, and the objects that own the addresses in them."""
 
     keeps: tuple[object, ...]
 
@@ -384,22 +383,22 @@ def bound_builtin(
 
     Args:
         call: the address of a CALL.
-        addresses: of inputs and outputs; that of output `value` is not used.
-        keeps: what has to stay alive.
+        addresses: those of inputs and outputs; that of output `value` is not used.
+        keeps: objects to keep alive.
     """
     words = [call, len(addresses), value, id(handler), *addresses]
     return _builtin(_BOUND, METH_NOARGS, words, (*keeps, handler))
 
 
 def few_rows_builtin(call: int, inputs: int, arguments: list[tuple[int, list[int]]], keeps: tuple[object, ...]) -> Callable[..., Operand]:
-    """A builtin of (inputs, outputs, number of rows), which makes the calls of all rows.
+    """A builtin of (inputs, outputs, number of rows) that calls for every row.
 
     Args:
         call: the address of a CALL.
-        arguments: for each input and output the bytes between rows, 0 where all share it, and its specification, with any number of rows.
+        arguments: for each input and output the bytes between rows (0 if all share it), and its specification, with any number of rows.
 
     Returns:
-        The builtin: 0 on success; REFUSED where an array is not as specified; otherwise the code of the first row that failed.
+        The builtin: 0 on success; REFUSED if an array differs from its specification; otherwise the code of the first row that failed.
     """
     words = [call, inputs, len(arguments)]
     for stride, specification in arguments:

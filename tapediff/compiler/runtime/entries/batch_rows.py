@@ -1,4 +1,4 @@
-"""Native loops over the rows of a batch: of jobs that threads share, and of few rows, which the calling thread does at once."""
+"""Native loops over the rows of a batch: in jobs that threads share, and for few rows on the calling thread at once."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ..status import FAILURE, REFUSED
 from . import python_entry as entry
 from .c_entry import POINT, POINT_FUNCTION
 
-# How rows are answered: by a C function of a point and its last argument; and `block` rows at once by a kernel of so many, if that is
-# not 0. The rows of a block for which this kernel has no answer are answered one by one.
+# The evaluation of rows: one by one, by a C function of a point and its last argument; or, if `block` is not 0, `block` rows at once by a
+# kernel. The rows of a block on which that kernel fails are evaluated one by one.
 ROW_CALLS = Layout.of_words(function=PTR, words=PTR, size=I64, block=I64, kernel=PTR, state=PTR)
 ROW_FUNCTION, ROW_WORDS, ROW_SIZE, BLOCK, BLOCK_KERNEL, BLOCK_STATE = ROW_CALLS.words()
 
@@ -35,24 +35,24 @@ JOB = Layout.of_words(next=I64, rows=I64, step=I64, failed=I64, size=I64, points
 NEXT_ROW, ROWS, ROWS_AT_A_TIME, FAILED_ROW, JOB_SIZE, JOB_POINTS, JOB_GRADIENTS, JOB_VALUES = JOB.words()
 JOB_WORDS = len(JOB.words())
 
-# A job of calls of a kernel, whose first words are those of JOB. Which rows these are is in `indices`. Behind it stand, for each input
-# and each output, the address of its first row and the bytes between rows. With `goes_on`, failed guards are noted in `statuses`.
+# A job of kernel calls; its first words are those of JOB. `indices` has its rows. After it, for each input and each output: the address of
+# its first row and the bytes between rows. With `goes_on`, failed guards are noted in `statuses`.
 KERNEL_JOB = Layout.of_words(
     next=I64, rows=I64, step=I64, failed=I64, kernel=PTR, state=PTR, inputs=I64, outputs=I64, indices=PTR, statuses=PTR, goes_on=I64,
 )  # fmt: skip
 JOB_KERNEL, KERNEL_JOB_WORDS = KERNEL_JOB.word("kernel"), len(KERNEL_JOB.words())
 
-# The state of a builtin for few rows. Behind it stand the specifications of X, the gradients and the values, of `length`, `length` and
-# 6 words; the number of rows, the first extent of each, is filled in at a call.
+# The state of a builtin for few rows. After it: the specifications of X, the gradients and the values, of `length`, `length` and 6 words; a
+# call fills in the number of rows, the first extent of each.
 FEW_ROWS = Layout.of_words(calls=PTR, length=I64)
 SPECIFICATION_WORDS = len(entry.SPECIFICATION.words())
 
-# Of three specifications with as many dimensions as NumPy has at most.
+# Words of three specifications with the most dimensions that NumPy has.
 MOST_WORDS = 3 * (SPECIFICATION_WORDS + 64)
 
 
 def _one_by_one() -> Function:
-    """Answers the rows from `first` to `stop`, up to the first that fails."""
+    """Evaluate the rows from `first` to `stop`, up to the first that fails."""
     f = Function("tapediff_one_by_one", I32, calls=PTR, x=PTR, gradients=PTR, values=PTR, first=I64, stop=I64, row=PTR)
     calls, (first, stop, row) = ROW_CALLS.at(f.parameters[0]), f.parameters[4:]
     points, gradients, values = (Array(p, F64) for p in f.parameters[1:4])
@@ -69,7 +69,7 @@ def _one_by_one() -> Function:
 
 
 def _each_row(one_by_one: Function) -> Function:
-    """The same, many rows at once where there is a kernel for that."""
+    """Evaluate the rows, in blocks if there is a kernel for them."""
     f = Function("tapediff_each_row", I32, calls=PTR, x=PTR, gradients=PTR, values=PTR, first=I64, stop=I64, row=PTR)
     calls, (first, stop, row) = ROW_CALLS.at(f.parameters[0]), f.parameters[4:]
     points, gradients, values = (Array(p, F64) for p in f.parameters[1:4])
@@ -93,8 +93,8 @@ def _each_row(one_by_one: Function) -> Function:
 
 
 def _rows() -> str:
-    """Answers rows of a job until none is left. Rows are handed out in order, so every row before the first that failed has been
-    answered when all threads have returned."""
+    """Evaluate rows of a job until none is left. Rows are handed out in order, so when all threads have returned every row before the first
+    failure has been evaluated."""
     one_by_one = _one_by_one()
     each = _each_row(one_by_one)
     f = Function("tapediff_rows", I32, calls=PTR, job=PTR, row=PTR)
@@ -114,12 +114,12 @@ def _rows() -> str:
 
 @cache
 def rows_function() -> Callable[..., int]:
-    """Runs rows of a job through ctypes, which gives up the interpreter lock: (row calls, job, failed row) -> status."""
+    """Run rows of a job through ctypes, which releases the GIL: (row calls, job, failed row) -> status."""
     return ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(_ROWS.address)
 
 
 def _kernel_rows() -> str:
-    """As _rows, for any kernel."""
+    """_rows for any kernel."""
     f = Function("tapediff_kernel_rows", I32, job=PTR, row=PTR)
     job, failed_row = KERNEL_JOB.at(f.parameters[0]), Location(f.parameters[1], I64)
     inputs, count, rows, step = job["inputs"], job["inputs"] + job["outputs"], job["rows"], job["step"]
@@ -181,7 +181,7 @@ def _few_rows(name: str, reader: Reader) -> str:
 
 
 def _arrays(refused: Exit, reader: Reader, args: Value, few: Struct, rows: Value) -> list[Value]:
-    """The addresses of X, the gradients and the values, checked against their specifications for so many rows."""
+    """The addresses of X, the gradients and the values, checked against their specifications for this number of rows."""
     f = refused.function
     recorded, words, length = Array(few.behind(), I64), f.array(I64, MOST_WORDS), few["length"]
     with f.loop(0, length * 2 + SPECIFICATION_WORDS + 1) as k:
@@ -196,7 +196,7 @@ def _arrays(refused: Exit, reader: Reader, args: Value, few: Struct, rows: Value
 
 
 def _refuse_overlaps(refused: Exit, arrays: list[Value], size: Value, rows: Value) -> None:
-    """Leave where writing one array would change another."""
+    """Leave if writing one array would change another."""
     lengths = [rows * size << 3, rows * size << 3, rows << 3]
     starts = [convert("ptrtoint", address, I64) for address in arrays]
     for a, b in ((0, 1), (0, 2), (1, 2)):
@@ -217,14 +217,14 @@ def row_calls(function: int, words: int, size: int) -> np.ndarray:
 
 
 def few_rows_builtin(calls: np.ndarray, shape: tuple[int, ...]) -> Callable[..., int]:
-    """A builtin of (X, gradients, values, number of rows), for points of one shape, which does all rows at once.
+    """A builtin of (X, gradients, values, number of rows), for points of one shape. It evaluates all rows at once.
 
     Args:
         calls: the words of ROW_CALLS, which the caller keeps alive.
 
     Returns:
-        The builtin: 0 on success; REFUSED, a negative number, where the arrays are not float64, C-contiguous and apart; otherwise
-        256 times the row that failed, and the low byte of its status.
+        The builtin: 0 on success; REFUSED, a negative number, if the arrays are not float64, C-contiguous and disjoint; otherwise 256 times
+        the row that failed, plus the low byte of its status.
     """
     rows, values = ValueType((0, *shape), FLOAT64), ValueType((0,), FLOAT64)
     of_rows = entry.specification(rows, written=False)

@@ -1,10 +1,10 @@
-"""C functions for value and gradient at a point, and the builtins that are bound to one place.
+"""C functions for value and gradient at a point, and builtins bound to fixed arrays.
 
     i32 f(i64 size, const double* x, double* gradient, double* value, void* fields)
 
-Nothing is written on failure. `tape.address` gives out `tapediff_address`, which also says whether the value is finite; other callers
-take infinities and NaN as values. A CompiledTape's function runs its kernel; a GuardedTape's runs the dispatch loop of callees on a
-table whose variants are the kernels of its paths, each behind an adapter that looks like a loop kernel of one iteration.
+Nothing is written on failure. `tape.address` gives out `tapediff_address`, which also checks that the value is finite; other callers accept
+infinities and NaN as values. A CompiledTape's function runs its kernel; a GuardedTape's runs the dispatch loop of callees on a table whose
+variants are the kernels of its paths, each in an adapter to a loop kernel of one iteration.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from .python_entry import KERNEL as KERNEL_FUNCTION, REPORT
 NOT_POSITIVE_DEFINITE, RECOVERABLE, NOT_FINITE = 2, 3, 4
 WRONG_SIZE, MISPLACED, NO_MEMORY, GUARD_FAILED, RAISED = -1, -2, -3, -4, -5
 
-# The fields of a point: of one kernel, or of the kernels of several paths with the number of calls under way.
+# The fields of a point: one kernel, or the kernels of several paths with the number of active calls.
 POINT = Layout.of_words(kernel=PTR, state=PTR, size=I64, id=I64, callback=PTR, releases_gil=I64)
 PATHS_POINT = Layout.of_words(table=PTR, active=I64, size=I64, id=I64, callback=PTR, releases_gil=I64)
 KERNEL, STATE, SIZE, ID, CALLBACK, RELEASES_GIL = POINT.words()
 DISPATCH_TABLE, ACTIVE = PATHS_POINT.word("table"), PATHS_POINT.word("active")
 ANY_SIZE = -1
 
-# A kernel as a variant of a dispatch loop, and how often it has answered.
+# A kernel as a variant of a dispatch loop, and its number of hits.
 PATH = Layout.of_words(kernel=PTR, state=PTR, hits=I64)
 VARIANT_KERNEL, VARIANT_STATE, VARIANT_HITS = PATH.words()
 
 BOUND = Layout.of_words(function=PTR, fields=PTR, size=I64, x=PTR, gradient=PTR, handler=PTR)
 
-# Where a callee of a point finds how many numbers the point has: a constant input needs no stride.
+# The frame word with the size of a point: a constant input does not need its stride.
 SIZE_WORD = input_word(0) + 1
 FRAME_WORDS = frame_words(1, 2)
 LAYOUT = ONCE
@@ -77,7 +77,7 @@ class _PointFunction(Function):
         self.size, self.x, self.gradient, self.value, self.fields = self.parameters
 
     def check(self, right_size: Value) -> None:
-        """Leave where the size is wrong, or the arrays are not aligned or share memory: writing one would change another."""
+        """Leave if the size is wrong, or the arrays are not aligned or share memory: writing one would change another."""
         with self.if_(~right_size):
             self.return_(WRONG_SIZE)
         x, gradient, value = (convert("ptrtoint", p, I64) for p in (self.x, self.gradient, self.value))
@@ -89,10 +89,10 @@ class _PointFunction(Function):
             self.return_(MISPLACED)
 
     def ask(self, status: Value) -> Value:
-        """Let Python find the reason of a failure, and keep it; gives the status to return."""
+        """Let Python find the reason of a failure, and keep it; return the status."""
         point = POINT.at(self.fields)
         found = self.call(CALLBACK_FUNCTION, point["id"], self.size, self.x, status, address=point["callback"])
-        # An interrupt may have kept Python from answering, which must not look like success.
+        # An interrupt may have prevented Python's reply, which must not look like success.
         return select(found == 0, RAISED, found)
 
 
@@ -147,7 +147,7 @@ def _point_on_paths() -> str:
 
 
 def _finite(name: str, inner: Signature) -> str:
-    """A function of a point that also says whether the value is a number that a sampler can use."""
+    """A function of a point that also checks that the value is finite, so that a sampler can use it."""
     f = _PointFunction(name)
     status = f.call(inner, *f.parameters)
     with f.if_(status == 0):
@@ -172,7 +172,7 @@ def _paths_kernel() -> str:
 
 
 def _variant() -> str:
-    """A kernel as a loop kernel of one iteration; see compiler.loop_kernel."""
+    """An adapter from a kernel to a loop kernel of one iteration; see compiler.loop_kernel."""
     f = Function("tapediff_variant", I32, frame=PTR, own=PTR, report=PTR)
     frame, path, report = f.parameters[0], PATH.at(f.parameters[1]), f.parameters[2]
     addresses, outputs = Array(frame, PTR), f.array(PTR, 2)
@@ -188,11 +188,11 @@ def _variant() -> str:
     return module_text(f)
 
 
-# Callers of them
+# Callers of these functions
 
 
 def _bound(name: str, reader: Reader) -> str:
-    """The builtin without arguments: the value, or the handler's answer to a status."""
+    """The builtin without arguments: returns the value, or the handler's result for a status."""
     f = Function(name, PTR, self=PTR, none=PTR)
     bound, value = BOUND.at(reader.state_address(f, f.parameters[0])), f.variable(F64)
     function, fields = bound["function"], bound["fields"]
@@ -209,7 +209,7 @@ def _bound(name: str, reader: Reader) -> str:
 
 
 def _signature(name: str) -> Signature:
-    """Of a function of a point with a name."""
+    """The signature of a function of a point."""
     return external(name, POINT_FUNCTION.result, *POINT_FUNCTION.parameters)
 
 
@@ -247,7 +247,7 @@ def function_address(name: str) -> int:
 
 
 def builtin_on_paths(fields: np.ndarray, shape: tuple[int, ...]) -> tuple[Callable[..., Operand], np.ndarray]:
-    """A builtin of (x, gradient) for the point that has these fields, and its state; see python_entry.callable_for."""
+    """A builtin of (x, gradient) for the point with these fields, and its state; see python_entry.callable_for."""
     type_, kernel = ValueType(shape, FLOAT64), function_address("tapediff_paths_kernel")
     state = [kernel, fields.ctypes.data, *[0] * SLOT_COUNT, 1, 1, 1, fields[RELEASES_GIL]]
     state += [*entry.specification(type_, written=False), *entry.specification(type_, written=True)]
@@ -256,7 +256,7 @@ def builtin_on_paths(fields: np.ndarray, shape: tuple[int, ...]) -> tuple[Callab
 
 
 class _Words(np.ndarray):
-    """Words of a bound builtin, with the objects that they are addresses in."""
+    """Words of a bound builtin, and the objects that own the addresses in them."""
 
     keeps: tuple[object, ...]
 

@@ -1,9 +1,9 @@
-"""Builtins of one vector around the C functions of address_call: a value, or value and gradient, with everything else fixed.
+"""Builtins of one vector around the C functions of address_call: value, or value and gradient, all else fixed.
 
     value = builtin(x)                  value = builtin(x, gradient)
 
-For optimisers and samplers that call from Python: what the C function has is fixed in it (constants, paths), so that a call costs what
-python_entry takes for one or two arrays.
+For optimisers and samplers that call from Python: constants and paths are fixed in the C function, so a call costs the same as python_entry
+with one or two arrays.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from . import python_entry as entry
 from .address_call import CALL, DATA, FLAT, FLAT_GRADIENT, PLAN
 from .c_entry import POINT_FUNCTION
 
-# What stands in the place of a kernel's constants: the size of x, the last argument of the C function, and whether the signs are turned.
+# Replaces a kernel's constants: the size of x, the last argument of the C function, and whether to negate.
 FIXED = Layout.of_words(size=I64, data=PTR, is_negated=I64)
 
 
 def _kernel(name: str, run: Callable[[Function, Value, Array, Array, Value], Value]) -> str:
-    """In the form of a kernel, for the entry, which checks the arguments; `run` gives the code of the call."""
+    """A kernel's interface, for the entry, which checks the arguments; `run` returns the code of the call."""
     f = Function(name, I32, inputs=PTR, outputs=PTR, state=PTR, report=PTR)
     inputs, outputs = (Array(p, PTR) for p in f.parameters[:2])
     fixed = FIXED.at(entry.ENTRY_STATE.at(f.parameters[2])["constants"])
@@ -69,7 +69,7 @@ _KERNELS = {
 
 
 class _State(np.ndarray):
-    """The words of a builtin, with the objects that they are addresses in."""
+    """The words of a builtin, and the objects that own the addresses in them."""
 
     keeps: tuple[object, ...]
 
@@ -77,11 +77,11 @@ class _State(np.ndarray):
 def flat_builtin(
     data: int, size: int, keeps: object, *, with_gradient: bool, negate: bool = False
 ) -> Callable[..., Operand]:
-    """A builtin of a vector, and an array for the gradient: a float, the value; else an int, KEPT where an exception waits.
+    """A builtin of a vector, and an array for the gradient. Returns the value, a float; else an int, KEPT if an exception is pending.
 
     Args:
-        data: the last argument of the C function, which has a plan.
-        keeps: what keeps that alive.
+        data: the last argument of the C function, with a plan.
+        keeps: objects that keep it alive.
     """
     fixed, vector = np.array([size, data, negate], np.int64), ValueType((size,), FLOAT64)
     kernel = _KERNELS[with_gradient].address

@@ -1,8 +1,8 @@
 """Reads the arguments of calls from Python through CPython's public functions alone, for interpreters whose objects have another
 layout than `python_entry` knows, such as free-threaded builds.
 
-An array is asked for its buffer, which tells type, extents and address, and is refused if it is not contiguous. That takes 0.15 µs for
-each array, where reading the fields of the array object takes 0.01.
+It takes an array's buffer, which has type, extents and address, and refuses it if not contiguous. That takes 0.15 µs for each array;
+reading the fields of the array object takes 0.01.
 
 Source: PyObject_GetBuffer, PyObject_Type, PyFloat_AsDouble and the layout of Py_buffer are in CPython's stable ABI.
 """
@@ -18,7 +18,7 @@ from ..python_api import MOST_ARGUMENTS, RELEASE_OBJECT, Reader, check_extents
 
 BUFFER = Layout(address=(0, PTR), ndim=(36, I32), format=(40, PTR), extents=(48, PTR), internal=(72, PTR))
 
-# C-contiguous, with its format; and to be written to.
+# Flags: C-contiguous, with a format; and writable.
 READ = 0x0004 | 0x0038
 WRITE = READ | 0x0001
 
@@ -32,12 +32,12 @@ AS_ADDRESS = external("PyLong_AsVoidPtr", PTR, PTR)
 
 
 def _state_address(f: Function, bound: Value) -> Value:
-    """Of the state in a tuple that begins with its address."""
+    """The address of the state in a tuple that begins with it."""
     return f.call(AS_ADDRESS, f.call(ITEM_OF_TUPLE, bound, 0))
 
 
 def format_of(dtype: np.dtype) -> int:
-    """The character that is the format of buffers of native, aligned numbers of this dtype."""
+    """The buffer format character of native, aligned numbers of this dtype."""
     return ord(np.empty(0, dtype).data.format or "B")
 
 
@@ -59,7 +59,7 @@ def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_in
 
 
 def _address_in_buffer(refused: Exit, array: Value, wanted: Struct, is_input: Value) -> Value:
-    """The buffer is released at once: an array's memory stays where it is as long as the caller holds the array."""
+    """Releases the buffer at once: an array's memory does not move while the caller holds the array."""
     f = refused.function
     buffer = f.struct(BUFFER)
     flags = select(is_input, constant(f, READ, I32), constant(f, WRITE, I32))
@@ -67,7 +67,7 @@ def _address_in_buffer(refused: Exit, array: Value, wanted: Struct, is_input: Va
         f.call(FORGET_ERROR)
         refused.leave()
     format_, ndim = Array(buffer["format"], I8), wanted["ndim"]
-    # One character, without a mark of another byte order or of numbers that are not aligned, and the end of the text.
+    # One character and the end of the string, so no mark of another byte order or alignment.
     same_format = (convert("zext", format_[0], I64) == wanted["format"]) & (convert("zext", format_[1], I64) == 0)
     same_ndim = convert("sext", buffer["ndim"], I64) == ndim
     extents, address = buffer["extents"], buffer["address"]

@@ -1,4 +1,4 @@
-"""Compares what a function has read besides its arguments with what is there now: one native loop over rows, 2 to 10 ns for each.
+"""Checks that the values a function has read besides its arguments are unchanged: one native loop over rows, 2 to 10 ns each.
 
 `checked(table, call)` is a builtin that compares and then calls, or returns REFUSED.
 
@@ -37,7 +37,7 @@ from .python_entry import is_available
 ENTRY, CELL, SLOT, OBJECT, SIZE, FUNCTION, LENGTH, ENTRIES, MAPPING, MEMORY, SAMPLE, CALL = range(12)
 
 BLOCK_WORDS = 128
-# One block of each large array is compared at every so many calls.
+# Every so many checks one block of each large array is compared, in rotation.
 CALLS_PER_BLOCK = 16
 
 HEAD = Layout.of_words(rows=PTR, count=I64, calls=I64, failed=I64, by_block=I64)
@@ -59,7 +59,7 @@ COMPARE_BYTES = external("memcmp", I32, PTR, PTR, I64)
 
 
 class Row(NamedTuple):
-    """One comparison: the words of ROW. What `first`, `second` and `third` are depends on the kind."""
+    """One comparison: the words of ROW. The meaning of `first`, `second` and `third` depends on the kind."""
 
     kind: int
     owner: int
@@ -72,7 +72,7 @@ class Row(NamedTuple):
 
 
 class Table:
-    """The rows that are compared, which may be replaced; whoever compares has the address of `head`.
+    """The rows to compare. They can be replaced; comparisons hold the address of `head`.
 
     Attributes:
         head: words as in HEAD.
@@ -81,16 +81,16 @@ class Table:
     def __init__(self) -> None:
         self.head = np.zeros(len(HEAD.words()), np.int64)
         self._rows = np.zeros(0, np.int64)
-        # Those of before: a comparison may be under way.
+        # Previous rows: a comparison may still use them.
         self._keep: tuple[object, ...] = ()
 
     def replace(self, rows: Sequence[Row], keep: list[object]) -> None:
-        """Compare these from now on; `keep` are the objects that their addresses belong to."""
+        """Replace the rows; `keep` are the objects that own the addresses in them."""
         made = np.array(rows, np.int64).reshape(-1)
         self.head[HEAD.word("by_block")] = 0
         self._keep = (made, keep, self._rows, *self._keep[:2])
         self._rows = made
-        # No call comes between an address and its count: these are read under the interpreter lock.
+        # The address and the count are read under the GIL, so no call sees one without the other.
         self.head[HEAD.word("count")] = 0
         self.head[HEAD.word("rows")] = made.ctypes.data
         self.head[HEAD.word("count")] = len(rows)
@@ -102,12 +102,12 @@ class Table:
 
     @property
     def by_block(self) -> bool:
-        """True once a block differed, which samples do not show."""
+        """True if a block differed in a way that samples did not show."""
         return bool(self.head[HEAD.word("by_block")])
 
 
 def rows_of_array(array: np.ndarray, keep: list[object]) -> list[Row]:
-    """The fields of an array object, and its extents and strides."""
+    """Rows for the fields of an array object, its extents and its strides."""
     start, end = ARRAY_OBJECT.offset("data"), ARRAY_OBJECT.offset("flags") + 4
     fields = np.frombuffer(ctypes.string_at(id(array) + start, end - start), np.uint8)
     extents = ctypes.c_int64.from_address(id(array) + ARRAY_OBJECT.offset("extents")).value
@@ -118,7 +118,7 @@ def rows_of_array(array: np.ndarray, keep: list[object]) -> list[Row]:
 
 
 def _same(name: str) -> Function:
-    """`i64 same(head)`: 0 or the number of the first row that differs, counted from 1."""
+    """`i64 same(head)`: 0, or the 1-based number of the first row that differs."""
     f = Function(name, I64, head=PTR)
     head = HEAD.at(f.parameters[0])
     calls = head["calls"] + 1
@@ -187,7 +187,7 @@ def _integer(f: Function, value: Value) -> Value:
 
 
 def _compare_new(f: Function, failed: Exit, found: Value, expected: Value) -> None:
-    """A reference of our own, or an error."""
+    """Compare a new reference, or leave with an error."""
     with f.if_(found.is_null()):
         f.call(CLEAR_ERROR)
     with f.else_():
@@ -229,7 +229,7 @@ def _word_at(f: Function, memory: Value, offset: Value) -> Value:
 
 
 def _head_of(self: Value) -> tuple[Value, Value]:
-    """Of the words behind a builtin: the address of a head, and a callable."""
+    """The words of a builtin: the address of a head, and a callable."""
     words = Array(ARRAY_OBJECT.at(self)["data"], PTR)
     return words[0], words[1]
 
@@ -249,7 +249,7 @@ _CHECKED = SharedFunction("tapediff_checked", _checked_text)
 
 
 class _State(np.ndarray):
-    """The words of a builtin, with the objects that they are addresses of."""
+    """The words of a builtin, and the objects that own the addresses in them."""
 
     keeps: tuple[object, ...]
 
@@ -261,19 +261,19 @@ def _state(table: Table, call: object) -> _State:
 
 
 def unchanged(table: Table) -> Callable[[], bool]:
-    """A function without arguments: whether everything is as it was."""
+    """A function without arguments: True if nothing has changed."""
     compared = checked(table, True.__bool__)
     return lambda: compared() is True
 
 
 def checked(table: Table, call: Callable[..., Tree]) -> Callable[..., Operand]:
-    """A builtin that calls another one, with the same arguments, where everything is as it was; else it returns REFUSED."""
+    """A builtin that calls another one, with the same arguments, if nothing has changed; otherwise it returns REFUSED."""
     return builtin(_CHECKED, "tapediff_checked", METH_FASTCALL, _state(table, call))
 
 
 @functools.cache
 def is_native() -> bool:
-    """Check the layout of cells and lists on objects made for it."""
+    """True if cells and lists have the expected layout, checked on sample objects."""
     if not is_available():
         return False
     word, content, entries = ctypes.c_int64.from_address, object(), [1.5, 2.5]
