@@ -1,4 +1,4 @@
-"""Activity: which values of a tape depend differentiably on others."""
+"""Activity: the values of a tape that depend differentiably on others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .columns import first_two
 
 
 def active_values(tape: Tape, sources: set[int]) -> list[bool]:
-    """Which values depend differentiably on the sources."""
+    """Mark the values that depend differentiably on the sources."""
     columns = columns_of(tape.instructions)
     if columns is not None:
         return _of_columns(columns, sources)
@@ -29,15 +29,15 @@ def active_values(tape: Tape, sources: set[int]) -> list[bool]:
     return active
 
 
-# Whether it depends on the first operand, on the second; if it has others, these are looked at one by one. Negative: it has none.
+# Bit set: the operands that the result depends on differentiably. _MORE: check each operand. _GIVEN: active only if it is a source.
 _FIRST, _SECOND, _MORE, _GIVEN = 1, 2, 4, -1
 
 
 def _of_columns(columns: Columns, sources: set[int]) -> list[bool]:
-    """The same, without making the instructions."""
+    """active_values without building the instructions."""
     templates, ways = columns.templates, [_way(template) for template in columns.templates]
     first, second = first_two(columns)
-    # One more for operands that are not there.
+    # One more, for absent operands.
     active = [False] * (first.size + 1)
     for number, template, i, j in zip(range(first.size), columns.which.tolist(), first.tolist(), second.tolist()):
         way = ways[template]

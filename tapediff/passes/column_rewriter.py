@@ -1,4 +1,4 @@
-"""Rebuilds a tape that is kept as arrays: what only changes its number is copied in these."""
+"""Rebuilds a column-stored tape: instructions that only change their number are copied as columns."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .columns import renumber, with_used_templates
 
 
 class ColumnRewriter(Rewriter):
-    """A Rewriter; of a tape that is kept as arrays, it makes another one. What is only copied is made in no other form.
+    """A Rewriter that keeps a column-stored tape in columns. Copied instructions are never built.
 
     Attributes:
-        columns: of the old tape; None where it is not kept so, and all is as in a Rewriter.
+        columns: of the old tape; None if it is not column-stored, and then this is a plain Rewriter.
     """
 
     def __init__(self, tape: Tape) -> None:
         super().__init__(tape)
         self.columns = columns_of(tape.instructions)
-        # By new number, the old number of what was copied, or -1 minus the place of another one among those.
+        # By new number: the old number of a copied instruction, or -1 minus the index of a new one in `_others`.
         self._copied_from: list[int] = []
         self._others: list[Instruction] = []
         if self.columns is not None:
-            # It has what of a list is used.
+            # Supports the list methods that are used.
             self.instructions = cast("list[Instruction]", _Appended(tape, self.columns, self._copied_from, self._others))
 
     def copy(self, old: int) -> int:
@@ -39,13 +39,13 @@ class ColumnRewriter(Rewriter):
         return made
 
     def copy_stretch(self, start: int, stop: int) -> None:
-        """Emit some old instructions one behind the other."""
+        """Emit consecutive old instructions."""
         begin = len(self._copied_from)
         self._copied_from += range(start, stop)
         self.number[start:stop] = range(begin, begin + stop - start)
 
     def changing(self, changed: Iterable[tuple[int, Instruction]]) -> Iterator[tuple[int, Instruction]]:
-        """Old instructions that are changed, in order; what stands before, between and behind them is copied."""
+        """Yield the changed old instructions in order; copy all others in between."""
         done = 0
         for number, instruction in changed:
             self._copy_all_between(done, number)
@@ -61,14 +61,14 @@ class ColumnRewriter(Rewriter):
             self.number[old] = self.copy(old)
 
     def copy_those(self, old: Sequence[int]) -> None:
-        """The same for old instructions that stand apart."""
+        """Copy old instructions that are not consecutive."""
         numbers = self.number
         for made, number in enumerate(old, len(self._copied_from)):
             numbers[number] = made
         self._copied_from += old
 
     def final_numbers(self) -> np.ndarray:
-        """By old value, the number of the new one."""
+        """Return the new number of each old value."""
         return np.array(self.number, np.int64)
 
     def finish(self) -> Tape:
@@ -96,7 +96,7 @@ class ColumnRewriter(Rewriter):
 
 
 class _Appended:
-    """The instructions of a new tape, by number. Of what was copied there is what its template says, and no operands."""
+    """The instructions of a new tape, by number. A copied one is its template, which may lack operands and parameters."""
 
     def __init__(self, tape: Tape, columns: Columns, origins: list[int], others: list[Instruction]) -> None:
         self.tape, self.templates, self.takes, self.which = tape, columns.templates, columns.takes, columns.which

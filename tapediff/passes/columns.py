@@ -1,4 +1,4 @@
-"""Tapes that are kept as arrays, by passes: the operands of all instructions at once, and the same tape with fewer instructions."""
+"""Column-stored tapes: the operands of all instructions as arrays, and the same tape with fewer instructions."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _new_tuple = tuple.__new__
 
 
 def on_numbers(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """By instruction, its first and its second operand where these are columns; -1 for none, and for what its template says."""
+    """Return the first and second operand of each instruction from the columns; -1 for none, and for operands stored in the template."""
     kinds = columns.takes[columns.which]
     first = np.where((kinds == OWN) | (kinds == NUMBER), -1, columns.first)
     return first, np.where(kinds == TWO, columns.second, -1)
 
 
 def own_with_operands(columns: Columns) -> list[int]:
-    """The instructions whose operands are those of their template, where there are any."""
+    """Return the instructions whose operands are stored in their template, if it has any."""
     has_any = np.fromiter((bool(i.inputs) for i in columns.templates), bool, len(columns.templates)) & (columns.takes == OWN)
     return np.flatnonzero(has_any[columns.which]).tolist()
 
 
 def first_two(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """By instruction, its first and its second operand; -1 for none."""
+    """Return the first and second operand of each instruction; -1 for none."""
     first, second = on_numbers(columns)
     own = own_with_operands(columns)
     if own:
@@ -50,12 +50,12 @@ def operands_in(columns: Columns, number: int) -> tuple[int, ...]:
 
 
 class Operands(NamedTuple):
-    """The operands of all instructions, in a row.
+    """The operands of all instructions, concatenated.
 
     Attributes:
-        of: those of one instruction behind those of the one before.
-        first: by instruction, where its own begin.
-        counts: by instruction, how many it has.
+        of: the operands, instruction by instruction.
+        first: by instruction, the index of its first operand in `of`.
+        counts: by instruction, the number of operands.
     """
 
     of: np.ndarray
@@ -80,7 +80,7 @@ def operands_of(columns: Columns) -> Operands:
 
 
 def as_columns(instructions: Sequence[Instruction]) -> Columns:
-    """The arrays of instructions; of those that are not kept so, each is its own template."""
+    """Return the instructions as columns; each is its own template if they are not column-stored."""
     known = columns_of(instructions)
     if known is not None:
         return known
@@ -89,11 +89,11 @@ def as_columns(instructions: Sequence[Instruction]) -> Columns:
 
 
 def with_only(tape: Tape, kept: np.ndarray, number: np.ndarray) -> Tape:
-    """The tape with some of its instructions, in their order.
+    """Keep some instructions of the tape, in their order.
 
     Args:
-        kept: by instruction, whether it stays.
-        number: by value, the new number of the one that stands for it.
+        kept: by instruction, True if it stays.
+        number: by value, the new number of the value that replaces it.
     """
     instructions = tape.instructions
     assert isinstance(instructions, ColumnInstructions)
@@ -113,7 +113,7 @@ def _selected(columns: Columns, kept: np.ndarray, number: np.ndarray) -> Columns
 
 
 def with_used_templates(columns: Columns) -> Columns:
-    """The same without templates of no instruction."""
+    """Drop unused templates."""
     templates, takes, which, first, second = columns
     counts = np.bincount(which, minlength=len(templates))
     used = np.flatnonzero(counts)
@@ -122,7 +122,7 @@ def with_used_templates(columns: Columns) -> Columns:
 
 
 def renumber(columns: Columns, chosen: np.ndarray, number: np.ndarray) -> None:
-    """Gives the operands of the chosen instructions their new numbers, in place."""
+    """Give the operands of the chosen instructions their new numbers, in place."""
     templates, takes, which, first, second = columns
     kinds = takes[which]
     is_made, is_two = chosen & (kinds != OWN) & (kinds != NUMBER), chosen & (kinds == TWO)

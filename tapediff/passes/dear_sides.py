@@ -1,7 +1,7 @@
-"""Dear sides of selections as calls, which run only where their side is taken.
+"""Expensive sides of selections as calls, which run only if the side is taken.
 
-What is needed only where a condition holds, see demand.py, is gathered until something else reads of it. Then there is one call of
-all that was gathered, of two variants: nothing but zeros, and the side. Derivatives are taken before.
+Values needed only under one condition (see demand.py) are gathered until something else reads one of them. They then become one call with
+two variants: zeros, and the side. Derivatives are taken before.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from ..ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
 from .demand import ALWAYS, Demand, demand_of, may_fail
 from .simplify.dead_code import dead_code
 
-# In additions: less of a side, gathered alone, is computed always.
+# In additions: cheaper parts of a side, as gathered, are always computed.
 LEAST_GATHERED = 100.0
 
 
 def dear_sides(tape: Tape, callee_of: Callable[[Tape], object]) -> Tape:
-    """The tape with its dear sides as calls. It is to be compiled: no derivative is taken of it."""
+    """Return the tape with its dear sides as calls. Compile only: no derivative is taken of it."""
     demand = demand_of(tape)
     return tape if demand is None else _Gathering(tape, demand, callee_of).rewritten()
 
 
 class _Side:
-    """What is gathered for one call.
+    """The values gathered for one call.
 
     Attributes:
-        place: where it is needed.
+        place: the place that needs the values.
         members: its values, in order.
     """
 
@@ -53,10 +53,10 @@ class _Gathering:
     def __init__(self, tape: Tape, demand: Demand, callee_of: Callable[[Tape], object]) -> None:
         self.tape, self.demand, self.callee_of = tape, demand, callee_of
         self.rewriter = Rewriter(tape)
-        # By place, the side that is being gathered; and by value, the side that it is of.
+        # By place, the side being gathered; by value, its side.
         self.open: dict[int, _Side] = {}
         self.sides: list[_Side | None] = [None] * len(tape.instructions)
-        # Results of calls, which are anything where these do not run, and what is made of them.
+        # Results of calls, arbitrary if the call did not run, and the values computed from them.
         self.called = set[int]()
         self.conditions: dict[int, int] = {}
         self.readers: list[list[int]] = [[] for _ in tape.instructions]
@@ -79,13 +79,13 @@ class _Gathering:
     def _gather(self, number: int, instruction: Instruction, place: int) -> None:
         self._close_those_of(instruction.inputs, but=place)
         side = self.open.setdefault(place, _Side(place))
-        # No side is handed a tuple: its items are of the same one.
+        # A tuple never crosses into a side: its items join the same side.
         for member in (number, *(self.readers[number] if isinstance(instruction.type, TupleType) else ())):
             side.members.append(member)
             self.sides[member] = side
 
     def _close_those_of(self, values: Iterable[int], but: int = ALWAYS) -> None:
-        """Make the calls that give some values, if they are not made yet."""
+        """Emit the pending calls that give these values."""
         for i in values:
             side = self.sides[i]
             if side is not None and side.place != but and self.open.get(side.place) is side:
@@ -108,7 +108,7 @@ class _Gathering:
             self.called.update(side.members)
 
     def _condition(self, place: int) -> int | None:
-        """The number of the condition of a place, or of the innermost one around it that is known by now; None if all are needed always."""
+        """Return the condition of a place, or of the innermost known one around it; None if its values are always needed."""
         known = self.conditions.get(place)
         if known is not None or place == ALWAYS:
             return known
@@ -161,7 +161,7 @@ class _Gathering:
             rewriter.number[number] = rewriter.copy(number)
 
     def _results(self, side: _Side, members: set[int]) -> tuple[list[int], list[int]]:
-        """The values of a side that others read, and those that are other ways to read these."""
+        """Return the values of a side that others read, and the views that are recreated from them."""
         instructions = self.tape.instructions
         read = {n for n in side.members if any(reader not in members for reader in self.readers[n])}
         given, read_again = list[int](), list[int]()
@@ -177,7 +177,7 @@ class _Gathering:
         return given[::-1], read_again[::-1]
 
     def _packs(self, given: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-        """Numbers of one dtype that are handed over as one array, and what is handed over by itself."""
+        """Group scalars of one dtype into arrays; return the groups, and the values returned singly."""
         instructions = self.tape.instructions
         packs: dict[np.dtype, list[int]] = {}
         for number in given:
@@ -188,7 +188,7 @@ class _Gathering:
         return found, [number for number in given if number not in packed]
 
     def _arguments(self, side: _Side, members: set[int]) -> list[int]:
-        """What a side reads of others: the arrays in place of what only reads them in another way."""
+        """The operands of a side; a view is replaced by its array."""
         found: dict[int, None] = {}
         for number in side.members:
             for i in self.tape.instructions[number].inputs:
@@ -201,7 +201,7 @@ class _Gathering:
         return list(found)
 
     def _is_copied(self, number: int) -> bool:
-        """True for what each call has of its own."""
+        """True for constants and views, which each call copies."""
         instruction = self.tape.instructions[number]
         return instruction.op is CONSTANT or _is_view(instruction)
 
@@ -217,12 +217,12 @@ class _Gathering:
 
 
 def _is_view(instruction: Instruction) -> bool:
-    """True for another way to read an array."""
+    """True for views of an array."""
     return isinstance(instruction.op, Op) and instruction.op.is_view and instruction.op is not GET and len(instruction.inputs) == 1
 
 
 
 def _takes_anything(instruction: Instruction) -> bool:
-    """True for what may be computed of any numbers: its results are no positions, counts or lengths."""
+    """True if any operand values are safe: the results are no positions, counts or lengths."""
     op, type_ = instruction.op, instruction.type
     return isinstance(op, Elementwise) and not op.fails_on_integers and isinstance(type_, ValueType) and type_.dtype.kind in "fb"

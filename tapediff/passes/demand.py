@@ -1,7 +1,7 @@
-"""Which values are needed only where a condition holds, and what these take: the dear sides of selections by one bool.
+"""Values needed only under a condition, and their costs: the dear sides of selections by one bool.
 
-From the outputs back: what a selection, an `and` or an `or` reads beside its test is needed where the test has one outcome. Values that
-take less than a call are needed wherever the selection around is.
+Backward dataflow from the outputs: the operands of a selection, `and` or `or` other than its test are needed for one outcome of the test.
+Values cheaper than a call are needed wherever the enclosing selection is.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from ..ops.control.calls import GET, LOOP, TupleOp
 from ..ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, SELECT
 from .loops.save_or_recompute import additions_of
 
-# In additions: what a side has to take for a call to pay, 0.1 us; and what an element of an array takes, of which several are done at once.
+# In additions: the least cost of a side for a call to pay, 0.1 us; and the number of array elements computed at once.
 DEAR, LANES = 400.0, 4.0
-# Tests within tests beyond so many are not told apart.
+# Deeper nested tests are not distinguished.
 DEEPEST = 100
 
 ALWAYS = 0
 
 
 class Demand:
-    """When the values of a tape are needed.
+    """The conditions under which the values of a tape are needed.
 
     Attributes:
-        parents, tests: by place, the place around it, and the value with its outcome that leads from there; ALWAYS has none.
-        places: by value, where it is needed; -1 for what nothing reads.
-        costs: by value, what it takes, in additions; of what may fail, enough for a call.
-        dear: by place, the innermost place around it, itself included, that takes more than a call. What is cheap is needed there.
+        parents, tests: by place, the enclosing place, and the test value with its outcome that leads from there; none for ALWAYS.
+        places: by value, the place that needs it; -1 if nothing reads it.
+        costs: by value, its cost in additions; DEAR if it may fail.
+        dear: by place, the innermost enclosing place, or itself, that costs more than a call. Cheap values are needed there.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -54,7 +54,7 @@ class Demand:
         op, inputs, _, type_, _ = instruction
         place = self.places[number]
         if place < 0 or not isinstance(op, Op) or _has_length_of_data(self.tape, instruction):
-            # Guards, too, are not to be left out; nor what is of no use, but is there.
+            # Guards and unread values must stay as well.
             place = self.places[number] = ALWAYS
         if type_ == BOOL_SCALAR and op in (LOGICAL_AND, LOGICAL_OR):
             self._need(inputs[0], place)
@@ -74,13 +74,13 @@ class Demand:
     def _around(self, a: int, b: int) -> int:
         """The innermost place around both."""
         while a != b:
-            # A place has a greater number than the one around it.
+            # A place has a greater number than its parent.
             a, b = (self.parents[a], b) if a > b else (a, self.parents[b])
         return a
 
     def _inside(self, place: int, test: int, holds: bool) -> int:
-        """The place where a test has an outcome, within another one; where several have, one within the other."""
-        # Tests that are left, and those of which the places within the first one are to be kept.
+        """Return the place inside another one that a test's outcome leads to; nested places for a conjunction."""
+        # Tests still to visit, and conjunctions whose place is cached under the first place.
         first, left, whole = place, [(test, holds)], list[tuple[int, bool]]()
         around: set[int] | None = None
         while left:
@@ -132,12 +132,12 @@ class Demand:
         return found
 
     def where(self, number: int) -> int:
-        """The dear place where a value is needed."""
+        """Return the dear place that needs a value."""
         return self.dear[self.places[number]]
 
     @property
     def has_any(self) -> bool:
-        """Whether there are dear sides."""
+        """True if there are dear sides."""
         return any(self.dear)
 
     def tests_of_dear(self) -> set[int]:
@@ -146,7 +146,7 @@ class Demand:
         while pending:
             place = pending.pop()
             if place != ALWAYS:
-                # Others have one axis, and would give one to the numbers that they choose.
+                # Other tests have one axis, which would broadcast the scalars they select.
                 if self.tape.instructions[self.tests[place][0]].type == BOOL_SCALAR:
                     found.add(self.tests[place][0])
                 pending.add(self.parents[place])
@@ -154,7 +154,7 @@ class Demand:
 
 
 def demand_of(tape: Tape) -> Demand | None:
-    """When values are needed; None for tapes without dear sides."""
+    """Return when values are needed; None for tapes without dear sides."""
     if SELECT not in tape.ops or "dear_sides" in settings.left_out:
         return None
     found = Demand(tape)
@@ -162,7 +162,7 @@ def demand_of(tape: Tape) -> Demand | None:
 
 
 def may_fail(op: object) -> bool:
-    """True for what may fail on values that the program has not computed, or not end."""
+    """True if the op may fail, or not terminate, on values that the program has not computed."""
     return isinstance(op, TupleOp) or (isinstance(op, Op) and (op.raises or op.fails_on_integers))
 
 
@@ -177,7 +177,7 @@ def _cost(tape: Tape, number: int, instruction: Instruction) -> float:
 
 
 def _has_length_of_data(tape: Tape, instruction: Instruction) -> bool:
-    """True for loops whose length is known only when they run, and what reads their results: these are handed to no call."""
+    """True for loops of run-time length and for readers of their results: no call takes these arrays."""
     types = [tape.instructions[i].type for i in instruction.inputs]
     items: Sequence[object] = instruction.type.items if isinstance(instruction.type, TupleType) else (instruction.type,)
     return not all(isinstance(t, (ValueType, TupleType)) for t in (*types, *items))

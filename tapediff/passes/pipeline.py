@@ -38,8 +38,8 @@ class Stage(NamedTuple):
 
     Attributes:
         run: the pass.
-        why: why it stands here.
-        preserves: passes that find nothing to do behind this one, if they found nothing before it.
+        why: the reason for its place.
+        preserves: passes that find nothing to do after this one, if they found nothing before it.
     """
 
     run: Pass
@@ -93,7 +93,7 @@ PIPELINE = (
     Stage(dead_code, "nothing unused is compiled"),
 )
 
-# Before a tape is lowered. No derivative is taken of what these make.
+# Before a tape is lowered. No derivative is taken of their results.
 FINISH = (
     Stage(rows_apart, "arrays are cut along the edges of boxes, of which some are a few rows of a frame"),
     Stage(elementwise_by_parts, "all operations are there that can be computed with an array before it is put together"),
@@ -105,7 +105,7 @@ FINISH = (
 
 def run_passes(tape: Tape, stages: Sequence[Stage] = PIPELINE, *, check: bool = False) -> Tape:
     """Apply the passes in order; `check` verifies the tape after each, naming the pass that broke it."""
-    # The tape that each pass left: it would find nothing more to do there.
+    # The tape that each pass left: running it again would change nothing.
     settled: dict[Pass, Tape] = {}
     for run, _, preserves in stages:
         if run.__name__ in settings.left_out or settled.get(run) is tape:

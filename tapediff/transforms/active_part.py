@@ -1,10 +1,9 @@
-"""Derivatives by a part of an argument: a tape of which only what that part reaches is active.
+"""Derivatives by a part of an argument: only what depends on the part is active on the tape.
 
-The part becomes an input p of its own, of the entries x[part]. An operation on single entries is then done twice: on all entries, as
-before, which depends on no active input; and on those that p reaches. The second copy has the same values, and is as small as the part.
-Where both meet again, in a sum or in an operation that is not understood, `ATTACH` takes the value of the one and the derivative of the
-other. The reverse pass, and every further derivative, sees the small copy alone. Afterwards `closed` puts x[part] in the place of p, and
-the values themselves in the place of `ATTACH`.
+The part becomes an input p of its own, with the entries x[part]. An operation on single entries is then done twice: on all entries, as
+before, inactive; and on the entries that depend on p. The second copy has the same values, and is as small as the part. Where both meet
+again, in a sum or in an operation without a rule, `ATTACH` takes the value of the one and the derivative of the other. The reverse pass,
+and every further derivative, sees the small copy alone. Afterwards `closed` replaces p by x[part], and `ATTACH` by the values.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from ..ops.matrices.products import MATMUL
 from ..passes.simplify.dead_code import dead_code
 from .entry_sets import Axis, EntrySet, located, matched_axes, union
 
-# The value of the first operand, the derivative of the second. No tape that leaves this module's functions has it.
+# The value of the first operand, the derivative of the second. Only used inside this module.
 ATTACH = Elementwise("attach", lambda value, _: value, "x", vjp=(None, lambda z_bar, *_: z_bar), linear=True, floats_only=False)
 
-# A copy of more than this part of the entries is not worth the operations that keep it apart.
+# A copy of more than this share of the entries does not repay the operations that keep it separate.
 WORTH_KEEPING = 0.5
 
 
@@ -43,7 +42,7 @@ class Part:
 
     Attributes:
         shape: of x[index].
-        region: of a basic index; None where it is another.
+        region: of a basic index; None for other indices.
         positions: the flat positions of other indices, as bytes.
     """
 
@@ -89,7 +88,7 @@ def _positions(index: Operand, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def restricted(tape: Tape, wrt: Sequence[int], parts: Sequence[Part]) -> Tape:
-    """The tape with an input behind the others for each part: of the inputs `wrt`, only these depend on anything active."""
+    """Return the tape with one further input per part: of the inputs `wrt`, only the parts are active."""
     rewriter = _Restricted(tape, dict(zip(wrt, parts)))
     for number, instruction in enumerate(tape.instructions):
         rewriter.add(number, instruction)
@@ -134,8 +133,8 @@ class _Copy:
     """The active copy of some entries of a value.
 
     Attributes:
-        number: of the new tape.
-        entries: which, as a product of sets along the axes; it has their shape.
+        number: its number on the new tape.
+        entries: a product of sets of indices along the axes; its shape is that of the copy.
     """
 
     number: int
@@ -143,7 +142,7 @@ class _Copy:
 
 
 class _Restricted(Rewriter):
-    """Rebuilds a tape. `number[i]` does not depend on what is active, unless i is in `active`; `copies[i]` has the entries that do."""
+    """Rebuilds a tape. `number[i]` is inactive unless i is in `active`; `copies[i]` has the active entries."""
 
     def __init__(self, tape: Tape, parts: dict[int, Part]) -> None:
         super().__init__(tape)
@@ -152,9 +151,9 @@ class _Restricted(Rewriter):
         self.active: set[int] = set()
         self.joined: dict[int, int] = {}
         self.selected: dict[tuple[int, EntrySet], int] = {}
-        # The inputs for parts, by input of the tape, in the order of `parts`, which may not be that of the tape.
+        # The new inputs for parts, by original input, in the order of `parts`, which may differ from the tape's.
         self.added = dict.fromkeys(self.parts, -1)
-        # Where the inputs are that have a part: all of such an input may be active, and then it is the part.
+        # Numbers of the inputs with a part. If all of such an input is active, its value becomes the part.
         self.entered: dict[int, int] = {}
 
     def finished(self, wrt: Sequence[int]) -> Tape:
@@ -178,7 +177,7 @@ class _Restricted(Rewriter):
         elif isinstance(op, TupleOp) and reached:
             self._opaque(old, instruction, reached)
         elif not isinstance(op, Op) or not type_.is_float or not (moving := _moving(op, reached)):
-            self.number[old] = self.copy(old)  # which is not differentiable, or depends on nothing active
+            self.number[old] = self.copy(old)  # not differentiable, or inactive
         else:
             rule = RULES.get(op, _elementwise if isinstance(op, Elementwise) else None)
             are_copies = all(inputs[k] in self.copies for k in moving)
@@ -186,7 +185,7 @@ class _Restricted(Rewriter):
                 self._opaque(old, instruction, moving)
 
     def _begin(self, old: int, type_: ValueType) -> None:
-        """The input and its part."""
+        """Emit an input and its part."""
         part, shape = self.parts[old], type_.shape
         positions = part.positions_in(shape)
         p_type = ValueType(part.shape, type_.dtype)
@@ -209,7 +208,7 @@ class _Restricted(Rewriter):
         self.active.add(old)
 
     def keep_copy(self, old: int, value: int, copied: int, entries: EntrySet) -> bool:
-        """What an operation made: all of its value, which nothing active reaches, and the entries that something active does."""
+        """Record the result of an operation: its whole value, inactive, and the copy of its active entries."""
         self.number[old] = value
         if entries.is_all:
             self.number[old] = self.reshaped(copied, entries.of)
@@ -224,7 +223,7 @@ class _Restricted(Rewriter):
         return True
 
     def keep_sum(self, old: int, value: int, summed: int, entries: EntrySet) -> bool:
-        """The same of sums, of which the copy has the derivative, but not the value."""
+        """As keep_copy for sums, whose copy has the right derivative, but not the value."""
         return self.keep_copy(old, value, self.attach(self.select(value, entries), summed), entries)
 
     # Values of the new tape
@@ -259,7 +258,7 @@ class _Restricted(Rewriter):
         return self.emit(PUT, (array, values, at), (are_distinct(positions),), self.type_of(array), None)
 
     def spread(self, number: int, entries: EntrySet) -> int:
-        """Zeros, with a copy in its place."""
+        """Embed a copy in zeros."""
         type_ = ValueType(entries.of, self.type_of(number).dtype)
         region = entries.region
         if region is not None:
@@ -294,11 +293,11 @@ class _Restricted(Rewriter):
 
 
 def _moving(op: Op, reached: Sequence[int]) -> list[int]:
-    """Which of these operands the result depends on differentiably."""
+    """Return the operands on which the result depends differentiably."""
     return [k for k in reached if callable(op.vjp) or op.vjp[k] is not None]
 
 
-# How operations treat copies: rule(rewriter, old, instruction, moving) makes the value and its copy; False where it cannot.
+# How operations treat copies: rule(rewriter, old, instruction, moving) emits the value and its copy; False if it cannot.
 Rule = Callable[["_Restricted", int, Instruction, Sequence[int]], bool]
 
 
@@ -321,7 +320,7 @@ def _summed(r: _Restricted, old: int, i: Instruction, moving: Sequence[int]) -> 
 
 
 def _product(r: _Restricted, old: int, i: Instruction, moving: Sequence[int]) -> bool:
-    """With a factor that is not active: the entries of a copy meet rows or columns of it."""
+    """Multiply a copy by the matching rows or columns of an inactive factor."""
     if len(moving) > 1 or any(len(r.tape.instructions[n].type.shape) > 2 for n in i.inputs):
         return False
     (position,) = moving
@@ -329,7 +328,7 @@ def _product(r: _Restricted, old: int, i: Instruction, moving: Sequence[int]) ->
     if other in r.copies or other in r.active:
         return False
     entries = r.copies[i.inputs[position]].entries
-    # The axis that is summed over, of each factor.
+    # The contracted axis of each factor.
     own, its = (-1, 0) if position == 0 else (0, -1)
     other_shape = r.tape.instructions[other].type.shape
     axes: list[Axis] = [range(n) for n in other_shape]
@@ -369,7 +368,7 @@ def _reshaped(r: _Restricted, old: int, i: Instruction, moving: Sequence[int]) -
 
 
 def _moved(r: _Restricted, old: int, i: Instruction, values: int, positions: np.ndarray) -> bool:
-    """The result has these values at these flat positions, which are in order."""
+    """Place these values at ascending flat positions of the result."""
     entries = EntrySet.around(positions, i.type.shape)
     if entries.size > WORTH_KEEPING * math.prod(entries.of) and not (entries.is_all and entries.size == len(positions)):
         return False

@@ -1,4 +1,4 @@
-"""Groups of columns of a sparse matrix that can be found by one product with a vector: no two of a group share a row."""
+"""Groups columns of a sparse matrix that one product with a vector can find: no two of a group share a row."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from .sparsity_rules import Pattern
 
-# A greedy colouring visits at most so many pairs of entries that share a row; it takes about a second.
+# Limit on the pairs of entries in one row that a greedy colouring visits, in about a second.
 MOST_PAIRS = 8_000_000
 
-# So many more colours than the longest row has are tried in turn before a greedy colouring.
+# Cyclic colours k % n are tried before a greedy colouring, for n up to so many more than the longest row has entries.
 TURNS = 3
 
 
 def column_colors(pattern: Pattern) -> np.ndarray | None:
-    """A colour for each column, such that columns that share a row have different ones; None where that takes too long.
+    """Return a colour for each column; columns that share a row differ. None if that takes too long.
 
     Cost: for banded matrices one look at each entry, otherwise the number of pairs of entries that share a row.
     Source: Curtis, Powell and Reid (1974), IMA Journal of Applied Mathematics 13(1); greedy in the order of the columns.
@@ -50,11 +50,11 @@ def _greedy(pattern: Pattern) -> np.ndarray:
 def symmetric_colors(pattern: Pattern) -> np.ndarray | None:
     """Colours for a symmetric matrix: a row of many entries gets a colour of its own, and its entries are read from its column.
 
-    Two entries of a row may then have the same colour only where one of them is known from the other triangle, as in a star colouring.
+    Two entries of a row may share a colour only if one of them is known from the other triangle, as in a star colouring.
 
     Returns:
-        As column_colors. With h the columns whose colour no other column has, entry (i, j) is found at row i of the product for the
-        colour of j, unless row i is in h; then it is entry (j, i).
+        As column_colors. With h the columns with a unique colour, entry (i, j) is found at row i of the product for the colour of j, unless
+        row i is in h; then it is entry (j, i).
 
     Source: after Gebremedhin, Manne and Pothen (2005), SIAM Review 47(4), section 4.
     """
@@ -63,7 +63,7 @@ def symmetric_colors(pattern: Pattern) -> np.ndarray | None:
     degrees = np.diff(pattern.indptr)
     order = np.argsort(-degrees, kind="stable")
     n = len(order)
-    # With the k longest rows apart, at least as many colours are needed as the longest of the others has entries.
+    # With the k longest rows set aside, at least as many colours are needed as the longest other row has entries.
     k = int(np.argmin(np.arange(n) + degrees[order])) if n else 0
     if k == 0:
         return column_colors(pattern)

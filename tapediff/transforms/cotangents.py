@@ -1,4 +1,4 @@
-"""The cotangents of a tape's values while they are collected: each is added by one of its users, and their sum taken once.
+"""Accumulates the cotangents of a tape's values: each user adds one, and their sum is taken once.
 
 Comes in: cotangents by value, dense, of a region, of an item of a tuple, or chosen by a mask, each with its quality. Goes out: their sums.
 """
@@ -18,17 +18,16 @@ from ..ops.elementwise.comparison import SELECT
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.recorder import Recorder
 
-# The quality of a cotangent. ABSENT: there is none. NONZERO: the chain rule gives it, and it is zero only by chance. NOT_YET_SEEDED:
-# it may be an exact zero because nothing uses the value yet, as with the last carries of a loop. MAYBE_DISCARDED: it may be an exact
-# zero, in whole or in part, because a later operation did not choose the value. The last two need a selection where a derivative may
-# be infinite.
+# The quality of a cotangent. ABSENT: there is none. NONZERO: the chain rule gives it, and it is zero only by chance. NOT_YET_SEEDED: it may
+# be an exact zero because nothing uses the value yet, as with the last carries of a loop. MAYBE_DISCARDED: it may be an exact zero, in
+# whole or in part, because a later operation did not choose the value. The last two need a selection if a derivative may be infinite.
 ABSENT, NONZERO, NOT_YET_SEEDED, MAYBE_DISCARDED = range(4)
 
 
 class Chosen(NamedTuple):
     """A cotangent where a mask holds, or where it does not, and exact zeros elsewhere.
 
-    The chain rule goes on with the cotangent itself, so that what is discarded need not be told from zeros that meet infinity.
+    The chain rule continues with the cotangent itself, so discarded entries need not be distinguished from zeros that meet infinity.
 
     Attributes:
         quality: of the cotangent there: NONZERO, NOT_YET_SEEDED or MAYBE_DISCARDED.
@@ -44,7 +43,7 @@ class Chosen(NamedTuple):
 
 
 def _in_precision_of(type_: ValueType, cotangent: TrackedArray) -> Operand:
-    """A cotangent as precise as its value."""
+    """Convert a cotangent to the precision of its value."""
     kinds = (type_.dtype.kind, cotangent.dtype.kind)
     return CONVERT(cotangent, dtype=type_.dtype) if kinds == ("f", "f") and type_.dtype != cotangent.dtype else cotangent
 
@@ -53,8 +52,8 @@ class Cotangents:
     """The cotangents collected so far.
 
     Attributes:
-        active: by value, whether it has a cotangent; those of others are dropped.
-        items: of tuples, by item.
+        active: by value, True if it has a cotangent; others are dropped.
+        items: cotangents of tuples, by item.
     """
 
     def __init__(self, tape: Tape, recorder: Recorder, active: Sequence[bool]) -> None:
@@ -63,10 +62,10 @@ class Cotangents:
         self.active = active
         self.dense: dict[int, list[Operand | Chosen]] = {}
         self.parts: dict[int, list[RegionCotangent]] = {}
-        # Of parts and items, those that are chosen.
+        # Chosen cotangents of parts.
         self.chosen_parts: dict[int, list[Chosen]] = {}
         self.items: dict[int, dict[int, list[Operand | Chosen]]] = {}
-        # Values of which some cotangent is MAYBE_DISCARDED, some is NOT_YET_SEEDED, and some that concerns all of the value is NONZERO.
+        # Values with a cotangent that is MAYBE_DISCARDED, with one that is NOT_YET_SEEDED, and with one of the whole value that is NONZERO.
         self.maybe_discarded: set[int] = set()
         self.not_yet_seeded: set[int] = set()
         self.nonzero: set[int] = set()
@@ -77,7 +76,7 @@ class Cotangents:
     def add(self, number: int, cotangent: Operand, quality: int) -> None:
         if cotangent is None or not self.active[number]:
             return
-        # type() and not isinstance(): the __class__ property of tracked arrays is slow to ask.
+        # type() and not isinstance(): the __class__ property of tracked arrays is slow.
         kind = type(cotangent)
         inner = type(cotangent.cotangent) if kind is Chosen else None
         if inner is RegionCotangent:
@@ -129,7 +128,7 @@ class Cotangents:
         return self.sum(dense, loop), self.quality(number)
 
     def _assembled(self, number: int, parts: Sequence[Chosen]) -> list[Operand | Chosen]:
-        """Chosen parts of an array as chosen arrays."""
+        """Assemble chosen parts into chosen arrays."""
         shape = self.tape.instructions[number].type.shape
         made: list[Operand | Chosen] = []
         for group in _groups(parts, lambda part: (part.mask._id, part.where)):
@@ -138,7 +137,7 @@ class Cotangents:
         return made
 
     def _joined(self, number: int, terms: list[Operand | Chosen]) -> list[Operand | Chosen]:
-        """Terms of both sides of one mask as one; as arrays where there are several."""
+        """Merge the terms of both sides of one mask into one; into plain arrays if there are other terms."""
         if len(terms) == 1:
             return terms
         groups = _groups([term for term in terms if isinstance(term, Chosen)], lambda term: term.mask._id)
@@ -164,7 +163,7 @@ class Cotangents:
         )
 
     def quality(self, number: int) -> int:
-        """A sum is an exact zero of something discarded only where all its terms are."""
+        """Return the quality of a sum: an exact zero from discarding only if all its terms are."""
         if number in self.nonzero:
             return NONZERO
         if number in self.maybe_discarded:
@@ -172,14 +171,14 @@ class Cotangents:
         return NOT_YET_SEEDED if number in self.not_yet_seeded else NONZERO
 
     def sum(self, terms: Sequence[Operand], loop: int = -1) -> Operand:
-        """The sum of cotangents; of dynamic arrays, which are items of a loop."""
+        """Sum cotangents; dynamic arrays are items of a loop."""
         total = terms[0]
         for term in terms[1:]:
             total = total + term if loop < 0 else self._stacks_added(loop, total, term)
         return total
 
     def _stacks_added(self, number: int, x: Operand, y: Operand) -> Operand:
-        """The sum of two cotangents of a dynamic array that is an item of a loop, which knows its length."""
+        """Add two cotangents of a dynamic array, with the length that its loop knows."""
         loop = self.tape.instructions[number]
         callee, form = loop.params
         count = loop.inputs[form.leading - 1]
@@ -194,7 +193,7 @@ class Cotangents:
 
 
 def _groups(terms: Sequence[Chosen], key: Callable[[Chosen], Hashable]) -> list[list[Chosen]]:
-    """Terms of equal keys together, in the order of the first ones."""
+    """Group terms by key, in the order of their first occurrence."""
     found: dict[Hashable, list[Chosen]] = {}
     for term in terms:
         found.setdefault(key(term), []).append(term)

@@ -1,4 +1,4 @@
-"""Sets of entries of an array: products of sets of indices along its axes, each a range where it is one."""
+"""Sets of array entries: products of index sets along the axes, stored as ranges where possible."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ class EntrySet:
         return hash((self.of, tuple(a if isinstance(a, range) else a.tobytes() for a in self.axes)))
 
     def local(self, positions: np.ndarray) -> np.ndarray:
-        """Where flat positions of the array, which are in the set, are found among its entries."""
+        """Map flat positions of the array, which must be in the set, to positions among its entries."""
         if not self.of:
             return np.zeros_like(positions)
         found = [np.searchsorted(np.asarray(axis), c) for axis, c in zip(self.axes, np.unravel_index(positions, self.of))]
         return np.asarray(np.ravel_multi_index(tuple(found), self.shape), np.int64).reshape(positions.shape)
 
     def holds(self, positions: np.ndarray) -> np.ndarray:
-        """Which flat positions of the array are in the set."""
+        """Mark the flat positions of the array that are in the set."""
         if not self.of:
             return np.ones(positions.shape, bool)
         is_in = np.ones(positions.shape, bool)
@@ -113,21 +113,21 @@ class EntrySet:
         return is_in
 
     def broadcast(self, shape: tuple[int, ...]) -> EntrySet:
-        """The entries of a broadcast result that come from these."""
+        """Return the entries of a broadcast result that come from this set."""
         extra = len(shape) - len(self.of)
         axes = [range(n) for n in shape[:extra]]
         axes += [axis if old == new else range(new) for axis, old, new in zip(self.axes, self.of, shape[extra:])]  # type: ignore[misc]
         return EntrySet(shape, tuple(axes))
 
     def under(self, shape: tuple[int, ...]) -> EntrySet:
-        """The entries of an operand of this shape, which is broadcast, that these come from."""
+        """Return the entries of a broadcast operand of this shape that this set comes from."""
         extra = len(self.of) - len(shape)
         axes = [axis if old == new else range(old) for axis, old, new in zip(self.axes[extra:], shape, self.of[extra:])]
         return EntrySet(shape, tuple(axes))
 
     @staticmethod
     def steps(shape: tuple[int, ...], indices: Sequence[np.ndarray]) -> Region | None:
-        """The strided box with these indices along each axis, which may descend; None if there is none."""
+        """Return the strided box with these indices along each axis, ascending or descending; None if there is none."""
         steps = [int(i[1] - i[0]) if len(i) > 1 else 1 for i in indices]
         if any(len(i) > 2 and not np.all(np.diff(i) == step) for i, step in zip(indices, steps)):
             return None
@@ -136,7 +136,7 @@ class EntrySet:
 
 
 def union(sets: Sequence[EntrySet]) -> EntrySet:
-    """The smallest set with all entries of these, which are of one array."""
+    """Return the smallest product set with all entries of sets of one array."""
     first, *rest = sets
     for other in rest:
         first = EntrySet(first.of, tuple(map(_either, first.axes, other.axes)))
@@ -144,7 +144,7 @@ def union(sets: Sequence[EntrySet]) -> EntrySet:
 
 
 def located(start: int, step: int, count: int, axis: Axis) -> tuple[Axis, np.ndarray]:
-    """Of the indices start, start + step, ... those that are in a set: which they are, and where in the set."""
+    """Of the indices start, start + step, ... select those in a set: their numbers, and their positions in the set."""
     indices = start + step * np.arange(count)
     known = np.asarray(axis)
     at = np.minimum(np.searchsorted(known, indices), max(len(known) - 1, 0))
@@ -153,6 +153,6 @@ def located(start: int, step: int, count: int, axis: Axis) -> tuple[Axis, np.nda
 
 
 def matched_axes(counts: Sequence[int], shape: Sequence[int], axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The sets, none of them empty, of an array read with another shape, which differs by axes of one entry."""
+    """Return the nonempty sets of an array reshaped by adding or dropping axes of one entry."""
     rest = [axis for axis, n in zip(axes, counts) if n != 1]
     return tuple(rest.pop(0) if n != 1 else range(1) for n in shape)

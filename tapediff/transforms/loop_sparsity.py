@@ -1,4 +1,4 @@
-"""Index sets through loops: a result of an iteration that depends on no carry depends on the entries of its own iteration alone."""
+"""Index sets through loops: a carry-independent result of an iteration depends only on the entries of that iteration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class IndexSets(Protocol):
 
 
 def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Pattern | None] | None:
-    """The index sets of the items of a loop, in order; None where every item depends on everything.
+    """Return the index sets of the items of a loop, in order; None if every item depends on everything.
 
     Args:
         patterns: of the values before.
@@ -58,7 +58,7 @@ def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Pattern | 
 
 
 def _reads(body: Tape) -> list[set[int]]:
-    """The positions of the inputs that each value of a body depends on."""
+    """Return, by value of a body, the positions of the inputs that it depends on."""
     reads: list[set[int]] = []
     for op, inputs, params, _, _ in body.instructions:
         reads.append({params[0]} if op is INPUT else set().union(*(reads[i] for i in inputs)))
@@ -77,7 +77,7 @@ def _varying_carries(body: Tape, form: LoopForm, has_sets: Sequence[bool], reads
 
 
 def _own_iteration(patterns: IndexSets, form: LoopForm, operands: Sequence[int], read: set[int], type_: ValueType) -> Pattern | None:
-    """A row of the result depends on that row of the streams, and on all of the constants."""
+    """Return the index sets of a stacked result: each row depends on that row of the streams, and on all constants."""
     result = None
     row = type_.size // max(1, form.length or 1)
     for position in sorted(read):

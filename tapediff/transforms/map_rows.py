@@ -1,7 +1,7 @@
-"""One evaluation of a tape for each row of some of its inputs, all in one tape.
+"""Batches a tape: one evaluation for each row of some of its inputs, all in one tape.
 
-Values that no row reaches are computed once. The others get a leading axis: by one instruction where the op has a rule for it,
-otherwise by a loop over the rows of that instruction alone.
+Values independent of rows are computed once. The others get a leading axis: by one instruction if the op has a batching rule, otherwise by
+a loop of that instruction over the rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RowsCannotBeMapped(Exception):
 
 
 class HasDynamicArrays(Exception):
-    """A value of run-time length would have to get an axis for the rows."""
+    """A value of run-time length would need an axis of rows."""
 
 
 # Makes the callee of a LOOP from the tape of its body.
@@ -57,11 +57,11 @@ def map_rows(
 
     Args:
         tape: any tape.
-        rows: positions of the inputs that get a leading axis of length `count`; the other inputs are the same for all rows.
-        count: how many rows there are.
+        rows: positions of the inputs with a leading axis of length `count`; the other inputs are the same for all rows.
+        count: the number of rows.
         loop_callee: makes the callee of a loop from the tape of one iteration.
-        shared: so many outputs, the first ones, are the same for all rows and stay as they are.
-        mapper: what gives instructions their leading axis; a RowMapper by default.
+        shared: the number of first outputs that are the same for all rows and stay as they are.
+        mapper: adds the leading axis to instructions; a RowMapper by default.
 
     Returns:
         A tape of the same inputs and outputs. Every other output has a leading axis of length `count`.
@@ -78,7 +78,7 @@ def map_rows(
 
 
 def _loop_of_all(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopCallee, shared: int) -> Tape:
-    """A loop over the rows whose body is everything but the guards, which are checked once."""
+    """Return a loop over the rows with everything but the guards in its body; the guards are checked once."""
     made = Rewriter(tape)
     reached = reached_from(tape, [tape.inputs[k] for k in rows])
     if any(reached[i] for i in tape.outputs[:shared]):
@@ -102,7 +102,7 @@ def _loop_of_all(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopC
 
 
 def _body_of_all(tape: Tape, rows: Sequence[int], reached: Sequence[bool], shared: int) -> Tape:
-    """One row: the inputs with rows come first, as a loop's streams do."""
+    """Return the tape of one row: the inputs with rows come first, as a loop's streams do."""
     body = Rewriter(tape)
     order = [*rows, *(k for k in range(len(tape.inputs)) if k not in rows)]
     for position, k in enumerate(order):
@@ -121,7 +121,7 @@ def _body_of_all(tape: Tape, rows: Sequence[int], reached: Sequence[bool], share
 
 
 def reached_from(tape: Tape, sources: Sequence[int]) -> list[bool]:
-    """Which values depend on any of the sources."""
+    """Mark the values that depend on any of the sources."""
     reached = [False] * len(tape.instructions)
     for number in sources:
         reached[number] = True
@@ -131,7 +131,7 @@ def reached_from(tape: Tape, sources: Sequence[int]) -> list[bool]:
 
 
 class RowMapper(Rewriter):
-    """Rebuilds a tape; `per_row[i]` tells whether value i has the leading axis."""
+    """Rebuilds a tape; `per_row[i]` is True if value i has the leading axis."""
 
     def __init__(self, tape: Tape, rows: frozenset[int], count: int, loop_callee: LoopCallee) -> None:
         super().__init__(tape)
@@ -186,7 +186,7 @@ class RowMapper(Rewriter):
             self._loop(number, instruction, batched)
 
     def _loop(self, number: int, instruction: Instruction, batched: Sequence[bool]) -> None:
-        """A loop over the rows whose body is one instruction, with the items that are taken of it."""
+        """Emit a loop over the rows of one instruction, including the GETs of its result."""
         if any(not isinstance(self.tape.instructions[i].type, ValueType) for i in instruction.inputs):
             raise HasDynamicArrays
         items = list(self._items_of(number)) if isinstance(instruction.op, TupleOp) else [number]
@@ -208,7 +208,7 @@ class RowMapper(Rewriter):
                 yield later
 
     def _body(self, instruction: Instruction, items: Sequence[int], batched: Sequence[bool]) -> tuple[Tape, list[int], int]:
-        """The tape of one row, the operands of the loop, and how many of them are streams."""
+        """Return the tape of one row, the operands of the loop, and the number of streams among them."""
         order = [k for k, b in enumerate(batched) if b] + [k for k, b in enumerate(batched) if not b]
         read = [instruction.inputs[k] for k in order]
         body = Rewriter(self.tape)
@@ -225,7 +225,7 @@ class RowMapper(Rewriter):
         return tape, [self.number[old] for old in read], sum(batched)
 
 
-# Rules for a leading axis, of ops whose operands are partly the same for all rows. None: the rule does not fit, so a loop is made.
+# Batching rules of ops whose operands are partly the same for all rows. None: the rule does not fit, so a loop is made.
 
 
 def _transposed(rows: RowMapper, number: int, axes: Sequence[int]) -> int:
@@ -237,14 +237,14 @@ def _reshaped(rows: RowMapper, number: int, shape: Sequence[int]) -> int:
 
 
 def _product(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int:
-    """One product of matrices instead of one for each row, where a side is the same for all."""
+    """Emit one product for all rows if one side is the same for all."""
     left, right = operands
     shapes = [rows.instructions[i].type.shape for i in operands]
     x, y = (s[1:] if b else s for s, b in zip(shapes, batched))
     if all(batched) and len(x) == len(y) == 1:
         return rows.make(SUM, (rows.make(MULTIPLY, (left, right)),), ((1,),))
     if batched[0] and not batched[1] and len(y) <= 2:
-        # The rows of all left sides below each other.
+        # The left sides of all rows, concatenated.
         whole = _reshaped(rows, left, (math.prod(shapes[0][:-1]), x[-1]))
         return _reshaped(rows, rows.make(MATMUL, (whole, right)), (rows.count, *instruction.type.shape))
     if batched[1] and not batched[0] and len(y) == 1 and len(x) == 1:
@@ -265,7 +265,7 @@ def _product(rows: RowMapper, instruction: Instruction, operands: list[int], bat
 
 
 def _solve(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
-    """The right-hand sides of all rows as columns of one matrix, or stacks of matrices."""
+    """Solve for the right-hand sides of all rows as columns of one matrix, or with stacks of matrices."""
     types = [rows.tape.instructions[k].type for k in instruction.inputs]
     if all(batched[:-1]) and is_batchable(instruction, types, rows.count, [not b for b in batched]):
         return Batch(rows, rows.count, operands, batched).emit(instruction)
@@ -282,7 +282,7 @@ def _solve(rows: RowMapper, instruction: Instruction, operands: list[int], batch
 
 
 def _shifted_positions(rows: RowMapper, number: int, size: int) -> int | None:
-    """Positions in the array of row k, as positions in the array of all rows; None unless they are known."""
+    """Shift constant positions in each row to positions in the array of all rows; None unless they are known."""
     known = rows.instructions[number]
     if known.op is not CONSTANT:
         return None
@@ -306,7 +306,7 @@ def _put(rows: RowMapper, instruction: Instruction, operands: list[int], batched
 
 
 def _assembled(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int:
-    """Also where the parts overlap: they are added in each row as they are in one."""
+    """Batch the assembly; overlapping parts are added in each row as in a single one."""
     return Batch(rows, rows.count, operands, batched).emit(instruction)
 
 

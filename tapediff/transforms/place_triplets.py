@@ -1,4 +1,4 @@
-"""Writes triplets into one array: the data of a sparse matrix, or a dense matrix, without an array for each column in between."""
+"""Writes triplets into one array: the data of a sparse matrix, or a dense matrix, without intermediate columns."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..ops.arrays.shape import BROADCAST, TRANSPOSE
 from ..ops.elementwise.arithmetic import ADD
 from .triplets import Term, Triplets
 
-# Beyond so many rows of equal steps they are written entry by entry, so that the code stays short.
+# More runs are written entry by entry, so that the code stays short.
 MOST_RUNS = 64
 
-# An array of triplets is cut into rows along axes of so many entries together.
+# Limit on the rows that an array of triplets is cut into.
 MOST_CUTS = 16
 
-# Overlapping runs are cut into so many pieces at most, each of which is code of its own.
+# Limit on the edges of overlapping runs; each piece between edges is code of its own.
 MOST_EDGES = 16
 
 
@@ -43,9 +43,9 @@ def placed(made: Triplets, terms: Sequence[Term], positions: Sequence[np.ndarray
     """A value of the new tape: zeros, with the coefficients of terms added at flat positions of them.
 
     Args:
-        terms: whose coefficients they are.
-        positions: for each term, where its coefficients go; of the shape of its rows.
-        type_: of the result, which has one axis.
+        terms: the terms to write.
+        positions: for each term, the positions of its coefficients; of the shape of its rows.
+        type_: the type of the result, which has one axis.
     """
     terms, positions = _in_order(made, terms, positions)
     runs = _runs(made, terms, positions)
@@ -71,7 +71,7 @@ def placed(made: Triplets, terms: Sequence[Term], positions: Sequence[np.ndarray
 def _in_order(
     made: Triplets, terms: Sequence[Term], positions: Sequence[np.ndarray]
 ) -> tuple[Sequence[Term], Sequence[np.ndarray]]:
-    """The axes of each term in the order of the result's."""
+    """Transpose each term to the axis order of the result."""
     found = []
     for term, at in zip(terms, positions):
         steps = [abs(int(at.take(1, k).flat[0] - at.flat[0])) if n > 1 else 0 for k, n in enumerate(at.shape)]
@@ -90,7 +90,7 @@ def _side_by_side(made: Triplets, values: Sequence[int], size: int) -> int:
 
 
 def _runs(made: Triplets, terms: Sequence[Term], positions: Sequence[np.ndarray]) -> list[Run] | None:
-    """The terms as values at equal steps; None where they are not."""
+    """Return the terms as runs of equal steps; None if they are not."""
     cuts = [cut for term, at in zip(terms, positions) for cut in _cuts(term, at)]
     if len(cuts) > MOST_RUNS:
         return None
@@ -111,7 +111,7 @@ def _runs(made: Triplets, terms: Sequence[Term], positions: Sequence[np.ndarray]
 
 
 def _cuts(term: Term, at: np.ndarray) -> list[tuple[Term, np.ndarray, np.ndarray]]:
-    """The whole of a term, or its parts along the longest axis: which coefficients, and where they go."""
+    """Cut a term along its longest axis unless it is one run: each part with its coefficients and positions."""
     ids = np.arange(at.size)
     if at.ndim < 2 or _equal_steps(np.ravel(at)) is not None:
         return [(term, ids, np.ravel(at))]
@@ -130,7 +130,7 @@ def _equal_steps(at: np.ndarray) -> int | None:
 
 
 def _joined(made: Triplets, runs: Sequence[Run]) -> list[Run]:
-    """Runs of the same step that overlap as runs that do not: their values are added."""
+    """Merge overlapping runs of the same step into disjoint ones, adding their values."""
     found: list[Run] = []
     classes: dict[tuple[int, int], list[Run]] = {}
     for run in runs:
@@ -150,7 +150,7 @@ def _joined(made: Triplets, runs: Sequence[Run]) -> list[Run]:
 
 
 def _sums(made: Triplets, group: Sequence[Run]) -> list[Run]:
-    """The sum of overlapping runs, between the ends of any two of them."""
+    """Add overlapping runs, separately between any two adjacent edges."""
     edges = sorted({edge for run in group for edge in (run.start, run.end)})
     if len(group) == 1 or len(edges) > MOST_EDGES:
         return list(group)
@@ -178,7 +178,7 @@ def _written(made: Triplets, runs: Sequence[Run], type_: ValueType) -> int:
 
 
 def _added_to(made: Triplets, whole: Run, runs: Sequence[Run]) -> int:
-    """All entries, with others added to some of them."""
+    """Add runs to some entries of a run that covers all."""
     value = whole.value
     for run in runs:
         region = Region((run.start,), (run.step,), (run.entries,), (run.entries,))

@@ -1,6 +1,6 @@
 """Adds the adjoint instructions of a tape to the tape itself: derivatives are ordinary instructions.
 
-Comes in: a tape, and which inputs to differentiate by. Goes out: the tape with their cotangents, too, which `cotangents.py` adds up.
+Comes in: a tape, and the inputs to differentiate by. Goes out: the tape with their cotangents, which `cotangents.py` adds up.
 Rules are called on tracked values of a recorder that knows types only, so no arithmetic is done here and the result is folded,
 fused and compiled, or differentiated again, like any other tape.
 """
@@ -64,12 +64,12 @@ def _reverse(recorder: Recorder, tape: Tape, wrt: Sequence[int], seed: bool, kee
 
 @dataclass(frozen=True)
 class Pullback:
-    """A tape of cotangents, and where they come from.
+    """A tape of cotangents, with their qualities.
 
     Attributes:
         tape: from a tape's inputs, and cotangents of its outputs, to cotangents of its inputs.
         qualities: of the resulting cotangents: ABSENT, NONZERO, NOT_YET_SEEDED or MAYBE_DISCARDED.
-        hides_not_yet_seeded: whether it has selections because cotangents are not yet seeded.
+        hides_not_yet_seeded: True if it has selections because cotangents are not yet seeded.
     """
 
     tape: Tape
@@ -97,7 +97,7 @@ def _pullback(recorder: Recorder, tape: Tape, wrt: Sequence[int], seeds: Mapping
 
 
 def continued(tape: Tape) -> Recorder:
-    """A recorder that goes on behind a tape's last instruction, knowing types only."""
+    """Return a recorder that continues after a tape's last instruction, with types but no values."""
     recorder = Recorder(tape.name, concrete=False)
     recorder.instructions = list(tape.instructions)
     recorder.inputs.extend(tape.inputs)
@@ -112,7 +112,7 @@ def finished(recorder: Recorder, outputs: Sequence[int]) -> Tape:
 
 
 def result_of(recorder: Recorder, cotangent: Operand, type_: ValueType) -> int:
-    """The number of a cotangent of a value of that type: a constant where it is plain or None."""
+    """Return the number of a value's cotangent: a constant if it is plain or None."""
     if type(cotangent) is TrackedArray:
         if cotangent.type.shape != type_.shape:
             raise InvalidTape("a cotangent has another shape than its value", got=f"{cotangent.type} for {type_}")
@@ -132,7 +132,7 @@ class _Sweep:
         self.hides_not_yet_seeded = False
         self.squares = Squares(tape)
         demand = demand_of(tape)
-        # Cotangents that one of these chooses are chosen at the very end, so that what gives them is needed on their side only.
+        # Cotangents chosen by one of these tests are selected at the very end, so that their operands are needed on their side only.
         self.tests = set[int]() if demand is None else demand.tests_of_dear()
         self.joined: dict[Hashable, TrackedArray] = {}
 
@@ -144,7 +144,7 @@ class _Sweep:
         found = [result_of(self.recorder, total, type_) for (total, _), type_ in zip(totals, types)]
         return found, tuple(quality for _, quality in totals)
 
-    # Once for all: entering it for every instruction took a twentieth of the time.
+    # Once for all instructions: entering it for each took a twentieth of the time.
     @np.errstate(all="ignore")
     def propagate(self) -> None:
         instructions, found = self.tape.instructions, self.cotangents
@@ -190,7 +190,7 @@ class _Sweep:
                 self.cotangents.add(i, cotangent, MAYBE_DISCARDED)
 
     def _add_under(self, operand: int, chosen: Chosen, cotangent: Operand, quality: int) -> None:
-        """Add a cotangent that the same mask chooses as the one that it comes from."""
+        """Add a cotangent under the same mask as the one that it comes from."""
         if cotangent is not None:
             self.cotangents.add(operand, chosen._replace(cotangent=cotangent, quality=quality), MAYBE_DISCARDED)
 
@@ -210,7 +210,7 @@ class _Sweep:
         named = op.named(instruction.params)
         inputs = [self.cotangents.value(i) for i in instruction.inputs]
         z = self.cotangents.value(number)
-        # Parts of an array are looked at when they are all there; see `total`.
+        # Parts of an array get their quality when all are there; see `total`.
         passed = MAYBE_DISCARDED if op.masks and op is not INDEX else quality
         if callable(op.vjp):
             asked = {"active": [self.active[i] for i in instruction.inputs]} if op is SOLUTION else {}
@@ -253,7 +253,7 @@ class _Sweep:
         return chosen.mask._id in self.tests
 
     def _apply_rules_under(self, number: int, instruction: Instruction, z_bar: Chosen) -> None:
-        """The same for other ops: where a test fails, what they give is not chosen, whatever it is."""
+        """As _apply_rules_where_chosen for other ops: if the test fails, their results are not chosen, whatever they are."""
         op = declared_op(instruction)
         inputs = [self.cotangents.value(i) for i in instruction.inputs]
         value, named = self.cotangents.value(number), op.named(instruction.params)
@@ -270,7 +270,7 @@ class _Sweep:
             self._add_under(i, z_bar, cotangent, quality)
 
     def _choose(self, instruction: Instruction, before: Chosen | None, z_bar: Operand, quality: int) -> None:
-        """The rules of `select`, whose cotangents are chosen by its mask, among those that were chosen before."""
+        """Apply the rules of `select`: its mask, combined with an earlier one, chooses the cotangents."""
         mask, *values = instruction.inputs
         is_test = mask in self.tests
         if before is not None and is_test and not self._is_dear(before):
@@ -291,7 +291,7 @@ class _Sweep:
                 self._add_chosen(i, before._replace(mask=self._joined((before.mask, before.where), chooses), where=True), instruction)
 
     def _joined(self, *both: tuple[TrackedArray, bool]) -> TrackedArray:
-        """The mask that is true where two choose."""
+        """Return the mask that is true where both choose."""
         key = tuple((mask._id, where) for mask, where in both)
         known = self.joined.get(key)
         if known is None:
@@ -329,7 +329,7 @@ class _Sweep:
                 self.cotangents.add(i, cotangent, quality)
 
     def _passed_to(self, operand: int, op: Op, z_bar: Operand, cotangent: Operand, quality: int) -> Operand:
-        """The result of a rule in the form in which it is added to the operand's cotangent: guarded, and summed over broadcast axes."""
+        """Return the result of a rule as it is added to the operand's cotangent: guarded, and summed over broadcast axes."""
         if not isinstance(op, Elementwise):
             return cotangent
         return unbroadcast(self._guarded(op, z_bar, cotangent, quality), self.tape.instructions[operand].type.shape)
@@ -337,7 +337,7 @@ class _Sweep:
     def _guarded(self, op: Op, z_bar: Operand, cotangent: Operand, quality: int) -> Operand:
         """A discarded branch contributes exactly 0, whatever its derivative: 0 times infinity must not be NaN.
 
-        A finite product is left alone, as its own derivative is not 0 where the cotangent only happens to be.
+        A finite product stays as it is: its own derivative is not 0 where the cotangent is 0 by chance.
         """
         if quality == NONZERO or op.linear or not isinstance(op, Elementwise):
             return cotangent
@@ -346,7 +346,7 @@ class _Sweep:
 
 
 def multiplies_by_finite(tape: Tape, instruction: Instruction) -> bool:
-    """x * c and x / c by a finite constant: nothing that could turn a zero cotangent into NaN."""
+    """True for x * c and x / c by a finite constant, which cannot turn a zero cotangent into NaN."""
     x, y = (tape.instructions[i] for i in instruction.inputs) if len(instruction.inputs) == 2 else (instruction, instruction)
     if instruction.op is DIVIDE:
         return y.op is CONSTANT and _is_finite(y.params[0]) and bool(y.params[0].all())
@@ -358,7 +358,7 @@ def _is_finite(value: np.ndarray) -> bool:
 
 
 def _in_common(terms: Sequence[Operand | Chosen]) -> Chosen | None:
-    """One of several cotangents that one mask chooses in one way; None for others."""
+    """Return one of several cotangents with a common mask and side; None for others."""
     first = terms[0]
     if not all(isinstance(term, Chosen) for term in terms):
         return None

@@ -1,8 +1,8 @@
-"""One iteration of the reverse pass of a loop, as a tape made from that of one iteration of the loop.
+"""The tape of one iteration of a loop's reverse pass, from the tape of one iteration of the loop.
 
-Inputs: the cotangents of the float carries, and the sums so far of those of the constants that are differentiated; the carries as
-they were, the streams, the cotangents of the further results and of the stored carries, where there are any; the constants.
-Outputs: the cotangents of the float carries and the new sums, which are its carries; the cotangents of the streams.
+Inputs: the cotangents of the float carries, and the running sums of those of the differentiated constants; the saved carries, the streams,
+the cotangents of the further results and of the saved carries, where there are any; the constants. Outputs: the cotangents of the float
+carries and the new sums, which are its carries; the cotangents of the streams.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
 
 
 def carries_read(tape: Tape, which: LoopCotangents) -> tuple[int, ...]:
-    """The carries whose values the reverse pass of an iteration reads, which have to be stored; none of them where it is linear.
+    """Return the carries whose values the reverse pass of an iteration reads, and which must be saved; none if it is linear.
 
     Args:
         tape: of an iteration.
-        which: what is differentiated; `wrt_carries` are the carries whose initial values are active.
+        which: the differentiated values; `wrt_carries` are the carries whose initial values are active.
     """
     which = replace(which, wrt_carries=_varied(tape, which))
     back = dead_code(_pulled_back(tape, which, which.wrt_carries).tape)
@@ -74,7 +74,7 @@ def carries_read(tape: Tape, which: LoopCotangents) -> tuple[int, ...]:
 
 
 def _pulled_back(tape: Tape, which: LoopCotangents, live: Sequence[int]) -> Pullback:
-    """One iteration, with cotangents of the carries `live`: to those of carries, constants and streams."""
+    """Pull the cotangents of the carries `live` back through one iteration, to carries, constants and streams."""
     n, constants = which.carries, which.carries + which.streams
     wrt = (*which.wrt_carries, *(constants + k for k in which.wrt_constants), *(n + k for k in which.wrt_streams))
     seeds = {k: NOT_YET_SEEDED if k in which.not_yet_seeded else NONZERO for k in live}
@@ -84,13 +84,13 @@ def _pulled_back(tape: Tape, which: LoopCotangents, live: Sequence[int]) -> Pull
 
 
 def whole_flow(in_types: Types, which: LoopCotangents) -> LoopFlow:
-    """Every float carry has a cotangent, which another body may have discarded: right for any body."""
+    """Return a flow valid for any body: every float carry has a cotangent, which another body may have discarded."""
     carries = tuple(k for k in range(which.carries) if in_types[k].is_float)
     return LoopFlow(replace(which, wrt_carries=carries, discarded=carries))
 
 
 def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFlow:
-    """How cotangents go through a loop with one body.
+    """Return the flow of cotangents through a loop with one body.
 
     Args:
         tape: of an iteration.
@@ -99,7 +99,7 @@ def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFl
     """
     which = replace(which, wrt_carries=_varied(tape, which))
     varied, saved = set(which.wrt_carries), set(which.saved) & set(which.wrt_carries)
-    # The carries that have cotangents behind the last iteration, the one before it, and so on, until they repeat.
+    # The carries with cotangents after the last iteration, the one before it, and so on, until they repeat.
     lives = [set(given) & varied]
     while True:
         back = _pulled_back(tape, which, sorted(lives[-1]))
@@ -116,7 +116,7 @@ def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFl
     )
     back = _pulled_back(tape, which, which.wrt_carries)
     while (discarded := _with_quality(MAYBE_DISCARDED, which.wrt_carries, back)) != which.discarded:
-        # A carry that one iteration discards has a zero cotangent in the iteration before.
+        # A carry discarded by one iteration has a zero cotangent in the iteration before.
         which = replace(which, discarded=discarded)
         back = _pulled_back(tape, which, which.wrt_carries)
     first, second = len(which.wrt_carries), len(which.wrt_carries) + len(which.wrt_constants)
@@ -140,7 +140,7 @@ def _nonzero(qualities: dict[int, int]) -> frozenset[int]:
 
 
 def _varied(tape: Tape, which: LoopCotangents) -> tuple[int, ...]:
-    """The carries that depend on something active at some iteration."""
+    """Return the carries that depend on an active value at some iteration."""
     n, constants = which.carries, which.carries + which.streams
     entries = {n + k for k in which.wrt_streams} | {constants + k for k in which.wrt_constants}
     varied = set(which.wrt_carries)

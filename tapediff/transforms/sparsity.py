@@ -1,7 +1,7 @@
-"""Which entries of a tape's Jacobian may be other than zero, for any arguments on the tape's path.
+"""The sparsity pattern of a tape's Jacobian, for all arguments on the tape's path.
 
 Every value gets a Boolean matrix with a row for each of its entries and a column for each entry of the inputs: its index sets.
-Nothing is evaluated, so an entry that only happens to be zero at some point is never lost.
+Nothing is evaluated, so an entry that is zero only by chance is never lost.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..ops.elementwise.arithmetic import CONVERT, MULTIPLY
 from .loop_sparsity import loop_items
 from .sparsity_rules import MOST_ENTRIES, RULES, Pattern, scaled, summed_over, united
 
-# Index sets with more entries than this in all values of a tape together are not followed.
+# Limit on the total entries of index sets on a tape.
 MOST_IN_ALL = 40_000_000
 
 
 class TooDense(Exception):
-    """The index sets take too much memory or time: the Jacobian is taken to be dense."""
+    """The index sets take too much memory or time: the Jacobian counts as dense."""
 
 
 def jacobian_pattern(tape: Tape, wrt: Sequence[int], outputs: Sequence[int]) -> Pattern | None:
@@ -55,7 +55,7 @@ def jacobian_pattern(tape: Tape, wrt: Sequence[int], outputs: Sequence[int]) -> 
 
 
 class _IndexSets:
-    """The index sets of a tape's values; None stands for no dependence at all."""
+    """The index sets of a tape's values; None if a value depends on no input."""
 
     def __init__(self, tape: Tape, wrt: Sequence[int], columns: int) -> None:
         self.tape, self.columns = tape, columns
@@ -135,12 +135,12 @@ class _IndexSets:
         )
 
     def everything(self, instruction: Instruction) -> Pattern | None:
-        """Every entry of the result depends on everything that any operand depends on."""
-        # A tuple, or a sequence whose length is not known, is one value here.
+        """Let every entry of the result depend on everything that any operand depends on."""
+        # A tuple, or a sequence of unknown length, is one value here.
         return self.union([i for i in instruction.inputs if self.sets[i] is not None], int(instruction.type.size))
 
     def union(self, numbers: Sequence[int], size: int) -> Pattern:
-        """Of a value each of whose entries depends on everything that some values depend on."""
+        """Return index sets in which each entry depends on everything that the given values depend on."""
         import scipy.sparse
 
         union = np.unique(np.concatenate([s.indices for i in numbers if (s := self.sets[i]) is not None]))
@@ -152,7 +152,7 @@ class _IndexSets:
         )
 
     def grouped(self, number: int, groups: np.ndarray, size: int) -> Pattern | None:
-        """Of a value that has `size` entries for each group of entries of another one, and depends on all of the group."""
+        """Return the index sets of `size` entries for each group of another value's entries, each depending on the whole group."""
         once = summed_over(self, number, groups, int(groups.max(initial=-1)) + 1)
         if once is None or once.nnz * size > MOST_ENTRIES:
             raise TooDense
@@ -162,7 +162,7 @@ class _IndexSets:
         return united(x, y)
 
     def rows(self, number: int, which: np.ndarray) -> Pattern | None:
-        """The index sets of entries of a value, in any order; none for entry -1."""
+        """Return the index sets of selected entries of a value, in any order; empty for entry -1."""
         found = self.sets[number]
         if found is None or not found.shape[0]:
             return None
@@ -191,7 +191,7 @@ class _IndexSets:
         return result
 
     def _without_zeros(self, part: Pattern, factor: int, shape: tuple[int, ...]) -> Pattern:
-        """x * c where entries of the constant c are zero."""
+        """Drop the index sets of x * c where entries of the constant c are zero."""
         instruction = self.tape.instructions[factor]
         if instruction.op is not CONSTANT:
             return part

@@ -1,4 +1,4 @@
-"""Index sets of the results of operations that move, add or multiply entries, from those of their operands; see sparsity.py."""
+"""Index sets of operations that move, add or multiply entries, from those of their operands; see sparsity.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..ops.matrices.sparse import SPARSE_PRODUCT, SPARSE_SAMPLED, SPARSE_TRANSPO
 # scipy.sparse.csr_array of Booleans. SciPy has no type information.
 Pattern: TypeAlias = Any
 
-# Index sets with more entries than this in one value are not followed.
+# Limit on the entries of one value's index sets.
 MOST_ENTRIES = 4_000_000
 
 
@@ -37,7 +37,7 @@ class IndexSets(Protocol):
 
 
 def scaled(pattern: Pattern, kept: np.ndarray) -> Pattern:
-    """The pattern without the rows that are not kept."""
+    """Clear the rows that are not kept."""
     import scipy.sparse
 
     counts = np.diff(pattern.indptr)
@@ -51,7 +51,7 @@ def united(x: Pattern | None, y: Pattern | None) -> Pattern | None:
 
 
 def _moved(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
-    """The result's entries are entries of the operand: the op itself moves their numbers."""
+    """Permute the operand's entries: evaluate the op on their numbers."""
     i = instruction.inputs[0]
     ids = np.arange(patterns.size(i)).reshape(patterns.shape(i))
     return patterns.rows(i, np.asarray(instruction.op.evaluate(ids, *instruction.params)))
@@ -148,7 +148,7 @@ def _cumulated(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
 
 
 def _product(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
-    """Row i of x and column j of y go into entry (i, j)."""
+    """Let entry (i, j) depend on row i of x and column j of y."""
     left, right = instruction.inputs
     x_shape, y_shape = patterns.shape(left), patterns.shape(right)
     if len(x_shape) > 2 or len(y_shape) > 2:

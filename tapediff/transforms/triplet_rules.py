@@ -1,4 +1,4 @@
-"""How each operation turns the terms of its operands into those of its result; see triplets.py."""
+"""Rules that turn the terms of an operation's operands into those of its result; see triplets.py."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def accumulate(tape: Tape, vectors: Sequence[int], most_work: float) -> Triplets
 
     Args:
         tape: any tape.
-        vectors: the positions of these inputs.
-        most_work: beyond so many coefficients, it is not worth it.
+        vectors: the positions of the linear inputs.
+        most_work: the most coefficients that pay.
 
     Raises:
         NotInTriplets: an operation mixes all entries, or it is too much work.
@@ -75,7 +75,7 @@ def _terms_of(made: Triplets, instruction: Instruction) -> list[Term]:
 # Elementwise operations
 
 
-# By op, the operands in which it is linear while the others stay.
+# By op, the operands in which it is linear if the others are fixed.
 LINEAR: dict[Any, tuple[int, ...]] = {
     MULTIPLY: (0, 1), DIVIDE: (0,), NEGATIVE: (0,), PRODUCT_OR_ZERO: (0, 1), QUOTIENT_OR_ZERO: (0,), CONVERT: (0,),
 }  # fmt: skip
@@ -113,7 +113,7 @@ def _spread(made: Triplets, number: int, shape: tuple[int, ...]) -> list[Term]:
 
 
 def _applied(made: Triplets, instruction: Instruction, given: dict[int, Term]) -> Term:
-    """The op on coefficients of the same entries, and on the other operands there."""
+    """Apply the op to coefficients of the same entries, and to the other operands there."""
     op, inputs, params, type_, _ = instruction
     term = next(iter(given.values()))
     if op is MULTIPLY:
@@ -126,7 +126,7 @@ def _applied(made: Triplets, instruction: Instruction, given: dict[int, Term]) -
 
 
 def _scaled(made: Triplets, term: Term, op: Any, operands: tuple[int, ...]) -> Term:
-    """Multiplied, divided or negated: a factor of fewer entries that the coefficients have already is, in their place."""
+    """Multiply, divide or negate coefficients; scale a smaller factor of them instead, if they have one."""
     known = made.instructions[term.value]
     others = [i for i in operands if i != term.value]
     is_one = [made.is_one(i) for i in operands]
@@ -146,7 +146,7 @@ def _scaled(made: Triplets, term: Term, op: Any, operands: tuple[int, ...]) -> T
 
 
 def _beside(made: Triplets, term: Term, number: int, shape: tuple[int, ...]) -> int:
-    """The entries of an operand that does not depend on the inputs, for each coefficient."""
+    """Return the entries of an input-independent operand, for each coefficient."""
     own = made.tape.instructions[number].type.shape
     new = made.number[number]
     if term.rows.shape == shape and (np.ravel(term.rows) == np.arange(term.rows.size)).all():
@@ -168,7 +168,7 @@ def _without_zeros(made: Triplets, term: Term, factor: int, shape: tuple[int, ..
 
 
 def _selected(made: Triplets, instruction: Instruction, terms: dict[int, list[Term]]) -> list[Term]:
-    """Each side is zero where the other one is chosen."""
+    """Select the terms of each side, which are zero where the other one is chosen."""
     mask = instruction.inputs[0]
     if len(terms) == 2 and _entries(terms[1]) == _entries(terms[2]):
         return _tested(made, instruction, terms)
@@ -186,7 +186,7 @@ def _selected(made: Triplets, instruction: Instruction, terms: dict[int, list[Te
 
 
 def _tested(made: Triplets, instruction: Instruction, terms: dict[int, list[Term]]) -> list[Term]:
-    """Whether a coefficient is zero because its value was discarded, and its replacement by 0: see transforms/reverse.py."""
+    """Apply the test for discarded coefficients, and their replacement by 0: see transforms/reverse.py."""
     entries = [_entries(found) for found in terms.values()]
     if any(e != entries[0] for e in entries):
         raise NotInTriplets
@@ -201,11 +201,11 @@ def _is_nan(made: Triplets, number: int) -> bool:
 
 
 def _entries(terms: list[Term]) -> list[tuple[int, int, int]]:
-    """The inputs that terms are coefficients of, to be compared."""
+    """Return comparable keys of the terms' entries and inputs."""
     return [(id(t.rows), id(t.columns), t.source) for t in terms]
 
 
-# Operations that move entries or add them up, by what the op itself does with their numbers.
+# Operations that move entries or add them up: the op is evaluated on the entries' numbers.
 
 
 def _moved(made: Triplets, instruction: Instruction) -> list[Term]:
@@ -248,7 +248,7 @@ def _into_region(made: Triplets, i: int, region: Region, shape: tuple[int, ...])
 
 
 def _combined(made: Triplets, i: int, places: np.ndarray) -> list[Term]:
-    """As Triplets.combined; a value that does not depend on the inputs must be zero, or else the result is not linear."""
+    """As Triplets.combined; an input-independent value must be zero, or else the result is not linear."""
     if i in made.terms:
         return made.combined(i, places)
     if not made.is_zero(i):
@@ -267,7 +267,7 @@ def _replaced(made: Triplets, instruction: Instruction) -> list[Term]:
 
 
 def _put(made: Triplets, instruction: Instruction) -> list[Term]:
-    """Where positions repeat, the last value stays."""
+    """Where positions repeat, keep the last value."""
     x, v, _ = instruction.inputs
     at = _known_positions(made, instruction, 2)
     size = math.prod(instruction.type.shape)
@@ -282,7 +282,7 @@ def _put(made: Triplets, instruction: Instruction) -> list[Term]:
 
 
 def _product(made: Triplets, instruction: Instruction) -> list[Term]:
-    """A known matrix times a vector."""
+    """Multiply a known matrix by a vector."""
     left, right = instruction.inputs
     is_right = right in made.terms
     known, vector = (left, right) if is_right else (right, left)
@@ -303,7 +303,7 @@ def _product(made: Triplets, instruction: Instruction) -> list[Term]:
 
 
 def _multiplied(made: Triplets, matrix: int, terms: list[Term]) -> list[Term]:
-    """Columns of the matrix for each coefficient; where several have the same column, a product with a block of all."""
+    """Return columns of the matrix for each coefficient; if several share a column, a product with a block of all."""
     count, length = made.shape(matrix)
     columns = np.unique(np.concatenate([np.ravel(t.columns) for t in terms]))
     if sum(t.rows.size for t in terms) == len(columns):

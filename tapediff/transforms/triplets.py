@@ -1,7 +1,7 @@
 """The matrix of a tape that is linear in some of its inputs, as triplets: computed values, and the row and column of each.
 
 Every value of the tape gets terms, arrays of coefficients of the inputs' entries. Only coefficients that may be other than zero are
-computed, by whole arrays; rows and columns are known beforehand, so that moving, picking, copying and adding up entries costs nothing.
+computed, as whole arrays; rows and columns are known beforehand, so that moving, picking, copying and adding up entries costs nothing.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ..ops.arrays.regions import Region
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.elementwise.arithmetic import ADD
 
-# So many more instructions than the tape has are worth fewer multiplications.
+# The instructions that saved multiplications may add, as a multiple of the tape's.
 MOST_INSTRUCTIONS = 4.0
 
-# Terms that are moved for each instruction of the tape. Each takes as long as ten instructions of other passes.
+# Limit on the moved terms per instruction of the tape. Each takes as long as ten instructions of other passes.
 MOST_MOVES = 2
 
 
 class NotInTriplets(Exception):
-    """An operation that mixes all entries, such as a product with a matrix; or too much work."""
+    """An operation mixes all entries, such as a product with a matrix; or the work is too much."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,10 +39,10 @@ class Term:
     """Coefficients of the entries of one input in the entries of a value.
 
     Attributes:
-        value: their number on the new tape; its shape broadcasts to that of `rows`.
-        rows: of each, which entry of the value it is a part of.
-        columns: of each, which entry of the input.
-        source: which input, counted among the linear ones.
+        value: the coefficients' number on the new tape; its shape broadcasts to that of `rows`.
+        rows: of each coefficient, its entry of the value.
+        columns: of each coefficient, its entry of the input.
+        source: the index of the input among the linear ones.
     """
 
     value: int
@@ -52,20 +52,20 @@ class Term:
 
 
 class Triplets(Rewriter):
-    """Rebuilds a tape with terms in the place of values that depend on the linear inputs.
+    """Rebuilds a tape with terms instead of values that depend on the linear inputs.
 
     Attributes:
-        terms: of each value of the old tape that depends on them.
-        work: how many coefficients are computed.
+        terms: by old value that depends on them.
+        work: the number of computed coefficients.
     """
 
     def __init__(self, tape: Tape, most_work: float) -> None:
-        """NotInTriplets is raised where more coefficients than `most_work` would be made."""
+        """Raise NotInTriplets later, if more coefficients than `most_work` would be made."""
         super().__init__(tape)
         self.terms: dict[int, list[Term]] = {}
         self.work, self.most_work = 0, most_work
         self.most_instructions: float = MOST_INSTRUCTIONS * len(tape.instructions) + 100
-        # How many terms have been moved to other places, and how many may be: an array of many terms that is written entry by entry.
+        # The number of moved terms, and its limit: reached by arrays of many terms that are written entry by entry.
         self.moves = 0
         self.most_moves: float = MOST_MOVES * len(tape.instructions) + 1_000
         self.site: Site | None = None
@@ -117,7 +117,7 @@ class Triplets(Rewriter):
         """Entries of a value at flat positions, in a shape that broadcasts to that of the positions."""
         key = (number, id(positions))
         if key not in self._picked:
-            self._known.setdefault(("picked", id(positions)), positions)  # so that its id stays its own
+            self._known.setdefault(("picked", id(positions)), positions)  # keeps the array alive, and its id unique
             self._picked[key] = self._pick(number, positions)
         return self._picked[key]
 
@@ -139,7 +139,7 @@ class Triplets(Rewriter):
         return self.reshaped(number, final)
 
     def is_zero(self, number: int) -> bool:
-        """Whether a value of the old tape is zeros at any point."""
+        """True if a value of the old tape is zero at every point."""
         source = self.tape.instructions[number]
         while source.op in (BROADCAST, RESHAPE):
             source = self.tape.instructions[source.inputs[0]]
@@ -148,7 +148,7 @@ class Triplets(Rewriter):
     # Terms
 
     def merged(self, terms: Iterable[Term]) -> list[Term]:
-        """Coefficients of the same entries are added."""
+        """Add coefficients of the same entries."""
         found: dict[Any, Term] = {}
         for term in terms:
             if term.rows.size:
@@ -159,7 +159,7 @@ class Triplets(Rewriter):
         return list(found.values())
 
     def restricted(self, term: Term, kept: np.ndarray, rows: np.ndarray | None = None) -> Term:
-        """The term with some of its coefficients; in other rows, where given."""
+        """Return the term with some of its coefficients; in other rows, if given."""
         rows = term.rows if rows is None else rows
         if kept.all():
             return Term(term.value, self.same(rows), term.columns, term.source)
@@ -171,7 +171,7 @@ class Triplets(Rewriter):
         return Term(value, flat(rows), flat(term.columns), term.source)
 
     def moved(self, number: int, source: np.ndarray) -> list[Term]:
-        """The terms of a value whose entries are entries of another: of each, which one."""
+        """Return the terms of a value whose entries are copies of another's; `source` gives the number of each."""
         self.count_moves(number)
         size = math.prod(self.tape.instructions[number].type.shape)
         flat = np.ravel(source)
@@ -182,16 +182,16 @@ class Triplets(Rewriter):
         return [self._copied(term, source, size) for term in self.terms[number]]
 
     def _at_places(self, term: Term, place: np.ndarray, shape: tuple[int, ...], size: int) -> Term:
-        """Each entry is at most at one place of the result."""
+        """Move terms whose entries occur at most once in the result."""
         rows = place[term.rows]
         if len(place) == math.prod(shape) and rows.shape != shape and rows.size == size and (np.ravel(rows) == np.arange(size)).all():
-            # Another shape of all of the array.
+            # A reshape of the whole array.
             value = self.reshaped(self.whole(term), shape) if self.shape(term.value) else term.value
             return Term(value, self.same(rows.reshape(shape)), self.same(term.columns.reshape(shape)), term.source)
         return self.restricted(term, rows >= 0, rows)
 
     def _copied(self, term: Term, source: np.ndarray, size: int) -> Term:
-        """Entries are copied to several places."""
+        """Copy terms whose entries occur at several places."""
         rows = np.ravel(term.rows)
         place = np.full(size, -1)
         place[rows] = np.arange(len(rows))
@@ -223,7 +223,7 @@ class Triplets(Rewriter):
         return found
 
     def summed(self, term: Term) -> Term:
-        """Coefficients of the same entry along an axis are added up."""
+        """Add up coefficients of the same entry along an axis."""
         axes = tuple(
             k for k, extent in enumerate(term.rows.shape)
             if extent > 1 and all((a == a.take([0], k)).all() for a in (term.rows, term.columns))
@@ -266,7 +266,7 @@ def box_of(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Region, tuple
 
 
 def box_shaped(kept: np.ndarray) -> np.ndarray:
-    """The flat positions of the entries kept of an array; with its axes, where they form a box."""
+    """Return the flat positions of the kept entries of an array; with its axes, if they form a box."""
     positions = np.flatnonzero(kept)
     extents = tuple(
         int(np.count_nonzero(kept.any(axis=tuple(k for k in range(kept.ndim) if k != axis)))) for axis in range(kept.ndim)

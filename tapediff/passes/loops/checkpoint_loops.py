@@ -8,8 +8,8 @@ for t in range(n):                 for b in range(count):           # the carrie
                                        carry = f(carry, xs[t])
 ```
 
-Iterations in blocks are computed twice. As many as fit stay behind them, so that the cost grows evenly as the limit shrinks; blocks of
-blocks are made where one level is not enough.
+Iterations in blocks are computed twice. As many as fit stay after the blocks, so that the cost grows evenly as the limit shrinks; blocks
+are nested if one level is not enough.
 Source: Griewank & Walther (2008), Evaluating Derivatives, chapter 12.
 """
 
@@ -32,7 +32,7 @@ from .save_or_recompute import LARGEST_SAVED, STORED_FAR, additions_of
 # Shorter loops are left alone.
 FEWEST_ITERATIONS = 4
 
-# Blocks of blocks: each level computes all iterations once more, and holds about so many arrays of the carries' size.
+# Nested blocks: each level computes all iterations once more, and holds about so many arrays of the carries' size.
 MOST_LEVELS, OF_A_LEVEL = 6, 10
 
 # Makes the callee of a loop from the tape of its body.
@@ -45,8 +45,8 @@ class Plan:
 
     Attributes:
         count, size: blocks, and iterations of each; no blocks where `count` is 0.
-        inner: of the iterations of one block, and of those behind the blocks; None to leave them as they are.
-        recomputes: nothing but the carries is stored.
+        inner: of the iterations of one block, and of those after the blocks; None to leave them as they are.
+        recomputes: only the carries are stored.
     """
 
     count: int = 0
@@ -81,11 +81,11 @@ def checkpoint_loops(tape: Tape, limit: float, make_callee: MakeCallee) -> Tape:
 
 
 def _results(callee: Callee, form: LoopForm) -> int:
-    """How many of a loop's items are there without the saved carries."""
+    """Return the number of a loop's items without the saved carries."""
     return len(loop_items(callee, replace(form, saves_carries=False)))
 
 
-# Which loops, and how
+# Choosing loops and plans
 
 
 def _planned(loop: Instruction, limit: float, make_callee: MakeCallee) -> tuple[Callee, Plan | None] | None:
@@ -104,10 +104,10 @@ def _planned(loop: Instruction, limit: float, make_callee: MakeCallee) -> tuple[
 
 
 def _plan(length: int, carried: int, saved: int, limit: float) -> Plan | None:
-    """The cheapest way to keep a loop below a limit; None where it is below.
+    """Return the cheapest plan that keeps a loop below a limit; None if it is below already.
 
     Args:
-        carried, saved: bytes of an iteration: of its carries, and of everything that it saves.
+        carried, saved: bytes of an iteration: of its carries, and of all its saved values.
     """
     if length * saved <= limit or length < FEWEST_ITERATIONS:
         return None
@@ -127,17 +127,17 @@ def _plan(length: int, carried: int, saved: int, limit: float) -> Plan | None:
 
 
 def _nested(length: int, levels: int) -> Plan:
-    """Blocks of blocks, of so many levels in all; the innermost store their carries."""
+    """Plan nested blocks of so many levels; the innermost store their carries."""
     count = math.ceil(length ** (1 / levels))
     if levels == 1 or count >= length:
         return Plan(recomputes=True)
-    # Without a rest there are fewer loops, each of which has arrays of its own.
+    # An exact division needs fewer loops, each of which has arrays of its own.
     count = next((k for k in range(count, min(2 * count, length)) if length % k == 0), count)
     return Plan(count, length // count, _nested(length // count, levels - 1))
 
 
 def _residual_bytes(body: Tape, form: LoopForm, carried: int) -> int:
-    """About how much a loop saves of each iteration beside its carries."""
+    """Estimate the bytes that a loop saves per iteration in addition to its carries."""
     total = 0
     for number, (op, _, params, type_, _) in enumerate(body.instructions):
         if op is LOOP:
@@ -153,7 +153,7 @@ def _residual_bytes(body: Tape, form: LoopForm, carried: int) -> int:
 
 @dataclass(frozen=True)
 class _Division:
-    """Emits the loops that one becomes."""
+    """Emits the loops that replace one loop."""
 
     rewriter: Rewriter
     callee: Callee
@@ -161,7 +161,7 @@ class _Division:
     make_callee: MakeCallee
 
     def emit(self, operands: Sequence[int], form: LoopForm, plan: Plan | None) -> list[int]:
-        """The items of the loop, without the saved carries."""
+        """Emit the loop; return its items without the saved carries."""
         if plan is None or not plan.count:
             return self._loop(operands, replace(form, recomputes=form.recomputes or (plan is not None and plan.recomputes)), self.callee)
         assert form.length is not None, "the caller has seen to it"
@@ -205,7 +205,7 @@ class _Division:
         return self.rewriter.emit(op, inputs, params, type_, self.site)
 
     def _rows(self, array: int, start: int, count: int, leading: tuple[int, ...] | None) -> int:
-        """Some entries along the first axis; `leading` are the axes in its place, () for the same one, None to join it with the next."""
+        """Select entries along the first axis; `leading` replaces it: () keeps it, None merges it with the next axis."""
         length, *inner = self.rewriter.instructions[array].type.shape
         if count < length:
             array = self._make(INDEX, (array,), (_region(start, count, inner),))
@@ -215,7 +215,7 @@ class _Division:
         return self._make(RESHAPE, (array,), (shape,))
 
     def _joined(self, blocks: int, others: int, backwards: bool) -> int:
-        """A further result at all iterations: those in blocks are done first."""
+        """Join a further result of the blocks and of the other iterations; the blocks run first."""
         (count, *inner), (rest, *_) = (self.rewriter.instructions[i].type.shape for i in (blocks, others))
         starts = (rest, 0) if backwards else (0, count)
         regions = Regions((_region(starts[0], count, inner), _region(starts[1], rest, inner)))

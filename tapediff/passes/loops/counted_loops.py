@@ -1,14 +1,14 @@
-"""Turns what loops read at positions that are known into streams, and drops the guards on such positions, which hold at every iteration.
+"""Turns loop reads at known positions into streams, and drops guards on such positions that hold at every iteration.
 
-`td.fori_loop(0, 100, lambda k, s: s + x[k], 0.0)` asks at every iteration whether k is a position of x, and gathers x[k]. But k is a carry
-that begins at 0 and grows by 1, so that its values are known:
+`td.fori_loop(0, 100, lambda k, s: s + x[k], 0.0)` checks at every iteration that k is a position of x, and gathers x[k]. But k is a carry
+that begins at 0 and grows by 1, so its values are known:
 
     for k in range(100):                 for x_k in x:
         check 0 <= k < 100         →         s = s + x_k
         s = s + x[k]
 
-As a loop of streams it has one path, and what does not depend on its carries is computed for all iterations at once. Streams of constant
-whole numbers are known as well: so td.scan(..., np.arange(100)) reads x, and so do long loops over a range.
+As a loop of streams it has one path, and values independent of its carries are computed for all iterations at once. Streams of constant
+integers are known as well: so td.scan(..., np.arange(100)) reads x, and so do long loops over a range.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ...ops.elementwise.arithmetic import ADD, CONVERT, SUBTRACT
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR
 from ..column_rewriter import ColumnRewriter
 
-# What is computed here for all iterations together may have so many numbers in all; and bodies so many instructions.
+# Limits: on the total of numbers computed here for all iterations together, and on the instructions of a body.
 MOST_NUMBERS, LARGEST_BODY = 1 << 24, 10_000
 
 _COUNT = ValueType((), np.dtype(np.int64))
@@ -54,14 +54,14 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a loop of known positions is taken apart.
+    """How a loop of known positions is rewritten.
 
     Attributes:
-        body: the tape of an iteration before.
+        body: the original tape of an iteration.
         callee: of an iteration.
         counters: the carries that count, with their last values.
-        read: which of the streams and of what is the same at every iteration the loop still takes, as numbers of inputs of the body.
-        streams: what follows the streams that the loop had: entries of arrays, or the values of a counter.
+        read: the streams and constants that the loop still takes, as inputs of the body.
+        streams: the added streams, after the kept ones: entries of arrays, or the values of a counter.
     """
 
     body: Tape
@@ -94,11 +94,11 @@ def counted_loops(tape: Tape) -> Tape:
 
 
 def loops_and_items(tape: Tape, loops: Container[int]) -> list[tuple[int, Instruction]]:
-    """Some loops of a tape, and what is taken of their results, in order."""
+    """Return some loops of a tape and the GETs of their results, in order."""
     return [(n, i) for n, i in tape.numbered(LOOP, GET) if (n if i.op is LOOP else i.inputs[0]) in loops]
 
 
-# Which loops
+# Choosing loops
 
 
 def _plan(tape: Tape, loop: Instruction) -> Plan | None:
@@ -127,7 +127,7 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
 
 
 def _steps(body: Tape, first: Sequence[Instruction]) -> dict[int, int]:
-    """By how much the carries grow that count from a known number."""
+    """Return the step of each carry that counts from a known number."""
     found: dict[int, int] = {}
     for k, start in enumerate(first):
         op, inputs, *_ = body.instructions[body.outputs[k]]
@@ -144,9 +144,9 @@ def _made(
     callee: Callee, body: Tape, form: LoopForm, starts: dict[int, int], steps: dict[int, int], rows: dict[int, np.ndarray],
     tables: dict[int, np.ndarray], is_new: bool,
 ) -> Plan | None:  # fmt: skip
-    """`rows`, `tables`: the constants of whole numbers and bools among the streams, and among what is the same at every iteration.
+    """`rows`, `tables`: the integer and bool constants among the streams, and among the loop's constants.
 
-    `is_new`: the body has other loops by now.
+    `is_new`: an inner loop was rewritten, so the body has changed.
     """
     assert form.length is not None
     tables = tables | {n: i.params[0] for n, i in enumerate(body.instructions) if _is_table(i)}
@@ -178,9 +178,9 @@ def _made(
 def _known(
     body: Tape, counts: dict[int, np.ndarray], length: int, tables: dict[int, np.ndarray]
 ) -> dict[int, np.ndarray] | None:
-    """The whole numbers of all iterations that depend on counters, known streams and constants only, as arrays of the loop's length.
+    """Evaluate the integers of all iterations that depend only on counters, known streams and constants, as arrays of the loop's length.
 
-    Of floats a kernel may have another last digit. None where they are too many.
+    Not floats: a kernel may differ in the last digit. None if there are too many.
     """
     known, room = dict(counts), MOST_NUMBERS
     for number, (op, inputs, params, type_, _) in enumerate(body.instructions):
@@ -209,23 +209,23 @@ def _known(
 
 
 def _is_settled(op: Primitive, values: Sequence[np.ndarray]) -> bool:
-    """Whether a conjunction or disjunction is decided by those of its operands that are known, at every iteration."""
+    """True if the known operands decide a conjunction or disjunction at every iteration."""
     return any(bool(np.all(v)) if op is LOGICAL_OR else not np.any(v) for v in values) if op in (LOGICAL_AND, LOGICAL_OR) else False
 
 
 def _is_table(instruction: Instruction) -> bool:
-    """Whether an instruction is a constant of whole numbers, or of bools."""
+    """True for a constant of integers or bools."""
     return instruction.op is CONSTANT and not instruction.type.is_float
 
 
 def _aligned(values: np.ndarray, axes: int) -> np.ndarray:
-    """Values of all iterations so that their other axes broadcast from the right, as they did in each."""
+    """Insert axes so that the values of all iterations broadcast from the right, as in each iteration."""
     length, *shape = values.shape
     return values.reshape(length, *(1,) * (axes - len(shape)), *shape)
 
 
 def _holds(body: Tape, guard: int, known: dict[int, np.ndarray]) -> bool:
-    """Whether a guard holds at every iteration, whatever the arguments."""
+    """True if a guard holds at every iteration, whatever the arguments."""
     _, (asked,), params, _, site = body.instructions[guard]
     if asked not in known:
         return False
@@ -238,7 +238,7 @@ def _holds(body: Tape, guard: int, known: dict[int, np.ndarray]) -> bool:
 
 
 def _read(body: Tape, outputs: Sequence[int], streams: set[int]) -> set[int]:
-    """The values on which outputs depend; of those that become streams not what they were computed from."""
+    """Return the values that outputs depend on, stopping at the new streams."""
     read, pending = set[int](), list(outputs)
     while pending:
         number = pending.pop()
@@ -250,7 +250,7 @@ def _read(body: Tape, outputs: Sequence[int], streams: set[int]) -> set[int]:
 
 
 def _body_of_streams(body: Tape, form: LoopForm, counters: dict[int, int], streams: Sequence[int], read: set[int]) -> Tape:
-    """The tape of an iteration. `streams`: the values that it takes from them, besides those that it had."""
+    """Return the tape of an iteration. `streams`: the values that become streams, after the kept ones."""
     made, old = Rewriter(body), form.carries + form.streams
     carries = [number for k, number in enumerate(body.inputs[: form.carries]) if k not in counters]
     entries, same = ([n for n in part if n in read] for part in (body.inputs[form.carries : old], body.inputs[old:]))
@@ -291,7 +291,7 @@ def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> int:
 
 
 def _entries(made: Rewriter, stream: Gathered, body: Tape, same: dict[int, int], loop: Instruction) -> int:
-    """The entries of an array for all iterations: a part of it where they lie at equal distances, or gathered."""
+    """Select the entries of an array for all iterations: a slice if they are equally spaced, else a gather."""
     _, _, params, type_, _ = body.instructions[stream.source]
     assert isinstance(type_, ValueType)
     array = same[stream.source] if stream.source in same else made.constant(params[0], type_)
@@ -308,7 +308,7 @@ def _entries(made: Rewriter, stream: Gathered, body: Tape, same: dict[int, int],
 
 
 def _region(positions: np.ndarray) -> Region | None:
-    """The part of a flat array with these positions; None if they do not ascend by equal steps."""
+    """Return the slice of a flat array with these positions; None if they do not ascend by equal steps."""
     step = int(positions[1] - positions[0]) if positions.size > 1 else 1
     if step < 1 or not np.array_equal(positions, positions[0] + step * np.arange(positions.size)):
         return None

@@ -1,7 +1,7 @@
-"""Takes for constants in the body of a while loop what has to hold for an iteration to begin.
+"""Replaces conditions that must hold for an iteration to begin by constants in the body of a while loop.
 
-A loop with `break` goes on while `not broken`, so that `broken` is False at the start of every iteration. What it is before the first
-one, the test at the start tells.
+A loop with `break` continues while `not broken`, so `broken` is False at the start of every iteration. The test at the start gives its
+value before the first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
 from ..simplify.dead_code import dead_code
 from ..simplify.fold_constants import fold_constants
 
-# Tests that hold: values, and whether they are true.
+# Known tests: values, and whether they are true.
 Facts = dict[int, bool]
 
 
@@ -54,7 +54,7 @@ def _with_constants(tape: Tape, loop: Instruction) -> Instruction:
 
 
 def _known(body: Tape, form: LoopForm, operands: Sequence[int], first: Facts, tape: Tape) -> Facts:
-    """What inputs of the body are at every iteration, by their positions."""
+    """Return the inputs of the body with a known truth value at every iteration, by position."""
     later = _facts(body, body.outputs[-1])
     known: Facts = {}
     for k, (number, operand) in enumerate(zip(body.inputs, operands)):
@@ -67,7 +67,7 @@ def _known(body: Tape, form: LoopForm, operands: Sequence[int], first: Facts, ta
 
 
 def _facts(tape: Tape, test: int) -> Facts:
-    """What is true and what is false where a test holds."""
+    """Return the truth values implied by a test that holds."""
     facts, pending = Facts(), [(test, True)]
     while pending:
         number, value = pending.pop()

@@ -1,8 +1,8 @@
 """In the body of a reverse loop: cotangents times reciprocals instead of cotangents by values of the iteration.
 
-A reciprocal of what does not depend on the carries is worked out while the processor waits for them, where a division would stand
-between one iteration and the next. The last bit of a cotangent may come out differently, and divisors below 5.6e-309 have no finite
-reciprocal; values and guards have no part in this.
+A reciprocal of a value independent of the carries is computed while the processor waits for them, whereas a division would be on the
+critical path of the recurrence. The last bit of a cotangent may differ, and divisors below 5.6e-309 have no finite
+reciprocal; values and guards are unaffected.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY, RECIPROCAL
 
 
 def multiply_by_reciprocals(tape: Tape, carries: int) -> Tape:
-    """The tape of an iteration whose first inputs, so many, are carried."""
+    """Return the tape of an iteration whose first `carries` inputs are carried."""
     follows: list[bool] = []
     for op, inputs, params, _, _ in tape.instructions:
         follows.append(params[0] < carries if op is INPUT else any(follows[i] for i in inputs))

@@ -1,7 +1,7 @@
 """Lets the reverse pass of a loop read values that the loop has computed, instead of computing them again.
 
-The body of the reverse loop begins with that of the loop, on the carries as they were. What it needs of that, and what takes longer
-to compute than to store and load, becomes one more result of the loop and one more stream of the reverse loop.
+The body of the reverse loop begins with that of the loop, on the saved carries. Values it needs of that, if costlier to compute than to
+store and load, become one more result of the loop and one more stream of the reverse loop.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from .value_numbering import SameValues, Sources, same_values
 
 @dataclass(frozen=True)
 class Plan:
-    """Which values a loop saves for another one, its reader.
+    """The values that a loop saves for another one, its reader.
 
     Attributes:
         loop: the loop's number on the tape.
         body: of the reader.
-        packs: values of that body that the loop has, and that are numbers; those of one dtype are packed into one array.
-        arrays: the other values of that body that the loop has.
-        same: where the loop's body has the values of the reader's.
-        streams: which streams the reader still reads.
-        callee: of the reader, as it will be.
+        packs: scalars of that body that the loop computes as well; those of one dtype are packed into one array.
+        arrays: the other such values of that body.
+        same: maps values of the reader's body to those of the loop's body.
+        streams: the streams that the reader still reads.
+        callee: the new callee of the reader.
     """
 
     loop: int
@@ -47,17 +47,17 @@ class Plan:
 
     @property
     def residuals(self) -> tuple[int, ...]:
-        """All of these values."""
+        """Return all saved values."""
         return (*(v for pack in self.packs for v in pack), *self.arrays)
 
     @property
     def types(self) -> tuple[ValueType, ...]:
-        """Of the further results."""
+        """Return the types of the further results."""
         packed = [ValueType((len(pack),), self.body.instructions[pack[0]].type.dtype) for pack in self.packs]
         return (*packed, *(self.body.instructions[v].type for v in self.arrays))
 
 
-# A loop, its reverse loop, the reverse loop of that one, and so on: as many as an order of derivatives has.
+# A loop, its reverse loop, the reverse loop of that one, and so on: as many as the order of the derivative.
 MOST_ROUNDS = 4
 
 
@@ -70,7 +70,7 @@ def save_for_backward(tape: Tape) -> Tape:
             if plan is None:
                 continue
             if plan.loop in plans:
-                # That one gets another body now, in which values have other numbers.
+                # The source gets another body now, with other value numbers.
                 is_all = False
             elif all(_agree(plan, other) for other in plans.values() if other.loop == plan.loop):
                 plans[number] = plan
@@ -81,7 +81,7 @@ def save_for_backward(tape: Tape) -> Tape:
     return tape
 
 
-# Which values are saved
+# Choosing values to save
 
 
 def _plan(tape: Tape, reader: int) -> Plan | None:
@@ -102,7 +102,7 @@ def _plan(tape: Tape, reader: int) -> Plan | None:
 
 
 def _agree(plan: Plan, other: Plan) -> bool:
-    """Whether a loop's body can serve two readers: a loop in it has one form."""
+    """True if a loop's body can serve two readers: a loop in it has one form."""
     ours, theirs = plan.same.loops, other.same.loops
     return all(ours[number] == theirs[number] for number in ours.keys() & theirs.keys())
 
@@ -117,7 +117,7 @@ def _is_suitable(callee: Callee, form: LoopForm) -> bool:
 
 
 def _read_by(tape: Tape, reader: int) -> int | None:
-    """The loop whose carries another one has as streams."""
+    """Return the loop whose saved carries another one reads as streams."""
     form: LoopForm = tape.instructions[reader].params[1]
     first = form.leading + form.carries
     for operand in tape.instructions[reader].inputs[first : first + form.streams]:
@@ -130,22 +130,22 @@ def _read_by(tape: Tape, reader: int) -> int | None:
 
 
 def _first_saved(callee: Callee, form: LoopForm) -> int:
-    """Which item of a loop is the first carry as it was."""
+    """Return the number of the first saved carry among a loop's items."""
     items = len(loop_items(callee, form))
     return items - form.carries if form.saves_carries else items
 
 
 def _results(callee: Callee, form: LoopForm) -> int:
-    """How many results of an iteration the loop returns: all but that a while loop goes on, which stands behind them."""
+    """Return the number of results of an iteration without the final `goes on` of a while loop."""
     return len(callee.out_types) - int(form.stops)
 
 
 def _sources(tape: Tape, loop: int, reader: int) -> Sources:
-    """By input of the reader's body: the value of the loop's body that it is, as ("input" or "output", position)."""
+    """Map each input of the reader's body to the equal value of the loop's body, as ("input" or "output", position)."""
     callee, form = tape.instructions[loop].params
     reading: LoopForm = tape.instructions[reader].params[1]
     operands = tape.instructions[loop].inputs[form.leading :]
-    # A value that is several streams is each of them once, in their order: the bodies have them in the same one.
+    # A value used for several streams matches each once, in order: both bodies use the same order.
     given: dict[int, list[int]] = {}
     for k, operand in reversed(list(enumerate(operands))[form.carries :]):
         given.setdefault(operand, []).append(k)
@@ -187,7 +187,7 @@ def _made(source: Callee, source_form: LoopForm, callee: Callee, form: LoopForm,
 
 
 def _reading(plan: Plan, form: LoopForm) -> tuple[Tape, tuple[int, ...]]:
-    """The reader's body with the residuals as streams, and which of its own streams it still reads."""
+    """Return the reader's body with the residuals as streams, and the streams that it still reads."""
     body = plan.body
     needed = needed_values(body, plan.residuals)
     first, constant = form.carries, form.carries + form.streams
@@ -220,7 +220,7 @@ def _input(rewriter: Rewriter, type_: ValueType) -> int:
 
 
 def _entry(place: int, count: int) -> Region:
-    """One number of a vector."""
+    """Select one number of a vector."""
     return Region((place,), (1,), (1,), ())
 
 
@@ -234,7 +234,7 @@ class _Saving:
         self.tape, self.plans = tape, plans
         self.rewriter = Rewriter(tape)
         self.readers: dict[int, list[int]] = {}
-        # By reader: the numbers of its new streams. There are none where it only reads less, such as no carries if its body is linear.
+        # By reader: the numbers of its new streams. Empty if it only reads less, such as no carries if its body is linear.
         self.added: dict[int, list[int]] = {}
         for reader, plan in plans.items():
             self.added[reader] = []
@@ -278,14 +278,14 @@ class _Saving:
         return self.rewriter.emit(GET, (returned,), (k,), item_types(self.rewriter.instructions[returned])[k], None)
 
     def _moved(self, loop: int, item: int) -> int:
-        """By how many places an item of a loop has moved: new results stand before the saved carries."""
+        """Return the shift of a loop's item: new results precede the saved carries."""
         if item < _results(*self.tape.instructions[loop].params):
             return 0
         return sum(len(self.plans[reader].types) for reader in self.readers[loop])
 
 
 def _saving_callee(callee: Callee, plans: Sequence[Plan], stops: bool) -> Callee:
-    """The callee that also returns the residuals of others, in their order."""
+    """Return the callee that also returns the residuals of its readers, in their order."""
     key = ("saving", stops, *(plan.callee for plan in plans))
     return callee.once(key, lambda: _made_saving_callee(callee, plans, stops))
 
@@ -296,7 +296,7 @@ def _made_saving_callee(callee: Callee, plans: Sequence[Plan], stops: bool) -> C
     loops = {number: params for plan in plans for number, params in plan.same.loops.items()}
     for number, (_, inputs, _, _, site) in enumerate(tape.instructions):
         if number in loops:
-            # It returns the same, and more behind it.
+            # The same results, and more after them.
             operands = tuple([rewriter.number[i] for i in inputs])
             rewriter.number[number] = _emit_loop(rewriter, operands, loops[number], site)
         else:

@@ -1,4 +1,4 @@
-"""Chooses the residuals that a loop saves for its reverse pass: values that take longer to recompute than to store and load."""
+"""Chooses the residuals that a loop saves for its reverse pass: values costlier to recompute than to store and load."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ...ops.control.callee import Callee
 from ...ops.control.calls import LOOP, LoopForm, TupleOp
 from .value_numbering import SameValues
 
-# Shorter loops are left alone. Not those of a few iterations: where these are nested, each level would compute those inside again.
+# Shorter loops are left alone. Loops of a few iterations are not: if nested, each level would recompute the inner ones.
 FEWEST_ITERATIONS = 2
 
-# Bytes that a loop may save in all, carries included; beyond which they are no longer in the first cache when they are read, nor in any.
+# Bytes that a loop may save, carries included; the largest sizes that stay in the first cache, and in any cache.
 LARGEST_SAVED = 1 << 27
 LARGEST_NEAR = 1 << 15
 LARGEST_CACHED = 1 << 20
 
-# Costs in additions: to store and load a number, near, away (of arrays, which are computed on lanes) and far; to divide; to compute exp
-# and the like, also for all iterations at once.
+# Costs in additions: to store and load a scalar, near, away (of arrays, computed on lanes) and far; to divide; to compute exp and the like,
+# also for all iterations at once.
 STORED, STORED_AWAY, STORED_FAR = 1.5, 4.0, 6.0
 LANES = 8
 DIVIDED = 5.0
@@ -30,7 +30,7 @@ ROUTINE = 50.0
 
 
 def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> list[int]:
-    """Which values of a reading body to save, of those that the body of the loop `form` has as well."""
+    """Choose the values of a reading body to save, among those that the body of the loop `form` has as well."""
     needed = needed_values(body)
     follows = _follows_carries(other, form)
     crossing = [n for n in _crossing(body, same, needed) if body.instructions[n].op not in (INPUT, CONSTANT)]
@@ -57,19 +57,19 @@ def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> l
 
 
 def _price(saved: int, size: int) -> float:
-    """What it takes to store and load a value of an iteration, where all values together have so many bytes."""
+    """Return the cost to store and load a value of an iteration, given the total bytes of all values."""
     if saved > LARGEST_CACHED:
         return STORED_FAR * size
     return (STORED_AWAY if saved > LARGEST_NEAR and size >= LANES else STORED) * size
 
 
 def _is_saved_kind(type_: ValueType) -> bool:
-    """Values that an iteration returns as they are, whatever happens later: floats, and whole numbers such as positions."""
+    """True for floats, and for integers such as positions: values that an iteration returns unchanged."""
     return isinstance(type_, ValueType) and type_.dtype in (FLOAT64, INT64, BOOL)
 
 
 def needed_values(body: Tape, given: Collection[int] = ()) -> set[int]:
-    """The values that the outputs need, where some are given."""
+    """Return the values that the outputs need, given some."""
     needed = set(body.outputs)
     for number in range(len(body.instructions) - 1, -1, -1):
         if number in needed and number not in given:
@@ -78,7 +78,7 @@ def needed_values(body: Tape, given: Collection[int] = ()) -> set[int]:
 
 
 def _crossing(body: Tape, same: SameValues, needed: set[int]) -> list[int]:
-    """Values that the other body has, and that something reads which it does not have, in order."""
+    """Return the values that the other body has, and that an instruction only in this body reads, in order."""
     read = set(body.outputs)
     for number in needed:
         if number not in same:
@@ -123,12 +123,12 @@ def additions_of(body: Tape, number: int, follows: bool) -> float:
 
 
 def cost_of(tape: Tape) -> float:
-    """What a tape takes, in additions."""
+    """Return the cost of a tape, in additions."""
     return sum(additions_of(tape, n, False) for n, i in enumerate(tape.instructions) if isinstance(i.op, Op))
 
 
 def cost_of_loop(callee: Callee, form: LoopForm) -> float:
-    """What a loop takes, in additions; one iteration where its length is known only when it runs."""
+    """Return the cost of a loop, in additions; of one iteration if its length is known only at run time."""
     tape = callee.only_tape()
     if tape is None:
         return ROUTINE * (form.length or 1)

@@ -1,9 +1,9 @@
-"""Selections that stand between one iteration of a loop and the next, as jumps, which the processor predicts.
+"""Selections on the critical path of a loop's recurrence, as jumps, which the processor predicts.
 
-A selection waits for its condition: a bounce, a rejected step or a limit that is tested at every turn then adds the latency of a
-comparison and a selection to each, 6 to 10 cycles, where a jump adds some 20 where it was not foreseen. So jumps are worth their while
-only where the condition comes from the carries, and what is selected returns to them. Elsewhere the processor works on the
-next iterations meanwhile, and selections stay. So do the smaller and the larger of two numbers, which are one instruction.
+A selection waits for its condition: a bounce, a rejected step or a limit tested at every iteration adds the latency of a comparison and a
+selection, 6 to 10 cycles, whereas a mispredicted jump costs some 20. So jumps pay only if the condition depends on the carries, and the
+selected value returns to them. Elsewhere the processor overlaps iterations, and selections stay. So do minimum and maximum of two numbers,
+which are one instruction.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.elementwise.comparison import ORDERINGS, SELECT, SELECT_BY_JUMP
 
-# Of loops with more carries, it takes long to find out which come back to which.
+# With more carries, finding which depend on which takes long.
 MOST_CARRIES = 64
 
 
 def selects_by_jumps(tape: Tape, carries: int) -> Tape:
-    """The tape of an iteration, whose first inputs and outputs, so many, are carried, with such selections of numbers by jumps."""
+    """Return the tape of an iteration, whose first `carries` inputs and outputs are carried, with such scalar selections as jumps."""
     if not 0 < carries <= MOST_CARRIES or not any(_is_candidate(tape, i) for i in tape.instructions):
         return tape
     chosen = _in_recurrences(tape, carries)
@@ -35,7 +35,7 @@ def selects_by_jumps(tape: Tape, carries: int) -> Tape:
 
 
 def _is_candidate(tape: Tape, instruction: Instruction) -> bool:
-    """Whether it selects a number, and is not the smaller or the larger of the two that it compares."""
+    """True for a scalar selection that is not the minimum or maximum of the compared numbers."""
     op, inputs, _, type_, _ = instruction
     if op is not SELECT or not isinstance(type_, ValueType) or type_.shape != ():
         return False
@@ -45,9 +45,9 @@ def _is_candidate(tape: Tape, instruction: Instruction) -> bool:
 
 
 def _in_recurrences(tape: Tape, carries: int) -> set[int]:
-    """The candidates whose condition depends on a carry to which what they select comes back, in this iteration or a later one."""
+    """Return the candidates whose condition depends on a carry that their result reaches, in this iteration or a later one."""
     instructions = tape.instructions
-    # As bits: the carries that a value depends on, and those whose next values depend on it.
+    # Bit sets: the carries that a value depends on, and the carries whose next values depend on it.
     sources, targets = [0] * len(instructions), [0] * len(instructions)
     for number, (op, inputs, params, _, _) in enumerate(instructions):
         if op is INPUT and params[0] < carries:

@@ -1,8 +1,8 @@
-"""Gives loops the numbers that they read of an array, in place of the array.
+"""Passes loops the numbers that they read of an array, in place of the array.
 
-The reverse loop adds up the cotangent of an array in memory, one of numbers in registers. Parameters of a model are such arrays: a body
-reads p[0] and p[1]. This is done to a whole program, its loops inside of loops included, and not to a body alone: a loop
-and its reverse loop have to know each other's values.
+The reverse loop accumulates the cotangent of an array in memory, one of scalars in registers. Parameters of a model are such arrays: a body
+reads p[0] and p[1]. The pass runs on a whole program with its nested loops, not on one body: a loop and its reverse loop have to know each
+other's values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def split_constants(tape: Tape) -> Tape:
     return rewriter.finish()
 
 
-# By constant: the numbers that are read of it; None for one that stays as it is.
+# By constant: the numbers read of it; None for one that stays as it is.
 Reads = list[list[Region] | None]
 
 
@@ -56,7 +56,7 @@ def _made(callee: Callee, form: LoopForm) -> tuple[Callee, Reads] | None:
 
 
 def _numbers_read(body: Tape, arrays: set[int]) -> dict[int, list[Region]]:
-    """The numbers that are read of each array of which nothing else is."""
+    """Return the numbers read of each array that is read in no other way."""
     found: dict[int, list[Region]] = {n: [] for n in arrays}
     others = arrays.intersection(body.outputs)
     for op, inputs, params, type_, _ in body.instructions:

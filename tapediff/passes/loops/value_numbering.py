@@ -1,4 +1,4 @@
-"""Finds the values of one body that another body computes as well: by the same operations on the same operands."""
+"""Finds values that two bodies both compute: by the same operations on the same operands."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ...ir.instruction import CONSTANT, INPUT, Instruction, Params
 from ...ir.tape import Tape
 from ...ops.control.calls import GET, LOOP, LoopForm, TupleOp
 
-# By input of a body: the input or output of another body that it equals, and which; None if none.
+# By input of a body: the equal input or output of another body, and its position; None if there is none.
 Sources = tuple[tuple[str, int] | None, ...]
 
 
 @dataclass
 class SameValues:
-    """Where a body's values are in the other one, its source.
+    """Maps a body's values to those of another body, its source.
 
     Attributes:
         numbers: for values of the body, the equal ones of the source.
-        items: for items of loops in the body that the source's loop does not return: that loop's number, and which item.
-        loops: by number of such a loop of the source, the parameters of the one in the body, which returns more.
+        items: for items of loops in the body that the source's loop does not return: that loop's number, and the item's.
+        loops: by number of such a loop of the source, the parameters of its counterpart in the body, which returns more.
     """
 
     numbers: dict[int, int] = field(default_factory=dict)
@@ -31,12 +31,12 @@ class SameValues:
         return number in self.numbers or number in self.items
 
     def origin(self, number: int) -> int:
-        """The source's value that one comes from."""
+        """Return the source's value that a value comes from."""
         return self.numbers[number] if number in self.numbers else self.items[number][0]
 
 
 def same_values(body: Tape, source: Tape, inputs: Sources) -> SameValues:
-    """The values that two bodies have in common; `inputs` gives the values of the other one that its inputs equal."""
+    """Return the values that two bodies have in common; `inputs` maps the inputs to the source's values."""
     known: dict[Hashable, int] = {}
     for number, instruction in enumerate(source.instructions):
         if instruction.op is not INPUT:
@@ -74,7 +74,7 @@ def _key(instruction: Instruction, operands: tuple[int, ...]) -> Hashable:
 
 
 def _key_of_loop(instruction: Instruction, operands: tuple[int, ...]) -> Hashable:
-    """Alike for loops of one callee, whatever they return beside its results."""
+    """Equal for loops of one callee, whatever extra results they return."""
     callee, form = instruction.params
     form: LoopForm = replace(form, saves_carries=False, single_variant=False)
     return LOOP, operands, callee.extends or callee, form

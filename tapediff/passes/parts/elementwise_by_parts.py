@@ -1,10 +1,10 @@
-"""Elementwise operations on arrays that are put together of parts: part by part, on what the parts were read from.
+"""Elementwise operations on piecewise arrays: computed part by part, from the sources of the parts.
 
-np.roll(u, 1, 0) + np.roll(u, -1, 0) - 2 * u reads two arrays, each put together of a large box and a strip. Cut along the edges of these,
-the sum is nine boxes of a plane, or three of a vector, each computed of boxes of u alone. Nothing is stored in between: inside a plane that
-is the stencil as slices would give it. So it is of boxes of a padded array, and the cotangents of slices, which are sums of shifted boxes,
-are taken into the operations behind them. The operations and their order stay, so no bit changes
-but the sign of a zero: sums of parts began with 0.0.
+np.roll(u, 1, 0) + np.roll(u, -1, 0) - 2 * u reads two arrays, each assembled from a large box and a strip. Cut along their edges, the sum
+is nine boxes of a plane, or three of a vector, each computed from boxes of u alone. No intermediate array is stored: inside a plane this
+equals the stencil written with slices. The same holds for boxes of a padded array; and the cotangents of slices, sums of shifted boxes,
+join the operations that read them. The operations and their order stay, so only the sign of a zero may change: sums of
+parts began with 0.0.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ...ops.arrays.partition import Part, partition
 from ...ops.arrays.shape import RESHAPE
 from ...ops.elementwise.arithmetic import ADD
 
-# Entries for each part. Less stays in the first-level cache, and the code for the parts takes longer to compile than it saves.
+# Entries per part. Smaller arrays stay in the first-level cache, and the code for the parts takes longer to compile than it saves.
 FEWEST_ENTRIES = 400
 
-# What is made of one group of operations: each part is code of its own.
+# Limits for one group of operations: each part is code of its own.
 MOST_REGIONS, MOST_PARTS, MOST_INSTRUCTIONS = 80, 27, 500
 
 Shape = tuple[int, ...]
@@ -33,12 +33,12 @@ Ints = tuple[int, ...]
 
 
 class Group(NamedTuple):
-    """Operations that are taken part by part.
+    """Operations computed part by part.
 
     Attributes:
         members: their numbers, in order.
-        dissolved: of what they read, the arrays put together of parts, and boxes of these, that nothing else reads.
-        parts: of arrays of their shape.
+        dissolved: the assembled arrays that they read, and boxes of these, that nothing else reads.
+        parts: the common partition of the members' shape.
     """
 
     members: list[int]
@@ -67,17 +67,17 @@ def elementwise_by_parts(tape: Tape) -> Tape:
 
 
 class _Groups:
-    """Finds the operations that are connected by the arrays that they read, and of those the groups that it pays for."""
+    """Finds operations connected by the arrays that they read, and selects the groups that pay."""
 
     def __init__(self, tape: Tape, joins: set[int]) -> None:
         self.tape, self.instructions = tape, tape.instructions
         self.users: dict[int, list[int]] = {}
-        # By member or dissolved value: another one of its group, in the end the first.
+        # Union-find parents of members and dissolved values; the first of a group is its root.
         self.group_of: dict[int, int] = {}
         may_be_member = self._look(joins)
         self.dissolved = self._dissolved(joins, may_be_member)
         outputs = set(tape.outputs)
-        # Stored whatever is done: what follows may as well read it.
+        # Stored anyway, so later operations may read it.
         stored = {n for n in may_be_member if n in outputs or any(u not in may_be_member for u in self.users.get(n, ()))}
         self.members: set[int] = set()
         for number in sorted(may_be_member):
@@ -87,7 +87,7 @@ class _Groups:
                     self._connect(i, number)
 
     def _look(self, joins: set[int]) -> set[int]:
-        """Notes who reads arrays of parts and what is made of them; the elementwise operations among these."""
+        """Note the readers of assembled arrays and of their results; return the elementwise operations among them."""
         reached, found = set(joins), set()
         for number, instruction in enumerate(self.instructions):
             near = [i for i in instruction.inputs if i in reached]
@@ -107,7 +107,7 @@ class _Groups:
         return [i for i in self.instructions[number].inputs if self.instructions[i].type.shape == shape]
 
     def _dissolved(self, joins: set[int], may_be_member: set[int]) -> set[int]:
-        """Arrays of parts, and boxes of them, that are read in the end by elementwise operations of their shape alone."""
+        """Return assembled arrays, and boxes of them, whose final readers are all elementwise operations of their shape."""
         found: set[int] = set()
         outputs = set(self.tape.outputs)
         for number in sorted(self.users, reverse=True):
@@ -120,7 +120,7 @@ class _Groups:
         return found
 
     def _takes_boxes(self, reader: int, value: int) -> bool:
-        """Whether a box, or an array of parts, takes a value in its own dimensions."""
+        """True if a box, or an assembled array, reads a value with its dimensions unchanged."""
         op, inputs, params, *_ = self.instructions[reader]
         return op is INDEX or all(r.shape == r.counts for i, r in zip(inputs, params[0]) if i == value)
 
@@ -148,7 +148,7 @@ class _Groups:
         return [group for group in made if group is not None]
 
     def _group(self, members: list[int], dissolved: set[int]) -> Group | None:
-        """What is cut; None where as much would be stored as before, or the code for the parts would be long."""
+        """Return the group and its parts; None if it would store as much as before, or the code for the parts would be long."""
         shape = self.instructions[members[0]].type.shape
         if any(self.instructions[n].type.shape != shape for n in members):
             return None
@@ -169,7 +169,7 @@ class _Groups:
             return None
         if len(parts) * (len(members) + len(regions) // 2) > MOST_INSTRUCTIONS:
             return None
-        # An entry that no part covers is zero, which is no box of anything.
+        # An entry that no part covers is zero, and no box to read it from exists.
         is_covered = all(boxes.is_covered(value, part.starts, part.counts) for part in parts for value in read)
         return Group(members, dissolved, parts) if is_covered else None
 
@@ -184,7 +184,7 @@ def _is_cheap(instruction: Instruction) -> bool:
 
 
 def _is_box(instruction: Instruction) -> bool:
-    """Whether it reads neighbouring entries, in as many dimensions."""
+    """True if it reads adjacent entries and keeps all dimensions."""
     if instruction.op is not INDEX:
         return False
     region = instruction.params[0]
@@ -192,25 +192,25 @@ def _is_box(instruction: Instruction) -> bool:
 
 
 def _is_dense(region: Region) -> bool:
-    """Whether it is of neighbouring entries, forwards."""
+    """True for adjacent entries, in ascending order."""
     return all(step == 1 or count == 1 for step, count in zip(region.steps, region.counts)) and 0 not in region.counts
 
 
 class _Boxes:
-    """Finds boxes of dissolved values in those that they were put together of."""
+    """Traces boxes of dissolved values to the values that they were assembled from."""
 
     def __init__(self, instructions: Sequence[Instruction], dissolved: set[int]) -> None:
         self.instructions, self.dissolved = instructions, dissolved
 
     def source(self, value: int, starts: Ints) -> tuple[int, Ints]:
-        """What a dissolved box is a box of, and where it begins there."""
+        """Return the value that a dissolved box is read from, and its start there."""
         while value in self.dissolved and self.instructions[value].op is INDEX:
             region = self.instructions[value].params[0]
             value, starts = self.instructions[value].inputs[0], tuple(a + b for a, b in zip(starts, region.starts))
         return value, starts
 
     def covering(self, join: int, starts: Ints, counts: Ints) -> list[tuple[int, Shape, Ints]]:
-        """The parts of an array that a box lies in, in which shape they are, and where it begins in them."""
+        """Return the parts that contain a box, with their shapes and its start in each."""
         found = []
         for part, region in zip(self.instructions[join].inputs, self.instructions[join].params[0]):
             within = tuple(a - b for a, b in zip(starts, region.starts))
@@ -219,10 +219,10 @@ class _Boxes:
         return found
 
     def edges(self, value: int, shape: Shape) -> Iterator[Region]:
-        """Boxes of an array of this shape, whose edges are all that lie in a value."""
+        """Yield boxes of an array of this shape whose edges are all part boundaries inside a value."""
         waiting = [(value, (0,) * len(shape), (0,) * len(shape), shape)]
         while waiting:
-            # The box at `starts` of `value`, which is the one at `at` of the array.
+            # The box at `starts` of `value` is the box at `at` of the array.
             value, starts, at, counts = waiting.pop()
             value, starts = self.source(value, starts)
             if value not in self.dissolved:
@@ -258,11 +258,11 @@ class _Cutter:
         self.members = set(group.members)
         self.boxes = _Boxes(self.instructions, group.dissolved)
         self.shape: Shape = self.instructions[group.members[0]].type.shape
-        # What is made already, by value and part.
+        # Emitted values, by member or operand, and part.
         self.made: dict[tuple[int, int], int] = {}
 
     def joined(self, number: int) -> int:
-        """All of a member's value."""
+        """Emit all parts of a member, and assemble them."""
         needed, waiting = {number}, [number]
         while waiting:
             for i in self.instructions[waiting.pop()].inputs:
@@ -288,7 +288,7 @@ class _Cutter:
         return self.rewriter.emit(op, tuple(operands), params, ValueType(part.counts, type_.dtype), site)
 
     def _operand(self, value: int, part: Part) -> int:
-        """What a value that is no member is in a part; lengths of 1 are repeated."""
+        """Return a part of a value that is not a member; axes of length 1 broadcast."""
         shape = self.instructions[value].type.shape
         if value in self.boxes.dissolved:
             return self._sum(value, shape, part.starts, part.counts)
@@ -298,7 +298,7 @@ class _Cutter:
         return self._read(value, shape, starts, counts)
 
     def _sum(self, value: int, shape: Shape, starts: Ints, counts: Ints) -> int:
-        """A box of a value: the sum of the parts that it lies in, in their order. It goes MOST_REGIONS deep at most."""
+        """Return a box of a value: the sum of the parts that contain it, in their order. Recurses at most MOST_REGIONS deep."""
         source, starts = self.boxes.source(value, starts)
         if source not in self.boxes.dissolved:
             return self._read(source, shape if source == value else self.instructions[source].type.shape, starts, counts)
@@ -310,7 +310,7 @@ class _Cutter:
         return total
 
     def _read(self, value: int, shape: Shape, starts: Ints, counts: Ints) -> int:
-        """A box of a value that is there, in this shape."""
+        """Read a box of a stored value, in this shape."""
         number = self.rewriter.number[value]
         if self.instructions[value].type.shape != shape:
             number = self.rewriter.make(RESHAPE, (number,), (shape,))

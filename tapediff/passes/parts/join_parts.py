@@ -1,7 +1,7 @@
-"""Makes one array of parts of the sum of two: one that was cleared in a box, and one that is put together of parts.
+"""Merges the sum of an array with a cleared box and an assembled array into one assembled array.
 
-The cotangent of an array that was written to, and read in shifted boxes, is such a sum at every step of a stencil. What is left of the
-cleared array is a frame of few strips, which are parts like the others.
+The cotangent of an array that was written to, and read in shifted boxes, is such a sum at every step of a stencil. The rest of the cleared
+array is a frame of few strips, which become parts as well.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def join_parts(tape: Tape) -> Tape:
 
 
 def _parts(tape: Tape, instruction: Instruction, uses: np.ndarray) -> tuple[Instruction, Instruction] | None:
-    """The instructions that clear a box and that put parts together, where a sum is one of these two and both are read by it alone."""
+    """Return the instructions that clear a box and that assemble parts, if the sum is of these two and alone reads them."""
     for cleared, assembled in (instruction.inputs, instruction.inputs[::-1]):
         write, join = tape.instructions[cleared], tape.instructions[assembled]
         if write.op is not REPLACE or join.op is not ASSEMBLE or uses[cleared] > 1 or uses[assembled] > 1:

@@ -1,7 +1,7 @@
-"""Tables of neighbours on lattices whose sites are numbered row by row: of what shape the lattice is.
+"""Finds the lattice shape in tables of neighbours whose sites are numbered row by row.
 
-`u[neighbours]`, with the four neighbours of every site in a row of the table, reads four shifted copies of the array; in flat positions
-each row of sites ends in a jump, and only as rows, or as planes of rows, are they a few boxes.
+`u[neighbours]`, with the four neighbours of each site in a table, reads four shifted copies of the array. In flat positions each row of
+sites ends in a jump; only with the lattice's axes are they a few boxes.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Tables of more neighbours than this, and lattices of more axes, are not looked for.
+# Limits on the neighbours of a site, and on the axes of a lattice.
 MOST_NEIGHBOURS, MOST_LENGTHS = 8, 3
-# After how many jumps a row begins like the one before.
+# The most jumps in one period.
 MOST_JUMPS = 3
 
 
@@ -21,9 +21,9 @@ class Lattice(NamedTuple):
     """Positions by neighbour and site.
 
     Attributes:
-        table: the positions; the first axis is which neighbour, the others are those of the lattice.
+        table: the positions; the first axis counts neighbours, the others are those of the lattice.
         shape: the shape of the array as a lattice.
-        is_turned: whether neighbours were the last axis.
+        is_turned: True if neighbours were the last axis.
     """
 
     table: np.ndarray
@@ -32,7 +32,7 @@ class Lattice(NamedTuple):
 
 
 def as_lattice(positions: np.ndarray, size: int) -> Lattice | None:
-    """Positions in an array of `size` entries as a table on a lattice; None if jumps come at no regular distances."""
+    """Return positions in an array of `size` entries as a table on a lattice; None if jumps are not equally spaced."""
     if positions.ndim not in (1, 2):
         return None
     is_turned = positions.ndim == 2 and positions.shape[0] > positions.shape[1]
@@ -55,7 +55,7 @@ def as_lattice(positions: np.ndarray, size: int) -> Lattice | None:
 
 
 def _length(line: np.ndarray) -> int | None:
-    """After how many positions the steps between them repeat; all of them where there are few jumps."""
+    """Return the period of the steps between positions; the whole length if there are few jumps."""
     steps = np.diff(line)
     if 2 * np.count_nonzero(steps[1:] != steps[:-1]) > steps.size:  # at random, or in rows of fewer than four
         return None

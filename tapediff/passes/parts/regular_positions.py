@@ -1,7 +1,7 @@
-"""Reads and writes at constant positions that run through a few boxes of an array become reads and writes of these boxes.
+"""Turns reads and writes at constant positions into reads and writes of boxes, if the positions form a few.
 
-`np.roll(u, 1, 0)`, `u[left]` with an array of each entry's neighbours, and `u[np.ix_(rows, columns)]` are two boxes, or one. A box is
-read by vectors, without a table of positions, and its cotangent is written by vectors, where positions are added to one by one.
+`np.roll(u, 1, 0)`, `u[left]` with an array of each entry's neighbours, and `u[np.ix_(rows, columns)]` are one or two boxes. Boxes are read
+by vectors, without a table of positions; their cotangents are written by vectors, whereas positions are added to one by one.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 from ..simplify.array_entries import region_in
 from .lattice_tables import MOST_NEIGHBOURS, Lattice, as_lattice
 
-# Fewer positions are as well gathered one by one, and so are those of smaller or more boxes.
+# Fewer positions, smaller boxes or more boxes are gathered one by one as fast.
 FEWEST_POSITIONS, SMALLEST_BOX, MOST_BOXES = 32, 8, 16
 
 
 class Box(NamedTuple):
-    """Positions that run through a box of the array.
+    """Positions that form a box of the array.
 
     Attributes:
         here: the box among the positions.
-        there: the box of the array, which is read with its axes longer than 1.
+        there: the box of the array, read without its axes of length 1.
         order: the order of these axes among the positions.
     """
 
@@ -40,7 +40,7 @@ class Box(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The boxes of positions, and the lattice whose boxes they are, if they are not the array's own."""
+    """The boxes of positions, and their lattice, if they are not boxes of the array itself."""
 
     boxes: tuple[Box, ...]
     lattice: Lattice | None = None
@@ -84,7 +84,7 @@ def _found(positions: np.ndarray, shape: tuple[int, ...], is_read: bool) -> Foun
 
 
 def _operand_of_positions(op: Primitive) -> int | None:
-    """Which operand of an operation that this pass rewrites is the positions; never the first."""
+    """Return the operand with the positions, for an operation that this pass rewrites; never the first."""
     if not isinstance(op, Op) or op.positions is None:
         return None
     return op.positions[0] if op is GATHER or op is PUT or op is SCATTER_ADD else None
@@ -95,7 +95,7 @@ def _array_shape(tape: Tape, instruction: Instruction) -> tuple[int, ...]:
 
 
 def _may_be_boxes(instruction: Instruction, boxes: tuple[Box, ...], shape: tuple[int, ...]) -> bool:
-    """Reads may overlap. Of writes the last one counts, so they may not; and their values are not transposed."""
+    """True for reads, whose boxes may overlap. Written boxes may not overlap (the last write counts), and are not transposed."""
     if instruction.op is GATHER:
         return True
     if any(list(box.order) != sorted(box.order) for box in boxes):
@@ -104,7 +104,7 @@ def _may_be_boxes(instruction: Instruction, boxes: tuple[Box, ...], shape: tuple
 
 
 def boxes_of(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Box, ...] | None:
-    """The boxes of an array of `shape` that flat positions run through; None where they are many or small."""
+    """Return the boxes of an array of `shape` that flat positions form; None if they are many or small."""
     most = min(MOST_BOXES, positions.size // SMALLEST_BOX)
     found: list[Box] = []
     pending = [((0,) * positions.ndim, positions)]
@@ -123,7 +123,7 @@ def boxes_of(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Box, ...] |
 
 
 def _cut(starts: tuple[int, ...], block: np.ndarray, most: int) -> list[tuple[tuple[int, ...], np.ndarray]]:
-    """Positions in stretches of equal steps along one axis, with where each begins; nothing if no axis has such steps."""
+    """Cut positions into runs of equal steps along one axis, each with its start; empty if no axis has such steps."""
     for axis, extent in enumerate(block.shape):
         line = np.moveaxis(np.diff(block, axis=axis), axis, 0).reshape(extent - 1, -1) if extent > 1 else np.zeros((0, 1), int)
         if line.size and bool((line == line[:, :1]).all()):
@@ -137,7 +137,7 @@ def _cut(starts: tuple[int, ...], block: np.ndarray, most: int) -> list[tuple[tu
 
 
 def _bounds(steps: np.ndarray, most: int) -> list[int]:
-    """Where stretches of equal steps begin: single steps of unusual size lead from one to the next. Nothing if they are many."""
+    """Return the starts of runs of equal steps, separated by single steps of another size. Empty if there are many."""
     changes = np.flatnonzero(steps[1:] != steps[:-1]) + 1
     if changes.size > 2 * most:
         return []
@@ -186,7 +186,7 @@ def _gathered(rewriter: Rewriter, source: int, instruction: Instruction, found: 
 
 
 def _read(rewriter: Rewriter, source: int, box: Box, instruction: Instruction) -> int:
-    """A box of an array in the order of its positions, of the shape that it is written with."""
+    """Read a box of the array with axes in the order of the positions, in the shape of its target."""
     dtype, site = instruction.type.dtype, instruction.site
     number = rewriter.emit(INDEX, (source,), (box.there,), ValueType(box.there.shape, dtype), site)
     if list(box.order) != sorted(box.order):
@@ -197,7 +197,7 @@ def _read(rewriter: Rewriter, source: int, box: Box, instruction: Instruction) -
 
 
 def _part(rewriter: Rewriter, values: int, box: Box, instruction: Instruction) -> int:
-    """The values for a box, of the shape that it is written with."""
+    """Return the values for a box, in the shape of its target."""
     if rewriter.instructions[values].type.shape != box.here.counts or any(box.here.starts):
         read = ValueType(box.here.shape, instruction.type.dtype)
         values = rewriter.emit(INDEX, (values,), (box.here,), read, instruction.site)

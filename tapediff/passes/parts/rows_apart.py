@@ -1,6 +1,6 @@
-"""Takes parts of arrays that are a few rows far from each other one by one, such as the first and the last row of a frame.
+"""Splits strided parts of a few distant rows, such as the first and last row of a frame, into single rows.
 
-Where all parts are boxes of neighbouring entries, an array can be cut along their edges, and each of its entries is computed once; see
+If all parts are boxes of adjacent entries, an array can be cut along their edges, and each entry is computed once; see
 compiler/lower/arrays.py and elementwise_by_parts.py.
 """
 
@@ -16,7 +16,7 @@ from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
 from ...ops.arrays.partition import MOST_REGIONS
 from ...ops.arrays.shape import RESHAPE
 
-# More rows stay together, as do those of short arrays.
+# More rows stay together, as do rows of short arrays.
 MOST_ROWS, SMALLEST_ARRAY = 4, 256
 
 
@@ -37,7 +37,7 @@ def _is_wanted(instruction: Instruction) -> bool:
 
 
 def _rows(region: Region) -> Iterator[tuple[Region, Region]]:
-    """Parts of a region, and where they are in what is put there; the region itself where its entries are neighbours, or many."""
+    """Yield slices of a region, each with its position in the assigned value; the region itself if it is dense or has many rows."""
     axes: list[list[tuple[int, int, int, int]]] = []
     for start, step, count in zip(region.starts, region.steps, region.counts):
         if step != 1 and 1 < count <= MOST_ROWS:

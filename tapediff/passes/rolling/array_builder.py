@@ -1,4 +1,4 @@
-"""Makes arrays of values that stand in many places, and reads parts of arrays, by few instructions."""
+"""Builds arrays from scattered values, and reads slices of arrays, with few instructions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from ..simplify.array_entries import POSITION, SHIFT, own_entries, region_in, sp
 from .grids import Block, grid_of, window_in
 from .tape_arrays import Ints, TapeArrays
 
-# Arrays that are put together of fewer parts are left as they are.
+# Arrays assembled from fewer parts are left as they are.
 MANY_PARTS = 8
 
-# So many instructions are copied one by one.
+# Fewer instructions are copied one by one.
 FEW_MEMBERS = 16
 
 
@@ -48,13 +48,13 @@ class ArrayBuilder(ColumnRewriter):
         self.sequence = sequence
         self.site: Site | None = None
         self._made: dict[Hashable, int] = {}
-        # New arrays that old values are entries of; their numbers as sources begin behind the last old value.
+        # New arrays with old values as entries; their source numbers follow the last old value.
         self._arrays: list[int] = []
         for old in sequence.tape.inputs:
             self.number[old] = self.copy(old)
 
     def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
-        """Emit an instruction, unless there is one like it; its type follows from its operands."""
+        """Emit an instruction, unless an equal one exists; infer its type from its operands."""
         key = (op, inputs, params)
         known = self._made.get(key)
         if known is None:
@@ -76,7 +76,7 @@ class ArrayBuilder(ColumnRewriter):
         """The new number of an old value."""
         tape, sequence = self.tape, self.sequence
         old = int(sequence.same[old])
-        # Reads of parts of parts of arrays, outermost last; there may be any number of them.
+        # Nested reads of slices, outermost last; the depth is unlimited.
         reads: list[int] = []
         while self.number[old] < 0 and 0 <= sequence.source[old] < len(tape.instructions):
             reads.append(old)
@@ -93,14 +93,14 @@ class ArrayBuilder(ColumnRewriter):
         return made
 
     def _read_of(self, read: int) -> int:
-        """The array of which an old read reads."""
+        """Return the array that an old read reads."""
         columns = self.columns
         if columns is not None and columns.takes[columns.which[read]] != OWN:
             return int(columns.first[read])
         return self.old(read).inputs[0]
 
     def old(self, number: int) -> Instruction:
-        """An old instruction; of a tape that is kept as arrays, perhaps without what its template does not tell."""
+        """Return an old instruction; of a column-stored tape only its template, which may lack operands and parameters."""
         columns = self.columns
         return self.tape.instructions[number] if columns is None else columns.templates[columns.which[number]]
 
@@ -140,7 +140,7 @@ class ArrayBuilder(ColumnRewriter):
     def copy_members(self, start: int, stop: int) -> None:
         """Copy a stretch of the sequence."""
         sequence = self.sequence
-        # Arrays of many parts may be joined again.
+        # Arrays of many parts may be reassembled.
         parts = np.diff(sequence.first[start : stop + 1])
         for place in (start + np.flatnonzero(parts > MANY_PARTS)).tolist():
             self._copy_between(start, place)
@@ -159,7 +159,7 @@ class ArrayBuilder(ColumnRewriter):
             return
         operands = sequence.same[sequence.operands[sequence.first[start] : sequence.first[stop]]]
         members_of = np.repeat(np.arange(members.size), np.diff(sequence.first[start : stop + 1]))
-        # What is made when it is first needed, by the place where it is.
+        # Values emitted at their first use, by the place of that use.
         position = sequence.position[operands]
         outside = np.flatnonzero((position < start) | (position >= stop))
         different, first = np.unique(operands[outside], return_index=True)
@@ -192,7 +192,7 @@ class ArrayBuilder(ColumnRewriter):
     # Arrays of old values
 
     def stacked(self, old: Ints, grows: bool = False) -> int:
-        """The array of some old values of one type. `grows`: they will be put together again, with a few more."""
+        """Return the array of some old values of one type. `grows`: it will be built again with a few more values."""
         made, sequence = self._stacked(old), self.sequence
         if grows or sequence.growing:
             old = sequence.same[old]
@@ -226,7 +226,7 @@ class ArrayBuilder(ColumnRewriter):
         return self.make(ASSEMBLE, tuple([self.value(k) for k in old.tolist()]), (regions, wide.shape, True))
 
     def shifted(self, initial: list[int], array: int) -> int:
-        """The entries of an array that many iterations later, after the initial ones; these are new values."""
+        """Shift an array by some iterations: the initial values, then all but its last entries."""
         type_ = self.instructions[array].type
         count, shape = type_.shape[0], type_.shape[1:]
         first = len(initial)
@@ -239,7 +239,7 @@ class ArrayBuilder(ColumnRewriter):
         return self.make(ASSEMBLE, (*initial, kept), (Regions(regions), type_.shape, True))
 
     def _joined_again(self, base: int | None, old: Ints, regions: Regions, type_: ValueType) -> int | None:
-        """An array of parts, those that are parts of one array together; None if these are few."""
+        """Assemble an array of parts, merging slices of one source; None if few are slices."""
         sequence, shape = self.sequence, type_.shape
         old = sequence.same[old]
         if not self._are_read(old):
@@ -260,16 +260,16 @@ class ArrayBuilder(ColumnRewriter):
         return self._of_pieces(base, flat, old.size, type_)
 
     def _joined_entries(self, old: Ints, type_: ValueType) -> int | None:
-        """The same for all entries of an array of one axis."""
+        """Assemble a one-dimensional array from single entries in the same way."""
         old = self.sequence.same[old]
         return self._of_pieces(None, self._origins(old), old.size, type_) if self._are_read(old) else None
 
     def _are_read(self, old: Ints) -> bool:
-        """Whether most of them are parts of arrays."""
+        """True if at least half of them are slices of arrays."""
         return 2 * int(np.count_nonzero(self.sequence.source[old] >= 0)) >= old.size
 
     def _of_pieces(self, base: int | None, flat: Ints, count: int, type_: ValueType) -> int | None:
-        """An array of given entries, -1 where `base` stays; None if that takes more than half as many pieces as `count`."""
+        """Assemble an array from given entries, -1 where `base` stays; None if it takes more than half as many pieces as `count`."""
         shape = type_.shape
         filled = np.flatnonzero(flat >= 0)
         pieces = split(filled, flat[filled], shape, _Shapes(self.instructions))
@@ -285,7 +285,7 @@ class ArrayBuilder(ColumnRewriter):
         return self.make(REPLACE, (base, *parts), (wide,))
 
     def _grid(self, entries: Ints, type_: ValueType) -> int | None:
-        """An array of such entries as rows, which a loop in a loop has read."""
+        """Assemble such entries as the rows of a grid, as a nested loop reads them."""
         found = grid_of(entries) if len(type_.shape) == 1 else None
         if found is None:
             return None
@@ -330,7 +330,7 @@ class ArrayBuilder(ColumnRewriter):
         return self._in_shape(made, positions.shape)
 
     def _repeated_rows(self, number: int, positions: Ints) -> int | None:
-        """The reads of two nested loops: boxes, or entries that stay the same during the inner loop."""
+        """Read for two nested loops: boxes, or entries that are constant in the inner loop."""
         firsts = positions.reshape(positions.shape[0], -1)[:, 0] if positions.ndim else positions.reshape(1)
         steps = np.diff(firsts)
         if steps.size < 3:
@@ -353,7 +353,7 @@ class ArrayBuilder(ColumnRewriter):
         return self._box_of_rows(number, rows) if made is None and rows.ndim == 2 else made
 
     def _box_of_rows(self, number: int, rows: Ints) -> int | None:
-        """The entries as a box of an array that stands in rows, whatever its shape is."""
+        """Read the entries as a box of the flat array reshaped into rows."""
         size = self.instructions[number].type.size
         found = window_in(rows, size)
         if found is None:
@@ -365,7 +365,7 @@ class ArrayBuilder(ColumnRewriter):
         return self.make(INDEX, (self._in_shape(flat, (found.rows, found.width)),), (found.box,))
 
     def _box_of(self, number: int, positions: Ints) -> int | None:
-        """The entries as one box of the array, its axes in whatever order."""
+        """Read the entries as one box of the array, with permuted axes if necessary."""
         found = region_in(positions, self.instructions[number].type.shape)
         if found is None:
             return None
@@ -388,7 +388,7 @@ class ArrayBuilder(ColumnRewriter):
 
 
 class _Shapes:
-    """The shapes of the new tape's values by number."""
+    """Maps value numbers of the new tape to shapes."""
 
     def __init__(self, instructions: list[Instruction]) -> None:
         self.instructions = instructions

@@ -1,4 +1,4 @@
-"""Makes one LOOP of those slots of a repeated body that depend on earlier iterations of themselves."""
+"""Builds one LOOP from the slots of a repeated body that depend on their own earlier iterations."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from .array_builder import ArrayBuilder
 from .guards_of_loops import in_range
 from .repetition import Repetition
 
-# Constants up to this size stand in the body itself.
+# Constants up to this size are literals of the body.
 LARGEST_LITERAL = 64
 
 # Makes the callee of a LOOP from the tape of its body.
 MakeCallee: TypeAlias = Callable[[Tape], Param]
 
-# A carry: the slot that makes it, and the old values that stand for it in the first iterations, one for each iteration
-# that it lags behind.
+# A carry: the slot that computes it, and its old values for the first iterations, one for each iteration that it lags.
 Register = tuple[int, tuple[int, ...]]
 
-# Where an operand comes from, and which one it is there: see LoopBody._sources.
+# The kind of an operand's source, and its key: see LoopBody._sources.
 Source: TypeAlias = tuple[str, int | Register]
 
 
 class SupportsOperands(Protocol):
-    """Gives the operands of slots outside of the loop, and whether they have the iterations as leading axis."""
+    """Gives the operands of slots outside of the loop, and True if they have a leading axis of iterations."""
 
     @property
     def builder(self) -> ArrayBuilder: ...
@@ -43,11 +42,11 @@ class SupportsOperands(Protocol):
 
 
 class LoopBody:
-    """The body of a LOOP that is being put together.
+    """The body of a LOOP under construction.
 
     Attributes:
-        registers: the carries, with the old value that each starts with.
-        results: the new number of the array of each slot or register that is returned at every iteration.
+        registers: the carries, each with its initial old value.
+        results: the new number of the stacked output of each slot or register.
     """
 
     def __init__(self, rolling: SupportsOperands, slots: Sequence[int], is_guarded: bool) -> None:
@@ -90,7 +89,7 @@ class LoopBody:
         return ("stream" if is_array else "constant"), number
 
     def emit(self, make_callee: MakeCallee, wanted: Sequence[int | Register]) -> dict[Register, int]:
-        """Emit the loop; gives the last value of every register. `wanted` are the slots and registers that are read at every iteration."""
+        """Emit the loop; return the last value of every register. `wanted`: the slots and registers to stack over iterations."""
         builder, count = self.builder, self.found.count
         tape = self._tape(wanted)
         callee = make_callee(tape)
@@ -105,7 +104,7 @@ class LoopBody:
         return dict(zip(self.registers, items))
 
     def _tape(self, wanted: Sequence[int | Register]) -> Tape:
-        """One iteration: registers, streams and constants to the registers' next values and the wanted ones."""
+        """Return the tape of one iteration: registers, streams and constants to the registers' next values and the wanted ones."""
         instructions: list[Instruction] = []
         appended = _Appended(instructions)
         inputs: dict[Source, int] = {}
@@ -146,7 +145,7 @@ class LoopBody:
 
 
 class _Appended:
-    """Makes instructions of a body that the loop had not."""
+    """Appends new instructions to a body."""
 
     def __init__(self, instructions: list[Instruction]) -> None:
         self.instructions = instructions

@@ -1,7 +1,7 @@
-"""Classifies the slots of a repeated body: one value, arrays of all iterations, a sum, or a slot of a loop.
+"""Classifies the slots of a repeated body: loop-invariant, array of all iterations, sum, or slot of a loop.
 
-What depends on itself from one iteration to the next stays a loop, with everything in between; what comes before and behind
-becomes operations on arrays. A running sum that nothing in the body reads is a sum over an array.
+Slots that depend on themselves across iterations stay a loop, with everything in between; slots before and after it become array
+operations. A running sum that nothing in the body reads is a sum over an array.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class RunningSum:
     """s = s + v in a body, perhaps several times.
 
     Attributes:
-        slots: the additions; the last one makes the sum that the next iteration starts with.
+        slots: the additions; the last one makes the initial sum of the next iteration.
         start: the column of the running sum at the beginning of an iteration.
-        terms: the columns that are added, and their signs.
+        terms: the added columns, and their signs.
     """
 
     slots: tuple[int, ...]
@@ -37,8 +37,8 @@ class BodyPlan:
     """The classes of the slots of a body.
 
     Attributes:
-        fixed: by slot, whether it gives the same at every iteration.
-        before: slots that are arrays and come before the loop, in the order in which they can be made; `after` likewise.
+        fixed: by slot, True if it is loop-invariant.
+        before: slots that become arrays before the loop, in topological order; `after` likewise.
         loop: the slots of the loop, in their order.
         guards: the slots that are guards, in their order.
     """
@@ -51,7 +51,7 @@ class BodyPlan:
 
 
 def plan_body(sequence: TapeArrays, found: Repetition, is_whole: bool = False) -> BodyPlan:
-    """How a body is rolled; `is_whole` for all of it in the loop, so that nothing is an array of all iterations that need not be."""
+    """Plan how a body is rolled; with `is_whole` all of it stays in the loop, to stack as few arrays as possible."""
     planner = _Planner(sequence, found)
     return planner.whole() if is_whole else planner.plan()
 
@@ -117,7 +117,7 @@ class _Planner:
                     and self.instructions[k].op is not GUARD
                     and all(fixed[self.producers[c]] if self.producers[c] >= 0 else self.same[c] for c in columns)
                 )
-            # What is taken of the results of a loop or a call stays beside it: no loop is handed these.
+            # A loop or call stays with the items read of it: a loop takes no tuples as operands.
             apart = {
                 self.producers[columns[0]] for k, columns in enumerate(self.columns)
                 if self.instructions[k].op is GET and not fixed[k] and self.producers[columns[0]] >= 0 and fixed[self.producers[columns[0]]]
@@ -141,7 +141,7 @@ class _Planner:
         return not is_batchable(instruction, types, self.found.count, same)
 
     def _running_sum(self, component: list[int]) -> RunningSum | None:
-        """The sum that a component is, if it is one."""
+        """Return the sum that a component forms, or None."""
         inside = set(component)
         order, terms, start = self._cycle(component, inside)
         if start is None or len(order) != len(component):
@@ -154,12 +154,12 @@ class _Planner:
         if any(self._is_used_later(k) for k in order[:-1]):
             return None
         if any(self.producers[c] >= 0 and self.instructions[self.producers[c]].op is SCATTER_ADD for c, _ in terms):
-            # A loop adds the few entries where they belong; their sum would need the whole array of every iteration.
+            # A loop adds a few entries in place; their sum would need a whole array for every iteration.
             return None
         return RunningSum(tuple(order), start, tuple(terms))
 
     def _cycle(self, component: list[int], inside: set[int]) -> tuple[list[int], list[tuple[int, int]], int | None]:
-        """The slots from the one that takes the last iteration's sum on, the term that each adds, and the column of that sum."""
+        """Return the slots in order from the one that reads the last iteration's sum, each slot's term, and the column of that sum."""
         carried: dict[int, int] = {}
         terms: dict[int, tuple[int, int]] = {}
         for k in component:
@@ -187,7 +187,7 @@ class _Planner:
 
 
 def strong_components(edges: list[list[int]], skipped: list[bool]) -> list[list[int]]:
-    """The strongly connected components of a graph, those that edges lead to first.
+    """Return the strongly connected components of a graph, successors first.
 
     Source: Tarjan (1972), SIAM J. Comput. 1(2), with a stack of its own instead of recursion.
     """

@@ -1,7 +1,7 @@
-"""Finds the rows of a loop in a loop in where the entries of an array come from.
+"""Finds the rows of a nested loop in the origins of an array's entries.
 
-What an inner loop reads of its neighbours comes from one array inside of a grid, and from others at its borders. As a grid of rows the
-entries are a few boxes, each of which runs through one array in regular steps.
+An inner loop reads its neighbours from one array inside of a grid, and from others at its borders. As a grid of rows the entries are a few
+boxes, each read from one array in regular steps.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from ...ops.arrays.indexing import Region
 from ..simplify.array_entries import SHIFT
 from .tape_arrays import Ints
 
-# A grid is cut at most so often along each of its axes.
+# Limit on the cuts along each axis of a grid.
 MOST_CUTS = 6
 
-# Shorter rows are no grid.
+# Shorter rows form no grid.
 SHORTEST = 3
 
 
 class Block(NamedTuple):
-    """A box of a grid, and the entries that it has there."""
+    """A box of a grid, and its entries."""
 
     target: Region
     entries: Ints
 
 
 class Window(NamedTuple):
-    """Rows of a flat array as a box of a table: entries from `first` on, in rows of `width`, and the box of these."""
+    """Rows of a flat array as a box of a table: entries from `first` on in rows of `width`, and the box within them."""
 
     first: int
     rows: int
@@ -40,7 +40,7 @@ class Window(NamedTuple):
 
 
 def grid_of(entries: Ints) -> tuple[Ints, list[Block]] | None:
-    """The entries as a grid, and the few blocks that it consists of; None where there is no such grid.
+    """Return the entries as a grid, and its few blocks; None if they form none.
 
     Args:
         entries: flat; an entry is a value and a position in it, as in array_entries.
@@ -60,12 +60,12 @@ def grid_of(entries: Ints) -> tuple[Ints, list[Block]] | None:
 
 
 def _lengths(breaks: Ints) -> dict[int, None]:
-    """How long rows may be, given where steps break: the usual distances from a break to the next ones."""
+    """Return candidate row lengths: the most common distances from a break of the steps to the next ones."""
     return dict.fromkeys(_commonest(breaks[k:] - breaks[:-k]) for k in range(1, min(MOST_CUTS, breaks.size - 1) + 1))
 
 
 def _blocks(grid: Ints) -> list[Block] | None:
-    """The grid in blocks of regular steps along both axes; None where it takes many."""
+    """Cut the grid into blocks of regular steps along both axes; None if there are too many."""
     rows, columns = _cuts(np.diff(grid, axis=0)), _cuts(np.diff(grid, axis=1).T)
     if rows is None or columns is None:
         return None
@@ -99,7 +99,7 @@ class _Box(NamedTuple):
 
 
 def _joined(grid: Ints, boxes: list[_Box], meet: Callable[[_Box, _Box], bool]) -> list[_Box]:
-    """The boxes, those that meet as one where the steps of the one go on in the other."""
+    """Merge adjacent boxes whose steps continue."""
     joined: list[_Box] = []
     for box in boxes:
         for k, other in enumerate(joined):
@@ -113,10 +113,10 @@ def _joined(grid: Ints, boxes: list[_Box], meet: Callable[[_Box, _Box], bool]) -
 
 
 def _cuts(steps: Ints) -> list[int] | None:
-    """Behind which rows a grid has to be cut, given its steps from row to row; None if that are many."""
+    """Return the row numbers at which to cut a grid, given its steps from row to row; None if there are too many."""
     usual = _commonest(steps[:, steps.shape[1] // 2]) if steps.size else 0
     uneven = (steps != usual).sum(axis=1)
-    # A column at the border has steps of its own; a cut is where most columns differ, or steps change within a column.
+    # A border column has its own steps; cut where most columns differ, or steps change within a column.
     changes = (steps[1:] != steps[:-1]).any(axis=1)
     cuts = {int(k) + 1 for k in np.flatnonzero(2 * uneven > steps.shape[1])}
     cuts |= {int(k) + side for k in np.flatnonzero(changes) for side in (1, 2)}
@@ -129,7 +129,7 @@ def _commonest(steps: Ints) -> int:
 
 
 def is_regular(rows: Ints) -> bool:
-    """Whether entries of a block come from one value, in the same steps along each axis."""
+    """True if the entries of a block come from one value, in constant steps along each axis."""
     first = rows[0, 0]
     down = rows[1, 0] - first if rows.shape[0] > 1 else 0
     across = rows[0, 1] - first if rows.shape[1] > 1 else 0
@@ -138,7 +138,7 @@ def is_regular(rows: Ints) -> bool:
 
 
 def window_in(rows: Ints, size: int) -> Window | None:
-    """Where rows of flat positions are a box of an array of so many entries, if that stands in rows; None if they are not.
+    """Return rows of flat positions as a box of an array of `size` entries in rows; None if they are not.
 
     The rows do not overlap, and have a positive step.
     """

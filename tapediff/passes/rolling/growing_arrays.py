@@ -1,7 +1,7 @@
-"""Makes arrays that grow by what they were before, and what is new.
+"""Builds growing arrays from their previous version and the new parts.
 
-A list to which every turn of a loop appends, and which it stacks again, is recorded as an array of one part, of two, of three, ...: the
-parts grow with the square of the turns, and each has a cotangent. Such arrays begin with the one before, in one piece.
+A list that every iteration appends to, and stacks again, is recorded as an array of one part, of two, of three, ...: the number of parts
+grows with the square of the iterations, and each has a cotangent. Such arrays begin with the previous one, as one part.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE
 from ...ops.arrays.regions import Region, Regions
 
-# Fewer parts than this are written one by one.
+# Arrays of fewer parts are written out.
 FEWEST_PARTS = 4
 
 
@@ -22,7 +22,7 @@ def growing_arrays(tape: Tape) -> Tape:
     if len([i for i in tape.all_of(ASSEMBLE) if len(i.inputs) > FEWEST_PARTS]) < 2:
         return tape
     rewriter = Rewriter(tape)
-    # The last array whose last part is a value, by this value's number.
+    # The last array that ends with each value.
     ending_in: dict[int, int] = {}
     for number, instruction in enumerate(tape.instructions):
         before = _beginning(tape, instruction, ending_in)
@@ -33,7 +33,7 @@ def growing_arrays(tape: Tape) -> Tape:
 
 
 def _beginning(tape: Tape, instruction: Instruction, ending_in: dict[int, int]) -> int | None:
-    """The longest array that was put together earlier and that this one begins with."""
+    """Return the longest earlier array that this one begins with."""
     if instruction.op is not ASSEMBLE or len(instruction.inputs) <= FEWEST_PARTS:
         return None
     inputs, (regions, shape, is_disjoint) = instruction.inputs, instruction.params
@@ -47,13 +47,13 @@ def _beginning(tape: Tape, instruction: Instruction, ending_in: dict[int, int]) 
         is_same = earlier.inputs == inputs[:k] and tuple(earlier.params[0]) == tuple(regions[:k])
         if is_same and earlier.params[1][1:] == shape[1:] and earlier.type.dtype == instruction.type.dtype:
             return number
-        # One that is another for all its end: those that are shorter are not looked for, as comparing each takes its length.
+        # Shorter candidates are not tried, as each comparison is linear in their length.
         return None
     return None
 
 
 def _stands_in_rows(instruction: Instruction) -> bool:
-    """Whether parts without overlap are all of the array: an array of more rows may begin with it."""
+    """True if disjoint parts cover the whole array, so that an array of more rows may begin with it."""
     regions, shape, is_disjoint = instruction.params
     return bool(is_disjoint and shape) and sum(math.prod(region.counts) for region in regions) == math.prod(shape)
 

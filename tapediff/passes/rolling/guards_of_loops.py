@@ -1,8 +1,8 @@
-"""Guards in a repeated body: one instruction checks those of all iterations, behind the loop.
+"""Guards in a repeated body: one instruction after the loop checks those of all iterations.
 
-Until it has, the iterations behind a guard that fails have run on a path that is not theirs. Their results go nowhere, so it only
-matters that they can run: what may raise, may never end, or runs the user's code keeps its place behind its guard, and so keeps the
-loop from being rolled; positions in arrays are kept in range.
+Until then, the iterations after a failing guard run on a wrong path. Their results are unused, so it only matters that they can run:
+instructions that may raise, not terminate, or run the user's code must stay after their guard, and prevent rolling. Positions
+in arrays are clamped.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from ...ops.elementwise.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, TRUNC
 from ...ops.elementwise.comparison import NOT_EQUAL
 from .vectorize import Emitter
 
-# Whole numbers up to here are the same as floats.
+# Integers up to here are exact as floats.
 LARGEST_WHOLE = 2.0**53
 
 def may_run_off_its_path(instruction: Instruction) -> bool:
-    """Whether an instruction ends, and raises nothing, whatever it is given (positions in arrays apart)."""
+    """True if an instruction terminates and raises nothing on any operands (positions in arrays apart)."""
     op = instruction.op
     if isinstance(op, TupleOp):
         if op is not LOOP or instruction.params[1].length is None:
             return False
-        # Loops that were rolled have no variants, and may be looked into.
+        # Rolled loops have no variants, so their bodies can be checked.
         tape = instruction.params[0].only_tape()
         return (
             tape is not None
@@ -60,7 +60,7 @@ def may_run_off_its_path(instruction: Instruction) -> bool:
 
 
 def may_be_rolled(body: Sequence[Instruction], guards: Sequence[Instruction]) -> bool:
-    """Whether the guards of all iterations, in their order, may be looked at behind the last iteration of a body."""
+    """True if the guards of all iterations, in their order, may be checked after the last iteration."""
     expected = guards[0].params[2]
     for _, _, params, _, _ in guards:
         if params[2] != expected:
@@ -72,7 +72,7 @@ def may_be_rolled(body: Sequence[Instruction], guards: Sequence[Instruction]) ->
 
 
 def in_range(emitter: Emitter, tape: Tape, instruction: Instruction, operands: tuple[int, ...]) -> tuple[int, ...]:
-    """New operands of an instruction of `tape`, with positions kept within the array: they stand behind a guard that may have failed."""
+    """Clamp positions in the operands of an instruction of `tape`: a guard before it may have failed."""
     if not isinstance(instruction.op, Op) or instruction.op.positions is None:
         return operands
     place, array = instruction.op.positions
@@ -88,7 +88,7 @@ def in_range(emitter: Emitter, tape: Tape, instruction: Instruction, operands: t
 
 
 class EmitsAll(Emitter, Protocol):
-    """Emits instructions that are no operations, too: the ArrayBuilder."""
+    """Also emits guards: the ArrayBuilder."""
 
     def emit(
         self, op: Primitive, inputs: tuple[int, ...], params: Params, type_: AnyType, site: Site | None
@@ -96,7 +96,7 @@ class EmitsAll(Emitter, Protocol):
 
 
 class GuardColumn(NamedTuple):
-    """A guard of a body: its value, with the iterations as leading axis, and the guard at every iteration."""
+    """A guard of a body: its value, stacked over iterations, and the guard at every iteration."""
 
     value: int
     guards: Sequence[Instruction]
@@ -122,7 +122,7 @@ def _entries_are_truth(column: GuardColumn) -> bool:
 
 
 def _entries(guard: Instruction) -> list[tuple[str, Site | None]]:
-    """Kind and line of each entry that a guard has in a row."""
+    """Return kind and line of each entry in a row of a guard."""
     params = guard.params
     if params[0] != EACH:
         return [(params[0], guard.site)]
@@ -134,14 +134,14 @@ def _outcomes(column: GuardColumn, dtype: np.dtype) -> np.ndarray:
 
 
 def _rows(emitter: Emitter, column: GuardColumn, dtype: np.dtype) -> int:
-    """The values of the guards, as an array of a row for each iteration, in the form in which they are compared."""
+    """Return the values of the guards, one row per iteration, in the form that is compared."""
     guard = column.guards[0]
     kind, value = guard.params[0], column.value
     type_ = emitter.instructions[value].type
     if kind == "bool" and type_.dtype != BOOL:
         value = emitter.make(NOT_EQUAL, (value, emitter.constant(0, ValueType((), type_.dtype))))
     elif kind == "int" and type_.is_float:
-        # Adding zero makes -0.0 the 0.0 that int() makes of it.
+        # Adding zero turns -0.0 into 0.0, as int() does.
         value = emitter.make(TRUNC, (_converted(emitter, value, FLOAT64),))
         value = emitter.make(ADD, (value, emitter.constant(0.0, FLOAT_SCALAR)))
     value = _converted(emitter, value, dtype)

@@ -1,7 +1,7 @@
-"""Boxes of arrays that are written at positions are read and written at positions too, where a line of the program takes several boxes.
+"""Reads and writes boxes by positions, if the array is also written at positions and one line takes several boxes.
 
 for d in tables:
-    s += K[d[0], d[1]]          the turns of the loop take other boxes, but the same steps at other positions
+    s += K[d[0], d[1]]          iterations take other boxes, but the same steps at other positions
     K[d, d] += b
 """
 
@@ -53,7 +53,7 @@ def _versions(tape: Tape) -> set[int]:
 
 
 def _box(instruction: Instruction, versions: set[int]) -> Region | None:
-    """The box that an instruction reads or writes of such an array."""
+    """Return the box of such an array that an instruction reads or writes."""
     op, inputs, params, *_ = instruction
     if op is INDEX and inputs[0] in versions:
         return params[0]

@@ -1,8 +1,8 @@
 """Finds repeated bodies in a sequence: where each operand of each slot keeps its relation to the iteration.
 
-The period is the distance to the previous occurrence of the same window of instructions. Then every operand must be one of:
-the value of a slot so many instructions before, in the same iteration or an earlier one; or a value from outside the loop,
-the same each time, a constant, a part of an array, or anything else that is known before the loop.
+The period is the distance to the previous occurrence of the same window of instructions. Then every operand must be one of: the value of a
+slot a fixed number of instructions before, in the same iteration or an earlier one; or a value from outside the loop: always the same one,
+a constant, a slice of an array, or anything else known before the loop.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ LEAST_SAVED = 64
 # Values are carried over at most this many iterations.
 FARTHEST = 8
 
-# An iteration may have so many stages that look alike.
+# Limit on the stages of an iteration that have the same tokens.
 MOST_STAGES = 4
 
 # A boundary between iterations must not separate a call from its results.
 NEVER = 1 << 40
 
-# So many rows are looked at first.
+# The number of rows examined first.
 FIRST_ROWS = 128
 
-# So many tokens are compared on either side of a window that has occurred before, to begin with.
+# The number of tokens compared at first on either side of a window that has occurred before.
 FIRST_LOOKS = 8
 
-# Arrays grow by at most so many values from one repetition to the next.
+# Limit on the values that an array gains from one repetition to the next.
 MOST_NEW = 4
 
-# So many rows on either side of one are looked at before all others; before a loop that is found, so many more may begin it.
+# The number of rows examined first on either side of one; and of carry-only iterations that may precede a loop.
 NEARBY, MOST_EARLIER = 8, 3
 
-# Where a repetition breaks so often, the rest is looked at afresh.
+# After so many breaks, the search starts afresh.
 MOST_BREAKS = 16
 
 
@@ -51,11 +51,11 @@ class Repetition:
     """A body that is repeated: iterations of `period` slots from place `start` of the sequence.
 
     Attributes:
-        values: by iteration and column, the operand. A column is one operand of one slot.
+        values: the operands, by iteration and column. A column is one operand of one slot.
         slots: of each column; the columns of slot k are first[k] to first[k + 1].
         producers: by column, the slot that makes it, or -1 where it is from outside.
-        distances: by column, how many iterations before.
-        growing: columns of values from outside of which earlier repetitions had all but a few, at one end.
+        distances: by column, the number of iterations that it is carried.
+        growing: columns of outside values that extend those of an earlier repetition by a few, at one end.
     """
 
     start: int
@@ -74,7 +74,7 @@ class Repetition:
 
 
 class Finder:
-    """Finds the repetitions of a sequence one by one, from its beginning to its end."""
+    """Finds the repetitions of a sequence one by one, in order."""
 
     def __init__(self, sequence: TapeArrays) -> None:
         self.sequence = sequence
@@ -86,9 +86,9 @@ class Finder:
         # Stretches of windows that repeat at one distance.
         self._stretches = list(zip(*(a[chosen].tolist() for a in (starts, ends, periods[starts]))))
         self._next = 0
-        # By period, the last stretch whose tokens are those of one period before.
+        # By period, the last stretch that equals the one a period before.
         self._agreements: dict[int, tuple[int, int]] = {}
-        # Bodies of which no few turns together are put together of fewer parts.
+        # Bodies for which no multiple of the period needs fewer assembled values.
         self._best_alone: set[Hashable] = set()
         self._growing = _Growing(sequence)
 
@@ -107,14 +107,14 @@ class Finder:
         return None
 
     def _at(self, begin: int, place: int, period: int) -> tuple[Repetition | None, int]:
-        """A repetition of a period around a place; else where to look on."""
+        """Return a repetition of a period around a place; else None and the place to continue at."""
         tokens = self.sequence.tokens
         first = place - period
         while first > begin and tokens[first - 1] == tokens[first - 1 + period]:
             first -= 1
         end = self._agreement(place, period)
         operands = int(self.sequence.first[first + period] - self.sequence.first[first])
-        # The stages of an iteration may look alike, and differ in where their operands come from.
+        # Stages of an iteration may have the same tokens, but operands from different sources.
         for several in range(1, MOST_STAGES + 1):
             count = (end - first) // (several * period)
             if not self._pays(first, several * period, count, several * operands):
@@ -126,7 +126,7 @@ class Finder:
         return None, end
 
     def _agreement(self, place: int, period: int) -> int:
-        """Up to which place the tokens from one on are those of one period before."""
+        """Return the end of the stretch from `place` on that equals the one a period before."""
         start, end = self._agreements.get(period, (0, 0))
         if not start <= place < end:
             start, end = place, place + agreement(self.sequence.tokens, place, period)
@@ -134,7 +134,7 @@ class Finder:
         return end
 
     def _longest(self, first: int, period: int, end: int) -> tuple[Examination, Repetition | None]:
-        """The first long stretch of rows. Of a loop in a loop, which goes on in the same way, only the first turn is looked at."""
+        """Return the first long stretch of rows. In a nested loop, whose outer iterations match as well, only the first is examined."""
         rows = FIRST_ROWS
         while True:
             until = min(end, first + rows * period)
@@ -145,12 +145,12 @@ class Finder:
             rows *= 4
 
     def _best(self, examined: Examination, found: Repetition, end: int) -> Repetition | None:
-        """The repetition, or one of a few times its period that is put together of fewer parts, if it pays."""
+        """Return the repetition, or one of a multiple of its period that assembles fewer values, if it pays."""
         best, (reads, parts) = found, examined.outside(found)
         together = _common_distance(found)
         if parts and self._growing.goes_on(found):
             return self._if_it_pays(found, reads, parts)
-        # In a loop in a loop each turn has a repetition like the ones before.
+        # In a nested loop each outer iteration has an equal repetition.
         body = self.sequence.tokens[found.start : found.start + found.period]
         key = (found.count, parts, *[each.tobytes() for each in (body, found.producers, found.distances)])
         if key in self._best_alone:
@@ -174,13 +174,13 @@ class Finder:
         return found if pays and not self._hands_on_tuples(found) else None
 
     def _hands_on_tuples(self, found: Repetition) -> bool:
-        """Whether an iteration takes apart the results of a loop or a call of another one, or of one before them all: no loop has these."""
+        """True if an iteration unpacks results of a loop or call from another iteration, or from outside: no loop takes tuples."""
         producers = np.unique(found.producers[found.distances > 0])
         others = self.sequence.members[found.start + producers], found.values[:, found.producers < 0].ravel()
         return any(self.sequence.type_of(number).dtype is TUPLE for number in np.unique(np.concatenate(others)).tolist())
 
     def _pays(self, start: int, period: int, count: int, reads: int, costs: int = 0) -> bool:
-        """Whether it saves enough instructions; `reads` are those of single entries in an iteration."""
+        """True if it saves enough instructions; `reads` counts reads of single entries in an iteration."""
         if count < FEWEST_ITERATIONS:
             return False
         weights = self.sequence.weights
@@ -189,23 +189,23 @@ class Finder:
 
 
 class _Growing:
-    """Values that are put together in one repetition after the other, each time with a few more.
+    """Values assembled in successive repetitions, each time with a few more.
 
     ```
     for t in range(1, n):
         x.append(a * sum(x[s] * w[t - s] for s in range(t)))        of the loop over s: x[0] to x[t - 1]
     ```
-    Once they are an array, the next one is this array and what is new.
+    Once they are an array, the next one is this array and the new values.
     """
 
     def __init__(self, sequence: TapeArrays) -> None:
         self._sequence = sequence
-        # The values of columns that did not pay, by the value at the end at which they may grow.
+        # The values of columns that did not pay, by their last and first value.
         self._last: dict[int, Ints] = {}
         self._first: dict[int, Ints] = {}
 
     def columns(self, found: Repetition) -> frozenset[int]:
-        """The columns that would have to be put together, if all of them were before, but for a few new ones; else none."""
+        """Return the columns to assemble, if each extends an earlier one by a few values; else none."""
         growing: list[int] = []
         put_together = self._put_together(found)
         for column, values in put_together.items():
@@ -215,13 +215,13 @@ class _Growing:
         return frozenset(growing if len(growing) == len(put_together) else ())
 
     def goes_on(self, found: Repetition) -> bool:
-        """Whether all columns that would have to be put together begin or end with an array that has grown before."""
+        """True if all columns to assemble begin or end with an array that has grown before."""
         known, source = self._sequence.growing, self._sequence.source
         ends = [source[values[[0, -1]]].tolist() for values in self._put_together(found).values()] if known else []
         return bool(ends) and not any(map(known.isdisjoint, ends))
 
     def _put_together(self, found: Repetition) -> dict[int, Ints]:
-        """By column, the values that are no constants, and no parts of one array."""
+        """Return, by column, outside values to assemble: not all equal, not constants, not entries of one array."""
         made: dict[int, Ints] = {}
         for column in np.flatnonzero(found.producers < 0).tolist():
             values = found.values[:, column]
@@ -240,9 +240,9 @@ class _Growing:
 
 
 def _may_repeat(tokens: Ints, places: Ints, periods: Ints) -> np.ndarray:
-    """Where tokens may be those of one period before for so long that it is a loop: on one side of each place half of that is.
+    """Mark the places where tokens equal those of one period before for half of a loop's length, on either side.
 
-    A few tokens are looked at on either side: most windows that occur twice are no loops, and each would be examined on its own.
+    Only a few tokens are compared: most windows that occur twice are not loops, and each candidate is examined on its own.
     """
     half = ((FEWEST_ITERATIONS - 1) * periods - 1) // 2
     found = np.zeros(places.size, bool)
@@ -258,18 +258,18 @@ def _may_repeat(tokens: Ints, places: Ints, periods: Ints) -> np.ndarray:
 
 
 def _common_distance(found: Repetition) -> int:
-    """The greatest common divisor of how far values are carried: sums of even and odd entries, say, are two sums."""
+    """Return the greatest common divisor of the carry distances: sums of even and odd entries, say, are two sums."""
     together = math.gcd(*found.distances[found.distances > 0].tolist())
     return together if together <= MOST_STAGES else 1
 
 
 class Examination:
-    """The operands of a stretch of the sequence that has a period, row by row: a row is an iteration.
+    """The operands of a periodic stretch of the sequence, one row per iteration.
 
     Attributes:
         values: the operands by row and column.
-        place: of the instructions that use them; `made`, of those that make them, below `begin` if these are outside.
-        is_open: a stretch that was found goes on to the last row, and perhaps beyond.
+        place: of the instructions that use them; `made`, of those that make them, below `begin` if from outside.
+        is_open: True if a found stretch reaches the last row, and may continue.
     """
 
     def __init__(self, sequence: TapeArrays, begin: int, period: int, end: int) -> None:
@@ -306,7 +306,7 @@ class Examination:
         return self._where_python_jumps_back(row, fewest) if fewest.size > 1 else int(fewest[0])
 
     def _where_python_jumps_back(self, row: int, slots: Ints) -> int:
-        """The first of some slots before which the user's code went back to an earlier place; the first of all if it did nowhere.
+        """Return the first of the slots before which the user's code jumped back; the first of all if none.
 
         All rows of a table are then cut at the same places, whatever their borders are.
         """
@@ -329,12 +329,12 @@ class Examination:
         return None
 
     def _around(self, row: int) -> tuple[Repetition | None, int]:
-        """The rows around one that go with it; where they end if they are too few."""
+        """Return the repetition around a row, and the row to continue at if there is none."""
         values, back = self.values, self.place[row] - self.made[row]
         held = values[row] == values[row + 1]
         moving = self.inside[row] & self.inside[row + 1] & (back == self.place[row + 1] - self.made[row + 1]) & ~held
         outside = ~self.inside[row]
-        # Most stretches break nearby, which a few rows tell.
+        # Most stretches break nearby: check a few rows first.
         low, high = max(row - NEARBY, 0), min(row + NEARBY, self.count)
         start, stop = (low + end for end in _run(np.logical_and.reduce(self._fitting(row, low, high, moving)[0], axis=1), row - low))
         if (low < start or not low) and (stop < high or high == self.count) and stop - start + MOST_EARLIER < FEWEST_ITERATIONS:
@@ -344,7 +344,7 @@ class Examination:
         start, stop = _run(np.logical_and.reduce(fits, axis=1), row)
         self.is_open |= stop == self.count
         distances = np.where(moving, -((self.slots - back) // self.period), 0)
-        # A value made once in an early iteration is outside of a loop over the later ones.
+        # For later iterations, a value made once in an early one comes from outside.
         made = self.made[row][held & self.inside[row]].max(initial=self.begin - 1)
         least = int((made - self.begin) // self.period) + 1
         start = self._earlier(least, max(start, least), fits, moving, distances, alike)
@@ -363,7 +363,7 @@ class Examination:
         ), stop  # fmt: skip
 
     def _fitting(self, row: int, low: int, high: int, moving: Ints) -> tuple[Ints, Ints]:
-        """Of some rows, which operands go with those of one of them, and which are of the same type."""
+        """Compare rows with one of them: the operands with the same relation, and those of the same type."""
         values, inside, types, outside = self.values[low:high], self.inside[low:high], self.sequence.types, ~self.inside[row]
         back = self.place[low:high] - self.made[low:high]
         fits = np.where(moving, inside & (back == self.place[row] - self.made[row]), values == self.values[row])
@@ -372,7 +372,7 @@ class Examination:
         return fits, alike
 
     def _earlier(self, least: int, start: int, fits: Ints, moving: Ints, distances: Ints, alike: Ints) -> int:
-        """Where iterations before `start` differ only in their carries, the loop starts with these."""
+        """Return an earlier start, if the iterations before `start` differ only in their carries."""
         least = max(least, start - MOST_EARLIER)
         known = self.sequence.known[self.values[least:start]]
         for first in range(least, start):
@@ -384,10 +384,10 @@ class Examination:
         return start
 
     def _without_borders(self, start: int, stop: int, row: int, outside: Ints) -> tuple[int, int]:
-        """Leave out rows at the ends where an array is not read in regular steps as in most of them.
+        """Drop rows at the ends where an array is read in other steps than in most rows.
 
-        Not where the array is made by the program, if few parts put together make the operands of all rows: the border of one row of
-        a recurrence is then part of the loop, as it is in the next row.
+        Arrays made by the program are exempt if few assembled parts give the operands of all rows: the border of one row of a recurrence is
+        then part of the loop, as it is in the next row.
         """
         sequence = self.sequence
         columns = np.flatnonzero(outside & (sequence.source[self.values[row]] >= 0))
@@ -415,7 +415,7 @@ class Examination:
         return (low, high) if high > low else (start, start)
 
     def _is_closed(self, begin: int, count: int) -> bool:
-        """Whether no tuple of a call's results is left behind by the loop without its items."""
+        """True if no tuple of results is used after the loop."""
         sequence, end = self.sequence, begin + self.period * count
         body = sequence.members[begin : begin + self.period]
         for slot in np.flatnonzero(sequence.is_tuple[body]).tolist():
@@ -425,7 +425,7 @@ class Examination:
         return True
 
     def _guards_may_be_rolled(self, begin: int, count: int) -> bool:
-        """Whether the guards of a repetition may be looked at behind its last iteration."""
+        """True if the guards of a repetition may be checked after its last iteration."""
         instructions, end = self.sequence.tape.instructions, begin + self.period * count
         rows = self.sequence.members[begin:end].reshape(count, self.period)
         guards = np.flatnonzero(self.sequence.is_guard[rows[0]])
@@ -435,12 +435,12 @@ class Examination:
         return may_be_rolled(body, some_of(instructions, rows[:, guards].ravel().tolist()))
 
     def outside(self, found: Repetition) -> tuple[int, int]:
-        """How many reads of arrays an iteration has, and how many values would have to be put together one by one."""
+        """Return the number of array reads in an iteration, and of values to assemble one by one."""
         parts = self._parts(found.values[:, found.producers < 0])
         return int(np.count_nonzero(parts == 1)), int(parts[parts > 1].sum())
 
     def _parts(self, values: Ints) -> Ints:
-        """Of how many parts the array of each column of values would be put together: 1 of a read of an array, 0 where nothing is read."""
+        """Return the number of parts to assemble for each column: 1 for a read of one array, 0 for constants and equal values."""
         sequence = self.sequence
         sources, boxes = sequence.source[values], sequence.box[values]
         unread = (values == values[0]).all(axis=0) | sequence.is_constant[values].all(axis=0)
@@ -454,7 +454,7 @@ class Examination:
         return parts
 
     def _pieces(self, values: Ints) -> Ints:
-        """About how many regular parts of arrays, and single values, the values of each column are."""
+        """Estimate the number of regular slices and single values in each column."""
         sequence = self.sequence
         source, box, offset = sequence.source[values], sequence.box[values], sequence.offset[values]
         source = np.where(source >= 0, source, -1 - values)
@@ -474,7 +474,7 @@ def _run(flags: Ints, place: int) -> tuple[int, int]:
 
 
 def _runs(flags: Ints, place: int) -> tuple[Ints, Ints]:
-    """The same of each column."""
+    """Apply _run to each column."""
     before, after = ~flags[:place][::-1], ~flags[place:]
     start = place - np.where(before.any(axis=0), before.argmax(axis=0), place) if place else np.zeros(flags.shape[1], np.int64)
     stop = place + np.where(after.any(axis=0), after.argmax(axis=0), flags.shape[0] - place)

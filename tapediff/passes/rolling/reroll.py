@@ -1,8 +1,8 @@
 """Turns the straight-line code of Python loops back into loops: array operations where iterations are independent, else LOOPs.
 
-A repeated body is found (repetition.py), what becomes of each of its slots is decided (body.py), and the whole is emitted here.
-Guards of a body are checked behind the loop (guards_of_loops.py). What a guard looks at is computed alike in two tapes that are the same
-up to it, whatever they go on with: what a body makes of a value depends on nothing behind the next guard, or gives the same bits.
+repetition.py finds a repeated body, classify_slots.py classifies its slots, and this module emits the result. One guard after the loop
+checks those of its iterations (guards_of_loops.py). Two tapes that are equal up to a guard must compute its value alike, whatever follows:
+how a body computes a value depends on nothing after the next guard, or gives the same bits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .repetition import Finder, Repetition
 from .tape_arrays import TapeArrays
 from .vectorize import Batch, spread
 
-# Loops around loops are found by looking at the result again.
+# Nested loops are found by running the pass again.
 DEEPEST_NEST = 4
 
 # Shorter tapes have nothing to save.
@@ -32,10 +32,10 @@ SHORTEST_TAPE = 64
 
 
 def reroll(tape: Tape, make_callee: MakeCallee, is_whole: bool = False) -> Tape:
-    """The same tape with loops instead of repeated instructions; the tape itself if there are none.
+    """Return the tape with loops instead of repeated instructions; itself if there are none.
 
     Args:
-        is_whole: bodies stay whole, for little memory: what could be done for all iterations at once is done in the loop as well.
+        is_whole: keep all of each body in its loop, to save memory, instead of computing parts for all iterations at once.
     """
     for _ in range(DEEPEST_NEST):
         rolled = _rolled(tape, make_callee, is_whole)
@@ -75,18 +75,18 @@ class Roller(ArrayBuilder):
         self.copy_members(start, stop)
 
     def roll(self, found: Repetition) -> int:
-        """Roll a repetition; gives the place behind it."""
+        """Roll a repetition; return the place after it."""
         plan = plan_body(self.sequence, found, self.is_whole)
         if self._ends_unread(found, plan):
-            # The loop's last carries then go into one more iteration. Where nothing reads them, their cotangents would be exact
-            # zeros, which the derivative of the body would have to keep from meeting infinities at every step.
+            # Emit the last iteration separately. If nothing reads a carry's last value, its cotangent is an exact zero, which the
+            # derivative of the body would have to keep from meeting infinities at every step.
             found = replace(found, count=found.count - 1, values=found.values[:-1])
             plan = plan_body(self.sequence, found, self.is_whole)
         _Rolling(self, found, plan).run()
         return found.end
 
     def _ends_unread(self, found: Repetition, plan: BodyPlan) -> bool:
-        """Whether something that the loop carries is read by nothing behind it."""
+        """True if nothing after the loop reads some float carry."""
         inside = set(plan.loop)
         for column in np.flatnonzero(found.distances > 0).tolist():
             slot = int(found.producers[column])
@@ -104,7 +104,7 @@ class _Rolling:
     """A repetition that is being rolled.
 
     Attributes:
-        fixed: new numbers of slots that give the same at every iteration.
+        fixed: new numbers of loop-invariant slots.
         arrays: new numbers of arrays of all iterations, by slot.
     """
 
@@ -137,7 +137,7 @@ class _Rolling:
         return range(int(self.found.first[slot]), int(self.found.first[slot + 1]))
 
     def old(self, slot: int) -> np.ndarray:
-        """The old values that a slot made, by iteration."""
+        """Return the old values of a slot, by iteration."""
         return self.sequence.members[self.found.start + slot : self.found.end : self.found.period]
 
     def is_fixed(self, column: int) -> bool:
@@ -148,7 +148,7 @@ class _Rolling:
         return bool((values == values[0]).all())
 
     def operand(self, column: int) -> tuple[int, bool]:
-        """The value of a column, and whether it is an array of all iterations."""
+        """Return the value of a column, and True if it is an array of all iterations."""
         producer, distance = int(self.found.producers[column]), int(self.found.distances[column])
         values = self.found.values[:, column]
         if producer < 0:
@@ -213,7 +213,7 @@ class _Rolling:
             builder.settle(last[:-1], self._partial_sums(start, parts, self.instructions[step.slots[-1]].type))
 
     def _partial_sums(self, start: int, parts: list[tuple[int, int]], type_: ValueType) -> int:
-        """The running sum at every iteration, where something reads it later."""
+        """Return the running sum at every iteration, for later readers."""
         builder, rank = self.builder, len(type_.shape)
         terms = builder.constant(np.zeros((), type_.dtype), ValueType((), type_.dtype))
         for number, sign in parts:
@@ -252,7 +252,7 @@ class _Rolling:
             self.builder.number[int(self.old(slot)[-len(initial)])] = number
 
     def _make_guards(self) -> None:
-        """One guard for all iterations, behind them."""
+        """Emit one guard for all iterations, after them."""
         if not self.plan.guards:
             return
         columns = []
@@ -265,7 +265,7 @@ class _Rolling:
         make_guard(self.builder, columns)
 
     def _settle(self) -> None:
-        """Later instructions find the values here."""
+        """Record where later instructions find the values."""
         sequence, found = self.sequence, self.found
         rolled = sequence.members[found.start : found.end]
         sequence.position[rolled], sequence.known[rolled] = -1, found.end - 1

@@ -1,14 +1,14 @@
-"""Loops over arrays that get shorter at every turn: their turns are written with arrays of one length, so that they roll.
+"""Pads arrays that get shorter at every iteration to one length, so that their loop rolls.
 
 ```
 while len(v) > 1:                      for t in range(n):
     v = f(v[:-1], v[1:])        →          v = append(f(v[:-1], v[1:]), 0)
 ```
 
-Such are lattices of prices, divided differences and de Casteljau's algorithm. Each array stands at the beginning of a longer one; what
-is behind it is computed too and never read. As written, each length is a loop to compile of its own. Long arrays shrink in a few steps.
+Examples are lattices of prices, divided differences and de Casteljau's algorithm. Each array is the beginning of a longer one; the padding
+is computed too and never read. Unpadded, each length would compile as its own loop. Long arrays shrink in a few steps.
 
-Each instruction is rewritten on its own: its true result is the beginning of the longer one whatever the other turns look like.
+Each instruction is rewritten on its own: its true result is the beginning of the longer one whatever the other iterations are.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from .tape_arrays import agreement, previous_windows
 
 FEWEST_TURNS = 16
-# Arrays of all turns together are no larger than this, in entries.
+# Limit on the entries of an array of all iterations.
 LARGEST_TABLE = 1 << 22
-# Fewer instructions compile in half a second, and calls then do not compute what is never read.
+# Fewer instructions compile in half a second, and padding would only slow calls.
 FEWEST_INSTRUCTIONS = 800
-# In so many steps arrays of at most so many entries shrink: each is a loop to compile, for 0.1 to 0.3 s. k steps compute (k + 1) / k of
-# what is read.
+# (size, k): arrays of at most `size` entries shrink in k steps. Each is a loop to compile, for 0.1 to 0.3 s; k steps compute
+# (k + 1) / k of the entries read.
 STEPS = ((128, 1), (512, 2), (2048, 4), (LARGEST_TABLE, 8))
 
 Shape = tuple[int, ...]
@@ -41,7 +41,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class _Run:
-    """Turns that are alike but for the lengths of arrays: `count` of `period` instructions from a place of the sequence on."""
+    """Iterations that differ only in the lengths of arrays: `count` of `period` instructions from a place of the sequence on."""
 
     start: int
     period: int
@@ -49,7 +49,7 @@ class _Run:
 
 
 def shrinking_arrays(tape: Tape) -> Tape:
-    """The tape with such turns; the tape itself where there are none. Cost: linear in the number of instructions."""
+    """Return the tape with padded iterations; itself if there are none. Cost: linear in the number of instructions."""
     columns = columns_of(tape.instructions)
     kinds = tape.instructions if columns is None else columns.templates
     if len({i.type for i in kinds}) < FEWEST_TURNS:
@@ -60,7 +60,7 @@ def shrinking_arrays(tape: Tape) -> Tape:
     return _Lengthened(tape, sequence, runs).made() if pays else tape
 
 
-# Finding turns
+# Finding iterations
 
 
 def _runs(tape: Tape, sequence: Sequence[int]) -> list[_Run]:
@@ -84,7 +84,7 @@ def _runs(tape: Tape, sequence: Sequence[int]) -> list[_Run]:
 
 
 def _token(instruction: Instruction) -> Hashable:
-    """What is the same of an operation on arrays of other lengths."""
+    """Equal for an operation on arrays of any length."""
     op, inputs, params, type_, _ = instruction
     if not isinstance(type_, ValueType):
         return op, len(inputs), type_
@@ -96,11 +96,11 @@ def _token(instruction: Instruction) -> Hashable:
 
 
 def _run(tape: Tape, sequence: Sequence[int], start: int, period: int, count: int) -> _Run | None:
-    """The turns from a place on that can be written with the lengths of the first; None for few, or if their lengths are the same."""
+    """Return the iterations from a place on that fit the lengths of the first; None if few do, or their lengths are equal."""
     if count < FEWEST_TURNS:
         return None
     begin = start + _boundary(tape, sequence, start, period)
-    # What stands before a loop may look like the end of a turn.
+    # Instructions before a loop may look like the end of an iteration.
     for first in (begin, begin + period):
         alike = _alike(tape, sequence, first, period, min(count, (len(sequence) - first) // period))
         if alike >= FEWEST_TURNS:
@@ -109,12 +109,12 @@ def _run(tape: Tape, sequence: Sequence[int], start: int, period: int, count: in
 
 
 def _alike(tape: Tape, sequence: Sequence[int], start: int, period: int, count: int) -> int:
-    """How many turns can be written with the lengths of the first; none if their lengths are the same."""
+    """Count the iterations that fit the lengths of the first; 0 if their lengths are equal."""
     turns = [[tape.instructions[n] for n in sequence[start + t * period : start + (t + 1) * period]] for t in range(count)]
     if count < 2 or all(a.type == b.type for a, b in zip(turns[0], turns[1])):
         return 0
     for turn in range(1, count):
-        # Also of the one before: lengths do not grow again.
+        # Compare with the previous iteration as well: lengths never grow again.
         pairs = zip(turns[turn], turns[0], turns[turn - 1])
         if not all(_fits(tape, i, first) and _fits(tape, i, last) for i, first, last in pairs):
             return turn
@@ -122,14 +122,14 @@ def _alike(tape: Tape, sequence: Sequence[int], start: int, period: int, count: 
 
 
 def _boundary(tape: Tape, sequence: Sequence[int], start: int, period: int) -> int:
-    """After how many instructions turns are best said to begin: where few arrays go from one turn to the next."""
+    """Return the offset at which the fewest arrays cross from one iteration to the next."""
     place = {n: k for k, n in enumerate(sequence[start : start + 3 * period])}
     last_read: dict[int, int] = {}
     for k, n in enumerate(sequence[start : start + 3 * period]):
         for i in tape.instructions[n].inputs:
             if period <= place.get(i, 0) < 2 * period and tape.instructions[i].type.shape:
                 last_read[place[i]] = k
-    # By boundary, by how many more arrays cross it than the one before.
+    # By boundary, the change in the number of arrays that cross it.
     changes = np.zeros(3 * period + 1, np.int64)
     for made, read in last_read.items():
         changes[made + 1] += 1
@@ -137,11 +137,11 @@ def _boundary(tape: Tape, sequence: Sequence[int], start: int, period: int) -> i
     return int(np.argmin(np.cumsum(changes[:-1]).reshape(3, period).sum(axis=0)))
 
 
-# Which instructions give the beginning of what a longer one gives
+# Instructions whose result is the beginning of a longer one's
 
 
 def _fits(tape: Tape, short: Instruction, long: Instruction) -> bool:
-    """Whether an instruction gives the beginning of what another one gives, if its operands are beginnings of those of the other."""
+    """True if an instruction gives the beginning of a longer one's result, given beginnings of its operands."""
     if short.op is not long.op or len(short.inputs) != len(long.inputs):
         return False
     types = [tape.instructions[i].type for i in (*short.inputs, *long.inputs)] + [short.type, long.type]
@@ -167,7 +167,7 @@ def _fits(tape: Tape, short: Instruction, long: Instruction) -> bool:
 
 
 def _is_as_long(tape: Tape, short: Instruction, long: Instruction) -> bool:
-    """Whether operands and result have the same types, so that the instruction stays what it is."""
+    """True if operands and result have the same types, so that the instruction stays as it is."""
     return short.type == long.type and all(
         tape.instructions[i].type == tape.instructions[k].type for i, k in zip(short.inputs, long.inputs)
     )
@@ -179,7 +179,7 @@ def _begins(short: ValueType, long: ValueType) -> bool:
 
 
 def _broadcasts_alike(short: Shape, long: Shape, short_result: Shape, long_result: Shape) -> bool:
-    """Whether an operand is repeated along the same axes."""
+    """True if an operand broadcasts along the same axes."""
     pairs = zip(reversed(short), reversed(short_result), reversed(long), reversed(long_result))
     return all((a == b and c == d) or (a == 1 and c == 1) for a, b, c, d in pairs)
 
@@ -189,12 +189,12 @@ def _reads_alike(short: Region, long: Region) -> bool:
         return False
     if len(short.shape) == len(short.counts):
         return short.shape == short.counts and long.shape == long.counts
-    # Single entries of axes that the result lacks.
+    # Axes of one entry that the result drops.
     return _without_ones(short.counts, long.counts) == _without_ones(short.shape, long.shape)
 
 
 def _covers_alike(short: Region, long: Region, short_array: Shape, long_array: Shape) -> bool:
-    """Whether a part has the same extent along each axis, or goes to the end of it."""
+    """True if a slice has the same extent along each axis, or goes to its end."""
     if (short.starts, short.steps) != (long.starts, long.steps) or not _reads_alike(short, long):
         return False
     for start, step, few, many, few_in_all, many_in_all in zip(
@@ -221,7 +221,7 @@ class _Lengthened(Rewriter):
         self.lengthened: dict[tuple[int, Shape], int] = {}
 
     def _models(self, sequence: Sequence[int], run: _Run) -> list[tuple[int, Instruction]]:
-        """The instructions of a run, each with the one of whose lengths it is to be."""
+        """Pair each instruction of a run with the one whose lengths it takes."""
         instructions = self.tape.instructions
         turns = [sequence[run.start + t * run.period : run.start + (t + 1) * run.period] for t in range(run.count)]
         sizes = [max(instructions[n].type.size for n in turn) for turn in turns]
@@ -266,7 +266,7 @@ class _Lengthened(Rewriter):
     def _other_length(self, number: int, have: ValueType, shape: Shape) -> int:
         op, _, params, _, site = self.instructions[number]
         if op is CONSTANT:
-            # More of its last entry: numbers that the function does compute with.
+            # Repeat the last entry, so that padding holds numbers that the function computes with anyway.
             longer = [(0, b - a) for a, b in zip(have.shape, shape)]
             return self.constant(np.pad(params[0], longer, mode="edge"), ValueType(shape, have.dtype))
         common = tuple(min(a, b) for a, b in zip(have.shape, shape))

@@ -1,4 +1,4 @@
-"""Finds the arrays that are the states of a program: written cell by cell, and read as a whole by its next step."""
+"""Finds the state arrays of a program: written cell by cell, and read as a whole by the next step."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
 from ..columns import as_columns, first_two
 
-# Parts that are larger than this share of an array do not count: such an array is not read cell by cell.
+# Slices larger than one in so many of the array do not count: it is not read cell by cell.
 SMALLEST_SHARE = 4
 
-# An array of which so many parts are read is a state.
+# The fewest slices read of a state.
 MANY_READS = 32
 
 
 def states(tape: Tape) -> list[int]:
-    """The versions of arrays of which many parts are read, together as much as half of the array.
+    """Return the versions of arrays of which many slices are read, at least half of the array in total.
 
-    The next step of a cellular automaton reads cells of the border, which nothing wrote, as it reads the others. Forwarded to where
-    they were written, these reads would differ; from one array they are alike.
+    The next step of a cellular automaton reads border cells, which nothing wrote, like all others. Forwarding would give these reads
+    different sources; from one array they are isomorphic.
     """
     if not {REPLACE, ASSEMBLE} & tape.ops:
         return []
@@ -29,7 +29,7 @@ def states(tape: Tape) -> list[int]:
     sizes = np.array([i.type.size if _is_of_arrays(i.op) else 0 for i in columns.templates], np.int64)[which]
     is_read = np.array([i.op is INDEX for i in columns.templates], bool)[which]
     sources, _ = first_two(columns)
-    # What a part of a part is a part of.
+    # The array that a nested slice is read from.
     whole = np.arange(count)
     for number in np.flatnonzero(is_read & (sizes > 1)).tolist():
         whole[number] = whole[sources[number]]

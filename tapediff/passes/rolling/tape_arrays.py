@@ -1,7 +1,7 @@
 """A tape as arrays of numbers, in which repetitions are found by comparing arrays.
 
-The *sequence* are the instructions that a repeated body consists of. Inputs, constants, and reads of parts of arrays that stand
-outside of all bodies do not belong to it: these are operands, wherever they happen to be recorded first.
+The *sequence* has the instructions that a repeated body consists of. Inputs, constants, and slices of arrays from outside of all bodies are
+operands instead, wherever they are first recorded.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from ...ops.control.calls import TupleOp
 from ..columns import as_columns, operands_of
 from ..simplify.array_entries import entry_region
 
-# A body is repeated at least so often. Instructions that are repeated less often are in no body.
+# The fewest iterations of a body; rarer instructions belong to none.
 FEWEST_ITERATIONS = 8
 
-# So many equal instructions in a row count as the beginning of a repetition.
+# The number of consecutive equal tokens that may begin a repetition.
 WINDOW = 12
 
-# An array that is read in more places than this is a table, even if there are many like it.
+# An array read in more places is a table, even if there are many like it.
 TABLE_READS = 16
 
-# A call or a loop counts as so many instructions.
+# The number of instructions that a call or loop counts as.
 CALL_WEIGHT = 16
 
 Ints = np.ndarray
 
 
 class _Numbers(dict[Any, int]):
-    """Numbers for keys, in the order in which they are asked for."""
+    """Numbers keys in the order of their first lookup."""
 
     def __missing__(self, key: Hashable) -> int:
         number = self[key] = len(self)
@@ -56,18 +56,18 @@ class TapeArrays:
     """A tape as arrays.
 
     Attributes:
-        members: the instructions of the sequence; `tokens` says which are alike.
+        members: the instructions of the sequence; `tokens` are equal for isomorphic ones.
         operands, first: their operands, those of member k at first[k] to first[k + 1].
-        weights: how many instructions each counts for.
+        weights: cumulative weights, in instructions.
         By value, for the whole tape:
-        position: the place in the sequence, -1 for operands and for values of bodies that were rolled.
-        known: the place in the sequence behind which the value can be had; -1 for inputs and constants.
-        source, offset, box: what a read reads, from which flat position on, and as which of the `boxes`; -1 for others.
-        types: which of the `kinds` its type is.
-        is_constant, is_guard, is_tuple: what it is, or its type.
-        same: the value that it is equal to: an earlier read of the same part, or a value that a loop makes once instead of every time.
-        last_use: the last place in the sequence that uses it; beyond the end for outputs.
-        growing: sources that are put together again and again, each time with a few more values; see repetition.py.
+        position: the place in the sequence, -1 for operands and for values of rolled bodies.
+        known: the place in the sequence after which the value is available; -1 for inputs and constants.
+        source, offset, box: a read's array, first flat position, and index in `boxes`; -1 for other values.
+        types: the index of its type in `kinds`.
+        is_constant, is_guard, is_tuple: by op, or by type.
+        same: the representative of equal values: an earlier read of the same slice, or a loop-invariant value.
+        last_use: the last place in the sequence that uses it; after the end for outputs.
+        growing: sources that are built again and again, each time with a few more values; see repetition.py.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -91,21 +91,21 @@ class TapeArrays:
         self.tokens = signs[self.members]
         self._read_leaves(leaves)
         self._collect_operands(leaves)
-        # Of a long loop each of these is as large as the recording.
+        # For a long loop each of these is as large as the recording.
         del self._operands, self._begins, self._taken, self._codes, self.first_input
 
     def __len__(self) -> int:
         return int(self.members.size)
 
     def _signs(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """By value: a number for its type and one for the kind of instruction, whether it is given; and the INDEX ones."""
+        """Return, by value, a number for its type, one for the kind of instruction, and True if it is given; and the INDEX instructions."""
         templates, which = self.columns.templates, self.columns.which
         ops, _, params, types, _ = zip(*templates) if templates else ((),) * 5
         count, type_numbers, self._ops = len(ops), _Numbers(), _Numbers()
         by_identity = {key: type_numbers[type_] for key, type_ in dict(zip(map(id, types), types)).items()}
         kinds = np.fromiter(map(by_identity.__getitem__, map(id, types)), np.int64, count)
         codes = np.fromiter(map(self._ops.__getitem__, ops), np.int64, count)
-        # Alike are the same operations of the same type; those with parameters are looked at one by one.
+        # Equal for the same op and type; instructions with parameters are compared one by one.
         _, signs = np.unique(codes * len(type_numbers) + kinds, return_inverse=True)
         is_empty = np.fromiter((_is_empty(type_) for type_ in type_numbers), bool, len(type_numbers))
         has_params = np.fromiter(map(bool, params), bool, count)
@@ -119,7 +119,7 @@ class TapeArrays:
             if _is_single(op, given_params, type_):
                 key: Hashable = number
             elif op is GUARD:
-                # The outcome belongs to the iteration, as an operand does.
+                # The outcome varies with the iteration, like an operand.
                 kind = given_params[3].kinds if given_params[0] == EACH else None
                 key = (op, given_params[0], int(kinds[self.first_input[number]]), kind)
             else:
@@ -129,7 +129,7 @@ class TapeArrays:
         return kinds, signs, given, np.flatnonzero(is_index)
 
     def _leaves(self, signs: Ints, given: Ints, indices: Ints) -> Ints:
-        """The reads that are operands; the others get signs of their own for each region."""
+        """Return the reads that are operands; give the others a sign for each region."""
         sources = self.first_input[indices]
         often = np.bincount(signs, minlength=1)
         reads = np.bincount(sources, minlength=given.size)
@@ -138,7 +138,7 @@ class TapeArrays:
         return indices[is_leaf]
 
     def _sign_reads(self, signs: Ints, reads: Ints) -> None:
-        """Reads are alike that are of one region, and give one type."""
+        """Give equal signs to reads of one region with one result type."""
         templates, takes, which, first, position = self.columns
         is_entry = takes[which[reads]] == ENTRY
         singly, entries = reads[~is_entry], reads[is_entry]
@@ -154,7 +154,7 @@ class TapeArrays:
         return self._first_sign + np.array([known[INDEX, type_, each] for type_, each in zip(types, params)], np.int64)
 
     def _read_leaves(self, leaves: Ints) -> None:
-        """Note what reads read. Those of entries alone, of which there may be very many, are looked at all at once."""
+        """Record the sources of reads. Entry reads, of which there may be very many, are handled all at once."""
         templates, takes, which, *_ = self.columns
         is_entry = takes[which[leaves]] == ENTRY
         singly = leaves[~is_entry]
@@ -169,7 +169,7 @@ class TapeArrays:
         same: dict[int, int] = {}
         known: dict[tuple[int, int, int], int] = {}
         found: list[tuple[int, int, int]] = []
-        # By the identity of a region, which is kept beside.
+        # Keyed by the id of a region, which is stored to keep it alive.
         seen: dict[tuple[int, int], tuple[tuple[int, int, int], Region]] = {}
         for number in leaves.tolist():
             _, (array,), (region,), *_ = instructions[number]
@@ -184,7 +184,7 @@ class TapeArrays:
                 read = source, offset, self._box(region, int(self.types[source]), shape)
                 seen[source, id(region)] = read, region
             found.append(read)
-            # An entry that is read again, in another iteration perhaps, is the same value.
+            # An entry read again, perhaps in another iteration, is the same value.
             same[number] = known.setdefault(read, number)
         self.same = np.arange(len(instructions))
         if found:
@@ -217,12 +217,12 @@ class TapeArrays:
         return self.kinds[self.types[number]]
 
     def add_box(self, positions: np.ndarray) -> int:
-        """A pattern of reads: flat positions, from the first one on."""
+        """Register the flat positions of a read, relative to the first."""
         self.boxes.append(positions)
         return len(self.boxes) - 1
 
     def _inputs(self) -> None:
-        """The operands of all values: `operands`, those of one value behind those of the one before; `counts`, how many each has."""
+        """Collect the operands of all values, concatenated, with the start and count of each."""
         operands, begins, taken = operands_of(self.columns)
         self.first_input = np.full(taken.size, -1, np.int64)
         self.first_input[taken > 0] = operands[begins[taken > 0]]
@@ -242,15 +242,15 @@ class TapeArrays:
         for number in leaves[is_leaf[sources]].tolist():
             self.known[number] = self.known[self.first_input[number]]
         self.last_use = np.full(self.position.size, -1, np.int64)
-        # Later members come later, and the last of several assignments is the one that stays.
+        # Later members come later, and of several assignments the last one wins.
         self.last_use[self.operands] = np.repeat(np.arange(members.size), taken)
-        # Where a read of a part will stand is not settled.
+        # The final place of a slice read is not known yet.
         self.last_use[self.source[leaves]] = len(members)
         self.last_use[list(self.tape.outputs)] = len(members)
 
 
 def _is_single(op: Primitive, params: Params, type_: AnyType) -> bool:
-    """Whether nothing may be like this instruction: it ends every repetition."""
+    """True if no instruction may match this one: it ends every repetition."""
     if op is GUARD:
         return params[0] == "array"
     if isinstance(op, TupleOp) and not params[0].is_pure:
@@ -267,7 +267,7 @@ def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def previous_windows(tokens: Ints) -> Ints:
-    """For each place, the last one before it with the same window of tokens; -1 for none."""
+    """Return, for each place, the last earlier place with the same window of tokens; -1 for none."""
     size = tokens.size - WINDOW + 1
     if size <= 1:
         return np.full(max(size, 0), -1, np.int64)
@@ -284,7 +284,7 @@ def previous_windows(tokens: Ints) -> Ints:
 
 
 def agreement(tokens: Ints, place: int, period: int) -> int:
-    """How many tokens from a place on are those of one period before."""
+    """Count the tokens from a place on that equal those of one period before."""
     done, step = 0, 256
     while place + done < tokens.size:
         here = tokens[place + done : place + done + step]

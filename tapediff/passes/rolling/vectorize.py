@@ -1,4 +1,4 @@
-"""The same operation at every iteration as one operation on arrays that have the iterations as one more leading axis."""
+"""Batching rules: one operation of all iterations, with the iterations as a leading axis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ...ops.elementwise.arithmetic import ADD
 from ...ops.matrices.products import MATMUL
 
-# Larger arrays than this are not made of all iterations together.
+# Larger arrays are not batched over iterations.
 LARGEST_ARRAY = 1 << 22
 
 
@@ -30,12 +30,12 @@ class Emitter(Protocol):
 
 
 class Batch:
-    """Emits one instruction for an instruction of all iterations.
+    """Emits one instruction for the same instruction of all iterations.
 
     Args:
-        emitter: where to.
-        count: how many iterations.
-        operands: the operands, and for each whether it has the leading axis.
+        emitter: appends the instructions.
+        count: the number of iterations.
+        operands: the operands; `batched` is True for those with the leading axis.
     """
 
     def __init__(self, emitter: Emitter, count: int, operands: Sequence[int], batched: Sequence[bool]) -> None:
@@ -43,7 +43,7 @@ class Batch:
         self.operands, self.batched = list(operands), list(batched)
 
     def emit(self, instruction: Instruction) -> int:
-        """The number of the value of all iterations; its first axis is theirs."""
+        """Emit the batched instruction; the first axis of its value counts iterations."""
         op = instruction.op
         batching = op.batching if isinstance(op, Op) else None
         assert batching is not None, "is_batchable says which instructions have one"
@@ -59,14 +59,14 @@ class Batch:
         return self.operands[k] if self.batched[k] else spread(self.emitter, self.operands[k], self.count)
 
     def with_rank(self, k: int, rank: int) -> int:
-        """An operand that broadcasts against those of a higher rank at one iteration."""
+        """Reshape an operand to broadcast per iteration against those of a higher rank."""
         shape = self.shape(k)
         if not self.batched[k] or len(shape) == rank:
             return self.operands[k]
         wider = (self.count, *(1,) * (rank - len(shape)), *shape)
         return self.emitter.make(RESHAPE, (self.operands[k],), (wider,))
 
-    # The building blocks that ops name
+    # The batching rules that ops name
 
     def elementwise(self, i: Instruction) -> int:
         rank = len(i.type.shape)
@@ -122,7 +122,7 @@ class Batch:
         return self.emitter.make(GATHER, (array, positions))
 
     def searched(self, i: Instruction) -> int:
-        """All values at once in the array that is the same for all of them."""
+        """Search all values at once; the sorted array is the same for all iterations."""
         return self.emitter.make(SEARCHSORTED, (self.operands[0], self.operands[1]), i.params)
 
     def stacked(self, i: Instruction) -> int:
@@ -130,7 +130,7 @@ class Batch:
         return self.emitter.make(i.op, tuple(self.whole(k) for k in range(len(self.operands))), i.params)
 
     def solved(self, i: Instruction) -> int:
-        """The same where right-hand sides may be vectors, which stacks have as matrices of one column."""
+        """As stacked; vectors on the right-hand side become matrices of one column."""
         last = len(self.operands) - 1
         shape = self.shape(last)
         operands = [self.whole(k) for k in range(last + 1)]
@@ -140,7 +140,7 @@ class Batch:
         return self.emitter.make(RESHAPE, (self.emitter.make(i.op, tuple(operands), i.params),), ((self.count, *shape),))
 
     def product(self, i: Instruction) -> int:
-        """Vectors become matrices of one row or column, as NumPy's product of stacks knows matrices only."""
+        """Turn vectors into matrices of one row or column, since NumPy's stacked products take only matrices."""
         operands = []
         for k, column in ((0, False), (1, True)):
             number, shape = self.operands[k], self.shape(k)
@@ -162,12 +162,12 @@ def widened(region: Region, count: int) -> Region:
 
 
 def spread(emitter: Emitter, number: int, count: int) -> int:
-    """A value repeated along a new first axis."""
+    """Repeat a value along a new first axis."""
     return emitter.make(BROADCAST, (number,), ((count, *emitter.instructions[number].type.shape),))
 
 
 def is_batchable(instruction: Instruction, types: Sequence[ValueType], count: int, fixed: Sequence[bool]) -> bool:
-    """Whether all iterations can be done at once; `fixed` tells which operands are the same in all of them."""
+    """True if all iterations can be batched; `fixed` marks operands that are the same in all of them."""
     op = instruction.op
     if not isinstance(op, Op) or op.batching is None or instruction.type.size * count > LARGEST_ARRAY:
         return False

@@ -1,4 +1,4 @@
-"""Writes what is added to the entries just written: the cotangent of an array where a program wrote what it had read there.
+"""Folds an addition to just-written entries into the write: the cotangent of an array where a program wrote what it had read there.
 
     put(x, w, places) + scatter_add(v, places)  →  put(x, w + v, places)
     put(x, gather(x, places), places)           →  x
@@ -45,7 +45,7 @@ def _changed(made: Rewriter, number: int, instruction: Instruction) -> int:
 
 
 def _adds_there(made: Rewriter, written: Instruction, added: Instruction) -> bool:
-    """Whether something is added to the entries that were written, all of them different."""
+    """True if something is added to the entries that were written, all of them different."""
     if added.op is not SCATTER_ADD or added.inputs[1] != written.inputs[2] or added.type != written.type:
         return False
     values = made.instructions[written.inputs[1]].type

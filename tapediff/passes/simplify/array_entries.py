@@ -1,4 +1,4 @@
-"""Where the entries of an array come from: each entry names a value and a position in it; boxes of entries are found again here.
+"""The origins of an array's entries, each as a value and a position in it; boxes of entries are recovered here.
 
 An entry is one integer, `value << 32 | position`. Reads and writes of parts, reshapes and transposes of an array are then the same
 operations on its array of entries.
@@ -17,13 +17,13 @@ from ...ops.arrays.indexing import Region
 SHIFT = 32
 POSITION = (1 << SHIFT) - 1
 
-# A value that fills more stretches of an array than this is gathered from in one instruction, if it is no small part of it.
+# A value that fills more stretches of an array is gathered from by one instruction, unless it is a small part of the array.
 MOST_STRETCHES = 8
 SMALL_PART = 1 / 16
 
 
 class SupportsShape(Protocol):
-    """Gives the shape of a value by its number."""
+    """Maps value numbers to shapes."""
 
     def __getitem__(self, number: int, /) -> tuple[int, ...]: ...
 
@@ -33,8 +33,8 @@ class Piece(NamedTuple):
 
     Attributes:
         target: the box that they fill, or None if they are scattered.
-        places: where they are in the array, flat.
-        positions: where they are in the value, flat; in the shape of the box.
+        places: their positions in the array, flat.
+        positions: their positions in the value, flat; in the shape of the box.
     """
 
     source: int
@@ -44,7 +44,7 @@ class Piece(NamedTuple):
 
 
 def own_entries(number: int, shape: tuple[int, ...]) -> np.ndarray:
-    """The entries of an array that is value `number` itself."""
+    """Return the entries of value `number` itself."""
     start = number << SHIFT
     return np.arange(start, start + math.prod(shape), dtype=np.int64).reshape(shape)
 
@@ -54,7 +54,7 @@ def sources_of(entries: np.ndarray) -> np.ndarray:
 
 
 def single_source(entries: np.ndarray) -> int | None:
-    """The value that all of the entries come from, if it is one."""
+    """Return the value that all of the entries come from, if there is only one."""
     first = int(entries.flat[0]) >> SHIFT
     return first if entries.size == 1 or bool((entries >> SHIFT == first).all()) else None
 
@@ -70,9 +70,9 @@ def entry_region(position: int, shape: tuple[int, ...]) -> Region:
 
 
 def region_in(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Region, tuple[int, ...]] | None:
-    """The box of an array of `shape` that flat positions run through, and the order of its axes in `positions`; None if they do not.
+    """Return the box of an array of `shape` that flat positions form, and the order of its axes in `positions`; None if there is none.
 
-    Every axis of `positions` that is longer than 1 must step along an axis of its own; or all of them together along one.
+    Each axis of `positions` longer than 1 must step along a different axis; or all of them together along one.
     """
     found = _axis_by_axis(positions, shape)
     return _axis_by_axis(positions.reshape(-1), shape) if found is None and positions.ndim > 1 else found
@@ -121,7 +121,7 @@ def _target_of(places: np.ndarray, shape: tuple[int, ...]) -> Region | None:
 
 
 def split(places: np.ndarray, entries: np.ndarray, shape: tuple[int, ...], shape_of: SupportsShape) -> list[Piece]:
-    """Few disjoint pieces that make up the entries at ascending flat `places` of an array of `shape`."""
+    """Split the entries at ascending flat `places` of an array of `shape` into few disjoint pieces."""
     if not places.size:
         return []
     values = entries >> SHIFT
@@ -145,8 +145,7 @@ def _entry(source: int, places: np.ndarray, positions: np.ndarray, shape: tuple[
 def _boxes(
     source: int, places: np.ndarray, positions: np.ndarray, shape: tuple[int, ...], source_shape: tuple[int, ...]
 ) -> list[Piece]:
-    """One box if the entries fill one; else their stretches along the last axis, those of many rows that lie below each other as one;
-    or one scattered piece if these are many."""
+    """Return one box if the entries fill one; else runs along the last axis, merged across rows; or one scattered piece if many."""
     target = _target_of(places, shape)
     if target is not None:
         box = positions.reshape(target.counts)
@@ -176,8 +175,7 @@ def _boxes(
 def _columns(
     source: int, places: np.ndarray, positions: np.ndarray, bounds: np.ndarray, shape: tuple[int, ...], source_shape: tuple[int, ...]
 ) -> list[Piece] | None:  # fmt: skip
-    """Stretches of many rows as a few boxes of those that begin at one column and are as long, such as both ends of all rows; None
-    where these are no boxes."""
+    """Merge runs with equal start column and length into boxes, such as both ends of all rows; None if they form no boxes."""
     starts, lengths = bounds[:-1], np.diff(bounds)
     kinds = places[starts] % shape[-1] * (shape[-1] + 1) + lengths
     found = np.unique(kinds)

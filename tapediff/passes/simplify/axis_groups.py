@@ -1,12 +1,12 @@
-"""Which axes of an array become which when it is reshaped."""
+"""Maps the axes of an array to those of its reshaped form."""
 
 from __future__ import annotations
 
 
 def axis_groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
-    """The shortest runs of axes of an array, and the runs of its reshaped form that have the same entries in the same order.
+    """Return the shortest groups of consecutive axes of both shapes that hold the same entries in the same order.
 
-    Axes of length 1 may stand in a run on their own, with none on the other side. An array without entries is one run.
+    Axes of length 1 may form a group alone, with no axes in the other shape. An array without entries is one group.
     """
     if 0 in old:
         return [(list(range(len(old))), list(range(len(new))))]

@@ -1,4 +1,4 @@
-"""Removes instructions whose value an earlier one has: same op, same operands, same parameters."""
+"""Removes instructions that compute the same value as an earlier one: same op, same operands, same parameters."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _one_by_one(tape: Tape) -> Tape:
     for number, instruction in enumerate(tape.instructions):
         op, inputs, params, type_, site = instruction
         operands = inputs
-        # Up to the first value that is found again, all have their old numbers.
+        # Until the first duplicate, all values keep their numbers.
         if number != count:
             operands = (numbers[inputs[0]], numbers[inputs[1]]) if len(inputs) == 2 else tuple([numbers[i] for i in inputs])
         key = _key(op, operands, params) if params else (op, operands)
@@ -65,7 +65,7 @@ def _one_by_one(tape: Tape) -> Tape:
 
 
 def _key(op: Primitive, operands: tuple[int, ...], params: Params) -> Hashable:
-    """Equal for instructions that are alike; None for those that nothing is like."""
+    """Value-numbering key. None if the instruction is never equal to another."""
     if op is INPUT or op is GUARD:
         return None
     if isinstance(op, TupleOp) and not params[0].is_pure:
@@ -77,14 +77,13 @@ def _key(op: Primitive, operands: tuple[int, ...], params: Params) -> Hashable:
 
 
 class _Keys(NamedTuple):
-    """Of a tape that is kept as arrays: numbers that are equal for instructions that are alike, `fixed + scale * a + b`, where a and b
-    are each one more than an operand, or 0.
+    """Integer value-numbering keys of a column-stored tape: `fixed + scale * a + b`, where a and b are each one more than an operand, or 0.
 
     Attributes:
-        fixed: by instruction, what does not depend on operands.
-        first, second: by instruction, the operands; one behind all values where there is none.
+        fixed: by instruction, the part of the key without operands.
+        first, second: by instruction, the operands; the number of values if absent.
         scale: more than the largest b.
-        many: by instruction with more operands, these.
+        many: the operands of instructions with more than two.
     """
 
     fixed: np.ndarray
@@ -94,20 +93,20 @@ class _Keys(NamedTuple):
     many: dict[int, tuple[int, ...]]
 
 
-# How many keys there may be.
+# Limit on the range of keys.
 MOST_KEYS = 1 << 62
 
 
-# Shorter tapes are looked at instruction by instruction, as are those where more than one in so many has more than two operands.
+# Shorter tapes are processed one by one, as are those with more than one in so many instructions of more than two operands.
 SHORTEST_IN_ROUNDS, FEW_OF_SEVERAL = 4096, 16
 
-# What is alike only as its operands turned out to be is found in so many rounds, which take so many looks at each instruction on
-# average; beyond, instruction by instruction.
+# Equalities that follow from equal operands are found in rounds: limits on the rounds, and on the mean visits per instruction. Beyond them,
+# instructions are processed one by one.
 MOST_ROUNDS, MOST_LOOKS = 32, 1
 
 
 def _of_columns(tape: Tape, keys: _Keys) -> Tape:
-    """The tape without making its instructions."""
+    """common_subexpressions without building the instructions."""
     size = keys.fixed.size
     in_rounds = size >= SHORTEST_IN_ROUNDS and FEW_OF_SEVERAL * len(keys.many) <= size
     earlier = _in_rounds(keys) if in_rounds else None
@@ -118,17 +117,16 @@ def _of_columns(tape: Tape, keys: _Keys) -> Tape:
 
 
 def _in_rounds(keys: _Keys) -> np.ndarray | None:
-    """By instruction, the first one that is like it; None where that takes more rounds.
+    """Return, by instruction, the first one equal to it; None if that takes more rounds.
 
-    A round gives new keys to those instructions only of which an operand turned out to be another value. Nothing has the keys that they
-    had before: these are of values that are not kept.
+    Each round gives new keys only to instructions with a replaced operand. Their former keys belong to dropped values.
     """
     size, found = keys.fixed.size, _Found(keys)
     place, numbers = found.place, np.arange(size)
     known = found.keys_of(numbers)
     order = np.argsort(known, kind="stable")
     begins, alike = _groups(known[order])
-    # All keys, and for each the first instruction that has it.
+    # All keys, and the first instruction with each.
     known, users = known[order[begins]], order[begins]
     place[order] = np.repeat(users, alike) + 1
     changed = np.append(place[:size] != numbers + 1, False)
@@ -150,7 +148,7 @@ def _in_rounds(keys: _Keys) -> np.ndarray | None:
         best = np.minimum.reduceat(stand_for, begins)
         there = place[users[at[is_there]]] - 1
         best[is_there] = np.minimum(best[is_there], there)
-        # Of each value that stands for others, the one that stands for it.
+        # Maps each representative to the one that replaces it.
         first = numbers.copy()
         first[stand_for] = np.repeat(best, alike)
         first[there] = best[is_there]
@@ -164,21 +162,21 @@ def _in_rounds(keys: _Keys) -> np.ndarray | None:
 
 
 def _groups(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where equal entries begin, and how many there are of each."""
+    """Return the starts and lengths of runs of equal entries."""
     begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     return begins, np.diff(begins, append=ordered.size)
 
 
 class _Found:
-    """Keys of instructions by what their operands turned out to be.
+    """Keys of instructions, given the representatives of their operands.
 
     Attributes:
-        place: one more than the value that each is known by, and 0 for no operand.
+        place: one more than the representative of each value, and 0 for an absent operand.
     """
 
     def __init__(self, keys: _Keys) -> None:
         self.keys, self.place = keys, np.append(np.arange(1, keys.fixed.size + 1), 0)
-        # Those with more operands than two, and these in a row.
+        # Instructions with more than two operands, and those operands, concatenated.
         self._several = np.fromiter(keys.many, np.int64)
         counts = np.fromiter(map(len, keys.many.values()), np.int64)
         self._operands = np.fromiter(chain.from_iterable(keys.many.values()), np.int64)
@@ -186,7 +184,7 @@ class _Found:
         self._of_several: dict[tuple[int, ...], int] = {}
 
     def keys_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Equal for those that are alike."""
+        """Return keys that are equal for equal instructions."""
         fixed, first, second, scale, many = self.keys
         place = self.place
         found = fixed[numbers] + scale * place[first[numbers]] + place[second[numbers]]
@@ -198,7 +196,7 @@ class _Found:
         return found
 
     def users_of(self, changed: np.ndarray) -> np.ndarray:
-        """The instructions of which an operand is one of these values."""
+        """Return the instructions with an operand among these values."""
         is_user = changed[self.keys.first] | changed[self.keys.second]
         if self._several.size:
             is_user[self._several] = np.logical_or.reduceat(changed[self._operands], self._begins)
@@ -206,9 +204,9 @@ class _Found:
 
 
 def _in_order(keys: _Keys) -> np.ndarray:
-    """The same, one instruction after the other."""
+    """As _in_rounds, one instruction after the other."""
     fixed, first, second, scale, many = keys
-    # One more than the value that each is known by, and 0 for no operand.
+    # One more than the representative of each value, and 0 for an absent operand.
     places = [*range(1, fixed.size + 1), 0]
     known: dict[Hashable, int] = {}
     alike = known.setdefault
@@ -221,11 +219,11 @@ def _in_order(keys: _Keys) -> np.ndarray:
 
 
 def _keys_of(tape: Tape, columns: Columns) -> _Keys | None:
-    """None where there would be too many different ones."""
+    """Return the keys; None if their range would be too large."""
     templates, takes, which, _, second = columns
     size, kinds = which.size, takes[which]
     classes: dict[Hashable, int] = {}
-    # By template: what it is, and which constant or entry of an array.
+    # By template: a class, and the number of a constant or the position of an entry.
     class_of, extra_of = np.empty(len(templates), np.int64), np.zeros(len(templates), np.int64)
     for k, (template, kind) in enumerate(zip(templates, takes.tolist())):
         what, extra_of[k] = _what(template, kind, columns)
@@ -247,7 +245,7 @@ _FLOAT, _ENTRY = ("float",), ("entry",)
 
 
 def _what(template: Instruction, takes: int, columns: Columns) -> tuple[Hashable, int]:
-    """What is equal for templates that are alike but for operands; None for one that nothing is like."""
+    """Return a value-numbering key without operands, and a number. The key is None if the instruction is never equal to another."""
     op, operands, params, type_, _ = template
     if takes == NUMBER or takes == ENTRY:
         return (_FLOAT if takes == NUMBER else _ENTRY), 0
@@ -261,7 +259,7 @@ def _what(template: Instruction, takes: int, columns: Columns) -> tuple[Hashable
 
 
 def _entry(region: Region, type_: AnyType) -> int:
-    """The flat position of the one entry that a region is; -1 for others."""
+    """Return the flat position of a one-entry region; -1 for other regions."""
     starts, steps, counts, shape = region
     ones = (1,) * len(starts)
     if shape or steps != ones or counts != ones:

@@ -1,6 +1,6 @@
 """Removes instructions that no output, guard or input needs.
 
-A call that may take another path is a guard, too: what its results look like is part of the recording.
+A call that may take another path is a guard, too: the form of its results is part of the recording.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...ir.tape import Tape
 from ...ops.control.calls import CALL
 from ..columns import on_numbers, operands_of, own_with_operands, with_only
 
-# All is supposed to be needed at first; then only what that reads, so many times. Beyond, instruction by instruction.
+# Rounds from the assumption that all is needed; beyond them, instructions are processed one by one.
 MOST_ROUNDS = 6
 
 
@@ -32,7 +32,7 @@ def dead_code(tape: Tape) -> Tape:
 
 
 def _of_columns(tape: Tape, columns: Columns) -> Tape:
-    """The same, without making the instructions."""
+    """dead_code without building the instructions."""
     needed = _in_rounds(columns, tape.outputs)
     if needed is None:
         needed = _needed_of(columns, tape.outputs)
@@ -40,7 +40,7 @@ def _of_columns(tape: Tape, columns: Columns) -> Tape:
 
 
 def _needed(tape: Tape) -> list[bool]:
-    """By instruction, whether it is needed."""
+    """Return, by instruction, True if it is needed."""
     needed: list[bool] = _always_needed(tape.instructions).tolist()
     for output in tape.outputs:
         needed[output] = True
@@ -52,7 +52,7 @@ def _needed(tape: Tape) -> list[bool]:
 
 
 def _in_rounds(columns: Columns, outputs: Sequence[int]) -> np.ndarray | None:
-    """The same, where what only reads of each other is no longer than the rounds; None elsewhere."""
+    """The same, as an array; None if a chain of dead instructions is longer than the rounds."""
     of, _, counts = operands_of(columns)
     always = _always_needed(columns.templates)[columns.which]
     always[list(outputs)] = True
@@ -67,12 +67,12 @@ def _in_rounds(columns: Columns, outputs: Sequence[int]) -> np.ndarray | None:
 
 
 def _needed_of(columns: Columns, outputs: Sequence[int]) -> np.ndarray:
-    """The same, without making the instructions."""
+    """_needed without building the instructions."""
     templates, _, which, *_ = columns
     count = which.size
     first, second = on_numbers(columns)
     own = own_with_operands(columns)
-    # Behind all values are one for operands that are not there, and lists of operands.
+    # Two further ranges of numbers: one for absent operands, and one for lists of operands.
     first[first < 0], second[second < 0] = count, count
     first[own] = count + 1 + np.arange(len(own))
     operands = [templates[k].inputs for k in which[own].tolist()]

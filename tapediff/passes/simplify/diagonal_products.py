@@ -1,6 +1,6 @@
-"""Products of matrices one of which is diagonal whatever the arguments are: its rows or columns are scaled instead.
+"""Products with a matrix that is diagonal for all arguments become scaled rows or columns.
 
-Unit vectors as the rows of a constant are the identity; it makes the products of whole Jacobians and Hessians diagonal.
+A constant with unit vectors as rows is the identity; it makes the products of whole Jacobians and Hessians diagonal.
 """
 
 from __future__ import annotations

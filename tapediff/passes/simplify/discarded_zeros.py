@@ -1,11 +1,11 @@
-"""Selections that keep discarded cotangents exact zeros as a jump that is hardly ever taken, so that no step waits for them.
+"""Selections that keep discarded cotangents exact zeros as a rarely taken jump, so that no step waits for them.
 
-The reverse pass writes select(z_bar == 0 and isnan(z_bar * f), 0, z_bar * f). Where z_bar is 0, its product with factors is NaN if and only
-if one of these is not finite. They are values of the forward pass as a rule, known long before the cotangent, which loops hand from turn to
-turn: an integrator with adaptive steps takes half of the time. Only kernels have them so: derivatives are taken of the selections.
+The reverse pass writes select(z_bar == 0 and isnan(z_bar * f), 0, z_bar * f). If z_bar is 0, its product with factors is NaN if and only if
+one of these is not finite. Factors are usually values of the forward pass, known long before the cotangent, which a loop carries from
+iteration to iteration: an integrator with adaptive steps takes half of the time. Kernels only: derivatives are taken of the selections.
 
-One mark serves many selections: 0 times all their factors, which is NaN if one is not finite. A factor of which another one was made, so
-that it is finite if that one is, need not be among them.
+One mark serves many selections: 0 times all their factors, which is NaN if one is not finite. A factor used to compute another one, and
+finite whenever that is, can be left out.
 """
 
 from __future__ import annotations
@@ -29,19 +29,18 @@ from ...ops.elementwise.comparison import (
     ZERO_WHERE_DISCARDED,
 )
 
-# Of more factors, looking for the cotangent among them takes long.
+# With more factors, finding the cotangent among them takes long.
 MOST_FACTORS = 8
 
-# Selections that share a mark: the values that it is made of are kept in registers or on the stack up to there.
+# Selections that share a mark: its factors stay in registers or on the stack up to this number.
 MOST_SHARING = 48
 
-# Among so many values that others are made of, factors are looked for.
+# Limit on the values whose finiteness is implied by others.
 MOST_IMPLIED = 1000
 
 
 def discarded_zeros(tape: Tape) -> Tape:
-    """The tape with its selections of numbers so; those of arrays wait for nothing, and are one instruction, which takes a third of the
-    time to compile."""
+    """Rewrite scalar selections; those of arrays delay nothing, and become one instruction, to compile in a third of the time."""
     factors: dict[int, tuple[int, ...]] = {}
     for number, instruction in enumerate(tape.instructions):
         if instruction.op is SELECT and instruction.type.dtype == FLOAT64:
@@ -53,7 +52,7 @@ def discarded_zeros(tape: Tape) -> Tape:
 
 
 def kept_cotangent(instructions: Sequence[Instruction], selection: Instruction) -> int | None:
-    """z_bar in `select(z_bar == 0 and isnan(product), 0, product)`; None if it is no such selection."""
+    """Return z_bar in `select(z_bar == 0 and isnan(product), 0, product)`; None for other selections."""
     test, zero, product = selection.inputs
     if instructions[test].op is not LOGICAL_AND or not _is_zero(instructions[zero]):
         return None
@@ -84,7 +83,7 @@ def _factors(instructions: Sequence[Instruction], product: int, z_bar: int, most
 
 
 class _Jumping:
-    """A tape in which selections become jumps; `factors` has those of each selection, where it is one of numbers."""
+    """A tape whose selections become jumps; `factors` maps scalar selections to their factors."""
 
     def __init__(self, tape: Tape, factors: dict[int, tuple[int, ...]]) -> None:
         self.tape, self.factors = tape, factors
@@ -105,7 +104,7 @@ class _Jumping:
         return rewriter.finish()
 
     def _share_mark(self, group: Sequence[int]) -> None:
-        """Make a mark of all the factors that do not wait for these selections."""
+        """Make a mark of all the factors that do not depend on these selections."""
         first, late = group[0], set(group)
         instructions = self.tape.instructions
         for number in range(first, group[-1]):
@@ -142,7 +141,7 @@ def _least(instructions: Sequence[Instruction], factors: set[int]) -> list[int]:
     """Values that are finite only if all the factors are, in order."""
     # A sign is not NaN if its operand is finite.
     wanted = {instructions[f].inputs[0] if instructions[f].op is SIGN else f for f in factors}
-    # From the last on, so that a value comes behind all those that were made of it.
+    # Visit users before their operands.
     waiting, implied = [-f for f in wanted], set[int]()
     heapify(waiting)
     tested: list[int] = []

@@ -1,4 +1,4 @@
-"""Evaluates instructions whose operands are all constants, and drops instructions that change nothing."""
+"""Evaluates instructions with only constant operands, and drops instructions that change nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR, SELECT
 # A folded constant lives in memory as long as the tape: a broadcast scalar stays an instruction.
 LARGEST_GROWTH = 4096
 
-# Ops that may leave a value as it is without any constant among its operands.
+# Ops that may return an operand unchanged even without constant operands.
 _SIMPLIFIED = frozenset((SELECT, NEGATIVE, RESHAPE, ASSEMBLE, INDEX))
 
 
@@ -32,7 +32,7 @@ def fold_constants(tape: Tape) -> Tape:
     for number, instruction in enumerate(tape.instructions):
         op, inputs, *_ = instruction
         operands = tuple([numbers[i] for i in inputs])
-        # Nearly all instructions of a long tape read no constant, and are done with here.
+        # Fast path: most instructions of a long tape read no constant.
         is_plain = operands and op not in _SIMPLIFIED
         for operand in operands:
             if new[operand][0] is CONSTANT or operand in views:
@@ -46,7 +46,7 @@ def fold_constants(tape: Tape) -> Tape:
 def _folded(
     rewriter: Rewriter, views: dict[int, np.ndarray], number: int, instruction: Instruction, operands: tuple[int, ...]
 ) -> int:
-    """The number of what an instruction becomes.
+    """Return the number of the replacement of an instruction.
 
     Args:
         views: values of large views of constants, by number; they are added.
@@ -60,8 +60,7 @@ def _folded(
         if op is GUARD:
             check_guard(params, known[0], site)
             return -1
-        # A kernel's exp has other last bits than NumPy's, which has others on each processor: a value may depend neither on what is folded
-        # nor on where.
+        # exp differs in the last bits between kernels, NumPy and processors: values must not depend on folding, nor on the machine.
         if isinstance(op, Elementwise) and op.is_costly and type_.dtype.kind == "f":
             return rewriter.copy(number)
         # A view costs nothing in a kernel, while a folded one would be a second copy of the data.
@@ -72,7 +71,7 @@ def _folded(
         return rewriter.emit(MULTIPLY, operands, (), type_, site)
     same = _unchanged(rewriter, instruction, operands, values)
     made = rewriter.copy(number) if same is None else same
-    # Not of broadcasts, which are larger than their data.
+    # Not for broadcasts, which are larger than their data.
     if op.is_view and values[0] is not None and type_.size <= values[0].size:
         views[made] = op.evaluate(values[0], *params)
     return made
@@ -81,7 +80,7 @@ def _folded(
 def _unchanged(
     rewriter: Rewriter, instruction: Instruction, operands: tuple[int, ...], values: list[np.ndarray | None]
 ) -> int | None:
-    """The value that an instruction leaves as it is, perhaps in another shape; None if it changes something."""
+    """Return the operand that an instruction leaves unchanged, perhaps in another shape; None if it changes something."""
     op, _, params, type_, site = instruction
     if op is RESHAPE:
         return _in_shape(rewriter, operands[0], type_, site)
@@ -111,7 +110,7 @@ def _is_one(value: np.ndarray | None) -> bool:
 
 
 def _is_whole(regions: Sequence[Region], shape: tuple[int, ...]) -> bool:
-    """Whether the only region of an array is all of it, in order."""
+    """True if the only region of an array covers all of it, in order."""
     return len(regions) == 1 and regions[0].counts == shape and all(step == 1 for step in regions[0].steps)
 
 
@@ -128,7 +127,7 @@ def _is_bool(value: np.ndarray | None, wanted: bool) -> bool:
 
 
 def _chosen(values: Sequence[np.ndarray | None], operands: tuple[int, ...]) -> int | None:
-    """The operand that a selection is everywhere: one of its sides, or its condition."""
+    """Return the operand that a selection always equals: one of its sides, or its condition."""
     condition = values[0]
     if operands[1] == operands[2]:
         return operands[1]

@@ -1,8 +1,8 @@
-"""Forwards values written into an array to their reads, and makes an array that is written in parts all at once.
+"""Forwards values written into an array to their reads, and assembles an array written in parts at once.
 
 Every write of a recording makes a new version of the array. Here a version is first only a map of entries (see array_entries.py): a read of
-some entries becomes a read of the values that were written there, and a version that something needs as a whole array is put
-together from these values. A loop that fills n entries so costs n, not n copies of the array, and its derivative as well.
+some entries becomes a read of the values written there, and a version needed as a whole array is assembled from these values. A loop that
+fills n entries so costs n, not n copies of the array, and its derivative as well.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ WRITTEN = frozenset((REPLACE, ASSEMBLE))
 FORWARDED = frozenset((INDEX, *WRITTEN, *RESHAPED))
 
 
-# Reads of values that are no versions are found in so many rounds, each of reads of those that were found before.
+# Rounds that propagate versions through reads of reads.
 MOST_ROUNDS = 6
 
-# Smaller parts of arrays are made of their entries.
+# Smaller slices of arrays are made of their entries.
 SMALLEST_SHIFTED = 32
 
 
 def forward_writes(tape: Tape, kept: Collection[int] = ()) -> Tape:
-    """The tape without versions of arrays that are only read in parts; `kept` are versions that are made all the same, and read from."""
+    """Drop versions of arrays that are only read in parts; `kept` are versions that are made anyway, and read from."""
     if not {REPLACE, ASSEMBLE} & tape.ops:
         return tape
     forwarder = _Forwarder if columns_of(tape.instructions) is None else _ColumnForwarder
@@ -54,8 +54,8 @@ def forward_writes(tape: Tape, kept: Collection[int] = ()) -> Tape:
 
 
 def _read_in_shifts(tape: Tape) -> set[int]:
-    """The versions of arrays of which a large box was written, and several large parts are read that lie across it, such as the
-    neighbours in a stencil: an array for each of them would be several times the work of one for all."""
+    """Return array versions with a large written box and several large reads across its edge, such as the neighbours of a stencil:
+    assembling each read would take several times the work of one array for all."""
     across: dict[int, set[Hashable]] = {}
     if REPLACE not in tape.ops:
         return set()
@@ -78,7 +78,7 @@ def _large_reads(tape: Tape) -> list[Instruction]:
 
 
 def _lies_across(read: Region, written: Region) -> bool:
-    """Whether a read has entries of what was written, and others."""
+    """True if a read overlaps what was written, and also other entries."""
     is_inside = True
     for a, s, n, b, t, m in zip(*read[:3], *written[:3]):
         ends, others = sorted((a, a + s * (n - 1))), sorted((b, b + t * (m - 1)))
@@ -92,9 +92,9 @@ class _Entries:
     """A version of an array.
 
     Attributes:
-        written: its entries, each in the value that was written there.
-        home: its entries in arrays that were put together since, where these hold many of them; None where that is `written`.
-        made: the value that equals all of it, if there is one.
+        written: its entries, as written.
+        home: its entries in arrays assembled since, if these hold many of them; None if equal to `written`.
+        made: the value that equals the whole version, if there is one.
     """
 
     __slots__ = ("home", "made", "written")
@@ -106,7 +106,7 @@ class _Entries:
         return _Entries(self.written.copy(), None if self.home is None else self.home.copy(), self.made)
 
     def at_home(self) -> np.ndarray | None:
-        """The entries in larger arrays, if they are known there."""
+        """Return the entries in larger arrays, if known there."""
         return self.home if self.made is None else own_entries(self.made, self.written.shape)
 
     def part(self, region: Region) -> _Entries:
@@ -119,12 +119,12 @@ class _Forwarder(Rewriter):
 
     def __init__(self, tape: Tape, kept: Collection[int]) -> None:
         super().__init__(tape)
-        # By number; where the tape is kept as arrays, only op, type and, of what has another form, parameters.
+        # By number; of a column-stored tape the templates: op, type and, unless these are in columns, parameters.
         self.old: Mapping[int, Instruction] | Sequence[Instruction] = self._instructions()
         self.kept = frozenset(kept)
         self.versions: dict[int, _Entries] = {}
         self.shapes = _Shapes(self.instructions)
-        # Which old values are needed as arrays, and the last instruction that needs only to know their entries.
+        # The old values needed as arrays, and the last instruction that needs only their entries.
         self.needed = [False] * len(tape.instructions)
         self.last_reader = [-1] * len(tape.instructions)
         self.parts: dict[int, set[tuple[object, ...]]] = {}
@@ -158,7 +158,7 @@ class _Forwarder(Rewriter):
                 self.last_reader[i] = number
 
     def _is_read(self, instruction: Instruction) -> bool:
-        """Whether a read may leave its array unmade: not if it takes several entries, but no part, of one that is joined anyway."""
+        """True if a read needs no array: single entries, exact parts of an assembled array, or reads of other versions."""
         op, inputs, params, type_, _ = instruction
         if op is not INDEX:
             return False
@@ -237,7 +237,7 @@ class _Forwarder(Rewriter):
                 entries += 1
             else:
                 written[region.slices] = self._entries_of(i).written.reshape(region.counts)
-        # Parts do not overlap, so that as many single entries are the whole of an array.
+        # Disjoint parts: as many single entries as the array has cover it.
         if entries < written.size and (written < 0).any():
             zeros = self.constant(np.zeros(shape, instruction.type.dtype), instruction.type)
             written = np.where(written < 0, own_entries(zeros, shape), written)
@@ -246,7 +246,7 @@ class _Forwarder(Rewriter):
     def _write(self, number: int, instruction: Instruction) -> None:
         base, *values = instruction.inputs
         site, needed = instruction.site, self.needed[number]
-        # An array that exists, changed once: as it was written.
+        # An existing array changed once keeps its write.
         made = self._written_once(number, instruction) if needed and self._exist(instruction.inputs) else None
         if made is None or self.last_reader[number] >= 0:
             entries = self._taken(base, number, values)
@@ -289,18 +289,18 @@ class _Forwarder(Rewriter):
         return known
 
     def _taken(self, old: int, reader: int, also_read: list[int] | tuple[()] = ()) -> _Entries:
-        """The entries of a value for `reader` to change: its own if it is the last one to ask for them."""
+        """Return the entries of a value for `reader` to change: the original for their last reader, else a copy."""
         entries = self._entries_of(old)
         return entries.copy() if old in self.versions and (self.last_reader[old] > reader or old in also_read) else entries
 
     # Values from entries
 
     def part(self, entries: _Entries, region: Region, type_: ValueType, site: Site | None) -> int:
-        """The value of a region of a version, from as few values as can be."""
+        """Return a region of a version, made of as few values as possible."""
         if region.shape == ():
             return self._entry(int(entries.written[region.starts]), type_, site)
         box = entries.written[region.slices]
-        # A piece of another value is no better than a piece of this array, if it exists: their cotangents would be collected apart.
+        # If this array exists, a slice of another value is no better: their cotangents would be collected apart.
         whole_only = entries.made is not None and box.size > 1
         number = self._from_one(box, type_.shape, site, whole_only)
         if number is not None:
@@ -336,7 +336,7 @@ class _Forwarder(Rewriter):
         return self._piece(source, box & POSITION, shape, site)
 
     def _piece(self, source: int, positions: np.ndarray, shape: tuple[int, ...], site: Site | None) -> int | None:
-        """The entries of a value at positions that are a box of it."""
+        """Read the entries of a value at positions that form a box of it."""
         type_ = self.instructions[source].type
         if positions.size == type_.size and np.array_equal(positions.reshape(-1), np.arange(type_.size)):
             return self._in_shape(source, shape, site)
@@ -369,7 +369,7 @@ class _Forwarder(Rewriter):
             if self._is_zero(base):
                 base = None if pieces else base
             elif len(pieces) > 1 or 2 * places.size > flat.size:
-                # The rest of the array that was written into is a part like the others, if it is simple enough.
+                # The rest of the original array becomes a part as well, if it is simple enough.
                 rest = np.flatnonzero(kept)
                 stretches = split(rest, flat[rest], shape, self.shapes)
                 if len(stretches) <= MOST_STRETCHES and all(p.target is not None for p in stretches):
@@ -396,7 +396,7 @@ class _Forwarder(Rewriter):
         return result
 
     def _base(self, flat: np.ndarray, shape: tuple[int, ...]) -> tuple[int | None, np.ndarray]:
-        """The value of this shape that most of the entries are in at their own positions, and which these are."""
+        """Return the value of this shape that has most of the entries at their own positions, and a mask of those."""
         in_place = (flat & POSITION) == np.arange(flat.size)
         sources, counts = np.unique(flat[in_place] >> SHIFT, return_counts=True)
         for k in np.argsort(-counts, kind="stable"):
@@ -410,7 +410,7 @@ class _Forwarder(Rewriter):
 
 
 class _ColumnForwarder(_Forwarder, ColumnRewriter):
-    """The same for a tape that is kept as arrays: only what is written, and reads of such values, is looked at one by one."""
+    """A _Forwarder for column-stored tapes: only writes, and reads of written values, are processed one by one."""
 
     def _instructions(self) -> Mapping[int, Instruction] | Sequence[Instruction]:
         return _Templates(as_columns(self.tape.instructions))
@@ -421,7 +421,7 @@ class _ColumnForwarder(_Forwarder, ColumnRewriter):
         is_forwarded, is_made = (np.array([i.op in ops for i in columns.templates], bool)[columns.which] for ops in (FORWARDED, WRITTEN))
         of, _, counts = operands_of(columns)
         users = np.repeat(np.arange(count), counts)
-        # What reads values that are no versions is as before; so is what is put together of such, and read by nothing that is forwarded.
+        # Reads of unwritten values stay as they are; so do arrays assembled from such values, if no forwarded op reads them.
         chosen = is_made | (is_forwarded & is_forwarded[first])
         for _ in range(MOST_ROUNDS):
             again = is_made | (is_forwarded & chosen[first])
@@ -433,7 +433,7 @@ class _ColumnForwarder(_Forwarder, ColumnRewriter):
         numbers = np.flatnonzero(chosen & ~is_apart).tolist()
         if not numbers:
             return self.tape
-        # Readers of a value come behind it, so that the order does not matter.
+        # The order does not matter: a value's readers come after it.
         needed = np.array(self.needed, bool)
         needed[of[~is_forwarded[users]]] = True
         self.needed = needed.tolist()
@@ -451,7 +451,7 @@ class _ColumnForwarder(_Forwarder, ColumnRewriter):
 
 
 class _Templates(Mapping[int, Instruction]):
-    """What the instructions of a tape that is kept as arrays are made of."""
+    """Maps instructions of a column-stored tape to their templates."""
 
     def __init__(self, columns: Columns) -> None:
         self.templates, self.which = columns.templates, columns.which.tolist()
@@ -471,7 +471,7 @@ def _box(entries: np.ndarray, region: Region) -> np.ndarray:
 
 
 class _Shapes:
-    """The shapes of the new tape's values by number."""
+    """Maps value numbers of the new tape to shapes."""
 
     def __init__(self, instructions: list[Instruction]) -> None:
         self.instructions = instructions

@@ -1,4 +1,4 @@
-"""Moves broadcasts behind elementwise ops, which broadcast by themselves, behind reshapes and sums: nothing is computed once per copy.
+"""Moves broadcasts after elementwise ops, which broadcast anyway, reshapes and sums, so that nothing is computed once per copy.
 
 The sum of n copies is n times the number. It is rounded once, where adding them one by one is rounded n times.
 """
@@ -43,7 +43,7 @@ def _elementwise(rewriter: Rewriter, instruction: Instruction) -> int | None:
 
 
 def _before_broadcast(rewriter: Rewriter, number: int, most: int) -> int:
-    """The value that is broadcast or reshaped into value `number`, if it broadcasts by itself to an array of `most` axes."""
+    """Return the source that is broadcast or reshaped into value `number`, if it broadcasts implicitly to an array of `most` axes."""
     op, inputs, _, type_, _ = rewriter.instructions[number]
     if op is not BROADCAST and not (op is RESHAPE and type_.size == 1):
         return number
@@ -54,7 +54,7 @@ def _before_broadcast(rewriter: Rewriter, number: int, most: int) -> int:
 
 
 def _sum(rewriter: Rewriter, instruction: Instruction) -> int | None:
-    """The sum of a broadcast value: over the axes that the value has itself, times the length of the others."""
+    """Sum a broadcast value over its own axes, and multiply by the lengths of the others."""
     op, inputs, _, type_, _ = rewriter.instructions[rewriter.number[instruction.inputs[0]]]
     if op is not BROADCAST or type_.size == 0:
         return None
@@ -76,7 +76,7 @@ def _sum(rewriter: Rewriter, instruction: Instruction) -> int | None:
 
 
 def _reshape(rewriter: Rewriter, instruction: Instruction) -> int | None:
-    """A broadcast value in another shape, as the value in another shape that is broadcast then."""
+    """Reshape the source of a broadcast value, and broadcast the result."""
     op, inputs, *_ = rewriter.instructions[rewriter.number[instruction.inputs[0]]]
     if op is not BROADCAST or instruction.type.size == 0:
         return None
@@ -98,7 +98,7 @@ def _reshape(rewriter: Rewriter, instruction: Instruction) -> int | None:
 
 
 def _broadcast(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
-    """A value in the shape of the instruction that it stands for."""
+    """Broadcast a value to the shape of the instruction that it replaces."""
     type_ = instruction.type
     if rewriter.instructions[number].type.shape == type_.shape:
         return number

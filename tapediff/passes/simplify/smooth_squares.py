@@ -1,9 +1,9 @@
-"""Squares of functions with a kink where they are 0, such as abs, whose square has none: abs(x)**2, norm(x)**2, hypot(x, y)**2.
+"""Smooth squares of functions with a kink at 0, such as abs: abs(x)**2, norm(x)**2, hypot(x, y)**2.
 
-The chain rule through the kink is right to first order only: the derivative of norm(x) at 0, which is 0, times that of the square says
-that the Hessian of norm(x)**2 is 0. So the cotangent of the square is handed, past the op, to what the square is a plain function of.
-Factors and rearrangements between the two are seen through: (norm(x - y) / scale)**4, norm(x, axis=1)[k]**2. Also hypot reads no more of
-its operands than their squares: hypot(hypot(x, y), z) is smooth where x and y are 0.
+The chain rule through the kink is right to first order only: the derivative of norm(x) at 0, which is 0, times that of the square gives a
+zero Hessian of norm(x)**2. So the cotangent of the square skips the op, and goes to the values that the square is a smooth function of.
+Factors and rearrangements between the two are handled: (norm(x - y) / scale)**4, norm(x, axis=1)[k]**2. Also hypot reads only the squares
+of its operands: hypot(hypot(x, y), z) is smooth where x and y are 0.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ...ops.elementwise.elementary import HYPOT
 from ...ops.matrices.products import MATMUL
 from ..columns import first_two
 
-# Of operations whose square is made of those of their operands: from the cotangent of the one to that of the other.
+# Ops whose square is a function of their operands' squares: rules from the cotangent of one square to those of the others.
 SQUARES_OF_SQUARES: dict[object, tuple[Rule, ...]] = {
     ABSOLUTE: (lambda w, z, x: w,),
     COPYSIGN: (lambda w, z, x, y: w,),
@@ -40,17 +40,17 @@ SQUARES_OF_SQUARES: dict[object, tuple[Rule, ...]] = {
     MULTIPLY: (lambda w, z, x, y: w * SQUARE(y), lambda w, z, x, y: w * SQUARE(x)),
 }
 
-# Powers of their first operand, where the exponent is even, or both operands are one.
+# Powers of their first operand, if the exponent is even, or both operands are the same.
 _EVEN = (MULTIPLY, MATMUL, SQUARE, INTEGER_POWER)
 
 _OTHER, _SQUARED, _PRODUCT, _PASSED = range(4)
 
 
 class Squares:
-    """Which values have a square that is a plain function of something, and the cotangents of those squares collected so far.
+    """The values whose square is a smooth function, and the cotangents of those squares collected so far.
 
     Attributes:
-        leads: for each such value, the position of the operand through which that is found; -1 where the op itself says so.
+        leads: for each such value, the position of the operand that leads to it; -1 if its own op has such a square.
         pending: by number of a value, cotangents of its square and their qualities.
     """
 
@@ -69,7 +69,7 @@ class Squares:
                 self._look_through(number, instruction)
 
     def _look_through_columns(self, columns: Columns) -> None:
-        """The same, without making the instructions."""
+        """Find `leads` without building the instructions."""
         ops = [i.op for i in columns.templates]
         roles = np.array([_SQUARED if op.squared is not None else _PRODUCT if op is MULTIPLY else
                           _PASSED if op is NEGATIVE or op is DIVIDE or op.moves else _OTHER for op in ops], np.int8)  # fmt: skip
@@ -108,7 +108,7 @@ class Squares:
             self.leads[number] = 0
 
     def is_square(self, instruction: Instruction) -> bool:
-        """Whether the instruction is an even power of such a value."""
+        """True if the instruction is an even power of such a value."""
         op, inputs, params, *_ = instruction
         if not self.leads or not inputs or inputs[0] not in self.leads:
             return False
@@ -117,13 +117,13 @@ class Squares:
         return op is SQUARE or (op is INTEGER_POWER and params[0] > 0 and params[0] % 2 == 0)
 
     def squared_operands(self, instruction: Instruction) -> tuple[int, ...]:
-        """Positions of the operands of which the instruction reads the squares of such values only."""
+        """Return the positions of the operands that are such values and of which the instruction reads only the square."""
         if self.leads and instruction.op is HYPOT:
             return tuple(k for k, i in enumerate(instruction.inputs) if i in self.leads)
         return (0,) if self.is_square(instruction) else ()
 
     def rules(self, number: int) -> list[tuple[Rule, bool]]:
-        """For each operand of such a value, a rule from the cotangent of the value's square, and whether it gives that of the operand's."""
+        """Return (rule, of_square) per operand of such a value: from its square's cotangent to that of the operand, or of its square."""
         instruction, lead = self.tape.instructions[number], self.leads[number]
         of_squares = SQUARES_OF_SQUARES.get(instruction.op, ())
         return [
@@ -146,7 +146,7 @@ class Squares:
 
 
 def square_bar_of(instruction: Instruction, z_bar: Operand, z: Operand, x: Operand) -> Operand:
-    """From the cotangent of an even power of x, or of a hypot of x and another, to that of x**2."""
+    """Return the cotangent of x**2, from that of an even power of x, or of a hypot of x and another."""
     if instruction.op is HYPOT:
         at_origin = EQUAL(z, 0.0)
         return SELECT(at_origin, 0.0, z_bar * (0.5 / SELECT(at_origin, 1.0, z)))

@@ -50,7 +50,7 @@ def _exponent(tape: Tape, instruction: Instruction) -> int | None:
 
 
 def _added_to_zero(tape: Tape, instruction: Instruction) -> int | None:
-    """The x of logaddexp(0, x) or logaddexp(x, 0), where the zero is one number."""
+    """Return the x of logaddexp(0, x) or logaddexp(x, 0), if the zero is a scalar."""
     for one, other in (instruction.inputs, instruction.inputs[::-1]):
         candidate = tape.instructions[one]
         is_zero = candidate.op is CONSTANT and candidate.type.shape == () and candidate.params[0] == 0.0

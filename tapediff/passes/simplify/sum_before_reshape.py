@@ -1,7 +1,7 @@
 """Sums values before they are reshaped or transposed, so that a sum runs over the loop that computes its terms.
 
-The terms are then added in the order of the array as it was computed, which follows from the tape alone, as before: where both
-shapes have rows of whole vectors, it is the very same order.
+The terms are then added in the order of the array as computed, which still depends on the tape alone: if both shapes have rows of whole
+vectors, the order is the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...ops.arrays.reductions import SUM
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 from .axis_groups import axis_groups
 
-# A sum over shorter rows takes longer than it takes to store them for a sum over one long row, unless they fill whole vectors.
+# A sum over shorter rows costs more than storing them for a sum over one long row, unless they fill whole vectors.
 SHORTEST_ROW = 64
 VECTOR = 8
 
@@ -31,10 +31,10 @@ def sum_before_reshape(tape: Tape) -> Tape:
 
 
 def _moved(rewriter: Rewriter, total: Instruction) -> int | None:
-    """The sum of the array that the operand is a view of; None where that does not pay."""
+    """Sum the array that the operand is a view of; None if that does not pay."""
     number, axes = rewriter.number[total.inputs[0]], total.params[0]
     moved = False
-    # The result's axes as those of the sum of the source, where a transposition has put them in another order.
+    # The result's axes as axes of the source, possibly permuted by a transposition.
     order = [k for k in range(len(rewriter.instructions[number].type.shape)) if k not in axes]
     while rewriter.instructions[number].op in (RESHAPE, TRANSPOSE):
         op, inputs, params, type_, _ = rewriter.instructions[number]
@@ -61,7 +61,7 @@ def _has_long_rows(shape: tuple[int, ...]) -> bool:
 
 
 def _axes_before(old: tuple[int, ...], new: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The axes of an array that a sum over `axes` of its reshaped form runs over; None where it runs over parts of one."""
+    """Return the axes that a sum over `axes` of the reshaped array sums over before the reshape; None if it sums over a part of one."""
     before: list[int] = []
     for old_axes, new_axes in axis_groups(old, new):
         summed = {k in axes for k in new_axes if new[k] != 1}

@@ -1,6 +1,6 @@
-"""Unit vectors as the rows of a large constant are computed where they are read, by comparing indices.
+"""Computes large constants of unit vectors where they are read, by comparing indices.
 
-The seeds of a matrix in n sweeps are n times n numbers, of which one in each column is not zero.
+The seeds of a matrix in n sweeps are n times n numbers, with one nonzero in each column.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def unit_vectors_by_index(tape: Tape) -> Tape:
 
 
 def _compared(rewriter: Rewriter, array: np.ndarray, type_: ValueType) -> int | None:
-    """The array by comparing indices; None where a column has several entries, or its columns have different ones."""
+    """Compute the array by comparing indices; None if a column has several nonzeros, or columns have different ones."""
     if array.ndim < 2 or np.count_nonzero(array) > array.size // len(array):
         return None
     nonzero = array != 0
@@ -38,7 +38,7 @@ def _compared(rewriter: Rewriter, array: np.ndarray, type_: ValueType) -> int | 
     values = np.unique(array[nonzero])
     if len(values) != 1:
         return None
-    # Of columns without an entry, no row.
+    # -1 for columns of zeros.
     rows = np.where(nonzero.any(axis=0), nonzero.argmax(axis=0), -1)[None]
     numbers = np.arange(len(array)).reshape(-1, *(1,) * (array.ndim - 1))
     ids = [rewriter.constant(a, ValueType(a.shape, INT64)) for a in (numbers, rows)]

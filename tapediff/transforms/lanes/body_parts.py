@@ -12,7 +12,7 @@ from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
 
 
 def part_of_body(body: Tape, inputs: Sequence[int], outputs: Sequence[int], wanted: Sequence[int]) -> Tape:
-    """A tape of some instructions of a body, in their order, whose inputs are values of it."""
+    """Return a tape of some instructions of a body, in their order, with values of the body as inputs."""
     made = Rewriter(body)
     for position, old in enumerate(inputs):
         made.number[old] = made.emit(INPUT, (), (position,), body.instructions[old].type, None)
@@ -26,7 +26,7 @@ def part_of_body(body: Tape, inputs: Sequence[int], outputs: Sequence[int], want
 
 
 def emit_loop(made: Rewriter, callee: Param, form: LoopForm, operands: Sequence[int], site: Site | None) -> list[int]:
-    """Appends a loop; gives its items."""
+    """Emit a loop; return its items."""
     type_ = TupleType(loop_items(callee, form))
     number = made.emit(LOOP, tuple(operands), (callee, form), type_, site)
     return [made.emit(GET, (number,), (k,), item, site) for k, item in enumerate(type_.items)]

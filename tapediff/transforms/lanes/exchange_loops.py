@@ -1,4 +1,4 @@
-"""A loop of independent iterations around loops becomes these loops, over all the iterations at once.
+"""Loop interchange: a loop of independent iterations around loops becomes these loops, over all the iterations at once.
 
 ```
 for k in range(100):               carry = starts                    # arrays of 100
@@ -7,10 +7,10 @@ for k in range(100):               carry = starts                    # arrays of
         carry = f(carry, xs[k, t])
 ```
 
-A recurrence takes its steps one after the other; those of the iterations of another loop run beside each other then, in SIMD lanes.
-Each value is computed from the same ones by the same operations, so that it has the same bits.
+A recurrence takes its steps one after the other, but the steps of independent outer iterations run together in SIMD lanes. Each value is
+computed from the same operands by the same operations, so that it has the same bits.
 
-Where the iterations add to a sum, or hand on something else that the loops in them do not need, that is a loop of its own behind them.
+If the iterations carry a sum, or another value that the inner loops do not need, that becomes a separate loop after them.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from ...passes.rolling.vectorize import is_batchable, spread
 from ..map_rows import LoopCallee, RowMapper, map_rows, reached_from
 from .body_parts import emit_loop, part_of_body
 
-# Fewer iterations fill no lanes. Where all take their steps together, what they hand on may have so many entries in all: it is kept for
-# the reverse pass, unless blocks of iterations go one after the other (transforms/lanes/rows_in_blocks.py).
+# Fewer iterations fill no lanes. If all take their steps together, the entries that they carry are limited: they are kept for the reverse
+# pass, unless blocks of iterations run one after the other (transforms/lanes/rows_in_blocks.py).
 FEWEST, MOST_ENTRIES = 4, 1 << 25
 
-# Operations from constants to a stream that are done in another order.
+# Limit on the operations from constants to a stream that are reordered.
 LONGEST_CHAIN = 16
 
-# Values of more entries fill the lanes by themselves.
+# Larger values fill the lanes by themselves.
 LARGEST_VALUE = 4
 
 
 def exchange_loops(tape: Tape, loop_callee: LoopCallee) -> Tape:
-    """The tape with loops exchanged where that can be done; the tape itself where there are none.
+    """Exchange loops where possible; return the tape itself if there are none.
 
     Cost: linear in the number of instructions, of the tape and of the bodies of such loops.
     """
@@ -69,7 +69,7 @@ def exchange_loops(tape: Tape, loop_callee: LoopCallee) -> Tape:
 
 
 def _swap_early(tape: Tape) -> Tape:
-    """The tape with streams computed in the order in which loops read them, where they are made of constants and numbers."""
+    """Compute transposed streams of constants and scalars directly in the order in which loops read them."""
     made = Rewriter(tape)
     uses = Counter(i for instruction in tape.instructions for i in instruction.inputs)
     for number, (op, inputs, params, _, _) in enumerate(tape.instructions):
@@ -91,7 +91,7 @@ def _swap_early(tape: Tape) -> Tape:
 
 
 def _chain(tape: Tape, number: int, uses: Counter[int]) -> list[int] | None:
-    """The values of the shape of a value that it is made of, elementwise, of constants and numbers, in order; None if there are others."""
+    """Return the elementwise computations that lead to a value from constants and scalars, in order; None if it has other sources."""
     shape = tape.instructions[number].type.shape
     found, pending = {number}, [number]
     while pending:
@@ -110,7 +110,7 @@ def _chain(tape: Tape, number: int, uses: Counter[int]) -> list[int] | None:
 
 
 def _body(loop: Instruction) -> tuple[Tape, int] | None:
-    """One iteration of a loop around loops, and how many there are; None where the loops are not to be exchanged."""
+    """Return one iteration of a loop around loops, and their number; None if the loops are not to be exchanged."""
     callee, form = loop.params
     if form.carries or not _may_be_around(form):
         return None
@@ -123,7 +123,7 @@ def _may_be_around(form: LoopForm) -> bool:
 
 
 def _may_exchange(body: Tape, count: int) -> bool:
-    """Whether an iteration without carries has loops, and nothing that cannot be done for all iterations at once."""
+    """True if an iteration without carries has loops, and all of it can be batched over iterations."""
     loops = [i.params for i in body.instructions if i.op is LOOP]
     if not loops or not all(_is_simple(i, body, count) for i in body.instructions):
         return False
@@ -132,7 +132,7 @@ def _may_exchange(body: Tape, count: int) -> bool:
 
 
 def _carries_apart(tape: Tape, loop_callee: LoopCallee) -> Tape:
-    """The tape with two loops in place of one around loops which do not depend on its carries: all that does not, and the rest."""
+    """Split loops around inner loops that do not depend on their carries: into a loop of all that does not, and the rest."""
     halves = {n: made for n, i in tape.numbered(LOOP) if (made := _halves(i, loop_callee)) is not None}
     if not halves:
         return tape
@@ -154,10 +154,10 @@ class _Halves:
     """A loop in two parts.
 
     Attributes:
-        free: the body of all that does not depend on carries. Its outputs are streams of the rest.
+        free: the body independent of carries. Its outputs are streams of the rest.
         rest: the other body.
-        streams: which streams of the loop the rest reads, too.
-        direct: results of the loop that are outputs of the first part, by their number.
+        streams: the streams of the loop that the rest reads, too.
+        direct: results of the loop that the first part returns, by number.
     """
 
     free: Param
@@ -166,7 +166,7 @@ class _Halves:
     direct: dict[int, int]
 
     def emitted(self, made: Rewriter, loop: Instruction) -> list[int]:
-        """Appends both loops; gives the items of the one that they replace."""
+        """Emit both loops; return the items of the one that they replace."""
         form: LoopForm = loop.params[1]
         operands = [made.number[i] for i in loop.inputs]
         carries, streams = operands[: form.carries], operands[form.carries : form.carries + form.streams]
@@ -179,7 +179,7 @@ class _Halves:
 
 
 def _halves(loop: Instruction, loop_callee: LoopCallee) -> _Halves | None:
-    """None where a loop has no carries, or its carries go into the loops in it."""
+    """Split a loop; None if it has no carries, or its inner loops depend on them."""
     callee, form = loop.params
     body = callee.only_tape() if form.carries and _may_be_around(form) else None
     if body is None or not any(i.op is LOOP for i in body.instructions):
@@ -207,7 +207,7 @@ def _is_special(form: LoopForm) -> bool:
 
 
 def _is_simple(instruction: Instruction, tape: Tape, count: int) -> bool:
-    """Whether an instruction of an iteration gives the same bits when it is done for all iterations at once."""
+    """True if an instruction of an iteration gives the same bits when it is batched over iterations."""
     op, inputs, params, _, _ = instruction
     types: list[AnyType] = [tape.instructions[i].type for i in inputs]
     if op is LOOP:
@@ -230,12 +230,12 @@ _MOVES = (ASSEMBLE, BROADCAST, INDEX, REPLACE, RESHAPE, TRANSPOSE)
 
 
 class _Exchanged(RowMapper):
-    """Gives the loops in an iteration an axis for all iterations."""
+    """Adds a batch axis for all iterations to inner loops."""
 
     def _loop(self, number: int, instruction: Instruction, batched: Sequence[bool]) -> None:
         callee, form = instruction.params
         body = callee.only_tape()
-        # Carries that do not differ at first may do so later.
+        # Carries that are equal at first may differ later.
         has_rows = [k < form.carries or is_row for k, is_row in enumerate(batched)]
         rows = [k for k, has in enumerate(has_rows) if has]
         whole = self.loop_callee(map_rows(body, rows, self.count, self.loop_callee))
@@ -255,6 +255,6 @@ class _Exchanged(RowMapper):
         return self._swapped(number) if is_row and k < form.carries + form.streams else number
 
     def _swapped(self, number: int) -> int:
-        """The axes of steps and of iterations in the other order."""
+        """Swap the axes of steps and iterations."""
         rank = len(self.instructions[number].type.shape)
         return self.make(TRANSPOSE, (number,), ((1, 0, *range(2, rank)),))

@@ -1,4 +1,4 @@
-"""The tape of so many rows from the tape of all of them: each axis that counts rows gets another length."""
+"""Changes the number of rows of a tape: each axis that counts rows gets another length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .row_axes import body_of
 
 
 def with_rows(tape: Tape, rows: int, wanted: int) -> Tape:
-    """The tape of `wanted` rows. Constants with rows have one value throughout: the others are lifted out of it, see constants_lifted."""
+    """Return the tape for `wanted` rows. Constants with rows must be filled with one value; constants_lifted moves others out."""
     made = Rewriter(tape)
     for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
         operands = tuple([made.number[i] for i in inputs])
@@ -76,13 +76,13 @@ def _regions(regions: Sequence[Region], rows: int, wanted: int) -> Regions:
 
 
 def is_filled(array: np.ndarray) -> bool:
-    """Whether all entries have the same bits."""
+    """True if all entries have the same bits."""
     bits = np.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}")
     return bool((bits == bits[0]).all())
 
 
 def constants_lifted(tape: Tape, rows: int) -> Tape:
-    """The tape, with constants that differ between rows as constants of the tape itself where they are in bodies of its loops."""
+    """Move constants that differ between rows out of the bodies of loops into the tape."""
     made = Rewriter(tape)
     for number, instruction in enumerate(tape.instructions):
         lifted = _lifted(instruction, rows) if instruction.op is LOOP else None

@@ -1,8 +1,8 @@
-"""Which axis of each value counts the rows of a tape, and whether each row is computed without the others.
+"""Finds the axis of each value that counts the rows of a tape, and checks that each row is computed without the others.
 
-An axis counts rows if it is as long as there are rows; a value with two such axes is refused. What says that rows are independent is
-not the length, but the operations: each has to give row k of its result of row k of its operands. Sums over rows are sums of the sums
-of blocks, as are sums of such sums.
+An axis counts rows if it is as long as there are rows; a value with two such axes is rejected. Length alone does not prove that rows are
+independent; the operations do: each has to compute row k of its result from row k of its operands. Sums over rows are sums of the sums of
+blocks, as are sums of such sums.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ...ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ...ops.matrices.products import MATMUL
 from ...passes.simplify.discarded_zeros import kept_cotangent
 
-# The axis of rows; or one of these: the same for all rows; a sum over rows, of which each block gives its part; a test of such a part
-# that only selections read which keep discarded cotangents exact zeros (passes/simplify/discarded_zeros.py).
+# The axis of rows; or SAME for all rows; PART: a block's part of a sum over rows; TEST: a test of such a part, read only by selections that
+# keep discarded cotangents exact zeros (passes/simplify/discarded_zeros.py).
 SAME, PART, TEST = -1, -2, -3
 
 # Of tuples, the kinds of their items.
 Kind: TypeAlias = int | tuple[int, ...]
 
-# Products of larger matrices are better done for many rows at once.
+# Products with larger matrices are faster for many rows at once.
 LARGEST_FACTOR = 1024
 
 # Bodies of more instructions are left alone.
@@ -42,11 +42,11 @@ LARGEST_BODY = 5_000
 
 
 class RowsMeet(Exception):
-    """An operation does not keep rows apart."""
+    """An operation mixes rows."""
 
 
 def axis_of_rows(type_: AnyType, rows: int) -> int:
-    """The axis of a value that counts rows, or SAME. Raises RowsMeet where there are several, or nothing is known."""
+    """Return the axis of a value that counts rows, or SAME. Raises RowsMeet if there are several, or the shape is unknown."""
     if not isinstance(type_, ValueType):
         raise RowsMeet
     found = [axis for axis, extent in enumerate(type_.shape) if extent == rows]
@@ -56,10 +56,10 @@ def axis_of_rows(type_: AnyType, rows: int) -> int:
 
 
 def kind_of(tape: Tape, number: int, kinds: Mapping[int, Kind] | Sequence[Kind], rows: int, *, is_guess: bool = False) -> Kind:
-    """The kind of a value of a tape, of those of its operands, which are in `kinds` by their numbers. Raises RowsMeet.
+    """Return the kind of a value from those of its operands, which are in `kinds` by their numbers. Raises RowsMeet.
 
     Args:
-        is_guess: whether what has parts of sums among its operands is one, whatever else it has.
+        is_guess: take any value with parts of sums among its operands for a part.
     """
     op, inputs, params, type_, _ = instruction = tape.instructions[number]
     if op is LOOP:
@@ -82,7 +82,7 @@ def kind_of(tape: Tape, number: int, kinds: Mapping[int, Kind] | Sequence[Kind],
 
 
 def kinds_of(tape: Tape, given: Sequence[int], rows: int, *, is_guess: bool = False) -> list[Kind]:
-    """The kinds of all values of a tape, of those of its inputs; see kind_of. Raises RowsMeet.
+    """Return the kinds of all values of a tape from those of its inputs; see kind_of. Raises RowsMeet.
 
     Cost: linear in the number of instructions, of the tape and of the bodies of its loops.
     """
@@ -118,7 +118,7 @@ def _loop(callee: Callee, form: LoopForm, given: Sequence[int], zeros: Sequence[
     if body is None or form.length == rows or PART in given[form.carries :]:
         raise RowsMeet
     inputs = [axis_of_rows(body.instructions[i].type, rows) for i in body.inputs]
-    # What turns add parts of sums to is one; it has to begin with one, or with zeros.
+    # A carry that iterations add parts of sums to is a part; it has to begin with one, or with zeros.
     carried: list[int] = []
     while carried != inputs[: form.carries]:
         carried = inputs[: form.carries]
@@ -139,9 +139,9 @@ def _stacked(kind: int) -> int:
 
 
 def _of_parts(tape: Tape, instruction: Instruction, kinds: Mapping[int, Kind] | Sequence[Kind], result: int) -> int:
-    """Of parts of sums: what is linear in them is a part of the sum of it.
+    """Return the kind of an operation on parts of sums: PART if it is linear in them.
 
-    A part times a factor that is not finite is NaN or infinite, and 0 where the part was discarded; so is the sum.
+    With a non-finite factor a part becomes NaN or infinite, and 0 if the part was discarded; so does the sum.
     """
     op, inputs, _, _, _ = instruction
     given = [_one(kinds[i]) for i in inputs]
@@ -161,7 +161,7 @@ def _of_parts(tape: Tape, instruction: Instruction, kinds: Mapping[int, Kind] | 
     raise RowsMeet
 
 
-# Op.linear is about derivatives: that of a comparison or of a rounded number is zero.
+# Not Op.linear, which is about derivatives: a comparison or a rounding has derivative zero.
 _LINEAR = (ADD, SUBTRACT, NEGATIVE, RESHAPE, BROADCAST, TRANSPOSE, INDEX, ASSEMBLE, REPLACE, SUM)
 
 
@@ -173,11 +173,11 @@ def _is_test(tape: Tape, instruction: Instruction, given: Sequence[int]) -> bool
 
 
 
-# The kind of the result of an operation: of the types of its operands, their kinds, and the axis of rows of the result if it has one.
+# Rules for the kind of a result, from the types and kinds of its operands, and the axis of rows of the result if it has one.
 
 
 def _elementwise(instruction: Instruction, types: Sequence[AnyType], given: Sequence[int], result: int) -> int:
-    """Axes are aligned from the right; an operand that is the same for all rows has one entry along the axis of rows, or none."""
+    """Axes are aligned from the right; an operand without rows has length 1 along the axis of rows, or lacks it."""
     rank = len(instruction.type.shape)
     for type_, kind in zip(types, given):
         if kind >= 0 and kind - len(type_.shape) != result - rank:
@@ -237,7 +237,7 @@ def _replaced(instruction: Instruction, types: Sequence[AnyType], given: Sequenc
 
 
 def _require_whole(region: Region, shape: Sequence[int], axis: int, axis_of_part: int) -> None:
-    """Raises RowsMeet unless a part of an array has all its rows, and no other axis before them than the array has."""
+    """Raise RowsMeet unless a slice of an array has all its rows, at the given axis of the slice."""
     if axis < 0 or axis_of_part < 0:
         raise RowsMeet
     if (region.starts[axis], region.steps[axis], region.counts[axis]) != (0, 1, shape[axis]):

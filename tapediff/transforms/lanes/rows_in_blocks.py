@@ -1,4 +1,4 @@
-"""Loops over arrays of many independent rows run to their ends on one block of rows after the other.
+"""Loop blocking: loops over arrays of many independent rows run to their ends on one block of rows after the other.
 
 ```
 for t in range(50):                    for rows in blocks:
@@ -8,9 +8,9 @@ s = np.sum(g(y))                               y[rows] = f(y[rows], z[t, rows])
                                        s = np.sum(parts)
 ```
 
-The states of 100,000 paths do not fit into a cache, nor do those of all turns, which the reverse pass reads; those of a block do. What
-stands before, between and behind the loops goes into the blocks as well, the reverse pass with it where it needs no sum over all rows
-first. Each row is computed by the same operations; sums over rows are added up block by block, in a fixed order.
+The states of 100,000 paths do not fit into a cache, nor do those of all iterations, which the reverse pass reads; those of a block do. Code
+before, between and after the loops joins the blocks as well, and so does the reverse pass if it needs no sum over all rows first. Each row
+is computed by the same operations; sums over rows are added up block by block, in a fixed order.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from .body_parts import emit_loop, part_of_body
 from .fewer_rows import constants_lifted, is_filled, with_rows
 from .row_axes import PART, RULES, SAME, Kind, RowsMeet, axis_of_rows, body_of, kind_of
 
-# Fewer rows, and loops of fewer turns, are left as they are.
+# Fewer rows, and loops of fewer iterations, are left as they are.
 FEWEST_ROWS, FEWEST_TURNS = 512, 8
 
-# What the loops of all rows have to take at least: more than a second-level cache. Four programs of 1,000 to 2,000 rows took 0.7 to 1.0 of
-# the time with 2 to 6 MB, of 20,000 rows 0.4 to 0.65.
+# The least bytes of the loops of all rows: more than a second-level cache. Four programs of 1,000 to 2,000 rows took 0.7 to 1.0 of the time
+# with 2 to 6 MB, of 20,000 rows 0.4 to 0.65.
 LEAST_BYTES = 1 << 20
 
-# What turns hand on is read and written by each; it counts for so much.
+# The weight of carries, which every iteration reads and writes.
 EACH_CARRY = 4
 
 # Bytes of a block: a part of a second-level cache. Blocks of 64 and 128 kB took the same time, of 256 kB up to a tenth more. Shorter
@@ -53,7 +53,7 @@ LANES = 8
 # Longer tapes are left as they are, as most of their work is elsewhere.
 LONGEST_TAPE = 20_000
 
-# So many lengths of axes are tried.
+# The number of axis lengths tried.
 MOST_TRIALS = 2
 
 
@@ -73,7 +73,7 @@ def rows_in_blocks(tape: Tape) -> Tape:
 
 
 def _likely_rows(tape: Tape) -> list[int]:
-    """The lengths of axes that most entries of loops' carries are along."""
+    """Return the axis lengths with the most entries of loop carries."""
     entries: Counter[int] = Counter()
     for op, _, params, _, _ in tape.instructions:
         if op is LOOP and params[1].length is not None and params[1].length >= FEWEST_TURNS:
@@ -86,14 +86,14 @@ def _likely_rows(tape: Tape) -> list[int]:
 
 @dataclass
 class _Stages:
-    """The values of a tape in stages: in each, what does not keep rows apart comes first, and then what does, which may run in blocks.
+    """Assigns the values of a tape to stages. Each stage first computes values that mix rows, then those that may run in blocks.
 
     Attributes:
-        tape, rows: whose values, and how many rows there are.
+        tape, rows: the tape, and the number of rows.
         stage: of each value.
-        apart: whether it keeps rows apart, so that it may be computed in the blocks of its stage.
+        apart: True if it keeps rows separate, so that it may be computed in the blocks of its stage.
         kinds: its kind in the blocks.
-        bytes_of_row: by stage that is to run in blocks, what its loops take for one row.
+        bytes_of_row: by stage that runs in blocks, the bytes of its loops for one row.
     """
 
     tape: Tape
@@ -114,7 +114,7 @@ def _stages(tape: Tape, rows: int) -> _Stages:
         found.stage.append(stage)
         found.apart.append(is_apart)
         found.kinds.append(kind)
-    # Guards stay before the blocks. Kernels that share one compute what it looks at alike, and a gradient has other blocks than a value.
+    # Guards stay before the blocks. Kernels that share a guard compute its value alike, and a gradient has other blocks than a value.
     if any(stage > 0 and not is_apart and not _may_be_late(instruction)
            for stage, is_apart, instruction in zip(found.stage, found.apart, tape.instructions)):  # fmt: skip
         return found
@@ -123,7 +123,7 @@ def _stages(tape: Tape, rows: int) -> _Stages:
 
 
 def _stage(found: _Stages, number: int, instruction: Instruction) -> tuple[int, bool, Kind]:
-    """The stage of the next value, whether it keeps rows apart there, and its kind."""
+    """Return the stage of the next value, True if it keeps rows separate there, and its kind."""
     op, inputs, _, _, _ = instruction
     if op is INPUT or op is CONSTANT:
         return 0, False, SAME
@@ -131,7 +131,7 @@ def _stage(found: _Stages, number: int, instruction: Instruction) -> tuple[int, 
     for stage in (first, first + 1):
         try:
             kinds = {i: _kind_in(found, i, stage) for i in inputs}
-            # What is done with sums behind the loops costs nothing there.
+            # After the loops, operations on sums cost nothing.
             if op is not LOOP and PART in kinds.values():
                 continue
             kind = kind_of(found.tape, number, kinds, found.rows)
@@ -154,14 +154,14 @@ def _all(kind: Kind) -> Sequence[int]:
 
 
 def _is_for_blocks(op: Primitive, results: Sequence[int], kinds: Iterable[Kind], inside: Sequence[bool]) -> bool:
-    """Whether a value that keeps rows apart is to be computed in the blocks: if it has rows, or is made of what is in them."""
+    """True if a value that keeps rows separate belongs into the blocks: it has rows, or is made of values there."""
     if any(kind >= 0 for given in (results, *map(_all, kinds)) for kind in given):
         return True
     return any(inside) and op is not LOOP and (op is GET or PART not in results)
 
 
 def _may_be_late(instruction: Instruction) -> bool:
-    """Whether something may move behind the blocks: it neither fails, nor calls anything that may."""
+    """True if an instruction may move after the blocks: it neither fails, nor calls anything that may."""
     op, _, params, _, _ = instruction
     if op is LOOP:
         return body_of(*params) is not None
@@ -169,10 +169,9 @@ def _may_be_late(instruction: Instruction) -> bool:
 
 
 def _choose(found: _Stages) -> None:
-    """Decides which stages run in blocks: those whose loops hand much to each other, which stays in the cache then.
+    """Choose the stages that run in blocks: their loops exchange much data, which then stays in the cache.
 
-    What another stage makes or reads goes through memory all the same. Two scans with the mean of their results between them took a
-    third more time in blocks.
+    Data of other stages goes through memory anyway. Two scans with the mean of their results between them took a third more time in blocks.
     """
     sizes: Counter[int] = Counter()
     turns: Counter[int] = Counter()
@@ -209,7 +208,7 @@ def _bytes_of_rows(found: _Stages, type_: AnyType) -> int:
 
 
 def _bytes_moved(found: _Stages) -> Counter[int]:
-    """By stage, the bytes of what its blocks read and write that has to be put into another order."""
+    """Return, by stage, the bytes that its blocks read and write in a transposed order."""
     moved: Counter[int] = Counter()
     instructions = found.tape.instructions
     for number, instruction in enumerate(instructions):
@@ -227,14 +226,14 @@ def _bytes(type_: AnyType) -> int:
 
 
 class _Blocks:
-    """Rebuilds a tape, with a loop over blocks in place of what runs in them, stage by stage."""
+    """Rebuilds a tape, stage by stage, with loops over blocks."""
 
     def __init__(self, stages: _Stages) -> None:
         self.stages, self.tape, self.rows = stages, stages.tape, stages.rows
         self.made = Rewriter(stages.tape)
         self.block = _length_of_block(self.rows, max(stages.bytes_of_row.values()))
         self.count, self.rest = divmod(self.rows, self.block)
-        # Values with rows that were computed in blocks: all whole blocks, one after the other, and the rows that are left.
+        # Values with rows computed in blocks: all whole blocks, stacked, and the remaining rows.
         self.in_blocks: dict[int, tuple[int, int]] = {}
         self.readers: list[list[int]] = [[] for _ in stages.stage]
         for number, instruction in enumerate(self.tape.instructions):
@@ -286,7 +285,7 @@ class _Blocks:
         return op is CONSTANT and (self._axis(number) < 0 or is_filled(params[0]))
 
     def _note(self, number: int, item: int, left: int) -> None:
-        """What a value is that was computed in blocks."""
+        """Record the result of a value computed in blocks."""
         kind = self.stages.kinds[number]
         if kind == PART:
             total = self.made.make(SUM, (item,), ((0,),))
@@ -323,7 +322,7 @@ class _Blocks:
         return Region(tuple(starts), (1,) * len(shape), tuple(counts), tuple(counts))
 
     def _blocks_of(self, number: int) -> int:
-        """The whole blocks of a value, one after the other."""
+        """Return the whole blocks of a value, stacked."""
         if number in self.in_blocks:
             return self.in_blocks[number][0]
         op, _, params, type_, _ = self.tape.instructions[number]
@@ -341,7 +340,7 @@ class _Blocks:
         return self.made.make(TRANSPOSE, (value,), (order,)) if axis else value
 
     def _rest_of(self, number: int) -> int:
-        """The rows of a value that no block has."""
+        """Return the rows of a value after the last whole block."""
         if number in self.in_blocks:
             return self.in_blocks[number][1]
         op, _, params, type_, _ = self.tape.instructions[number]
@@ -354,7 +353,7 @@ class _Blocks:
 
 
 def _length_of_block(rows: int, bytes_of_row: int) -> int:
-    """How many rows a block has: whole vectors, such that no row is left where there is such a length near the wanted one."""
+    """Return the rows per block: whole vectors, and a divisor of `rows` if there is one near the wanted length."""
     wanted = min(LONGEST_BLOCK, max(SHORTEST_BLOCK, BLOCK_BYTES // bytes_of_row // LANES * LANES))
     near = range(max(SHORTEST_BLOCK, wanted // 2), 2 * wanted, LANES)
     return min((n for n in near if rows % n == 0), key=lambda n: abs(n - wanted), default=wanted)

@@ -1,11 +1,11 @@
-"""Rows of a table that are computed of the row above alone become results of the recurrence along the row.
+"""Turns rows computed elementwise from the row above into results of the recurrence along the row.
 
 ```
 gap = logaddexp(above - open, above_gap - extend)          for j in range(m):
 for j in range(m):                                     →       gap[j] = logaddexp(above[j] - open, above_gap[j] - extend)
     row[j] = f(row[j - 1], above[j], above_gap[j])             row[j] = f(row[j - 1], above[j], above_gap[j])
 ```
-Several at a time the rows of a wavefront are only known cell by cell, so that nothing is computed of a whole row.
+A wavefront knows rows only cell by cell, so nothing can be computed from a whole row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def rows_in_cells(table: Table, loop_callee: LoopCallee) -> Table | None:
     moved = [n for n in late if not behind[n] and _is_row(table, n)]
     leaves = list(dict.fromkeys(i for n in moved for i in body.instructions[n].inputs if i not in moved))
     shapes = [body.instructions[i].type.shape for i in leaves]
-    # The cells read such rows themselves, or nothing that is made of them.
+    # The cells read such rows directly, or nothing computed from them.
     reached = reached_from(body, moved)
     first = table.inner.carries
     operands = body.instructions[table.recurrence].inputs
@@ -43,7 +43,7 @@ def rows_in_cells(table: Table, loop_callee: LoopCallee) -> Table | None:
 
 
 def _is_row(table: Table, number: int) -> bool:
-    """Whether a value is computed of the row above element by element."""
+    """True if a value is computed elementwise from the row above."""
     op, _, _, type_, _ = table.body.instructions[number]
     is_of_above = table.above[number] and not table.beside[number]
     return is_of_above and isinstance(op, Elementwise) and not op.raises and type_.shape == (table.cells,)
@@ -73,7 +73,7 @@ def _body(table: Table, moved: list[int], streams: list[int], constants: list[in
 
 
 def _cell(table: Table, moved: list[int], read: list[int], streams: list[int], constants: list[int]) -> Tape:
-    """The cell with further results. `read`: which of its carries and streams it still takes; the others are such rows."""
+    """Return the cell with further results. `read`: the carries and streams that it still takes; the others are such rows."""
     cell, body, inner = table.cell, table.body, table.inner
     made, first = Rewriter(cell), inner.carries + inner.streams
     known: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Tables in the order of a wavefront: at step s lane l has the cell s - delay · l of its row."""
+"""Loop skewing: tables in wavefront order. At step s lane l has the cell s - delay · l of its row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 
 
 def box(*axes: tuple[int, int], shape: tuple[int, ...] | None = None) -> Region:
-    """The region from a first position on, so many entries, along each axis; read with its own shape unless another one is given."""
+    """Return the region of (start, count) along each axis; read with its own shape unless another one is given."""
     counts = tuple(count for _, count in axes)
     return Region(tuple(start for start, _ in axes), (1,) * len(axes), counts, counts if shape is None else shape)
 
@@ -22,7 +22,7 @@ def part_of(made: Rewriter, array: int, start: int, count: int) -> int:
 
 
 def joined(made: Rewriter, parts: list[int]) -> int:
-    """Arrays one behind the other along their first axis."""
+    """Concatenate arrays along their first axis."""
     if len(parts) == 1:
         return parts[0]
     types = [made.instructions[part].type for part in parts]
@@ -35,7 +35,7 @@ def joined(made: Rewriter, parts: list[int]) -> int:
 
 
 def padded(made: Rewriter, array: int, start: int, length: int) -> int:
-    """An array of so many entries along its last axis, zeros but for the given ones, which begin at `start`."""
+    """Pad an array with zeros to a length along its last axis; its entries begin at `start`."""
     shape = made.instructions[array].type.shape
     if start == 0 and shape[-1] == length:
         return array
@@ -44,16 +44,16 @@ def padded(made: Rewriter, array: int, start: int, length: int) -> int:
 
 
 def skewed(made: Rewriter, rows: int, offset: int, cells: int, delay: int) -> int:
-    """What the lanes read of their rows at each step: entry [s, l] is rows[l, s - delay · l + offset], and 0 outside.
+    """Return the lanes' entries at each step: entry [s, l] is rows[l, s - delay · l + offset], and 0 outside.
 
     Args:
-        made: where the operations go.
+        made: the tape under construction.
         rows: an array of lanes and entries.
-        offset: which entry a cell reads, counted from the one at its own place.
-        cells: how many cells the lanes have.
-        delay: by how many steps each lane is behind the one before.
+        offset: the position of the entry that a cell reads, relative to its own.
+        cells: the number of cells in a row.
+        delay: the number of steps between one lane and the next.
 
-    A row is padded until the one below it, read from the same place on, stands where its lane is.
+    Rows are padded so that a flat read with a shorter pitch shifts each lane by `delay`.
     """
     lanes, width = made.instructions[rows].type.shape
     steps = cells + delay * (lanes - 1)
@@ -66,7 +66,7 @@ def skewed(made: Rewriter, rows: int, offset: int, cells: int, delay: int) -> in
 
 
 def straightened(made: Rewriter, steps: int, cells: int, delay: int) -> int:
-    """The rows of what lanes gave at each step: entry [l, j] is steps[j + delay · l, l]."""
+    """Return the rows from the lanes' results at each step: entry [l, j] is steps[j + delay · l, l]."""
     length, lanes = made.instructions[steps].type.shape
     rows = made.make(TRANSPOSE, (steps,), ((1, 0),))
     flat = padded(made, made.make(RESHAPE, (rows,), ((lanes * length,),)), 0, lanes * (length + delay))

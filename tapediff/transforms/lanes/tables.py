@@ -1,4 +1,4 @@
-"""Loops over the rows of a table whose body is one recurrence along the row, and what of the body belongs to which part."""
+"""Finds loops over the rows of a table whose body is one recurrence along the row, and splits the body."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..map_rows import reached_from
 
 # Bodies of more instructions than this are left alone.
 MOST_VALUES = 100
-# Along shorter rows a wavefront would mostly begin and end; of longer ones the masks would leave the caches.
+# On shorter rows a wavefront mostly fills and drains; on longer ones the masks would leave the caches.
 SHORTEST_ROW, LONGEST_ROW = 12, 1 << 16
 
 
@@ -27,10 +27,10 @@ class Table:
         body: one row.
         recurrence: the number of the loop over cells in the body.
         cell: the body of that loop; its values are numbers.
-        rows: the carries that the recurrence depends on: what is known of the row above.
+        rows: the carries that the recurrence depends on: the state of the row above.
         others: the other carries, such as sums over rows.
-        above: which values of the body depend on `rows`.
-        beside: which depend on `others`.
+        above: True for values of the body that depend on `rows`.
+        beside: True for values that depend on `others`.
     """
 
     loop: Instruction
@@ -52,7 +52,7 @@ class Table:
 
     @property
     def cells(self) -> int:
-        """How many cells a row has."""
+        """Return the number of cells in a row."""
         length = self.inner.length
         assert length is not None
         return length
@@ -62,20 +62,20 @@ class Table:
         return [n for n, i in enumerate(self.body.instructions) if i.op is GET]
 
     def is_free(self, number: int) -> bool:
-        """Whether a value of the body can be computed for all rows at once."""
+        """True if a value of the body can be computed for all rows at once."""
         return not self.above[number] and not self.beside[number]
 
 
 def is_plain(form: LoopForm) -> bool:
-    """A loop of known length, from the first iteration to the last, that calls its callee and nothing else."""
+    """True for a loop of known length, first to last iteration, without other features."""
     special = form.stops or form.variant_given or form.saves_carries or form.recomputes or form.backwards
     return form.length is not None and not special
 
 
 def needed_for(body: Tape, wanted: Iterable[int], given: frozenset[int] = frozenset()) -> list[int]:
-    """The values of a tape that those that are wanted are computed from, themselves included, in order.
+    """Return the wanted values of a tape and all that they are computed from, in order.
 
-    What values in `given` are computed from is left out.
+    Stops at values in `given`.
     """
     needed = [False] * len(body.instructions)
     for number in wanted:
@@ -88,7 +88,7 @@ def needed_for(body: Tape, wanted: Iterable[int], given: frozenset[int] = frozen
 
 
 def table_of(loop: Instruction, fewest_rows: int) -> Table | None:
-    """What there is to know of a loop over rows; None where it is none, or has too few."""
+    """Analyse a loop over rows; None if it is not a table, or has too few rows."""
     callee, form = loop.params
     if not form.carries or not is_plain(form) or form.length < fewest_rows:
         return None
@@ -113,13 +113,13 @@ def _may_not_stand_there(op: Primitive) -> bool:
 
 
 def _cell(recurrence: Instruction) -> Tape | None:
-    """The body of a recurrence of numbers that pays as a wavefront; None for others."""
+    """Return the body of a scalar recurrence that pays as a wavefront; None for others."""
     callee, form = recurrence.params
     cell = callee.only_tape() if form.carries and is_plain(form) and SHORTEST_ROW <= form.length <= LONGEST_ROW else None
     if cell is None or not all(_is_number(i) for i in cell.instructions):
         return None
     waits = reached_from(cell, cell.inputs[: form.carries])
-    # What does not wait for the cell before is computed for a whole row at once, and a recurrence of cheap operations takes no longer than
+    # Values independent of the cell before are computed for a whole row at once, and a recurrence of cheap operations takes no longer than
     # the selections of a wavefront: linear recurrences 7.9 → 10.1 µs, Gauss-Seidel 7.6 → 11.8.
     is_costly = any(w and isinstance(i.op, Elementwise) and i.op.is_costly for w, i in zip(waits, cell.instructions))
     return cell if is_costly else None
@@ -132,7 +132,7 @@ def _is_number(instruction: Instruction) -> bool:
 
 
 def _rows(body: Tape, recurrence: int, carries: int) -> tuple[int, ...]:
-    """The carries that the recurrence depends on, also by way of other carries."""
+    """Return the carries that the recurrence depends on, also through other carries."""
     found: set[int] = set()
     needed = set(needed_for(body, [recurrence]))
     while new := {k for k in range(carries) if body.inputs[k] in needed} - found:

@@ -1,8 +1,8 @@
-"""One step of a wavefront: the cells of several rows on an anti-diagonal of a table, each a lane of vectors.
+"""One step of a wavefront: the cells of several rows on an anti-diagonal of a table, one per SIMD lane.
 
-At step s lane l is at the cell j = s - delay · l of its row. It reads what the lane before it gave some steps earlier, and lane 0 what is
-known of the row above them all. A lane that has not begun, or has ended, computes whatever follows from zeros, and nothing of it is read:
-its cotangents are exact zeros of values that were not chosen, which the reverse pass keeps zeros where derivatives are infinite.
+At step s lane l is at the cell j = s - delay · l of its row. It reads results of the lane before it from some steps earlier; lane 0 reads
+the row above the block. A lane that has not begun, or has ended, computes on zeros, and its results are not read: their cotangents are
+exact zeros of discarded values, which the reverse pass keeps zeros where derivatives are infinite.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from ..map_rows import LoopCallee, map_rows
 from .skewed import box, padded, part_of, skewed
 from .tables import Table
 
-# A step keeps at most so many steps of what the lanes gave.
+# Limit on the earlier steps whose results are kept.
 MOST_KEPT = 8
-# At most so many values are made for what goes into a cell.
+# Limit on the values computed as operands of a cell.
 MOST_READS = 400
 
 
 class NoWavefront(Exception):
-    """A cell reads what is not known when its turn comes, or the rows are put together in a way that is not known here."""
+    """A cell reads a value that is not known in time, or rows are assembled in an unsupported way."""
 
 
 @dataclass(frozen=True)
 class When:
-    """Which cells read a value: all of a row, or the one at a position; of the row itself, or of the row below it.
+    """The cells that read a value: all of a row, or the one at a position; of the row itself, or of the row below it.
 
     Attributes:
         at: the position; None for all.
-        is_told: the lane behind asks for what this one gives on to the row below.
+        is_told: the next lane reads the value that this one passes to the row below.
     """
 
     at: int | None = None
@@ -51,15 +51,15 @@ CELLS, TOLD = When(), When(is_told=True)
 
 
 class Step(Rewriter):
-    """Makes the tape of one step, and in `block` what it reads of the rows.
+    """Builds the tape of one step, and in `block` its inputs from the rows.
 
     Args:
         table: the loop over rows.
-        lanes, delay: how many rows go together, and by how many steps each is behind the one above.
-        block: the tape of one block of rows, where operations on whole rows go.
-        given: for each free value of the body that is read, its number in `block`: with an axis for lanes if it is in `per_row`.
-        above: for each carry in `table.rows`, its number in `block`.
-        per_row: values of the body that differ from row to row, but depend on no carry.
+        lanes, delay: the number of rows in a block, and of steps between one row and the next.
+        block: the tape of one block of rows, for operations on whole rows.
+        given: the number in `block` of each free value that is read; with an axis of lanes if it is in `per_row`.
+        above: the number in `block` of each carry in `table.rows`.
+        per_row: True for values of the body that differ from row to row, but depend on no carry.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Step(Rewriter):
         self.made: dict[tuple[int, int, When], int] = {}
         self.masks: dict[bytes, int] = {}
 
-    # What goes into a tape of one step: each is an INPUT, and its number in the block the key
+    # Inputs of a step: each is an INPUT, keyed by its number in the block
 
     def _input(self, type_: AnyType) -> int:
         if len(self.instructions) > MOST_READS:
@@ -84,14 +84,14 @@ class Step(Rewriter):
         return self.emit(INPUT, (), (-1,), type_, None)
 
     def _stream(self, number: int) -> int:
-        """The entries of an array of the block, one for each step."""
+        """Read an array of the block, one entry per step."""
         if number not in self.streams:
             type_ = self.block.instructions[number].type
             self.streams[number] = self._input(ValueType(type_.shape[1:], type_.dtype))
         return self.streams[number]
 
     def _shared(self, number: int) -> int:
-        """A value of the block that is the same at all steps."""
+        """Read a value of the block that is the same at all steps."""
         if number not in self.constants:
             self.constants[number] = self._input(self.block.instructions[number].type)
         return self.constants[number]
@@ -103,7 +103,7 @@ class Step(Rewriter):
         return self.masks[key]
 
     def _kept(self, value: int, lag: int) -> int:
-        """What the lanes gave some steps earlier as a value of the cell."""
+        """Return the lanes' results of a value of the cell, some steps earlier."""
         if not 1 <= lag <= MOST_KEPT:
             raise NoWavefront
         for earlier in range(1, lag + 1):
@@ -115,7 +115,7 @@ class Step(Rewriter):
     # Values of the body as the lanes see them
 
     def _selected(self, number: int, where: np.ndarray, other: int) -> int:
-        """A value at some steps of some lanes, and another one elsewhere."""
+        """Select a value at some steps of some lanes, and another one elsewhere."""
         if where.all():
             return number
         if self.instructions[other].type.dtype != self.instructions[number].type.dtype:
@@ -126,7 +126,7 @@ class Step(Rewriter):
         return self.table.body.instructions[value].type.shape
 
     def value(self, value: int, offset: int, when: When) -> int:
-        """A value of the body: a number, or the entry of a row that each lane reads, counted from its own place."""
+        """Return a value of the body: a number, or each lane's entry of a row at an offset from its own cell."""
         key = (value, offset if self._body_shape(value) else 0, when)
         if key not in self.made:
             is_free = self.table.is_free(value)
@@ -183,7 +183,7 @@ class Step(Rewriter):
         return self.make(op, tuple(self.value(i, offset, when) for i in inputs), params)
 
     def _of_parts(self, value: int, offset: int, when: When) -> int:
-        """The part in which the entry is, chosen by masks; where there is none, that of the array in which they are replaced, or 0."""
+        """Select the part that contains the entry, by masks; outside of all parts, the array they are written into, or 0."""
         op, parts, params, type_, _ = self.table.body.instructions[value]
         (width,), regions, disjoint = type_.shape, params[0], op is REPLACE or params[2]
         whole, parts = (parts[0], parts[1:]) if op is REPLACE else (None, parts)
@@ -210,7 +210,7 @@ class Step(Rewriter):
     # Between lanes and steps
 
     def _told(self, carry: int, offset: int) -> int:
-        """Entries of the row above each lane: of the lane before, and for lane 0 of the row above the block."""
+        """Return entries of the row above each lane: from the lane before, and for lane 0 from the row above the block."""
         table = self.table
         k = table.body.inputs.index(carry)
         (width,) = self._body_shape(carry) or (0,)
@@ -229,7 +229,7 @@ class Step(Rewriter):
         return self.table.body.instructions[value].type.dtype
 
     def _result(self, item: int, offset: int, when: When) -> int:
-        """What lanes gave at the cell that is asked for; of a last value of the recurrence, at the last cell."""
+        """Return the lanes' result at the given offset; for a last value of the recurrence, at the last cell."""
         table = self.table
         if item >= table.inner.carries:
             return self._kept(table.cell.outputs[item], -offset)
@@ -240,7 +240,7 @@ class Step(Rewriter):
     # The step
 
     def cells(self, loop_callee: LoopCallee) -> dict[int, int]:
-        """Appends the cell of every lane; gives the numbers of its outputs by the values of the cell."""
+        """Emit the cell of every lane; map the cell's outputs to their numbers."""
         table, inner = self.table, self.table.inner
         operands = table.body.instructions[table.recurrence].inputs
         arguments: list[int] = []
@@ -257,7 +257,7 @@ class Step(Rewriter):
         return dict(zip(table.cell.outputs, outputs))
 
     def finished(self, given: dict[int, int], results: list[int]) -> tuple[Tape, list[int]]:
-        """The tape of the step, whose outputs are what is kept and then values of the cell; and the operands of its loop in the block."""
+        """Return the tape of the step, with the kept values and then `results` as outputs; and the operands of its loop in the block."""
         kept = [given[value] if lag == 1 else self.kept[value, lag - 1] for value, lag in self.kept]
         order = [*self.kept.values(), *self.streams.values(), *self.constants.values()]
         number = {old: position for position, old in enumerate(order)}

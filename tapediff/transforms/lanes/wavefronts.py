@@ -1,4 +1,4 @@
-"""Rows of a table that is filled cell by cell go several at a time, each some cells behind the one above: in SIMD lanes.
+"""Computes several rows of a recurrent table at a time, each some cells after the one above, in SIMD lanes.
 
 ```
 for i in range(n):                              for i in range(0, n, 8):
@@ -7,10 +7,10 @@ for i in range(n):                              for i in range(0, n, 8):
     above = row
 ```
 
-The cells of an anti-diagonal do not depend on each other, so that their exponentials and logarithms are computed side by side, where those
-of a row wait for each other. Each cell is computed from the same values by the same operations, so that it has the same bits.
-Rows that are left over when their number is divided by that of the lanes are computed as before. Sums over rows and results of every row
-are a loop behind the table, or operations on all of it.
+The cells of an anti-diagonal do not depend on each other, so their exponentials and logarithms are vectorised, whereas the cells of a row
+wait for each other. Each cell is computed from the same operands by the same operations, so that it has the same bits. Rows left over when
+their number is divided by that of the lanes are computed as before. Sums over rows and results of every row are a loop after the table, or
+operations on all of it.
 """
 
 from __future__ import annotations
@@ -30,20 +30,19 @@ from .skewed import box, joined, part_of, straightened
 from .tables import Table, needed_for, table_of
 from .wavefront_step import NoWavefront, Step
 
-# How many rows go together, and how long a step of them takes. Other numbers took up to twice as long a row, as vectors are masked
-# then, and sixteen up to a third longer with vectors of four numbers, a tenth less for the cheapest of cells.
+# Relative time of a step by number of lanes. Other numbers of lanes took up to twice as long per row, as vectors are then masked; sixteen
+# up to a third longer with vectors of four numbers, a tenth less for the cheapest of cells.
 STEP = {8: 1.0, 4: 0.7}
-# How long a cell takes on its own: 65 ns of 160, of the soft minima of an alignment.
+# Relative time of a single cell: 65 ns of 160, for the soft minima of an alignment.
 ALONE = 0.4
-# Tables of fewer cells gain some microseconds a call, which is less than compiling them takes longer.
+# Smaller tables save some microseconds a call, less than their longer compilation costs.
 FEWEST_CELLS = 200
-# By how many cells each row is at most behind the one above: one where a cell reads what is above and before it, two for what is
-# above to the right.
+# Limit on the cells between a row and the one above: 1 if a cell reads the entries above and before it, 2 for the one above to the right.
 MOST_DELAY = 3
 
 
 def wavefronts(tape: Tape, loop_callee: LoopCallee) -> Tape:
-    """The tape with tables as wavefronts where that can be done, also in the bodies of its loops; the tape itself where there are none.
+    """Return the tape with tables as wavefronts where possible, also in the bodies of its loops; itself if there are none.
 
     Cost: linear in the number of instructions, of the tape and of the bodies of its loops.
     """
@@ -68,7 +67,7 @@ def wavefronts(tape: Tape, loop_callee: LoopCallee) -> Tape:
 
 
 def _replacement(loop: Instruction, loop_callee: LoopCallee) -> Tape | Param | None:
-    """A tape that does what a loop does, or another callee for it, if there are tables in its body; None where it stays as it is."""
+    """Return a tape that replaces a loop, or a new callee if its body has tables; None if it stays as it is."""
     table = table_of(loop, min(STEP))
     if table is not None:
         made = _as_wavefront(table, loop_callee)
@@ -96,7 +95,7 @@ def _as_wavefront(table: Table, loop_callee: LoopCallee) -> Tape | None:
 
 
 def _lanes(rows: int, cells: int) -> int:
-    """How many rows go together, so that few are left over."""
+    """Choose the number of lanes by estimated time, so that few rows are left over."""
 
     def time(lanes: int) -> float:
         return rows // lanes * (cells + lanes - 1) * STEP[lanes] + rows % lanes * cells * ALONE
@@ -106,13 +105,13 @@ def _lanes(rows: int, cells: int) -> int:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What of the body of a table goes where.
+    """Splits the body of a table.
 
     Attributes:
-        core: values that are computed for the row below, from what is known of the row above, in order.
-        rest: values that are computed for sums over rows and for results of every row, and not in the core.
-        per_row: whether a value depends on what differs from row to row, of those that depend on no carry.
-        rows, shared: values that depend on no carry, and that the core or the rest read: those that differ from row to row, and the others.
+        core: values needed by the row below that depend on carries, in order.
+        rest: carry-dependent values needed by sums over rows and results of every row; results of the recurrence are its inputs.
+        per_row: True for values that depend on the streams of the outer loop.
+        rows, shared: carry-independent values that the core or the rest read: those that differ from row to row, and the others.
         items: results of the recurrence that the rest reads.
         constants: all constants of the body.
     """
@@ -132,7 +131,7 @@ def _parts(table: Table) -> _Parts:
     below = [body.outputs[k] for k in table.rows]
     core = [n for n in needed_for(body, [table.recurrence, *below]) if not table.is_free(n)]
     results = [*(body.outputs[k] for k in table.others), *body.outputs[form.carries :]]
-    # What results of the recurrence are computed from is none of the rest.
+    # The results of the recurrence are inputs of the rest.
     late = [n for n in needed_for(body, results, frozenset(table.items())) if not table.is_free(n)]
     items = [n for n in late if body.instructions[n].op is GET]
     rest = [n for n in late if body.instructions[n].op is not GET]
@@ -147,9 +146,10 @@ def _parts(table: Table) -> _Parts:
 
 
 def _block(table: Table, parts: _Parts, lanes: int, delay: int, loop_callee: LoopCallee) -> Tape:
-    """The rows of one block: its inputs are what is known of the row above, the entries of `parts.rows` for its rows, and `parts.shared`.
+    """Return the tape of one block of rows. Inputs: the state of the row above, the entries of `parts.rows` for its rows, and
+    `parts.shared`.
 
-    Its outputs are what is known of its last row, and the items that the rest reads, for its rows.
+    Outputs: the state of its last row, and the items that the rest reads, for its rows.
     """
     body = table.body
     made = Rewriter(body)
@@ -175,7 +175,7 @@ def _block(table: Table, parts: _Parts, lanes: int, delay: int, loop_callee: Loo
 
 @dataclass(frozen=True)
 class _Rows:
-    """What the lanes of a block gave at each step, by the values of a cell, as values of the body."""
+    """Converts the lanes' results at each step to values of the body."""
 
     table: Table
     parts: _Parts
@@ -194,7 +194,7 @@ class _Rows:
         return self.made.make(INDEX, (rows,), (box((0, self.lanes), (table.cells - 1, 1), shape=(self.lanes,)),))
 
     def last(self, wanted: int) -> int:
-        """A value of the body for the last lane, made of results of the recurrence and of what depends on no carry."""
+        """Return a value of the body for the last lane, computed from results of the recurrence and carry-independent values."""
         body = self.table.body
         known: dict[int, int] = {}
         after = needed_for(body, [wanted], frozenset(self.table.items()))
@@ -227,7 +227,7 @@ class _Rows:
 
 
 class _Wavefront:
-    """Makes the tape that does what a loop over rows does."""
+    """Builds the tape that replaces a loop over rows."""
 
     def __init__(self, table: Table, parts: _Parts, lanes: int, block: Tape, loop_callee: LoopCallee) -> None:
         self.table, self.parts, self.lanes, self.block, self.loop_callee = table, parts, lanes, block, loop_callee
@@ -252,7 +252,7 @@ class _Wavefront:
         return Tape(tuple(self.tape.instructions), tuple(self.inputs), outputs, table.body.name, (), True)
 
     def _free(self) -> tuple[list[int], list[int]]:
-        """All that depends on no carry, for all rows."""
+        """Compute all carry-independent values, for all rows."""
         parts, body, form = self.parts, self.table.body, self.table.form
         read, operands = body.inputs[form.carries :], self.inputs[form.carries :]
         made: list[list[int]] = []
@@ -264,7 +264,7 @@ class _Wavefront:
         return made[0], made[1]
 
     def _blocks(self, rows: list[int], shared: list[int]) -> tuple[list[int], list[int]]:
-        """What is known of the last row of the last block, and the items of all their rows."""
+        """Return the state of the last block's last row, and the items of all rows."""
         count = self.length // self.lanes
         above = [self.inputs[k] for k in self.table.rows]
         streams = [part_of(self.tape, number, 0, count * self.lanes) for number in rows]
@@ -278,7 +278,7 @@ class _Wavefront:
         return made[: len(above)], [self._reshaped(n, (count * self.lanes,), 2) for n in made[len(above) :]]
 
     def _reshaped(self, number: int, leading: tuple[int, ...], replaced: int) -> int:
-        """An array with other first axes."""
+        """Reshape the first axes of an array."""
         shape = self.tape.instructions[number].type.shape
         return self.tape.make(RESHAPE, (number,), ((*leading, *shape[replaced:]),))
 

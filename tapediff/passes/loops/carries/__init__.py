@@ -1,1 +1,1 @@
-"""Carries: in which parts, which of them are read, and which are saved. Open first: `split_carries.py`."""
+"""Carries: split into scalars, dropped if unread, and saved. Open first: `split_carries.py`."""

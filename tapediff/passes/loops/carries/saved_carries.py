@@ -1,4 +1,4 @@
-"""Lets loops return their carries at every iteration, which the reverse pass reads, and only where something does."""
+"""Makes loops return their carries at every iteration for the reverse pass, only if something reads them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ....ir.tape import Tape
 from ....ops.control.callee import Callee
 from ....ops.control.calls import GET, LOOP, LoopForm, loop_items
 
-# Where only some of a loop's carries are read and the others are so many bytes in all, those are copied, as further results; else all are
-# stored where they are computed. Beyond the second-level cache a copy takes less than storing what nobody reads.
+# If only some carries of a loop are read and the unread ones exceed so many bytes, the read ones are copied as further results; else all
+# are stored where they are computed. Beyond the second-level cache a copy takes less than storing unread carries.
 LARGEST_UNREAD = 1 << 19
 
 
 def save_carries(tape: Tape) -> Tape:
-    """Before differentiation: every loop returns the carries of all its iterations, behind its other results."""
+    """Before differentiation: make every loop return the carries of all its iterations, after its other results."""
     chosen = {n for n, _ in tape.numbered(LOOP)}
     if not chosen:
         return tape
@@ -30,8 +30,8 @@ def save_carries(tape: Tape) -> Tape:
 
 
 def drop_saved_carries(tape: Tape) -> Tape:
-    """After differentiation: loops do not store carries that nobody reads, or only few of them."""
-    # By loop: the instructions that read a further item, and which one: of the carries, where there is one variant.
+    """After differentiation: stop loops from storing carries that are not read, or of which few are."""
+    # By loop: the GET instructions of saved carries, and the carry each reads; for one variant.
     read: dict[int, dict[int, int]] = {n: {} for n, i in tape.numbered(LOOP) if i.params[1].saves_carries}
     if not read:
         return tape
@@ -54,12 +54,12 @@ def drop_saved_carries(tape: Tape) -> Tape:
 
 
 def _results(callee: Callee, form: LoopForm) -> int:
-    """How many items stand before the carries as they were, and before the numbers of variants, if there are several."""
+    """Return the number of items before the saved carries (and before the variant numbers, if there are several)."""
     return len(loop_items(callee, replace(form, saves_carries=False)))
 
 
 def _are_few(callee: Callee, form: LoopForm, read: Sequence[int]) -> bool:
-    """Whether so much would be stored that nobody reads that it is better to copy what is read."""
+    """True if the unread carries are so large that copying the read ones is cheaper."""
     if form.length is None or form.stops or not form.single_variant or not callee.is_compiled or callee.only_tape() is None:
         return False
     unread = sum(t.size * t.dtype.itemsize for k, t in enumerate(callee.in_types[: form.carries]) if k not in read)

@@ -1,6 +1,6 @@
-"""Gives loops the numbers of a small array that they hand on, in place of the array.
+"""Scalar replacement of small carried arrays: a loop carries their entries as numbers.
 
-The state of a model is often a vector of which each turn computes the entries one by one; as numbers they stay in registers:
+The state of a model is often a vector computed entry by entry in each iteration; as numbers its entries stay in registers:
 
     for y in ys:                             for y in ys:
         x = [x[0] + dt x[1], f(x, y)]    →       a, b = a + dt b, f(a, b, y)
@@ -27,11 +27,11 @@ LARGEST_BODY = 2_000
 
 @dataclass(frozen=True)
 class Plan:
-    """How a loop hands on numbers.
+    """How a loop carries numbers.
 
     Attributes:
         callee: of an iteration.
-        sizes: by carry, how many numbers it has become; 0 for one that stays as it is.
+        sizes: by carry, the number of scalars it becomes; 0 for one that stays as it is.
     """
 
     callee: Callee
@@ -39,7 +39,7 @@ class Plan:
 
     @property
     def places(self) -> list[int]:
-        """Where the first number of each carry is among all carries, and how many there are."""
+        """Return the position of each carry's first number among all carries, and their total number."""
         found = [0]
         for size in self.sizes:
             found.append(found[-1] + (size or 1))
@@ -95,12 +95,12 @@ def _made(callee: Callee, carries: int) -> Plan | None:
     return Plan(callee.fixed(_of_numbers(body, entries)), sizes)
 
 
-# An entry of the array that a turn hands on: a value of the body, or a position in the array that it was handed.
+# An entry of the carried array: a value of the body, or a position in the array of the previous iteration.
 Entry = tuple[str, int]
 
 
 def _entries(body: Tape, k: int) -> list[Entry] | None:
-    """The entries of a carry, where a turn reads and computes these alone."""
+    """Return the entries of a carry if an iteration reads and computes it only entry by entry."""
     given, result = body.inputs[k], body.outputs[k]
     type_ = body.instructions[given].type
     if not type_.is_float or len(type_.shape) != 1 or not 0 < type_.size <= MOST_NUMBERS or result == given:
@@ -129,7 +129,7 @@ def _entries(body: Tape, k: int) -> list[Entry] | None:
 
 
 def _of_numbers(body: Tape, entries: list[list[Entry] | None]) -> Tape:
-    """The body of numbers."""
+    """Return the body with scalar carries."""
     made, inputs = Rewriter(body), list[int]()
     numbers: dict[int, list[int]] = {}
 
@@ -165,7 +165,7 @@ def _of_numbers(body: Tape, entries: list[list[Entry] | None]) -> Tape:
 
 
 def _assembled(made: Rewriter, numbers: list[int], type_: ValueType) -> int:
-    """An array of numbers."""
+    """Assemble an array of numbers."""
     regions = Regions([Region((j,), (1,), (1,), ()) for j in range(len(numbers))])
     return made.emit(ASSEMBLE, tuple(numbers), (regions, type_.shape, True), type_, None)
 

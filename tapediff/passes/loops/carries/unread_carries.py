@@ -1,11 +1,11 @@
-"""Drops what a loop hands on although nothing reads it: the last values of variables that only an iteration itself uses.
+"""Drops carries that nothing reads: the last values of variables that are local to an iteration.
 
     total, r = 0.0, 0.0                      total = 0.0
     for x in xs:                             for x in xs:
         r = x - a                     →          total = total + (x - a) ** 2
         total = total + r ** 2
 
-What is left may be a sum (distribution/), or a loop without a reverse pass.
+The remaining loop may be a sum (distribution/), or need no reverse pass.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Plan:
 
     Attributes:
         callee: of an iteration.
-        carries, streams: those that are kept, by their numbers.
+        carries, streams: the numbers of those that are kept.
     """
 
     callee: Callee
@@ -75,7 +75,7 @@ def _loop(rewriter: ColumnRewriter, loop: Instruction, plan: Plan) -> int:
     return rewriter.emit(LOOP, inputs, (plan.callee, shorter), TupleType(loop_items(plan.callee, shorter)), loop.site)
 
 
-# Which loops
+# Choosing loops
 
 
 def _plan(callee: Callee, form: LoopForm, asked: set[int]) -> Plan | None:
@@ -97,13 +97,13 @@ def _made(callee: Callee, body: Tape, form: LoopForm, wanted: tuple[int, ...]) -
     if len(carries) == form.carries:
         return None
     kept = tuple(sorted(carries))
-    # A loop that does not stop by itself is as long as a stream, if only one of positions.
+    # The loop's length is in its form: all streams may go.
     streams = tuple(k for k in range(form.streams) if body.inputs[form.carries + k] in needed)
     return Plan(callee.fixed(_body(body, form, kept, streams, needed)), kept, streams)
 
 
 def _add(body: Tape, needed: set[int], wanted: Iterable[int]) -> None:
-    """Add values and what they are computed of."""
+    """Add values and all that they are computed from."""
     pending = list(wanted)
     while pending:
         number = pending.pop()
@@ -113,7 +113,7 @@ def _add(body: Tape, needed: set[int], wanted: Iterable[int]) -> None:
 
 
 def _body(body: Tape, form: LoopForm, carries: tuple[int, ...], streams: tuple[int, ...], needed: set[int]) -> Tape:
-    """An iteration that hands on these carries, and is given these streams."""
+    """Return the body with only these carries and streams."""
     made, first = Rewriter(body), form.carries + form.streams
     sources = [*(body.inputs[k] for k in carries), *(body.inputs[form.carries + k] for k in streams), *body.inputs[first:]]
     for position, number in enumerate(sources):

@@ -1,6 +1,6 @@
-"""Loop distribution: what iterations do not need of each other leaves their loop, and is done for all of them at once.
+"""Loop distribution: independent computations leave their loop, and run for all iterations at once.
 
-What memory makes dearer than arithmetic goes back: `sink_into_loops.py`.
+Cheap streams that cost more to load than to compute go back: `sink_into_loops.py`.
 
 Comes in and goes out: a tape. Open first: `independent_iterations.py`.
 """

@@ -1,4 +1,4 @@
-"""Makes constants of carries that every iteration hands on as it was handed them: the cotangent of an array that a loop adds to."""
+"""Makes constants of carries that no iteration changes: the cotangent of an array that a loop adds to."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fixed_carries(tape: Tape) -> Tape:
     return made.finish()
 
 
-# The carries that are constants, and the callee that has them so.
+# The carries that are constants, and the callee that takes them as such.
 Plan = tuple[tuple[int, ...], Callee]
 
 

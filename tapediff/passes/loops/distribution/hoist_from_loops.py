@@ -1,6 +1,6 @@
-"""Vectorises loop code that is independent of the carries: it is computed for all iterations at once, on SIMD lanes.
+"""Vectorises loop code that is independent of the carries: computed for all iterations at once, on SIMD lanes.
 
-In the reverse pass of a loop the carries as they were are known, so that what is left in the loop is often a few products.
+The reverse pass of a loop knows the saved carries, so often only a few products remain in the loop.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ CONSTANTS, ENTRIES, CARRIES = range(3)
 
 @dataclass(frozen=True)
 class Plan:
-    """How a loop is taken apart.
+    """How a loop is split.
 
     Attributes:
-        body: the tape of an iteration before.
+        body: the original tape of an iteration.
         outside: the values of the body that are computed outside, in order.
         callee: of the shorter loop.
-        streams: which streams it still reads; those of `crossing` follow.
-        crossing: the values from outside that it reads.
-        direct: further results of the loop that are computed outside as a whole, by their number among the outputs.
+        streams: the streams that it still reads; those of `crossing` follow.
+        crossing: the hoisted values that it reads.
+        direct: further results of the loop that are entirely computed outside, by their number among the outputs.
     """
 
     body: Tape
@@ -74,7 +74,7 @@ def hoist_from_loops(tape: Tape) -> Tape:
     return rewriter.finish()
 
 
-# Which values are hoisted
+# Choosing values to hoist
 
 
 def _plan(callee: Callee, form: LoopForm) -> Plan | None:
@@ -155,7 +155,7 @@ def _shorter_loop(
 
 
 def _moved_items(plan: Plan, form: LoopForm) -> dict[int, int]:
-    """Where the items of the loop are that it still returns."""
+    """Return the new positions of the items that the loop still returns."""
     count = len(plan.body.outputs) + (form.carries if form.saves_carries else 0) + int(form.returns_variants)
     left = [k for k in range(count) if k not in plan.direct]
     return {k: place for place, k in enumerate(left)}
@@ -190,7 +190,7 @@ class _Outside:
         return self.values
 
     def _aligned(self, number: int, axes: int) -> int:
-        """A value of all iterations so that its other axes broadcast from the right, as they did in each."""
+        """Insert axes so that a value of all iterations broadcasts from the right, as in each iteration."""
         value, shape = self.values[number], self.body.instructions[number].type.shape
         if self.kinds[number] == CONSTANTS or len(shape) == axes:
             return value
@@ -201,5 +201,5 @@ class _Outside:
 
 
 def _of_all(region: Region, length: int) -> Region:
-    """The same part of every entry."""
+    """Return the same slice of every entry."""
     return Region((0, *region.starts), (1, *region.steps), (length, *region.counts), (length, *region.shape))

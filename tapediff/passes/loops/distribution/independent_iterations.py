@@ -1,4 +1,4 @@
-"""What iterations of a loop do not need of each other is done for all at once, and what they add up is a sum of an array.
+"""Loop distribution: independent computations run for all iterations at once, and accumulated terms become a sum of an array.
 
     s = 0.0                            h = x0
     for x in xs:                       for x in xs:                        what is left: a recurrence
@@ -7,7 +7,7 @@
                                        s = np.sum(np.exp(hs))
 
 Without a recurrence no loop is left. So td.scan and td.fori_loop take as long as the same loop in plain Python, and round as that one,
-which passes/rolling/classify_slots.py takes apart. (In books on compilers: loop distribution.)
+which passes/rolling/classify_slots.py splits.
 """
 
 from __future__ import annotations
@@ -29,26 +29,25 @@ from ...rolling.vectorize import LARGEST_ARRAY, Batch, is_batchable, spread
 from ..counted_loops import loops_and_items
 from .selected_terms import with_selected_terms
 
-# Shorter loops are left alone; so are larger bodies, and iterations that work on larger arrays, which fill the lanes by themselves.
+# Shorter loops are left alone; so are larger bodies, and iterations on larger arrays, which fill the lanes by themselves.
 FEWEST_ITERATIONS, LARGEST_BODY, LARGEST_VALUE = 8, 10_000, 256
 
 
-# A loop with a recurrence is taken apart for costly functions of so many numbers at most, where no more than so many times as many
-# numbers have to be handed on for them.
+# A loop with a recurrence is split for costly functions of so many numbers at most; it may return so many numbers for each of them.
 LARGEST_SCALAR, MOST_HANDED_ON = 4, 4
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a loop is taken apart.
+    """How a loop is split.
 
     Attributes:
-        body: the tape of an iteration before.
-        sums: by carry, the values of the body that are added to it, with their signs.
-        outside: the values of the body that are computed for all iterations at once, or once for all, in order.
-        varying: those of the body that differ between iterations.
+        body: the original tape of an iteration.
+        sums: by carry, the values of the body added to it, with their signs.
+        outside: the values of the body computed for all iterations at once, or once (loop-invariant), in order.
+        varying: the values of the body that differ between iterations.
         direct: further results of the loop: their numbers among the outputs, and in the body.
-        rest: what is left of the loop; None where nothing is.
+        rest: the remaining loop; None if nothing remains.
     """
 
     body: Tape
@@ -65,7 +64,7 @@ class Rest:
 
     Attributes:
         callee: of an iteration.
-        carries, streams: which of the loop before it still has, by their numbers there.
+        carries, streams: the remaining ones, by their numbers in the original loop.
         handed_on: the values of the body that it returns for each iteration.
     """
 
@@ -76,7 +75,7 @@ class Rest:
 
 
 def independent_iterations(tape: Tape) -> Tape:
-    """The tape with such loops taken apart; itself if there are none.
+    """Return the tape with such loops split; itself if there are none.
 
     Cost: linear in the number of instructions, of the tape and of the bodies of loops.
     """
@@ -95,7 +94,7 @@ def independent_iterations(tape: Tape) -> Tape:
     return rewriter.finish()
 
 
-# Which loops
+# Choosing loops
 
 
 def _plan(callee: Callee, form: LoopForm) -> Plan | None:
@@ -129,16 +128,16 @@ def _made(callee: Callee, body: Tape, form: LoopForm) -> Plan | None:
 
 
 class _Parts:
-    """What of a body is computed for all iterations at once, and what a loop over the recurrence has to hand on for that.
+    """Splits a body: the values computed for all iterations at once, and those that the recurrence has to return for them.
 
     Args:
-        wanted: the values of the body that are needed outside.
-        recurrent: those that the loop hands to its next iteration.
+        wanted: the values of the body needed outside.
+        recurrent: the next values of the loop's carries.
 
     Attributes:
-        fits: the loop's streams are not too large.
-        outside: the values that are computed outside, and the inputs that these read.
-        handed_on: those that the loop hands on.
+        fits: True if the loop's streams are not too large.
+        outside: the values computed outside, and the inputs that they read.
+        handed_on: the values that the loop returns at each iteration.
     """
 
     def __init__(self, body: Tape, form: LoopForm, wanted: Iterable[int], recurrent: Iterable[int]) -> None:
@@ -162,7 +161,7 @@ class _Parts:
 
 
 def _is_worthwhile(body: Tape, parts: _Parts) -> bool:
-    """Whether costly functions of few numbers are taken out of a loop that stays."""
+    """True if costly functions of few numbers leave a loop that stays."""
     handed_on = sum(body.instructions[n].type.size for n in parts.handed_on)
     costly = 0
     for n in parts.outside:
@@ -173,7 +172,7 @@ def _is_worthwhile(body: Tape, parts: _Parts) -> bool:
 
 
 def _rest(callee: Callee, body: Tape, form: LoopForm, carries: Sequence[int], handed_on: tuple[int, ...]) -> Rest:
-    """The loop without what is computed outside."""
+    """Return the loop without the values computed outside."""
     outputs = [*(body.outputs[k] for k in carries), *handed_on]
     needed = set(_needed(body, outputs))
     first = form.carries + form.streams
@@ -192,7 +191,7 @@ def _rest(callee: Callee, body: Tape, form: LoopForm, carries: Sequence[int], ha
 
 
 def _sums(body: Tape, form: LoopForm) -> dict[int, list[tuple[int, int]]]:
-    """The carries that iterations only add to: what they add, with signs."""
+    """Return the carries that iterations only add to: the added values, with signs."""
     readers: dict[int, list[int]] = {}
     for n, i in enumerate(body.instructions):
         for read in i.inputs:
@@ -223,7 +222,7 @@ def _left(body: Tape, form: LoopForm) -> tuple[set[int], set[int]]:
         if i.op is INPUT:
             continue
         if all(j in fixed for j in i.inputs):
-            # Once for all: whatever the op.
+            # Loop-invariant: any op will do.
             fixed.add(n)
             continue
         if any(j in depends for j in i.inputs):
@@ -236,7 +235,7 @@ def _left(body: Tape, form: LoopForm) -> tuple[set[int], set[int]]:
 
 
 def _needed(body: Tape, wanted: Iterable[int]) -> list[int]:
-    """The values that others are computed from, and these, in order."""
+    """Return the wanted values and all that they are computed from, in order."""
     needed, pending = set[int](), list(wanted)
     while pending:
         number = pending.pop()
@@ -250,7 +249,7 @@ def _needed(body: Tape, wanted: Iterable[int]) -> list[int]:
 
 
 class _Taken:
-    """Appends what a loop becomes."""
+    """Emits the replacement of a loop."""
 
     def __init__(self, rewriter: Rewriter, plan: Plan, loop: Instruction) -> None:
         self.rewriter, self.plan, self.loop = rewriter, plan, loop
@@ -278,7 +277,7 @@ class _Taken:
         return carried | {k: self._total(k) for k in plan.sums} | {k: self._whole(v) for k, v in plan.direct.items()}
 
     def _recurrence(self, rest: Rest) -> dict[int, int]:
-        """The loop that is left; its last carries, by their numbers."""
+        """Emit the remaining loop; return its last carries, by their numbers."""
         form, leading = self.form, self.form.leading
         first, constants = leading + form.carries, leading + form.carries + form.streams
         new = replace(form, carries=len(rest.carries), streams=len(rest.streams))

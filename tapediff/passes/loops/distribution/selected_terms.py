@@ -1,4 +1,4 @@
-"""Writes sums of which a condition chooses the term as sums of what it chooses.
+"""Moves a selection between sums into the term: select(c, s + a, s - b) → s + select(c, a, -b).
 
     s = np.where(r > 0, s + a, s - b)          s = s + np.where(r > 0, a, -b)
 """
@@ -15,7 +15,7 @@ from ....ops.elementwise.comparison import SELECT
 
 
 def with_selected_terms(body: Tape, carries: int) -> Tape:
-    """The tape of an iteration with such carries, of so many; itself if there are none.
+    """Return the tape of an iteration whose first `carries` inputs are carried, with such sums; itself if there are none.
 
     Cost: linear in its length.
     """
@@ -25,7 +25,7 @@ def with_selected_terms(body: Tape, carries: int) -> Tape:
     if not chains:
         return body
     made = Rewriter(body)
-    # By value of a chain, what it adds to the carry.
+    # By value of a chain, the amount added to the carry.
     added: dict[int, int | None] = {}
     for number, (op, inputs, _, type_, _) in enumerate(body.instructions):
         if number not in chains:
@@ -52,7 +52,7 @@ def _or_zeros(made: Rewriter, number: int | None, type_: ValueType) -> int:
 
 
 def _chains(body: Tape, carries: int) -> set[int]:
-    """The values that are a carry and what was added to it, for carries of which nothing else is read, and a condition chooses a term."""
+    """Return the values of chains of additions to a carry, with a selected term, if nothing else reads the carry."""
     carry_of = {n: k for k, n in enumerate(body.inputs[:carries]) if _is_summed(body.instructions[n].type)}
     spoilt, selected = set[int](), set[int]()
     for number, (op, inputs, _, type_, _) in enumerate(body.instructions):

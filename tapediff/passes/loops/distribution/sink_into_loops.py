@@ -1,11 +1,11 @@
-"""Computes streams where the loop reads them: what is cheap is not stored for all iterations and read again.
+"""Computes cheap streams inside the loop that reads them, instead of storing them for all iterations.
 
     u = a * w + b                          for t in range(T):
     for t in range(T):             →           x = np.tanh(x + (a * w[t] + b))
         x = np.tanh(x + u[t])
 
-Where an iteration computes with arrays, its lanes are full, and memory takes longer than arithmetic. In loops over numbers the
-opposite pays: see hoist_from_loops.py.
+Where an iteration computes with arrays, its lanes are full, and memory costs more than arithmetic. In loops over scalars the opposite pays:
+see hoist_from_loops.py.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def _streams(loop: Instruction) -> tuple[int, ...]:
     return loop.inputs[first : first + form.streams]
 
 
-# Which values
+# Choosing values
 
 
 def _sunk(tape: Tape) -> set[int]:
-    """The values that only streams of loops over arrays are made of, each of one array at most."""
+    """Return the values used only to compute streams of loops over arrays, each from one array at most."""
     kept, lengths, sunk = set(tape.outputs), dict[int, int](), set[int]()
     for number in range(len(tape.instructions) - 1, -1, -1):
         instruction = tape.instructions[number]
@@ -72,13 +72,13 @@ def _sunk(tape: Tape) -> set[int]:
 
 
 def _note(number: int, length: int, lengths: dict[int, int], kept: set[int]) -> None:
-    """Note that a loop of so many iterations reads a value."""
+    """Note that a loop with this number of iterations reads a value."""
     if lengths.setdefault(number, length) != length:
         kept.add(number)
 
 
 def _takes_values(callee: Callee, form: LoopForm) -> bool:
-    """Whether a loop's callee can be made anew with other inputs."""
+    """True if the loop's callee can be rebuilt with other inputs."""
     is_plain = form.length is not None and not form.variant_given and not callee.may_branch
     return is_plain and callee.is_compiled and callee.only_tape() is not None
 
@@ -88,7 +88,7 @@ def _is_stack(type_: ValueType, length: int) -> bool:
 
 
 def _is_cheap(tape: Tape, instruction: Instruction, length: int) -> bool:
-    """Whether a value is an elementwise function of one array at most, and of numbers."""
+    """True for an elementwise function of at most one array, and of scalars."""
     op, inputs, _, type_, _ = instruction
     if not isinstance(op, Elementwise) or op.is_costly or op.divides or not _is_stack(type_, length):
         return False
@@ -100,11 +100,11 @@ def _is_cheap(tape: Tape, instruction: Instruction, length: int) -> bool:
 
 
 class _Sources(NamedTuple):
-    """What the new callee reads in place of streams, by their values on the tape.
+    """The inputs and computations that replace streams in the new callee, by their values on the tape.
 
     Attributes:
-        streams, constants: those that are not among the loop's yet.
-        computed: those that it computes, in order.
+        streams, constants: the inputs that the loop does not have yet.
+        computed: the values that it computes, in order.
     """
 
     streams: list[int]
@@ -126,7 +126,7 @@ def _loop(made: Rewriter, tape: Tape, loop: Instruction, sunk: set[int]) -> int:
 
 
 def _sources(tape: Tape, wanted: list[int], streams: list[int], sunk: set[int]) -> _Sources:
-    """What the sunk values among the streams are made of; `streams` are those that stay."""
+    """Return the sources of the sunk values among the streams; `streams` are those that stay."""
     computed, leaves, pending = set[int](), set[int](), list(wanted)
     while pending:
         number = pending.pop()
@@ -142,7 +142,7 @@ def _sources(tape: Tape, wanted: list[int], streams: list[int], sunk: set[int]) 
 
 
 def _body(tape: Tape, body: Tape, form: LoopForm, streams: tuple[int, ...], kept: list[int], sources: _Sources) -> Tape:
-    """An iteration that computes the streams which it is not given."""
+    """Return an iteration that computes the streams it is no longer given."""
     made, found = Rewriter(body), dict[int, int]()
     after = form.carries + form.streams
 

@@ -1,4 +1,4 @@
-"""The last iterations of loops: what only they decide, what is read of them alone, and what is done without them.
+"""The last iterations of loops: peeled, read without the rows before, or computed after the loop.
 
 Comes in and goes out: a tape. Open first: `last_rows.py`.
 """

@@ -1,11 +1,11 @@
-"""Takes the last row of what a loop gives at every turn from what its last turn hands on, where these are the same.
+"""Reads the last row of a stacked output from the loop's last carry, where these are the same.
 
-A table of which turns write a row each is often filled for its last row, or for an entry of that:
+A table written one row per iteration is often filled only for its last row, or for an entry of that row:
 
     last, table = loop(...)             last, _ = loop(...)
     return table[n - 1, m]      →       return last[m]
 
-The loop then gives no rows, unless others of them are read.
+The loop then stacks no rows, unless others are read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...simplify.dead_code import dead_code
 
 
 def last_rows(tape: Tape) -> Tape:
-    """The tape with such reads; itself if there are none. Cost: linear in the number of instructions, and of those of the loops' bodies."""
+    """Return the tape with such reads; itself if there are none. Cost: linear in the number of instructions, loop bodies included."""
     if LOOP not in tape.ops:
         return tape
     found = {n: carry for n, i in tape.numbered(INDEX) if (carry := _carry(tape, i)) is not None}
@@ -51,7 +51,7 @@ def last_rows(tape: Tape) -> Tape:
 
 
 def _kept(tape: Tape, found: dict[int, int]) -> dict[int, tuple[int, ...]]:
-    """By loop, which of the results of its turns are read in other ways."""
+    """Return, by loop, the stacked outputs that are read in other ways."""
     loops = {tape.instructions[tape.instructions[n].inputs[0]].inputs[0] for n in found}
     read = {i for n, instruction in enumerate(tape.instructions) if n not in found for i in instruction.inputs} | set(tape.outputs)
     asked: dict[int, set[int]] = {loop: set() for loop in loops}
@@ -62,14 +62,14 @@ def _kept(tape: Tape, found: dict[int, int]) -> dict[int, tuple[int, ...]]:
 
 
 def _with_rows(callee: Callee, form: LoopForm, kept: tuple[int, ...]) -> Callee:
-    """The callee that gives only these of its results besides what it hands on."""
+    """Return the callee that gives only these further results, after its carries."""
     body = callee.only_tape()
     assert body is not None
     return callee.fixed(dead_code(replace(body, outputs=(*body.outputs[: form.carries], *(body.outputs[k] for k in kept)))))
 
 
 def _carry(tape: Tape, read: Instruction) -> int | None:
-    """The carry that is the last row of what a loop gives, if that is what is read."""
+    """Return the carry equal to the last row of a stacked output, if the instruction reads that row."""
     rows = tape.instructions[read.inputs[0]]
     loop = tape.instructions[rows.inputs[0]] if rows.op is GET else None
     if loop is None or loop.op is not LOOP:
@@ -90,7 +90,7 @@ def _carry(tape: Tape, read: Instruction) -> int | None:
 
 
 def _entry(made: Rewriter, tape: Tape, read: Instruction, carry: int) -> int:
-    """What is read of the last row."""
+    """Read from the carry instead of the last row."""
     rows = tape.instructions[read.inputs[0]]
     loop = tape.instructions[rows.inputs[0]]
     last = made.emit(GET, (made.number[rows.inputs[0]],), (carry,), item_types(loop)[carry], rows.site)

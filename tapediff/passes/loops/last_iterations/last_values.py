@@ -1,13 +1,13 @@
-"""Computes what only the last iteration of a while loop decides behind the loop.
+"""Computes values that only the last iteration of a while loop determines after the loop.
 
-A search along a line hands on the points that it tries, of which it reads none: `u = x - size * slope` is what the last size gives. The
-loop then hands on the size of the iteration before, and the points are computed from that:
+A line search carries the points that it tries, but reads none of them: `u = x - size * slope` depends on the last size alone. The loop then
+carries the size of the iteration before, and the points are computed from it:
 
     while goes:                          while goes:
         size, u = f(size)       →            size, before = g(size), size
                                          u = h(before)
 
-Where nothing else of the loop depends on floats that have cotangents, the loop has no reverse pass any more.
+If nothing else in the loop depends on floats that have cotangents, the loop needs no reverse pass.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ LARGEST_BODY = 1000
 
 @dataclass(frozen=True)
 class Plan:
-    """How a loop hands on less.
+    """How a loop carries fewer values.
 
     Attributes:
-        callee: of an iteration; its carries are those in `kept`, then those in `before` as they were.
-        last: gives the carries in `computed`, of those in `before` and the constants.
+        callee: of an iteration; its carries are those in `kept`, then the previous values of those in `before`.
+        last: computes the carries in `computed` from those in `before` and the constants.
     """
 
     callee: Callee
@@ -72,7 +72,7 @@ def last_values(tape: Tape) -> Tape:
     return dead_code(rewriter.finish())
 
 
-# Which loops
+# Choosing loops
 
 
 def _plan(callee: Callee, form: LoopForm) -> Plan | None:
@@ -103,7 +103,7 @@ def _made(callee: Callee, body: Tape, form: LoopForm) -> Plan | None:
 
 
 def _gathered(body: Tape) -> Tape | None:
-    """What the outputs need; None where that may fail, or run for ever, at values that no iteration has had."""
+    """Return the instructions that the outputs need; None if they may fail, or not terminate, at values that no iteration has had."""
     needed = dead_code(body)
     return needed if all(_never_fails(i.op) for i in needed.instructions) else None
 
@@ -115,7 +115,7 @@ def _never_fails(op: Primitive) -> bool:
 
 
 def _follow_floats(body: Tape, form: LoopForm, carries: tuple[int, ...]) -> bool:
-    """Whether such a carry depends differentiably on constants of the loop, so that it needs a reverse pass anyway."""
+    """True if one of these carries depends differentiably on constants of the loop, so that it needs a reverse pass anyway."""
     varied: set[int] = set()
     constants = {i for i in body.inputs[form.carries :] if body.instructions[i].type.is_float}
     while True:
@@ -127,7 +127,7 @@ def _follow_floats(body: Tape, form: LoopForm, carries: tuple[int, ...]) -> bool
 
 
 def _handing_on(body: Tape, form: LoopForm, kept: tuple[int, ...], before: tuple[int, ...], outputs: list[int]) -> Tape:
-    """The body of the loop that is left."""
+    """Return the body of the remaining loop."""
     made = Rewriter(body)
     for k in kept:
         made.number[body.inputs[k]] = _input(made, body.instructions[body.inputs[k]])
@@ -177,14 +177,14 @@ def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> list[int]:
 
 
 def _where(made: Rewriter, condition: int, value: int) -> int:
-    """The value where a condition holds: what a selection by the same one selects."""
+    """Return the value under a condition: the chosen side of a selection by the same condition."""
     op, inputs, _, type_, _ = made.instructions[value]
     is_same = op is SELECT and inputs[0] == condition and made.instructions[inputs[1]].type == type_
     return inputs[1] if is_same else value
 
 
 def _without_true(made: Rewriter, test: int) -> int:
-    """The part of a conjunction that is not always true."""
+    """Return a conjunction without its parts that are always true."""
     while True:
         op, inputs, _, type_, _ = made.instructions[test]
         uncertain = [i for i in inputs if not _is_true(made, i)]

@@ -1,7 +1,7 @@
-"""Takes the last iteration out of loops whose last carries are not all asked for.
+"""Peels the last iteration of loops whose last carries are not all used.
 
-The reverse pass begins with the last iteration. Where nothing asks for a carry, its cotangent is an exact zero there, which must
-not meet an infinity, and so every iteration would have to look. Outside of the loop there is just no cotangent.
+The reverse pass begins with the last iteration. A carry that nothing uses has an exact zero cotangent there, which must not meet an
+infinity, so every iteration would have to check. Outside of the loop there is just no cotangent.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ....ops.control.calls import CALL, GET, LOOP, RECALL, LoopCotangents, LoopF
 from ...activity import active_values
 from ...simplify.dead_code import dead_code
 
-# Of shorter loops the body would be twice there for little.
+# For shorter loops, a second copy of the body gains little.
 FEWEST_ITERATIONS = 16
 
-# So often: carries may be handed on for a few iterations before something asks for them.
+# Passes over the tape: carries may be passed on for a few iterations before something uses them.
 MOST_PEELED = 3
 
 # Larger bodies are left in their loop.
@@ -33,12 +33,12 @@ def peel_last_iterations(tape: Tape) -> Tape:
         chosen = _chosen(tape)
         if not chosen:
             break
-        # Fewer items are asked for then, and of an iteration's results perhaps not all.
+        # Fewer items are used then, and perhaps not all results of an iteration.
         tape = dead_code(_peeled(tape, chosen))
     return tape
 
 
-# Which
+# Choosing loops
 
 
 def _chosen(tape: Tape) -> set[int]:
@@ -58,7 +58,7 @@ def _may_be_peeled(callee: Callee, form: LoopForm) -> bool:
     if form.length is None or form.length < FEWEST_ITERATIONS or form.saves_carries or form.variant_given or not callee.is_compiled:
         return False
     tape = callee.only_tape()
-    # A call that may take another path has to stand where it was.
+    # A call that may take another path must keep its place.
     return tape is not None and len(tape) <= LARGEST_BODY and not any(i.op in (CALL, RECALL) for i in tape.instructions)
 
 
@@ -80,7 +80,7 @@ def _hides_not_yet_seeded(loop: Instruction, active: list[bool], items: set[int]
 
 
 def _asked(tape: Tape) -> list[bool]:
-    """Which values the outputs depend on by way of floats."""
+    """Return the values that the outputs depend on through floats."""
     asked = [False] * len(tape.instructions)
     for output in tape.outputs:
         asked[output] = True
@@ -116,7 +116,7 @@ class _Peeling:
         self.callee, self.form = loop.params
         self.operands = [rewriter.number[i] for i in loop.inputs]
         self.length: int = self.form.length
-        # Where the entries of the last iteration are, and where the others begin.
+        # The positions of the last iteration's entries, and of the first of the others.
         self.place, self.rest = (0, 1) if self.form.backwards else (self.length - 1, 0)
 
     def results(self) -> list[int]:
@@ -137,7 +137,7 @@ class _Peeling:
         ]
 
     def _others(self, stream: int) -> int:
-        """The entries of all iterations but the last."""
+        """Select the entries of all iterations but the last."""
         _, *shape = self.rewriter.instructions[stream].type.shape
         return self._part(stream, self.rest, self.length - 1, (self.length - 1, *shape))
 
@@ -151,7 +151,7 @@ class _Peeling:
         return self.rewriter.emit(INDEX, (array,), (region,), ValueType(shape, type_.dtype), self.site)
 
     def _joined(self, others: int, one: int) -> int:
-        """A further result at all iterations."""
+        """Join a further result of the others and of the last iteration."""
         type_: ValueType = self.rewriter.instructions[one].type
         shape = (self.length, *type_.shape)
         row = self.rewriter.emit(

@@ -1,4 +1,4 @@
-"""What is alike on a tape wherever it stands: terms that are put next to each other, operations that are done at once, writes of one kind.
+"""Isomorphic operations anywhere on a tape: terms sorted by kind, operations batched, writes unified.
 
 Open first: `alike_terms.py`.
 """

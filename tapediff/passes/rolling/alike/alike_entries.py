@@ -1,8 +1,8 @@
-"""Where the entries of a tape's values come from, once instructions that are alike may be taken together: see batch_alike.py.
+"""Traces the entries of a tape's values to their origins, and groups isomorphic instructions into runs: see batch_alike.py.
 
     tape → nodes: computations, whose entries are numbered throughout, and for each operand the numbers of its entries
 
-What only moves entries about (indexing, reshaping, stacking) moves their numbers and is no node; a sum that is added up by many
+Instructions that only move entries (indexing, reshaping, stacking) permute their numbers and are no nodes; a sum added up by many
 instructions is one.
 """
 
@@ -25,34 +25,34 @@ from ....ops.elementwise.arithmetic import ADD, CONVERT, MULTIPLY, NEGATIVE, SUB
 from ....ops.matrices.products import MATMUL
 from ..vectorize import LARGEST_ARRAY
 
-# Larger arrays fill the lanes by themselves, and what moves their entries is left to kernels.
+# Larger arrays fill the lanes by themselves; kernels move their entries.
 LARGEST_VALUE = 4096
 
-# Entries that are moved about on a tape, in all: for each of its instructions, and beside.
+# Limit on moved entries of a tape: per instruction, and in addition.
 MOST_MOVED, MOST_MOVED_BESIDE = 64, 1 << 20
 
 # Sums of fewer terms are left as they are.
 FEWEST_TERMS = 4
 
 
-# Of so many, every one is asked for where it is made.
+# Up to so many entries, the run of each is looked up.
 FEW_ENTRIES = 16
 
 DTYPES = (FLOAT64, INT64, BOOL)
 
 
 class Unsuited(Exception):
-    """There would be too many operations, or entries."""
+    """The tape would need too many operations, or too many moved entries."""
 
 
 @dataclass(slots=True)
 class Entries:
-    """A value.
+    """A value as numbered entries.
 
     Attributes:
-        first: the number of its first entry, where it is a node's or a constant's as a whole.
-        run: of its nodes, the last one; -1 for constants.
-        ids: the numbers of its entries, in its shape; None for those from `first` on. Those of constants are negative.
+        first: the number of its first entry, if it is a whole node or constant.
+        run: the last run among its nodes; -1 for constants.
+        ids: the numbers of its entries, in its shape; None if consecutive from `first`. Numbers of constants are negative.
     """
 
     first: int
@@ -72,10 +72,10 @@ class Node(NamedTuple):
     """A computation.
 
     Attributes:
-        instruction: the one on the tape, or one that stands for a part of it; its inputs have no meaning.
-        operands: entries; an int is the value of an instruction whose result is no array.
+        instruction: the one on the tape, or one that replaces a part of it; its inputs are meaningless.
+        operands: entries; an int is an instruction whose result is not an array.
         first: the number of its first entry.
-        old: the instruction on the tape whose value it is; -1 for parts.
+        old: the instruction on the tape with this value; -1 for parts.
     """
 
     instruction: Instruction
@@ -86,11 +86,11 @@ class Node(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """Nodes that need nothing of each other, in the order of the tape.
+    """Independent nodes, in the order of the tape.
 
     Attributes:
-        key: what they have in common; ALONE where they are computed one by one.
-        size: how many entries they have.
+        key: equal for isomorphic nodes; ALONE if they are computed one by one.
+        size: the total number of their entries.
     """
 
     key: Hashable
@@ -100,11 +100,11 @@ class Run:
 
 @dataclass(slots=True)
 class Runs:
-    """A tape as runs, each behind those that it needs.
+    """A tape as runs in topological order.
 
     Attributes:
-        values: by instruction, its entries; its number where it is no array; None for parts of sums.
-        constants: by dtype, arrays of numbers in a row; the n-th number is entry -1 - n.
+        values: by instruction, its entries; its number if it is not an array; None for parts of sums.
+        constants: by dtype, arrays of numbers, concatenated; the n-th number is entry -1 - n.
     """
 
     made: list[Run] = field(default_factory=list)
@@ -118,20 +118,20 @@ ALONE, ROWS, COLUMNS = "alone", "rows", "columns"
 def runs_of(tape: Tape, start: int, most: int) -> Runs:
     """The runs of a tape; instructions before `start` stay as they are. Raises Unsuited where it takes more than `most` operations.
 
-    Every node goes to the first run of its key behind those that make its operands, as in compiler/bytecode/sweeps/runs.py.
+    Every node goes to the first run of its key after those of its operands, as in compiler/bytecode/sweeps/runs.py.
     """
     return _Reader(tape, start, most).read()
 
 
 class _Reader:
-    """Reads the instructions from the first one to the last.
+    """Reads the instructions in order.
 
     Attributes:
         firsts, run_of: of all nodes, the number of the first entry, and the run.
         runs_by_key: the numbers of the runs, by key.
-        run_of_other: by instruction that makes no array, its run.
-        count, moved: how many entries there are, and how many were moved.
-        sources: of runs, which operands are read of which other runs: each is a part to be read.
+        run_of_other: the run of each instruction that is not an array.
+        count, moved: the number of entries, and of moved entries.
+        sources: (run, operand, source run) triples: each is a separate read.
     """
 
     def __init__(self, tape: Tape, start: int, most: int) -> None:
@@ -186,7 +186,7 @@ class _Reader:
         return Entries(-1 - before, type_, -1)
 
     def _add(self, instruction: Instruction, key: Hashable, operands: Sequence[Entries | int], old: int = -1) -> Operand:
-        """A node; gives its entries, or the number of the instruction where it makes no array."""
+        """Add a node; return its entries, or the instruction's number if it is not an array."""
         makes_array = is_array(instruction)
         size = instruction.type.size if makes_array else 0
         needed = [o.run if isinstance(o, Entries) else self.run_of_other[o] for o in operands]
@@ -206,7 +206,7 @@ class _Reader:
         return Entries(self.count - size, instruction.type, run)
 
     def _count(self, run: int, made: Run, needed: Sequence[int]) -> None:
-        """Of a run: one operation, and one for each further run that an operand is read of."""
+        """Count one operation for a new run, and one for each further run that an operand is read from."""
         if made.key is ALONE or not made.nodes:
             self.operations += 1
             self.sources.update((run, k, source) for k, source in enumerate(needed))
@@ -219,7 +219,7 @@ class _Reader:
             raise Unsuited
 
     def _run(self, key: Hashable, needed: Sequence[int], size: int) -> int:
-        """The number of a run behind those that are needed."""
+        """Return the number of the first run with this key after the needed ones."""
         earliest, made = 1 + max(needed, default=-1), self.runs.made
         numbers = self.runs_by_key.setdefault(key, [])
         if numbers and numbers[-1] >= earliest:
@@ -230,10 +230,10 @@ class _Reader:
         made.append(Run(key))
         return len(made) - 1
 
-    # What is alike
+    # Keys of isomorphic operations
 
     def _key(self, instruction: Instruction, operands: Sequence[Entries]) -> Hashable:
-        """Of elementwise operations everything but the shapes; of sums what they are sums of, which need then not be gathered."""
+        """Elementwise operations: all but the shapes. Sums: the run of their operand, so that it need not be gathered."""
         op, inputs, params, type_, _ = instruction
         if not isinstance(op, Op) or op.raises or op.lapack or op.fails_on_integers:
             return ALONE
@@ -253,7 +253,7 @@ class _Reader:
         return (op, kinds, shapes, *params)
 
     def _product_key(self, inputs: Sequence[int], shapes: Sequence[tuple[int, ...]], kinds: str) -> Hashable:
-        """Products by one array are one product of all rows, whatever matrices or vectors they are rows or columns of."""
+        """Key products by one array alike: they become one product with all rows (or columns) stacked."""
         x, y = map(len, shapes)
         for k, by, suits in ((1, ROWS, 0 < x <= 2 and y <= 2), (0, COLUMNS, x == 2 and y == 1)):
             factor = self._factor(inputs[k])
@@ -262,14 +262,14 @@ class _Reader:
         return MATMUL, kinds, *shapes
 
     def _factor(self, number: int) -> Hashable:
-        """The same for what is read of one array in the same way."""
+        """Equal for equal reads of one array."""
         op, inputs, params, _, _ = self.instructions[number]
         return (op, inputs, params) if op is INDEX else number
 
-    # What stands for several instructions, or for a part of one
+    # Nodes for several instructions, or for a part of one
 
     def _total(self, number: int, instruction: Instruction) -> Entries:
-        """Of many terms: of those that are added less those that are subtracted."""
+        """Add a sum of many terms: the added ones less the subtracted ones."""
         added, subtracted = (self._sum(number, instruction, is_subtracted) for is_subtracted in (False, True))
         if subtracted is None:
             assert added is not None, "there is a first term, which is kept"
@@ -289,17 +289,17 @@ class _Reader:
         return self._add(instruction._replace(op=SUM, params=((0,),)), (SUM, "ff", stacked.run), [stacked])
 
     def _is_zero(self, number: int) -> bool:
-        """Whether it is what a sum begins with."""
+        """True for the zero that a sum begins with."""
         op, _, params, _, _ = self.instructions[number]
         return op is CONSTANT and params[0].shape == () and params[0] == 0
 
     def _dot(self, number: int, instruction: Instruction, operands: Sequence[Entries]) -> Entries:
-        """The product of two vectors as a sum, which may be taken together with those of other lengths."""
+        """Add the product of two vectors as a sum of products, batchable with those of other lengths."""
         products = self._add(instruction._replace(op=MULTIPLY, type=operands[0].type), (MULTIPLY, "fff"), operands)
         return self._add(instruction._replace(op=SUM, params=((0,),)), (SUM, "ff", products.run), [products], number)
 
     def _moved(self, instruction: Instruction, operands: Sequence[Entries]) -> Entries | None:
-        """The entries of what only moves them; None of what computes, and of what moves too many."""
+        """Return the entries of an instruction that only moves them; None if it computes, has large operands or unknown positions."""
         op, inputs, params, type_, _ = instruction
         if not (op.moves or op is REPLACE or (op is ASSEMBLE and params[2]) or op is PUT):
             return None
@@ -310,7 +310,7 @@ class _Reader:
             return None
         arrays = [self.instructions[inputs[k]].params[0] if k == at else o.numbers() for k, o in enumerate(operands)]
         if op is ASSEMBLE:
-            # Numbers below 0, so that what is 0 afterwards was not written.
+            # Shift numbers below 0, so that a 0 afterwards marks an unwritten entry.
             shift = 1 + max(int(a.max(initial=-1)) for a in arrays)
             moved = np.asarray(op.evaluate(*[a - shift for a in arrays], *params)) + shift
             if (moved == shift).any():
@@ -321,7 +321,7 @@ class _Reader:
         return Entries(0, type_, self._last_run(moved, [o for k, o in enumerate(operands) if k != at]), self._keep(moved))
 
     def _last_run(self, ids: np.ndarray, operands: Sequence[Entries]) -> int:
-        """The last one that makes any of these entries; of many, of any entries of the operands."""
+        """Return the last run that makes one of these entries; of many entries, the last run of the operands."""
         if ids.size > FEW_ENTRIES or (len(operands) == 1 and operands[0].ids is None):
             return max(o.run for o in operands)
         return max([self.run_of[bisect_right(self.firsts, i) - 1] for i in ids.ravel().tolist() if i >= 0], default=-1)
@@ -334,15 +334,14 @@ class _Reader:
 
 
 def is_array(instruction: Instruction) -> bool:
-    """Whether the value has entries."""
+    """True if the value has entries."""
     return type(instruction.type) is ValueType and instruction.op is not GUARD
 
 
 def _sums(
     instructions: Sequence[Instruction], uses: Counter[int], start: int
 ) -> tuple[dict[int, list[tuple[int, bool]]], set[int]]:  # fmt: skip
-    """The sums of many terms: by the instruction that adds the last one the terms, and whether they are subtracted; and what is a part
-    of one of them."""
+    """Return sums of many terms, as (term, is subtracted) by their last addition; and the partial sums that they absorb."""
     terms, absorbed = dict[int, list[tuple[int, bool]]](), set[int]()
     looked_at = bytearray(len(instructions))
     for number in range(len(instructions) - 1, start - 1, -1):
@@ -366,6 +365,6 @@ def _sums(
 
 
 def _adds(instructions: Sequence[Instruction], number: int) -> bool:
-    """Whether an instruction adds or subtracts two numbers, or arrays of one shape."""
+    """True if an instruction adds or subtracts two numbers, or arrays of one shape."""
     op, inputs, _, type_, _ = instructions[number]
     return (op is ADD or op is SUBTRACT) and type_.is_float and all(instructions[i].type == type_ for i in inputs)

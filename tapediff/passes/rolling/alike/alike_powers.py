@@ -1,10 +1,10 @@
-"""Powers by many different whole numbers as one operation with its exponent as data.
+"""Powers by many different integers as one operation with its exponent as data.
 
 ```
 v = [u**j * d**(n - j) for j in range(n)]
 ```
-A power by a whole number that is known is a product of its own: with every turn another one, turns are not alike, and each would be
-compiled on its own.
+A power by a known integer is compiled as its own product: if each iteration has another exponent, the iterations are not isomorphic, and
+each is compiled on its own.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ....ir.tape import Tape
 from ....ops.elementwise.arithmetic import INTEGER_POWER, POWER
 from ...column_rewriter import ColumnRewriter
 
-# Powers by fewer different numbers are faster as the products that they are.
+# Powers by fewer different integers are faster as products.
 FEWEST_EXPONENTS = 8
 
 
 def alike_powers(tape: Tape) -> Tape:
-    """The tape with its powers by whole numbers as powers by constants, if these are many.
+    """Rewrite powers by integers as powers by constants, if there are many.
 
-    Cost: linear in the length of the tape, where they are; else as much as to look for them.
+    Cost: linear in the length of the tape if so; else a search for them.
     """
     powers = [(n, i) for n, i in tape.numbered(INTEGER_POWER) if i.type.dtype == FLOAT64]
     exponents = {i.params[0] for _, i in powers}

@@ -1,12 +1,12 @@
-"""Puts the terms of a long sum that are computed alike next to each other, so that a loop is found for each kind of them.
+"""Sorts the terms of a long sum by kind, so that each kind rolls into a loop.
 
 ```
 for X, y in groups:                      the groups with 3 rows, those with 4 rows, ...
     r = y - X @ b                        then the sum in the order of the program
     total += np.sum(r**2)
 ```
-Where groups have different numbers of rows, their operations differ, and those of equal size do not follow one another. Nothing else than
-the order of instructions changes: values are the same to the bit.
+If groups have different numbers of rows, their operations differ, and groups of equal size are not consecutive. Only the order of
+instructions changes: values are the same to the bit.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from ...columns import Operands, as_columns, operands_of
 # Shorter tapes compile quickly in any order, and sums of fewer terms are not looked at.
 SHORTEST_TAPE, FEWEST_TERMS = 300, 16
 
-# Terms that share operations are one: at most so many of them, which follow one another.
+# Consecutive terms that share operations count as one: at most so many.
 MOST_TOGETHER = 16
 
-# Where kinds take turns, these are one loop as they stand. The first groups tell, but for a few that begin in another way.
+# Alternating kinds are one loop already. Checked on the first groups, except for a few that may begin in another way.
 FIRST_GROUPS, LONGEST_PERIOD, FEW = 64, 12, 4
 
-# A loop has at least so many turns.
+# The fewest iterations of a loop.
 FEWEST_ALIKE = 4
 
 _SHARED = -2
 
 
 def alike_terms(tape: Tape) -> Tape:
-    """The tape in another order; itself where its terms are alike as they stand, or few of them are at all.
+    """Reorder the tape; itself if its terms are sorted already, or few are isomorphic.
 
-    Also where it has guards: kernels that share one compute what it looks at alike, and the order depends on what comes behind it.
+    Not for tapes with guards: kernels that share a guard compute its value alike, but this order depends on later instructions.
     """
     if len(tape.instructions) < SHORTEST_TAPE or GUARD in tape.ops:
         return tape
@@ -83,16 +83,16 @@ def _longest_sum(columns: Columns, operands: Operands, outputs: Sequence[int]) -
     of, first, counts = operands
     # A partial sum is used once, by the next one.
     uses = np.bincount(np.append(of, np.array(outputs, np.int64)), minlength=first.size)
-    is_partial = np.append((is_sum | is_difference) & (uses == 1), False)  # the last one of no operand
+    is_partial = np.append((is_sum | is_difference) & (uses == 1), False)  # for absent operands, number -1
     summed, differences = np.flatnonzero(is_sum), np.flatnonzero(is_difference)
     one, other = np.full(first.size, -1), np.full(first.size, -1)
     one[summed], other[summed], one[differences] = of[first[summed]], of[first[summed] + 1], of[first[differences]]
-    # The operands that are partial sums, of those that have any.
+    # The operands that are partial sums.
     one, other = np.where(is_partial[one], one, -1), np.where(is_partial[other], other, -1)
     goes_on = np.flatnonzero((one >= 0) | (other >= 0))
     length = np.where(is_array, counts, 1)
     lengths, before = length.tolist(), dict[int, int]()
-    # The last of several: sums within terms come before the sum of these.
+    # Prefer the last: sums within terms come before the sum of the terms.
     longest = int(numbers[numbers.size - 1 - int(length[numbers][::-1].argmax())])
     for number, i, j in zip(goes_on.tolist(), one[goes_on].tolist(), other[goes_on].tolist()):
         most = lengths[number]
@@ -117,17 +117,17 @@ def _longest_sum(columns: Columns, operands: Operands, outputs: Sequence[int]) -
 
 
 def _has_op(columns: Columns, op: Primitive) -> np.ndarray:
-    """By instruction."""
+    """Mark the instructions with an op."""
     return np.fromiter((i.op is op for i in columns.templates), bool, len(columns.templates))[columns.which]
 
 
 def _groups(columns: Columns, operands: Operands, sums: dict[int, tuple[int, ...]]) -> list[list[int]] | None:
-    """The instructions that only one term needs, or a few that follow one another, in the order of these; None if these are less than
-    half of all, or too few of them may be alike."""
+    """Group instructions by the term, or the few consecutive terms, that alone uses them. None if less than half of all belong to one,
+    or too few groups may be isomorphic."""
     size, number = columns.which.size, np.arange(columns.which.size)
     added = np.fromiter(chain.from_iterable(sums.values()), np.int64)
     terms = np.arange(added.size)
-    # Of each value the first and the last term that needs it; all of them where something else does.
+    # The first and last term that needs each value; all terms if something else needs it.
     first, last = np.full(size, added.size), np.full(size, -1)
     np.minimum.at(first, added, terms)
     np.maximum.at(last, added, terms)
@@ -140,7 +140,7 @@ def _groups(columns: Columns, operands: Operands, sums: dict[int, tuple[int, ...
     fixed = [i.op is INPUT or (isinstance(i.op, TupleOp) and not i.params[0].is_pure) for i in columns.templates]
     is_shared = np.array(fixed, bool)[columns.which] | ((uses == 0) & (last < 0))
     first[is_shared], last[is_shared] = 0, added.size + MOST_TOGETHER
-    # What one instruction needs and no term does goes with this one.
+    # An instruction that only one other needs, and no term, joins that one.
     goes_with = number.copy()
     follows = (uses[used] == 1) & (last[used] < 0)
     goes_with[used[follows]] = by[follows]
@@ -155,7 +155,7 @@ def _groups(columns: Columns, operands: Operands, sums: dict[int, tuple[int, ...
 
 
 def _propagate(first: np.ndarray, last: np.ndarray, values: np.ndarray, by: np.ndarray, has_operands: np.ndarray) -> None:
-    """The terms that need the users of values need the values, too, in place; users come behind what they use."""
+    """Extend the terms that need each value by those of its users, in place; users come after the values they use."""
     inner = np.flatnonzero(has_operands[values])
     order = inner[np.argsort(-by[inner], kind="stable")]
     firsts, lasts = first.tolist(), last.tolist()
@@ -171,7 +171,7 @@ def _propagate(first: np.ndarray, last: np.ndarray, values: np.ndarray, by: np.n
 
 
 def _apart(own: np.ndarray, first: np.ndarray, last: np.ndarray, terms: int, size: int) -> list[list[int]] | None:
-    """The instructions of each run of terms that share some; none of runs that are too long."""
+    """Split the instructions by runs of terms that share some; drop runs that are too long."""
     reach = np.arange(terms)
     np.maximum.at(reach, first, last)
     run_of = np.cumsum(np.append(False, np.arange(1, terms) > np.maximum.accumulate(reach)[:-1]))
@@ -180,7 +180,7 @@ def _apart(own: np.ndarray, first: np.ndarray, last: np.ndarray, terms: int, siz
     order = np.argsort(runs, kind="stable")
     begins = np.flatnonzero(np.diff(runs[order], prepend=-1))
     ends = np.append(begins[1:], own.size)
-    # Alike are none of different lengths.
+    # Groups of different lengths are never isomorphic.
     times = np.bincount(ends - begins)
     if 2 * int((np.arange(times.size) * times)[times >= FEWEST_ALIKE].sum()) < size:
         return None
@@ -189,13 +189,13 @@ def _apart(own: np.ndarray, first: np.ndarray, last: np.ndarray, terms: int, siz
 
 
 def _form(instructions: Sequence[Instruction], group: Sequence[int]) -> Hashable:
-    """Equal for groups that are computed alike, from other values and constants."""
+    """Equal for groups with the same operations on other values and constants."""
     place = {number: k for k, number in enumerate(group)}
     found = list[Hashable]()
     for number in group:
         op, inputs, params, type_, _ = instructions[number]
         operands = tuple([place.get(i, _SHARED) for i in inputs])
-        # Where parts of arrays begin may differ.
+        # The starts of slices may differ.
         what = () if op is CONSTANT else tuple([p[1:] if type(p) is Region else p for p in params])
         found.append((op, type_, what, operands))
     return tuple(found)
@@ -207,7 +207,7 @@ def _reordered(tape: Tape, instructions: Sequence[Instruction], sums: dict[int, 
     before, after = list[int](), list[int]()
     for number, (_, inputs, *_) in enumerate(instructions):
         if number in within or number in sums:
-            # A group reads nothing that depends on the sum.
+            # No group depends on the sum.
             behind[number] = number in sums
         elif any(behind[i] for i in inputs):
             behind[number] = 1

@@ -1,7 +1,7 @@
-"""Writes to array positions on one line are all of the kind that some of them need: that positions may repeat.
+"""Marks all writes to array positions on one line as possibly repeating, if some of them are.
 
 for d in tables:
-    K[d, d] += b        what is known of the positions of one turn would else make it unlike the others
+    K[d, d] += b        an iteration with distinct positions would else not match the others
 """
 
 from __future__ import annotations

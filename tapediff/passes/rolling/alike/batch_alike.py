@@ -1,10 +1,10 @@
-"""What is alike in a long tape and needs nothing of each other is computed at once, wherever it stands and whatever its shape.
+"""Batches independent isomorphic operations of a long tape, wherever they are and whatever their shapes.
 
-    for rows in groups:                        # groups of different lengths, so that no loop has them all as its turns
+    for rows in groups:                        # groups of different lengths, so no loop has them all as iterations
         e = y[rows] - X[rows] @ b              e = y[all] - X[all] @ b
         total += np.log(np.sum(e * e))     →   total = np.sum(np.log(scatter_add(e * e, group)))
 
-Loops that are alike at every turn are found by reroll.py, which comes before. Source: Neubig, Goldberg and Dyer (2017), On-the-fly
+Loops of isomorphic iterations are found by reroll.py, which comes before. Source: Neubig, Goldberg and Dyer (2017), On-the-fly
 operation batching in dynamic computation graphs, NeurIPS.
 """
 
@@ -31,27 +31,27 @@ from .alike_entries import ALONE, COLUMNS, ROWS, Entries, Node, Run, Runs, Unsui
 # Shorter tapes compile in a quarter of a second.
 FEWEST_INSTRUCTIONS = 400
 
-# So many instructions at the beginning of a long tape tell of most that do not suit.
+# Tried first on so many instructions: enough to reject most unsuited tapes.
 FIRST_LOOK = 4000
 
-# Operations on numbers take a thirtieth of the time that a loop of many takes to compile; those on arrays OF_ARRAYS times as long.
+# A scalar operation takes a thirtieth of the time that a loop of many takes to compile; one on arrays OF_ARRAYS times as long.
 LEAST_SHORTER, OF_ARRAYS = 24, 4
 
-# Arrays of more entries on average fill the lanes by themselves, and a call takes twice as long where they are gathered: then only tapes
-# are shortened that take many seconds to compile.
+# Arrays with more entries on average fill the lanes by themselves, and gathering them doubles the time of a call: then only tapes that take
+# many seconds to compile are shortened.
 LARGEST_MEAN, LONG = 48, 30_000
 
-# Sums of rows of so many lengths are one sum for each length.
+# Sums of rows of up to so many lengths become one sum for each length.
 MOST_LENGTHS = 8
 
-# More take seconds to compile: long lists of operations on numbers are interpreted, which do not.
+# More operations take seconds to compile, whereas long lists of scalar operations are interpreted.
 MOST_OPERATIONS = 400
 
 
 def batch_alike(tape: Tape) -> Tape:
-    """The tape with such operations at once; itself where that does not make it much shorter.
+    """Return the tape with batched operations; itself if that does not make it much shorter.
 
-    Behind the last guard: what guards look at must be computed alike whatever a program goes on with.
+    Only after the last guard: the values of guards must be computed alike whatever follows.
 
     Cost: linear in the number of instructions, and in the entries of the arrays that they move.
     """
@@ -79,35 +79,35 @@ def batch_alike(tape: Tape) -> Tape:
 
 
 def _behind_guards(tape: Tape) -> int:
-    """The first instruction behind the last guard."""
+    """Return the first instruction after the last guard."""
     if GUARD not in tape.ops:
         return 0
     return 1 + max(k for k, i in enumerate(tape.instructions) if i.op is GUARD)
 
 
 def _computations(tape: Tape) -> int:
-    """How many instructions are no constants."""
+    """Count the instructions that are not constants."""
     return sum(1 for i in tape.instructions if i.op is not CONSTANT)
 
 
 def _compiling_time(tape: Tape, start: int) -> int:
-    """That of the tape as it is from an instruction on, in operations on numbers."""
+    """Estimate the time to compile the instructions from `start` on, in scalar operations."""
     return sum(OF_ARRAYS if i.type.shape else 1 for i in tape.instructions[start:] if i.op is not CONSTANT)
 
 
 def _mean_entries(tape: Tape, start: int) -> float:
-    """How many entries arrays have that are computed from an instruction on."""
+    """Return the mean size of arrays computed from `start` on."""
     sizes = [i.type.size for i in tape.instructions[start:] if i.type.shape and i.op is not CONSTANT]
     return sum(sizes) / max(1, len(sizes))
 
 
 def _is_stack_beside_matrix(x: int, y: int) -> bool:
-    """Whether one operand of a product has an axis already, which one more would be taken for."""
+    """True if a stack axis of one operand of a product would be confused with a new leading axis."""
     return x != y and max(x, y) > 2
 
 
 def _summed(node: Node) -> np.ndarray:
-    """What is summed up for each entry of a sum, by rows."""
+    """Return the terms of each entry of a sum, one row per entry."""
     (operand,), (axes,) = node.operands, node.instruction.params
     assert isinstance(operand, Entries)
     ids = operand.numbers()
@@ -119,9 +119,9 @@ class _Builder:
     """Emits the runs.
 
     Attributes:
-        firsts, sources, places: of all nodes that were emitted, in the order of their entries: the number of the first one, the value
-            on the new tape that they are in, and where in it they begin.
-        known: values on the new tape, by the entries that they consist of.
+        firsts, sources, places: of all emitted nodes, ordered by entries: the number of the first entry, the value on the new tape
+            that contains it, and its position there.
+        known: values on the new tape, by their entries.
     """
 
     def __init__(self, tape: Tape, runs: Runs) -> None:
@@ -149,14 +149,14 @@ class _Builder:
         return self.rewriter.finish()
 
     def _made(self, value: int, nodes: Sequence[Node]) -> None:
-        """Remember that a value has the entries of nodes in a row."""
+        """Remember that a value contains the entries of these nodes, concatenated."""
         arrays = [node for node in nodes if is_array(node.instruction)]
         sizes = np.array([node.instruction.type.size for node in arrays], np.int64)
         at = np.searchsorted(self.firsts, [node.first for node in arrays], "right") - 1
         self.sources[at], self.places[at] = value, np.cumsum(sizes) - sizes
 
     def _order(self, node: Node) -> tuple[object, ...]:
-        """Those of one shape behind each other, each where its operands are: then these are read in a row."""
+        """Sort by shape, then by the position of the operands, so that reads are contiguous."""
         operands = [o for o in node.operands if isinstance(o, Entries)]
         for operand in operands:
             first = operand.first if operand.ids is None else int(operand.ids.ravel()[0])
@@ -177,7 +177,7 @@ class _Builder:
         return made
 
     def _total(self, terms: Entries) -> int:
-        """Of terms in the order in which they are, so that they need not be gathered, and of each once."""
+        """Sum terms in memory order, so that they need not be gathered, each distinct term once times its count."""
         ids, counts = np.unique(terms.numbers(), return_counts=True)
         at = np.searchsorted(self.firsts, ids, "right") - 1
         order = np.lexsort((self.places[at] + ids - self.firsts[at], self.sources[at]))
@@ -188,7 +188,7 @@ class _Builder:
         return self.rewriter.make(SUM, (number,), ((0,),))
 
     def _together(self, run: Run, nodes: Sequence[Node]) -> list[tuple[int, Sequence[Node]]]:
-        """All nodes of a run as one operation, or a few; gives values, and the nodes whose entries each has in a row."""
+        """Emit all nodes of a run as one operation, or a few; return values, each with the nodes that it concatenates."""
         instruction = nodes[0].instruction
         operands = [[node.operands[k] for node in nodes] for k in range(len(nodes[0].operands))]
         entries = [[o for o in of_all if isinstance(o, Entries)] for of_all in operands]
@@ -204,7 +204,7 @@ class _Builder:
         return [(self._stacked(instruction, entries), nodes)]
 
     def _stacked(self, instruction: Instruction, entries: Sequence[Sequence[Entries]]) -> int:
-        """Of one shape: with one more axis."""
+        """Stack nodes of one shape along a new axis."""
         numbers, batched = list[int](), list[bool]()
         for of_all in entries:
             ids = np.stack([o.numbers() for o in of_all])
@@ -217,7 +217,7 @@ class _Builder:
         return Batch(self.rewriter, len(entries[0]), numbers, batched).emit(instruction)
 
     def _flat(self, nodes: Sequence[Node], entries: Sequence[Sequence[Entries]]) -> int:
-        """Of several shapes: the entries in a row."""
+        """Concatenate the entries of nodes of several shapes."""
         numbers = list[int]()
         for of_all in entries:
             rows = [np.broadcast_to(o.numbers(), node.instruction.type.shape).ravel() for o, node in zip(of_all, nodes)]
@@ -225,7 +225,7 @@ class _Builder:
         return self.rewriter.make(nodes[0].instruction.op, tuple(numbers), nodes[0].instruction.params)
 
     def _sums(self, nodes: Sequence[Node]) -> list[tuple[int, Sequence[Node]]]:
-        """Those of one length as sums of rows; where there are many lengths, every entry is added to its own."""
+        """Emit sums of one length as sums of rows; for many lengths, scatter-add every entry to its sum."""
         dtype = nodes[0].instruction.type.dtype
         by_length = dict[int, list[tuple[Node, np.ndarray]]]()
         for node in nodes:
@@ -244,7 +244,7 @@ class _Builder:
         return [(made, [node for node, _ in found])]
 
     def _rows(self, entries: Sequence[Sequence[Entries]], are_columns: bool) -> int:
-        """Products by one array, as one product of all rows."""
+        """Emit products by one array as one product of all rows."""
         shared, others = (entries[0][0], entries[1]) if are_columns else (entries[1][0], entries[0])
         factor = self._read(shared.numbers(), shared.type.dtype)
         if are_columns:
@@ -255,7 +255,7 @@ class _Builder:
     # Operands
 
     def _read(self, ids: np.ndarray, dtype: np.dtype) -> int:
-        """The value on the new tape that consists of these entries."""
+        """Return the value on the new tape with these entries."""
         key = ids.tobytes(), ids.shape, dtype
         if key not in self.known:
             self.known[key] = self._found(ids, dtype)
@@ -307,7 +307,7 @@ class _Builder:
         return make(GATHER, (source, self.rewriter.constant(positions, ValueType(positions.shape, INT64))))
 
     def _row(self, source: int) -> int:
-        """All entries of a value in a row."""
+        """Flatten a value."""
         type_ = self.rewriter.instructions[source].type
         if len(type_.shape) == 1:
             return source
