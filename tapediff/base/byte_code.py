@@ -1,7 +1,7 @@
-"""What is read of the interpreter: the roles of its instructions, by name, and how far its reference counts tell who holds a value.
+"""Facts about the interpreter: the roles of its instructions, by name, and what its reference counts tell about a value's holders.
 
-Both differ between versions of CPython. Of a version that is not listed nothing counts as known: whoever asks refuses, or does what is
-right for any code.
+Both differ between versions of CPython. On an unlisted version nothing counts as known: callers refuse, or do what is right for
+any code.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import opcode
 import sys
 from types import CodeType
 
-# The versions whose instructions were looked at, and on which the tests run.
+# The supported versions, on which the tests run.
 PYTHONS = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 IS_KNOWN = sys.implementation.name == "cpython" and sys.version_info[:2] in PYTHONS
 
-# Since 3.14 what a variable holds is lent to operators and calls; the callee's argument and what is assigned from it do not count then.
-# What an attribute, an entry of a container or a returned value is assigned to counts. Nothing is known of builds without the global lock,
-# which count in two places, and of the just-in-time compiler, which leaves out counts that it finds needless.
+# Since 3.14 operators and calls borrow the references of variables: the callee's argument, and a variable assigned from it, do not count.
+# Variables assigned from an attribute, an entry of a container or a returned value count. Nothing is known of free-threaded builds,
+# which count in two places, and of the just-in-time compiler, which elides counts.
 LENDS = sys.version_info >= (3, 14)
 _compiler = getattr(sys, "_jit", None)
 COUNTS_REFERENCES = IS_KNOWN and "t" not in getattr(sys, "abiflags", "") and not (_compiler is not None and _compiler.is_enabled())
 
-# What is read of code; tests/base/test_byte_code.py lists the instructions of which nothing is. `co_code` has neither those that are
-# specialised while code runs nor those of debuggers and profilers.
+# The instructions that are read; tests/base/test_byte_code.py lists those that are ignored. `co_code` has neither specialised
+# instructions nor those of debuggers and profilers.
 ROLES: dict[str, frozenset[str]] = {role: frozenset(names.split()) for role, names in {
     "local": "LOAD_FAST LOAD_FAST_CHECK LOAD_FAST_BORROW",
     "two locals": "LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW_LOAD_FAST_BORROW",
@@ -60,7 +60,7 @@ ROLES: dict[str, frozenset[str]] = {role: frozenset(names.split()) for role, nam
     "jump if false": "POP_JUMP_IF_FALSE POP_JUMP_FORWARD_IF_FALSE",
     "pause": "SEND",
 }.items()}  # fmt: skip
-# What a `with` begins its block with.
+# The instructions with which a `with` enters its block.
 ENTER_WITH = (("BEFORE_WITH",), ("COPY", "LOAD_SPECIAL", "SWAP", "SWAP", "LOAD_SPECIAL", "CALL"))
 _ROLE = {name: role for role, names in ROLES.items() for name in names}
 _SUBSCRIPT = next((k for k, (name, _) in enumerate(getattr(opcode, "_nb_ops", [("", "")])) if name == "NB_SUBSCR"), None)
@@ -73,7 +73,7 @@ def names_of(*roles: str) -> frozenset[str]:
 
 
 def operands(code: CodeType, *roles: str) -> list[str]:
-    """The names that instructions of some roles have, each once, in order; on an interpreter that is not known all others, too."""
+    """The names in instructions of some roles, each once, in order; on an unknown interpreter, all names of the code, too."""
     wanted, found = names_of(*roles), list[str]()
     for instruction in dis.get_instructions(code):
         if instruction.opname in wanted:
@@ -82,13 +82,13 @@ def operands(code: CodeType, *roles: str) -> list[str]:
 
 
 def has(code: CodeType, *roles: str) -> bool:
-    """Whether a code has instructions of some roles; also where that cannot be known."""
+    """True if a code has instructions of some roles, or if that is unknown."""
     wanted = names_of(*roles)
     return not IS_KNOWN or any(instruction.opname in wanted for instruction in dis.get_instructions(code))
 
 
 def role_at(code: CodeType, offset: int) -> str | None:
-    """The role of the instruction at an offset; None for one of which nothing is read, and on an interpreter that is not known."""
+    """The role of the instruction at an offset; None if it has none, and on an unknown interpreter."""
     if not IS_KNOWN:
         return None
     role = _BY_NUMBER.get(code.co_code[offset])
@@ -96,15 +96,15 @@ def role_at(code: CodeType, offset: int) -> str | None:
 
 
 def is_held_elsewhere(value: tuple[object], own: int) -> bool:
-    """Whether more than its own references hold an object; also where that cannot be known.
+    """True if anything beyond the known references holds an object, or if that is unknown.
 
     Args:
-        value: the object in a tuple: what a variable lends to a call does not count on all versions, an entry does.
-        own: how many variables, attributes and entries of containers are known to hold it; a parameter is none of them but in a
-            function that takes `*args`, of which the tuple is one.
+        value: the object in a tuple: a reference lent by a variable does not count on all versions, an entry does.
+        own: how many variables, attributes and entries of containers are known to hold it. Parameters do not count, except `*args`,
+            whose tuple does.
     """
     return not COUNTS_REFERENCES or sys.getrefcount(value[0]) > own + _IN_TUPLE
 
 
-# The references of a tuple and of an entry of it that is an argument.
+# The references that the tuple and its entry, as an argument, add.
 _IN_TUPLE = 2

@@ -1,4 +1,4 @@
-"""By which name a line calls a function: whether Python code calls it there, or compiled code that was called does."""
+"""The name by which a line calls a function: tells a call by Python code from one by compiled code that was called there."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from types import CodeType, FrameType
 
 from .byte_code import IS_KNOWN, names_of
 
-# What the positions of an instruction say: where its expression begins, and where it ends.
+# Begin and end of an instruction's expression in the source.
 _Place = tuple[int, int]
 
 _CALLS = names_of("call")
 _ATTRIBUTES = names_of("attribute")
 _NAMES = names_of("attribute", "global", "local", "cell")
-# What stands where the name does that is called.
+# Instructions whose position is that of the called name.
 _BESIDE_NAMES = names_of("nothing", "constant", "beside a call", "stack")
 
-# Python's own that call functions which they are given, or what makes the items of an iterator. Of the methods, which are behind a dot,
-# these are of modules.
+# Python's own functions that call functions given to them, or advance iterators. Names after a dot are functions of modules.
 _CALL_OTHERS = frozenset((
     *(f.__name__ for f in (list, tuple, set, dict, map, filter, zip, enumerate, next, sum, max, min, sorted, all, any)),
     *(dot + name for dot in ("", ".") for name in ("starmap", "reduce", "accumulate")),
@@ -27,9 +26,9 @@ _CALL_OTHERS = frozenset((
 
 
 def is_called_by(frame: FrameType, function: Callable[..., object], name: str) -> bool:
-    """Whether a frame's own code calls a function now, that has this name; also where that cannot be told.
+    """True if a frame's own code now calls a function by this name, or if that is unknown.
 
-    Compiled code has no frames: what it calls seems to be called by the Python code around.
+    Compiled code has no frames: the functions it calls seem to be called by the enclosing Python code.
     """
     if not IS_KNOWN:
         return True
@@ -45,9 +44,9 @@ def is_called_by(frame: FrameType, function: Callable[..., object], name: str) -
 
 @lru_cache(maxsize=1024)
 def _called_names(code: CodeType) -> dict[int, str | None]:
-    """By offset of a call, the last part of the name of what is called, with its dot; None where it has none, or no positions are kept."""
+    """Offset of a call -> last part of the called name, with its dot; None if it has no name, or no positions are kept."""
     calls: dict[int, str | None] = {}
-    # By where they begin, what has been loaded: where that ends, and under which name.
+    # Begin of a loaded expression -> its end and its name.
     loaded: dict[_Place, list[tuple[_Place, str | None]]] = {}
     for instruction in dis.get_instructions(code):
         position = instruction.positions

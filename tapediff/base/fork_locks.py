@@ -1,7 +1,7 @@
 """Locks of processes that fork. A child has only one thread; locks that other threads held at the fork would never be released.
 
-LLVM, of whose own locks nothing is known, is kept out of its functions while the process forks. The locks of this package are made
-anew in the child: all they guard is looked up, made, and then stored in one assignment, so nothing is left half done.
+A fork waits until no thread is inside LLVM, whose own locks are not accessible. The locks of this package are reset in the child:
+everything they guard is looked up, made, and then stored in one assignment, so nothing is left half done.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Lock(Protocol):
 
 
 def new_lock() -> threading.RLock:
-    """A lock that a forked child finds free, unless it is the thread that forked that holds it."""
+    """A lock that is free in a forked child, unless the forking thread holds it."""
     lock = threading.RLock()
     _locks.add(lock)
     return lock
@@ -47,7 +47,7 @@ _forking = _Forking()
 
 
 def _llvm_locks() -> list[_Lock]:
-    """In the order in which they are taken: numba's, which compiles callers of kernels; this package's; llvmlite's, around each call."""
+    """LLVM's locks in locking order: numba's, which compiles callers of kernels; this package's; llvmlite's, around each call."""
     numba = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
     library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
     llvmlites = getattr(getattr(library, "_lock", None), "_lock", None)
@@ -55,13 +55,13 @@ def _llvm_locks() -> list[_Lock]:
     return [lock for lock in locks if lock is not None]
 
 
-# If another thread is importing a module of these packages, a fork waits so many seconds at most: the child could never import it.
+# A fork waits for other threads that import modules of these packages, for so many seconds at most: the child could never import them.
 _IMPORTED_LATE = ("tapediff", "llvmlite", "numba", "scipy")
 _LONGEST_IMPORT = 10.0
 
 
 def _is_importing() -> bool:
-    """Whether another thread imports one of these. Python tells of no such thing, but keeps a lock for each module meanwhile."""
+    """True if another thread imports one of these packages. Python has no query for that, but holds a lock for each module meanwhile."""
     locks: dict[str, Callable[[], object]] = getattr(sys.modules.get("importlib._bootstrap"), "_module_locks", {})
     own = threading.get_ident()
     return any(

@@ -15,7 +15,7 @@ def holding(lock: AbstractContextManager[object, None] | str) -> Callable[[Calla
     """A decorator: the function runs with a lock held.
 
     A `with` statement of several lines is left on a line of its own, where a tracer or a debugger may raise before the lock is
-    given back. Here the call stands on the same line, so whatever is raised is raised before the lock is taken or inside.
+    released. Here the call is on the same line, so any exception is raised before the lock is taken or inside.
 
     Args:
         lock: the lock, or its name among the attributes of the function's first argument.

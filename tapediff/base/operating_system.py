@@ -1,7 +1,7 @@
-"""All that depends on the operating system: its limits, forks, the C library's heap, and files that nobody else can write to.
+"""Everything that depends on the operating system: limits, forks, the C library's heap, and files that nobody else can write to.
 
-The tests run on Linux. The rest is written after the documentation of macOS and Windows, and runs in the tests in a process that
-lacks what these lack. What depends on the processor is in `compiler/llvm/cpu.py`, what kernels need in `compiler/llvm/c_library.py`.
+The tests run on Linux. The rest follows the documentation of macOS and Windows, and is tested in a process that lacks what these
+systems lack. `compiler/llvm/cpu.py` has what depends on the processor, `compiler/llvm/c_library.py` what kernels need.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ IS_WINDOWS, IS_MACOS = sys.platform == "win32", sys.platform == "darwin"
 # Bytes of stack of a thread, where the system sets no limit or does not tell.
 _USUAL_STACK = (1 << 20) if IS_WINDOWS else (2 << 20)
 
-# Whether files can be opened in a directory that was checked before, and have an owner: what a cache of code has to rely on.
+# True if files have an owner and can be opened relative to a checked directory, as a cache of code requires.
 HAS_PRIVATE_FILES = (
     all(hasattr(os, name) for name in ("geteuid", "O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC", "O_NONBLOCK"))
     and {os.open, os.stat, os.rename, os.unlink} <= os.supports_dir_fd
@@ -50,15 +50,15 @@ def memory_bytes() -> int | None:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-# What is raised by an import for which there is no memory: Python, the linker and the modules themselves say many things.
+# Errors of an import that ran out of memory, from Python, the linker or the modules themselves.
 IMPORT_FAILURES = (ImportError, OSError, SystemError, SyntaxError)
 
-# As much as the largest library needs that is imported when it is first called.
+# Memory that the largest lazily imported library needs.
 _ROOM = 1 << 28
 
 
 def raise_if_out_of_memory(raised: Exception) -> None:
-    """Raise MemoryError where an import has failed and there is little memory. What is left of it is asked for, as no text tells."""
+    """Raise MemoryError if an import has failed and memory is short. A trial allocation tells, as the error's text does not."""
     try:
         mmap.mmap(-1, _ROOM).close()  # addresses alone, as nothing is written
     except (OSError, MemoryError):
@@ -66,7 +66,7 @@ def raise_if_out_of_memory(raised: Exception) -> None:
 
 
 def stack_bytes() -> int:
-    """How large the stack of a thread may grow."""
+    """The largest stack of a thread, in bytes."""
     if resource is None:
         return _USUAL_STACK
     size = resource.getrlimit(resource.RLIMIT_STACK)[0]
@@ -74,7 +74,7 @@ def stack_bytes() -> int:
 
 
 def available_threads() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -82,9 +82,9 @@ def available_threads() -> int:
 
 @cache
 def heap_functions() -> dict[str, int]:
-    """Addresses of the functions for aligned memory, which the C library of Windows has under names of its own; none elsewhere.
+    """Addresses of the functions for aligned memory, which have names of their own in the C library of Windows; empty elsewhere.
 
-    They are looked up here as a process may have several C libraries, each with a heap of its own.
+    They are looked up here because a process may have several C libraries, each with its own heap.
     """
     if not IS_WINDOWS:
         return {}
@@ -94,19 +94,19 @@ def heap_functions() -> dict[str, int]:
 
 @cache
 def free() -> Callable[[int], None]:
-    """The function that frees what generated code has allocated."""
+    """The function that frees memory allocated by generated code."""
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     return prototype(heap_functions()["_aligned_free"] if IS_WINDOWS else ("free", ctypes.CDLL(None)))
 
 
 @contextmanager
 def private_directory(path: str) -> Generator[int]:
-    """A directory, made if it is not there; files in it are opened relative to what was checked here. A link to one is not followed.
+    """Open a directory, making it if needed, so that files are opened relative to the checked handle. A link is not followed.
 
     Raises:
-        OSError: there is none that only this user can write to.
+        OSError: it is a link, has another owner, others can write to it, or it cannot be made.
     """
-    # With one of these at its end a path is that of what a link leads to.
+    # With one of these endings a path denotes the target of a link.
     while path.endswith(("/", "/.")) and len(path) > 1:
         path = path[:-1]
     with suppress(FileExistsError):
@@ -123,16 +123,16 @@ def private_directory(path: str) -> Generator[int]:
 
 
 def is_private(found: os.stat_result) -> bool:
-    """Whether a file or directory is this user's, and nobody else can write to it."""
+    """True if this user owns a file or directory, and nobody else can write to it."""
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def open_to_read(name: str, directory: int) -> int:
-    """A handle of a file in a directory. Links are not followed, and a pipe is not waited for."""
+    """Open a file in a directory, without following links or waiting for a pipe."""
     return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory)
 
 
 def open_new(name: str, directory: int) -> int:
-    """A handle of a file that was not there before."""
+    """Create a file, which must not exist, and return its handle."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(name, flags, 0o600, dir_fd=directory)

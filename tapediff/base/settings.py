@@ -1,13 +1,13 @@
-"""Settings of the process. Users need the kernel cache and threads; the rest is for tests, and for whoever looks for a mistake."""
+"""Settings of the process. Users need the kernel cache and threads; the rest is for tests and debugging."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
 
-# Names the directory of the kernel cache; none is used where it is not set.
+# The directory of the kernel cache; unset: no cache.
 CACHE_VARIABLE = "TAPEDIFF_CACHE_DIR"
-# How many threads a kernel may use where nobody says.
+# The default number of threads of a kernel.
 THREADS_VARIABLE = "TAPEDIFF_THREADS"
 # Features of the processor that kernels do without, as LLVM names them: "-avx512f,-avx2".
 FEATURES_VARIABLE = "TAPEDIFF_CPU_FEATURES"
@@ -18,15 +18,15 @@ class Settings:
     """Switches.
 
     Attributes:
-        left_out: names of passes to leave out, to find the one that makes a tape wrong; "reroll" leaves Python loops flat. The tests
-            can be run without each, but for save_carries, without which loops have no derivative.
+        left_out: names of passes to skip, to find the one that breaks a tape; "reroll" leaves Python loops flat. The tests can run
+            without each, except save_carries, without which loops have no derivative.
     """
 
     left_out: set[str] = field(default_factory=set)
 
     @property
     def roll_loops(self) -> bool:
-        """Whether Python loops on a tape become loops again."""
+        """True if Python loops on a tape become loops again."""
         return "reroll" not in self.left_out
 
     @property
@@ -37,12 +37,12 @@ class Settings:
 
     @property
     def threads(self) -> str | None:
-        """How many threads a kernel may use, as the user's environment says it."""
+        """The number of threads of a kernel, as text from the user's environment."""
         return os.environ.get(THREADS_VARIABLE) or None
 
     @property
     def cpu_features(self) -> str:
-        """What to change about the processor's features, as LLVM has them; the tests compile for lesser processors so."""
+        """Changes to the processor's features, in LLVM's notation; the tests use it to compile for lesser processors."""
         return os.environ.get(FEATURES_VARIABLE, "")
 
 

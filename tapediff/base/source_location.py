@@ -1,4 +1,4 @@
-"""Finds the user's line behind an instruction: the innermost frame outside tapediff, NumPy and SciPy."""
+"""Finds the user's line of an instruction: the innermost frame outside tapediff, NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# Files of the standard library that are run as the user's code is: they call it, or keep what it gives them.
+# Files of the standard library that are treated as user code: they call it, or keep its values.
 TRANSLATED = frozenset((contextlib.__file__, collections.__file__))
 _LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, os.sep + "scipy" + os.sep)
 
@@ -48,7 +48,7 @@ class Site(NamedTuple):
 
 
 class PickledSite(NamedTuple):
-    """A source location in the code of another process, which pickled it. It prints the same."""
+    """A source location that another process pickled. It prints the same."""
 
     filename: str
     line: int
@@ -64,7 +64,7 @@ class PickledSite(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _lines(code: CodeType) -> tuple[list[int], list[int]]:
-    """The offsets at which the code of a line begins, and these lines; code without a line belongs to the line before."""
+    """The offsets at which lines begin in the code, and these lines; code without a line belongs to the line before."""
     starts, lines = [0], [code.co_firstlineno]
     for start, _, line in code.co_lines():
         starts.append(start)
@@ -78,7 +78,7 @@ def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None,
 
 
 def spot_of(site: Site | PickledSite | None) -> Hashable:
-    """A key of one expression in the user's code, the same before and after the interpreter specialised its instructions."""
+    """A key of one expression in the user's code, unchanged when the interpreter specialises its instructions."""
     if not isinstance(site, Site):
         return site
     positions = _positions(site.code)
@@ -86,7 +86,7 @@ def spot_of(site: Site | PickledSite | None) -> Hashable:
 
 
 def is_same_line(a: Site | PickledSite | None, b: Site | PickledSite | None) -> bool:
-    """Whether two sites are on one line. One call may be seen at two offsets: the interpreter rewrites its own instructions."""
+    """True if two sites are on one line. One call may have two offsets, as the interpreter rewrites its instructions."""
     return a == b or (a is not None and b is not None and a.place == b.place)
 
 
@@ -135,14 +135,14 @@ _INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dis
 
 @lru_cache(maxsize=1000)
 def is_installed(filename: str) -> bool:
-    """Whether a file belongs to the standard library or an installed package."""
+    """True if a file belongs to the standard library or an installed package."""
     return filename.startswith(_STANDARD_LIBRARY) or any(folder in filename for folder in _INSTALLED)
 
 
 def is_of_compiled_library(frame: FrameType) -> bool:
-    """Whether a frame is of an installed package that has compiled modules, as pandas has, which take the arrays of the others for NumPy's.
+    """True if a frame is of an installed package with compiled modules, such as pandas, which assume that arrays are NumPy's.
 
-    Not of the one that the recorded function is in.
+    False for the package of the recorded function.
     """
     filename = frame.f_code.co_filename
     if not _is_beside_compiled(filename):
@@ -163,14 +163,14 @@ def _is_beside_compiled(filename: str) -> bool:
 
 
 def installed_package(filename: str) -> str:
-    """The folder or module that a file was installed as."""
+    """The installed folder or module that a file belongs to."""
     for folder in _INSTALLED:
         filename = filename.rpartition(folder)[2]
     return filename.removeprefix(_STANDARD_LIBRARY).partition(os.sep)[0]
 
 
 def scipy_function() -> str | None:
-    """The SciPy function that the user called, with its module, where the call came by way of SciPy."""
+    """The SciPy function that the user called, with its module, if the call came through SciPy."""
     frame: FrameType | None = sys._getframe(1)
     name = None
     while frame is not None and is_library_file(frame.f_code.co_filename):
@@ -193,7 +193,7 @@ _IN_PYTHON = (_POLYNOMIALS, _STANDARD_LIBRARY + "statistics.py", _STANDARD_LIBRA
 
 
 def library_function() -> str | None:
-    """The function that the user called, with its module, where it is one of SciPy, numpy.polynomial, statistics or fractions."""
+    """The function that the user called, with its module, if that is SciPy, numpy.polynomial, statistics or fractions."""
     frame: FrameType | None = sys._getframe(1)
     name = None
     while frame is not None:

@@ -1,4 +1,4 @@
-"""The source of a function: its node in the syntax tree of its file, proven to be what the function was compiled from."""
+"""Finds the source of a function: its node in its file's syntax tree, proven to compile to the function's code."""
 
 from __future__ import annotations
 import __future__
@@ -18,14 +18,14 @@ from .fork_locks import new_lock
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
 _Read = TypeVar("_Read")
 
-# The filters of warnings are the process's.
+# Warning filters are shared by all threads.
 _WARNINGS = new_lock()
 
 FUTURES = functools.reduce(operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
 
 
 class NoSource(Exception):
-    """The source of a function cannot be had; says why."""
+    """The source of a function is unavailable; the message says why."""
 
 
 def definition_of(code: CodeType) -> Definition:
@@ -48,8 +48,8 @@ class _File(NamedTuple):
     """A parsed file: its functions by their first lines, those of decorators included, and its imports.
 
     Attributes:
-        private: names of functions that are private to a class, as they are written.
-        proven: the functions that were found to be what the file has.
+        private: class-private function names, as written in the source.
+        proven: the functions whose code was found to equal the file's.
     """
 
     definitions: dict[int, list[Definition]]
@@ -81,17 +81,17 @@ def _parsed(filename: str, text: str) -> _File:
 
 
 def without_warnings(read: Callable[[], _Read]) -> _Read:
-    """What Python warned of when it compiled the user's file is not said again; with errors made of warnings it could not be read."""
+    """Suppress warnings that Python gave when it compiled the user's file; as errors they would prevent reading it."""
     with _WARNINGS, warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)  # of escapes, before Python 3.12
+        warnings.simplefilter("ignore", DeprecationWarning)  # of escape sequences, before Python 3.12
         return read()
 
 
 def _mangle(tree: ast.Module) -> dict[str, str]:
-    """Give private names in classes those that Python compiles: self.__rate in a class Model is self._Model__rate.
+    """Mangle private names in classes as Python does: self.__rate in a class Model becomes self._Model__rate.
 
-    Returns the names of functions as they are written, which their codes have.
+    Returns the unmangled names of functions, which their code objects have.
     """
     written: dict[str, str] = {}
     pending: list[tuple[ast.AST, str]] = [(tree, "")]
@@ -116,7 +116,7 @@ _NAMES = ("id", "attr", "arg", "name", "asname", "names", "rest")
 
 
 def _imports(tree: ast.Module) -> set[str]:
-    """Names that are imported at the top of a file: Python compiles calls of their attributes in another way."""
+    """Names imported at the top of a file: Python compiles calls of their attributes differently."""
     found: set[str] = set()
     pending: list[ast.AST] = list(tree.body)
     while pending:
@@ -129,14 +129,14 @@ def _imports(tree: ast.Module) -> set[str]:
 
 
 def compile_within(definition: Definition, code: CodeType, cells: tuple[str, ...]) -> CodeType | None:
-    """The code of a definition that closes over variables of these names; None if Python refuses it.
+    """Compile a definition as closing over variables of these names; None if Python refuses it.
 
     Args:
         code: where the file name and the future features come from.
     """
     inner: list[ast.stmt] = [ast.Expr(definition)] if isinstance(definition, ast.Lambda) else [definition]
     if isinstance(definition, ast.FunctionDef) and definition.name not in cells:
-        # A function that calls itself by its global name does so here.
+        # A function that calls itself by its global name must do so here, too.
         inner.insert(0, ast.Global([definition.name]))
     outer = ast.FunctionDef("enclosing", ast.arguments([], [ast.arg(name) for name in cells], None, [], [], None, []), inner, [], None)
     outer.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
@@ -154,7 +154,7 @@ def compile_within(definition: Definition, code: CodeType, cells: tuple[str, ...
 
 
 def _named(code: CodeType, written: dict[str, str]) -> CodeType:
-    """A code with the names of functions as they are written."""
+    """A code object with the names of functions as written in the source."""
     constants = tuple([_named(c, written) if isinstance(c, CodeType) else c for c in code.co_consts])
     return code.replace(co_name=written.get(code.co_name, code.co_name), co_consts=constants)
 
@@ -168,7 +168,7 @@ def _compiled(node: Definition, code: CodeType) -> CodeType | None:
 
 
 def _without_defaults(args: ast.arguments) -> ast.arguments:
-    """Arguments without annotations; defaults stay, as their number matters, but are None."""
+    """Arguments without annotations, and with None for each default, as their number matters."""
     made = copy.deepcopy(args)
     for part in ast.walk(made):
         if isinstance(part, ast.arg):
@@ -180,7 +180,7 @@ def _without_defaults(args: ast.arguments) -> ast.arguments:
 
 
 def _is_same(made: CodeType | None, code: CodeType) -> bool:
-    """Whether two codes do the same, by what a file can have changed: instructions, constants and names."""
+    """True if two codes have the same instructions, constants and names, which an edit of the file could change."""
     pending = [(made, code)]
     while pending:
         a, b = pending.pop()
@@ -195,7 +195,7 @@ def _is_same(made: CodeType | None, code: CodeType) -> bool:
 
 
 def _text_of(constant: object) -> str:
-    """Equal for equal constants of one type and sign; the order of a set depends on how it was made."""
+    """A text that is equal for equal constants of one type and sign; sets are sorted, as their order depends on their history."""
     return repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
 
 

@@ -1,4 +1,4 @@
-"""Tokens: texts that are equal for equal contents, in every process, and differ for others. Caches on disk (joblib, Dask) use them."""
+"""Tokens: texts that identify contents, in every process. Caches on disk (joblib, Dask) use them as keys."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import numpy as np
 
 from .source_location import Site
 
-# A value of the user's program or of a tape, whose attributes are asked for once its type is known.
+# A value of the user's program or of a tape, whose attributes are read once its type is known.
 Value: TypeAlias = Any
 
 
 def token_of(kind: str, *parts: Value) -> str:
-    """The token of an object of some kind, which is made up of these parts."""
+    """The token of an object of some kind that consists of these parts."""
     return kind + "-" + _Digests().of((kind, *parts)).hex()
 
 
 def is_hashed_by_joblib() -> bool:
-    """Whether __reduce_ex__, which asks this, was called by joblib.hash: that hashes what pickle would write, counts and times included."""
+    """True if joblib.hash called the calling __reduce_ex__: it hashes what pickle would write, counts and times included."""
     pickler = sys._getframe(2).f_locals.get("self")
     return type(pickler).__module__ == "joblib.hashing"
 
@@ -35,12 +35,12 @@ class _Digests:
     """Digests of values, each computed once."""
 
     def __init__(self) -> None:
-        # With the value, so that its identity is not given to another one.
+        # Holds the value, so that its id is not reused.
         self._known: dict[int, tuple[Value, bytes]] = {}
         self._package = ""
 
     def of(self, value: Value) -> bytes:
-        """The digest of a value: by its contents, of functions by their code and what it refers to."""
+        """The digest of a value's contents; for a function, of its code and everything it refers to."""
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
@@ -55,7 +55,7 @@ class _Digests:
         kind = type(value)
         yield f"{kind.__module__}.{kind.__qualname__} ".encode()
         if kind is Site:
-            return  # where something is written does not matter
+            return  # source locations do not matter
         if kind is str or kind is bytes or kind is bytearray:
             yield value.encode() if kind is str else bytes(value)
         elif value is None or kind in (bool, int, complex, range):
@@ -104,7 +104,7 @@ class _Digests:
         yield from map(self.of, values)
 
     def _function(self, f: FunctionType) -> Iterator[bytes]:
-        """The code of the program's own functions, and what it refers to; of those from other packages the name."""
+        """The code of the program's own functions and what it refers to; the name of functions from other packages."""
         package = str(f.__module__).partition(".")[0]
         if package != __name__.partition(".")[0]:
             self._package = self._package or package
@@ -123,7 +123,7 @@ class _Digests:
         yield from self._all((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags))
 
     def _reduced(self, value: Value) -> Iterator[bytes]:
-        """As pickle would write it; of what it cannot write the attributes."""
+        """The contents as pickle would write them, else the attributes."""
         try:
             reduced = value.__reduce_ex__(4)
         except Exception:  # noqa: BLE001 -- user code refuses as it likes

@@ -1,4 +1,4 @@
-"""Code that has to run to its end: room on the stack is asked for before it begins, and signals wait until it has ended."""
+"""Code that must run to its end: stack space is checked before it begins, and signals wait until it has ended."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Each takes a frame of Python's and calls of C functions. What restores the state of a process needs 12 at most.
+# Each takes a Python frame and C calls. Restoring the state of a process needs 12 at most.
 _CALLS = 20
 
 _Handler = Callable[[int, FrameType | None], object]
-# Python's own functions of the module `signal`, without the conversions to enumerations, which take 20 times as long.
+# The C functions of the module `signal`, without conversions to enumerations, which take 20 times as long.
 _C = importlib.import_module("_signal")
 _SIGNALS = tuple(map(int, signal.valid_signals()))
 
 
 def require_stack(calls: int = _CALLS) -> None:
-    """Raise RecursionError here, where nothing has begun, rather than in the code that ends it. 2 µs."""
+    """Raise RecursionError here, where nothing has begun, rather than in the clean-up code. 2 µs."""
     if calls:
         next(map(require_stack, (calls - 1,)))
 
 
 def uninterrupted(function: Callable[P, R]) -> Callable[P, R]:
-    """A decorator: what a handler of signals does, or raises, it does after the function. 10 µs.
+    """A decorator: delays signal handlers, and what they raise, until the function has ended. 10 µs.
 
-    For calls of other packages that are left half done where an exception comes between two lines of theirs: llvmlite frees its strings
-    and modules twice then, or keeps its lock, and `Thread.start` raises KeyError. Only the main thread handles signals.
+    It is for calls of other packages that an exception between two of their lines would leave half done: llvmlite then frees its strings
+    and modules twice, or keeps its lock, and `Thread.start` raises KeyError. Only the main thread handles signals.
     """
 
     @functools.wraps(function)
@@ -64,13 +64,13 @@ def uninterrupted(function: Callable[P, R]) -> Callable[P, R]:
 
 def _give_back(handlers: dict[int, _Handler], came: dict[int, FrameType | None]) -> None:
     for number, handler in handlers.items():
-        # Unless the function has set one of its own.
+        # Unless the function has set its own handler.
         if _C.getsignal(number) == came.setdefault:
             _C.signal(number, handler)
 
 
 def _handle(handlers: dict[int, _Handler], came: dict[int, FrameType | None]) -> None:
-    """Call the handlers of signals that came, the first one first, each whatever others raise."""
+    """Call the handlers of the signals that came, in order, even if earlier ones raise."""
     if came:
         number = next(iter(came))
         frame = came.pop(number)

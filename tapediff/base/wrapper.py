@@ -6,10 +6,10 @@ from typing import ClassVar
 
 
 class Wrapper:
-    """A callable object of this package that passes what it is called with on to a user's function.
+    """A callable object of this package that passes its arguments on to a user's function.
 
     Attributes:
-        calls: the name of the attribute that is this function, or None.
+        calls: the name of the attribute that holds the function, or None.
     """
 
     calls: ClassVar[str]

@@ -1,4 +1,4 @@
-"""Arguments as arrays: which values are accepted, which are refused, and their names in messages."""
+"""Arguments as arrays: accepted and refused values, and their names in messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Constant:
 
 
 class ArgumentsByName(tuple[Tree, ...]):
-    """The arguments of a call, of which the function takes the last ones by name.
+    """The arguments of a call; the last ones are keyword arguments.
 
     Attributes:
         keywords: their names.
@@ -52,12 +52,12 @@ class ArgumentsByName(tuple[Tree, ...]):
 
 
 def keywords_of(args: Sequence[Tree]) -> tuple[str, ...]:
-    """The names of the arguments that a function takes by name; they are the last ones."""
+    """The names of the keyword arguments, which come last."""
     return args.keywords if isinstance(args, ArgumentsByName) else ()
 
 
 def called_by_name(f: UserFunction, args: Sequence[Tree], keywords: Sequence[str]) -> Tree:
-    """f of its arguments, the last ones by name."""
+    """Call f with the last arguments by name."""
     count = len(args) - len(keywords)
     return f(*args[:count], **dict(zip(keywords, args[count:])))
 
@@ -65,11 +65,11 @@ def called_by_name(f: UserFunction, args: Sequence[Tree], keywords: Sequence[str
 class Cache:
     """Marks an argument as scratch: arrays that the function writes to before it reads them.
 
-    The function is given other arrays of the same shapes and dtypes. What the caller's hold does not matter, and they stay as they are.
-    They have no derivative. To read an element before it is written is an error that names the line.
+    The function is given new arrays of the same shapes and dtypes. The contents of the caller's arrays do not matter and do not change.
+    They have no derivative. Reading an element before it is written is an error that names the line.
 
     Args:
-        value: an array, or a container of arrays, nested or not; beside them there may be strings, None and the like.
+        value: an array, or a container of arrays, nested or not; it may also hold strings, None and the like.
     """
 
     __slots__ = ("value",)
@@ -82,9 +82,9 @@ class Cache:
 
 
 class ConstantOrCache:
-    """Marks an argument that holds data and scratch: what the function only reads is as in td.Constant, what it writes as in td.Cache.
+    """Marks an argument that holds data and scratch: elements that are only read are as in td.Constant, written ones as in td.Cache.
 
-    The caller's arrays stay as they are. To read an element and overwrite it later is an error that names the line: the next call of
+    The caller's arrays do not change. Reading an element and overwriting it later is an error that names the line: the next call of
     the plain function would read what this one left.
 
     Args:
@@ -104,8 +104,8 @@ class Output:
     """Marks an argument that the function fills: its contents when the function returns are the result.
 
     The function returns None, or what it has filled. A tape's call returns the result as a new array; the caller's array gives shape
-    and dtype, and stays as it is. Every element must be written, and none be read before that. `argnums` does not count these
-    arguments, nor do tangents and cotangents.
+    and dtype, and does not change. Every element must be written, and none be read before that. `argnums`, tangents and cotangents
+    leave these arguments out.
 
     Args:
         value: the shape, an int or a tuple of ints; or an array of that shape and dtype; or a container of arrays.
@@ -133,11 +133,11 @@ MARKS: frozenset[type] = frozenset((Constant, Cache, ConstantOrCache, Output))
 
 
 def options_by_name(public: str, corrected: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function whose options have to be named: further positional arguments are refused, as meant for the user's function.
+    """Make a function's options keyword-only: further positional arguments are refused, as they were meant for the user's function.
 
     Args:
         public: the function's name, with its module.
-        corrected: its call with such arguments; {} stands for their names.
+        corrected: the corrected call with such arguments; {} stands for their names.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -148,7 +148,7 @@ def options_by_name(public: str, corrected: str) -> Callable[[Callable[P, R]], C
         @wraps(function)
         def call(*args: P.args, **named: P.kwargs) -> R:
             if len(args) > most:
-                # f(x0, a, b): the first of them stands where `args` does.
+                # f(x0, a, b): the first extra argument is in the place of `args`.
                 count = len(args) - most + (has_args and not isinstance(args[most - 1], tuple))
                 further = ", ".join("abcdefghijklmnopqrstuvwxyz"[:count]) + "," * (has_args and count == 1)
                 raise ArgumentMismatch(
@@ -224,7 +224,7 @@ def as_data_array(argument: Operand, position: int, f: UserFunction | None = Non
 
 
 def as_recorded(argument: Operand, position: int, f: UserFunction | None) -> tuple[np.ndarray, bool]:
-    """The array of an argument of td.record, and whether it may be differentiated: integers and booleans are data."""
+    """The array of an argument of td.record, and True if it may be differentiated: integers and booleans are data."""
     if type(argument) is Constant:
         return as_data_array(argument.value, position, f), False
     array = _plain_array(argument, position, f)
@@ -239,7 +239,7 @@ ACCEPTED = "a float, a float array, nested lists of plain numbers, or a containe
 
 
 def argument_name(position: int, f: UserFunction | None = None) -> str:
-    """The name of an argument in messages: its position, and its name where f tells; of an array in a container, how it is reached."""
+    """The name of an argument in messages: its position, and its name if f has one; for an array in a container, the path to it."""
     leaves = getattr(f, "leaf_names", None)
     if leaves is not None and position < len(leaves):
         return f"argument {leaves[position]}"
@@ -255,9 +255,9 @@ def argument_name(position: int, f: UserFunction | None = None) -> str:
 
 
 def container_kind(argument: Operand) -> str | None:
-    """The kind of a container of arrays, for messages; None for whatever is one array: numbers, arrays, nested lists of plain numbers.
+    """The kind of a container of arrays, for messages; None for a single array: numbers, arrays, nested lists of plain numbers.
 
-    A list of arrays is not stacked: f would be given an array where its caller has given a list, and `ws + [w]` would add to it.
+    A list of arrays is not stacked: f would get an array where its caller gave a list, and `ws + [w]` would add instead of append.
     """
     if isinstance(argument, Mapping):
         return f"a {type(argument).__name__}"
@@ -275,7 +275,7 @@ def container_kind(argument: Operand) -> str | None:
 
 
 def holds_only_numbers(argument: Sequence[Operand]) -> bool:
-    """Whether a list or tuple is nested lists of plain numbers."""
+    """True if a list or tuple is nested lists of plain numbers."""
     kinds = set(map(type, argument))
     if kinds <= _NUMBERS:
         return True
@@ -289,7 +289,7 @@ _NUMBERS = {float, int, bool, np.float64, np.int64}
 
 
 def _plain_array(argument: Operand, position: int, f: UserFunction | None = None) -> np.ndarray:
-    # numpy.ma is imported by those who have such arrays; it takes 10 ms.
+    # Importing numpy.ma takes 10 ms; whoever has such arrays has imported it.
     if "numpy.ma" in sys.modules and isinstance(argument, np.ma.MaskedArray):
         raise DtypeMismatch(
             f"{argument_name(position, f)} is a masked array, whose mask a tape would ignore",
@@ -323,10 +323,10 @@ def container_refused(container: str, position: int, f: UserFunction | None) -> 
 
 
 def chosen_arguments(argnums: object, count: int, name: str) -> tuple[tuple[int, ...], bool]:
-    """The positions that argnums names, counted from the front, and whether it was several.
+    """The positions that argnums names, counted from the front, and True if it was a sequence.
 
     Raises:
-        ArgumentMismatch: argnums is no integer or sequence of these, or names an argument that is not there.
+        ArgumentMismatch: argnums is not an integer or a sequence of integers, or names a missing argument.
     """
     several = isinstance(argnums, (tuple, list))
     given: Sequence[object] = argnums if several else (argnums,)

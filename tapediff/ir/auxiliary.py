@@ -13,7 +13,7 @@ from ..errors import ArgumentMismatch, TrackedValueEscaped
 from .instruction import is_tracked
 from .pytree import ARRAY, TreeDef, held_leaf, parts_of
 
-# How many values inside an object are looked at.
+# Most values inside an object that are visited.
 MOST_LOOKED_AT = 10_000
 
 # A variable of a closure that is not assigned yet.
@@ -24,7 +24,7 @@ def split_result(result: Any, name: str) -> tuple[Any, Any]:
     """y and aux of what a function returned.
 
     Raises:
-        ArgumentMismatch: it is no pair.
+        ArgumentMismatch: the result is not a pair.
     """
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         got = f"a {type(result).__name__} of {len(result)}" if isinstance(result, (tuple, list)) else type(result).__name__
@@ -37,7 +37,7 @@ def flatten_aux(aux: Any, name: str) -> tuple[list[Any], TreeDef]:
     """The tracked values in auxiliary results, and a treedef that holds everything else.
 
     Raises:
-        TrackedValueEscaped: a tracked value is in an object that is no container, where it could not be recomputed.
+        TrackedValueEscaped: a tracked value is in an object that is not a container, where it could not be recomputed.
     """
     leaves: list[Any] = []
     return leaves, _flatten(aux, leaves, name)
@@ -59,8 +59,8 @@ def _flatten(tree: Any, leaves: list[Any], name: str) -> TreeDef:
 
 
 def _is_recorded(value: Any) -> bool:
-    """Whether a value is tracked, or an array in which there are tracked values."""
-    # Tracked arrays say that they are arrays, whole numbers that they are ints.
+    """True if a value is tracked, or an array in which there are tracked values."""
+    # Tracked arrays pretend to be arrays, WholeNumber to be int.
     if is_tracked(value) or is_tracked(getattr(value, "tracked", None)):
         return True
     return isinstance(value, np.ndarray) and value.dtype == object and any(map(is_tracked, value.flat))

@@ -1,4 +1,4 @@
-"""Buffers: the arrays of td.Cache and td.Output, of which a tape knows no more than shape and dtype."""
+"""Buffers: the arrays of td.Cache and td.Output, of which a tape knows only shape and dtype."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .instruction import Operand, is_tracked
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An array of a td.Cache or td.Output in a treedef: nothing that a tape takes, as the function is given a new array.
+    """An array of a td.Cache or td.Output in a treedef: not an input of the tape, as the function is given a new array.
 
     Attributes:
         dtype: its name; integers of every width are int64 while recording.
@@ -30,17 +30,17 @@ class Buffer:
         return f"td.{'Output' if self.is_output else 'Cache'}({self.dtype}[{sizes}])"
 
     def unwritten(self) -> np.ndarray:
-        """An array of nothing that should be read."""
+        """An array whose contents must not be read."""
         dtype = np.dtype(self.dtype)
         return np.full(self.shape, np.nan if dtype.kind == "f" else np.iinfo(dtype).min if dtype.kind == "i" else False, dtype)
 
 
 def buffer_of(array: Operand, mark: Mark) -> Buffer:
-    """The array that a function is given in the place of a marked one.
+    """The buffer that replaces a marked array.
 
     Raises:
-        ArgumentMismatch: it is a number, to which nothing can be written.
-        DtypeMismatch: of a dtype that tapes cannot hold.
+        ArgumentMismatch: it is a number, which cannot be written to.
+        DtypeMismatch: tapes do not support its dtype.
     """
     name = "td.Output" if mark is Output else "td.Cache"
     if not (is_tracked(array) or isinstance(array, (np.ndarray, list))):
@@ -56,10 +56,10 @@ def buffer_of(array: Operand, mark: Mark) -> Buffer:
 
 
 def require_apart(written: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> None:
-    """Raise where an array that a function writes to shares memory with another argument: a write would be seen in both.
+    """Check that no array that a function writes to shares memory with another argument: a write would be seen in both.
 
     Raises:
-        ArgumentMismatch: it does.
+        ArgumentMismatch: two of them share memory.
     """
     for k, array in enumerate(written):
         for other in (*written[:k], *others):
@@ -70,7 +70,7 @@ def require_apart(written: Sequence[np.ndarray], others: Sequence[np.ndarray]) -
                 )  # fmt: skip
 
 
-# The exact question is exponential in the number of axes; beyond this effort the answer is yes.
+# The exact test is exponential in the number of axes; beyond this effort arrays count as overlapping.
 MOST_WORK: Any = 10_000
 
 

@@ -1,4 +1,4 @@
-"""Containers as arguments and results: which values are containers, what is inside, and how given ones differ from recorded ones."""
+"""Containers as arguments and results: which values are containers, their contents, and mismatches with the recorded ones."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class Dataclass(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Tree]]
 
 
-# A container as argument: its gradient is one of the same type. Lists are not among them, as one of numbers stands for an array.
+# A container as argument: its gradient is one of the same type. Lists are excluded, as a list of numbers stands for an array.
 Container = TypeVar("Container", bound=dict[Tree, Tree] | tuple[Tree, ...] | Dataclass)
 
-# Types of arguments that are no containers: the test of nearly every argument.
+# Argument types other than containers: a fast test for nearly every argument.
 _ONE_VALUE = frozenset((np.ndarray, float, int, bool, str, bytes, type(None), np.float64, np.float32, np.int64))
 
 
 def is_container(argument: Tree) -> bool:
-    """Whether an argument is taken apart: everything with parts but lists of nothing but numbers, which stand for an array.
+    """True if an argument is flattened: anything with parts, except lists of numbers only, which stand for an array.
 
     A dataclass without arrays and floats is a setting, like a string.
     """
@@ -86,7 +86,7 @@ def flatten_arguments(
 
     Args:
         args: the arguments of a call.
-        whole: positions of those that stay whole.
+        whole: positions of arguments that are not flattened.
         f: the function, for messages.
     """
     if not any(map(is_container, args)):
@@ -158,7 +158,7 @@ def flatten_result(result: Tree) -> tuple[list[Tree], TreeDef]:
     return leaves, _flatten_result(result, leaves)
 
 
-# What may stand among results beside arrays; anything else is taken for an array, and refused if it is none.
+# Types allowed among results besides arrays; anything else is converted to an array, or refused.
 _NAMES = (str, bytes, type(None), enum.Enum, type)
 
 
@@ -174,7 +174,7 @@ def _flatten_result(tree: Tree, leaves: list[Tree], is_inside: bool = False) -> 
 
 
 def _is_buffer(tree: Tree, recorded: Buffer) -> bool:
-    """Whether an argument is a td.Cache or td.Output of one array like the recorded one."""
+    """True if an argument is a td.Cache or td.Output of one array like the recorded one."""
     mark = type(tree)
     if mark is not Cache and mark is not Output:
         return False
@@ -186,10 +186,10 @@ def _is_buffer(tree: Tree, recorded: Buffer) -> bool:
 
 
 def flatten_as(treedef: TreeDef, tree: Tree, leaves: list[Tree], *, is_exact: bool = True) -> bool:
-    """Add the leaves of a tree that should have a treedef; False if it has another one.
+    """Append the leaves of a tree that should have this treedef; False if it has another.
 
     Args:
-        is_exact: values that are no arrays have to be those of the treedef; else they may be anything, as in a tangent.
+        is_exact: values other than arrays must equal those of the treedef; else they may be anything, as in a tangent.
     """
     if treedef.kind is None:
         leaves.append(tree)
@@ -215,7 +215,7 @@ def leaf_names(names: Sequence[str], trees: Trees) -> list[str]:
 
 
 def entries(treedef: TreeDef, root: str) -> Iterator[tuple[str, TreeDef]]:
-    """The leaves of a treedef, values that are no arrays among them, by the expression that reaches each."""
+    """The leaves of a treedef, including values other than arrays, each with the expression that reaches it."""
     if treedef.kind is None:
         yield root, treedef
     elif not is_static(treedef):
@@ -233,7 +233,7 @@ def _inside(treedef: TreeDef) -> Iterator[tuple[str, TreeDef]]:
 
 
 def rows_of(treedef: TreeDef, leaves: Iterator[Tree], root: str) -> Iterator[tuple[str, str]]:
-    """For a table of arguments: each leaf, value and empty container by its name, with its type."""
+    """The rows (name, type) of a table of arguments: one for each leaf, value and empty container."""
     if treedef.kind is None:
         yield root, _type_text(next(leaves))
     elif is_static(treedef):
@@ -258,7 +258,7 @@ def _type_text(leaf: Tree) -> str:
 
 
 def mismatch(name: str, recorded: Sequence[tuple[str, str]], given: Sequence[tuple[str, str]]) -> ArgumentMismatch:
-    """The error for arguments other than the recorded ones: a line for each argument and leaf, with a tick or a cross."""
+    """The error for arguments that differ from the recorded ones: a line for each argument and leaf, with a tick or a cross."""
     old, new = dict(recorded), dict(given)
     width = max(map(len, {**old, **new}), default=0)
     rows = [(key, old.get(key, "nothing"), new.get(key, "nothing")) for key in {**old, **new}]
@@ -292,19 +292,19 @@ def only(treedef: TreeDef, active: Iterator[bool]) -> TreeDef:
 
 
 def has_buffers(treedef: TreeDef) -> bool:
-    """Whether there are arrays in a treedef that the function may write to: those of td.Cache, td.Output and td.ConstantOrCache."""
+    """True if a treedef has arrays that the function may write to: those of td.Cache, td.Output and td.ConstantOrCache."""
     return treedef.kind is Buffer or treedef == MIXED or any(map(has_buffers, treedef.parts))
 
 
 def opened(treedef: TreeDef) -> TreeDef:
-    """The treedef of the arguments as the function is given them: buffers are arrays like others."""
+    """The treedef of the arguments as the function gets them, with buffers as ordinary arrays."""
     if treedef.kind is None or treedef.kind is Buffer:
         return ARRAY
     return treedef._replace(parts=tuple(map(opened, treedef.parts)))
 
 
 def slots(treedef: TreeDef) -> Iterator[Buffer | TreeDef]:
-    """For each array that the function is given: the buffer, or the treedef of an array that the tape takes."""
+    """For each array that the function gets: the buffer, or the treedef of an input of the tape."""
     if treedef.kind is None:
         yield treedef
     elif treedef.kind is Buffer:
@@ -315,7 +315,7 @@ def slots(treedef: TreeDef) -> Iterator[Buffer | TreeDef]:
 
 
 def holds_output(argument: Tree) -> bool:
-    """Whether an argument is a td.Output, or a container with one in it."""
+    """True if an argument is a td.Output, or a container with one in it."""
     kind = type(argument)
     if kind in _ONE_VALUE or is_tracked(argument) or kind in MARKS:
         return kind is Output
@@ -329,7 +329,7 @@ def outputs_among(args: Sequence[Tree]) -> tuple[int, ...]:
 
 
 def require_separate(args: Sequence[Tree]) -> None:
-    """Raises ArgumentMismatch where an array that the function may write to shares memory with another one."""
+    """Raise ArgumentMismatch if an array that the function may write to shares memory with another one."""
     written: list[np.ndarray] = []
     others: list[np.ndarray] = []
     waiting: list[tuple[Tree, bool]] = [(argument, False) for argument in args]
@@ -338,7 +338,7 @@ def require_separate(args: Sequence[Tree]) -> None:
         if type(tree) in MARKS:
             waiting.append((tree.value, type(tree) is not Constant))
         elif is_tracked(tree):
-            continue  # an array of its own
+            continue  # a new array
         elif isinstance(tree, np.ndarray):
             (written if is_written else others).append(tree)
         elif (found := parts_of(tree)) is not None:

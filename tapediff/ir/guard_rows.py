@@ -1,8 +1,8 @@
-"""Guards of all iterations of a loop as one instruction: which one failed first, and with which outcome.
+"""The guards of all iterations of a loop as one instruction; finds the first that failed, and its outcome.
 
-Such a guard looks at an array with one row for each iteration and one entry for each guard of a row, in the order in which Python
-looked at them: entry k of the array belongs to the guard whose ordinal is the instruction's own plus k. Truth values are kept as
-they are; as soon as whole numbers are among them, all are floats.
+Such a guard checks an array with one row for each iteration and one entry for each guard of an iteration, in Python's order:
+entry k of the flat array belongs to the guard whose ordinal is the instruction's own plus k. Entries are bools; with integer
+guards among them, all are floats.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class GuardRow(NamedTuple):
     """The entries of a row.
 
     Attributes:
-        kinds: "bool" or "int", how Python looked at each entry.
+        kinds: "bool" or "int", the conversion that Python made of each entry.
         sites: the line of each.
     """
 
@@ -30,7 +30,7 @@ class GuardRow(NamedTuple):
 
 
 def width_of(params: Params) -> int:
-    """How many ordinals a guard with these parameters takes."""
+    """The number of ordinals that a guard with these parameters takes."""
     return params[1].size if params[0] == EACH else 1
 
 
@@ -55,7 +55,7 @@ def single_guards(instruction: Instruction) -> list[Guard]:
 
 
 def first_failure(params: Params, values: Operand, settled: int = 0) -> tuple[int, Outcome, Outcome, Site | None] | None:
-    """The first guard at or behind ordinal `settled` that `values` fail: ordinal, recorded and met outcome, line; None if all hold."""
+    """The first failing guard from ordinal `settled` on: ordinal, recorded and met outcome, line; None if all hold."""
     _, outcomes, ordinal, (kinds, sites) = params
     recorded, met = outcomes.ravel(), np.ravel(values)
     differs = (recorded != met) & ((recorded == recorded) | (met == met))

@@ -22,7 +22,7 @@ from .pytree import ARRAY
 
 
 class TakesInputs(Protocol):
-    """The part of a tape that says which arguments it takes."""
+    """The part of a tape that describes its arguments."""
 
     @property
     def name(self) -> str: ...
@@ -57,10 +57,10 @@ class NamesArguments(Protocol):
 
 
 def by_names(tape: NamesArguments, args: Sequence[Operand], named: dict[str, Operand]) -> tuple[Operand, ...]:
-    """The arguments by position, of some by the names that they were recorded with.
+    """The arguments by position, given some by the names that they were recorded with.
 
     Raises:
-        ArgumentMismatch: others than these.
+        ArgumentMismatch: the names differ from the recorded ones.
     """
     names = tape.argument_names
     first = len(names) - tape.named_only
@@ -95,12 +95,12 @@ def as_inputs(tape: TakesInputs, args: Sequence[Operand]) -> list[Operand]:
 
 
 def _is_other(argument: Operand) -> bool:
-    """Whether an argument is a container, where an array was recorded; a tuple of numbers stands for one there."""
+    """True if an argument is a container where an array was recorded; a tuple of numbers counts as an array."""
     return is_container(argument) and not (type(argument) is tuple and holds_only_numbers(argument))
 
 
 def _as_list(argument: Operand) -> Operand:
-    """A tuple of numbers as a list, which is recorded as an array."""
+    """Turn a tuple of numbers into a list, which is recorded as an array."""
     return list(argument) if type(argument) is tuple and holds_only_numbers(argument) else argument
 
 

@@ -28,12 +28,12 @@ BOOL = np.dtype(np.bool_)
 Operand: TypeAlias = Any
 # Arrays and numbers, tracked or plain, and tuples, lists and dicts of these; results of the user's functions.
 Tree: TypeAlias = Any
-# A function of the user's: from arrays, numbers and containers of these to such.
+# A user's function: from arrays, numbers and containers of these to the same kinds of values.
 UserFunction: TypeAlias = Callable[..., Tree]
 
 
 class Target(Protocol):
-    """What has derivatives: a function, a Tape, a CompiledTape or a GuardedTape. All are called alike."""
+    """Anything that has derivatives: a function, a Tape, a CompiledTape or a GuardedTape. All are called alike."""
 
     def __call__(self, *args: Tree, **named: Tree) -> Tree: ...
 
@@ -69,7 +69,7 @@ class ValueType(NamedTuple):
 
 
 def _value_type(shape: tuple[int, ...], dtype: str) -> ValueType:
-    """A type with NumPy's own dtype; unpickled dtypes are equal to it but not the same."""
+    """A type with NumPy's own dtype object; unpickled dtypes are equal to it but not identical."""
     return ValueType(shape, np.dtype(dtype))
 
 
@@ -78,7 +78,7 @@ INT_SCALAR = ValueType((), INT64)
 BOOL_SCALAR = ValueType((), BOOL)
 
 
-# The dtype of values that are no arrays: tuples of several values, and dynamic arrays.
+# The dtype of values other than arrays: tuples of several values, and dynamic arrays.
 TUPLE = np.dtype("V8")
 
 
@@ -133,14 +133,14 @@ class TupleType(NamedTuple):
 
 
 AnyType: TypeAlias = ValueType | DynamicArrayType | TupleType
-# The type of an instruction's result: a ValueType but for calls, loops and what takes these apart, where it is another AnyType.
+# The type of an instruction's result: a ValueType, except for calls, loops and `get`, which may have another AnyType.
 ResultType: TypeAlias = ValueType | Any
 
 
 class Primitive:
     """An op, as instructions hold it: one of the three below, or one that `ops/` declares.
 
-    Its attributes are fields of `ops.declaration.Op`; those that have a value here hold for an op that declares nothing else.
+    Its attributes are fields of `ops.declaration.Op`; values here are the defaults.
     """
 
     name: str
@@ -173,7 +173,7 @@ class StructuralOp(Primitive):
         return self.name
 
     def __reduce__(self) -> str:
-        return self.name.upper()  # pickled by the name that it has in this module
+        return self.name.upper()  # pickled by its name in this module
 
 
 class Instruction(NamedTuple):
@@ -187,12 +187,12 @@ class Instruction(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Instructions as arrays: instruction i is made of template `which[i]` and of up to two numbers, as `takes` of the template says.
+    """Instructions as arrays: instruction i is template `which[i]` with up to two numbers, whose meaning `takes` of the template gives.
 
     Attributes:
-        templates: an instruction for each operation at each place of the program, without what differs from turn to turn of its loop.
+        templates: an instruction for each operation at each place of the program, without what changes between iterations.
         takes: OWN: the template is the instruction; ONE, TWO: the numbers are its operands; ENTRY: it reads the entry of array `first` at
-            flat position `second`; ORDINAL: the guard of value `first` that is number `second`; NUMBER: a float64 with the bits `second`.
+            flat position `second`; ORDINAL: the guard on value `first` with ordinal `second`; NUMBER: a float64 with the bits `second`.
     """
 
     templates: list[Instruction]
@@ -206,7 +206,7 @@ OWN, ONE, TWO, ENTRY, ORDINAL, NUMBER = range(6)
 
 
 class ColumnInstructions(Sequence[Instruction]):
-    """The instructions of a long tape, kept as arrays. All are made once most of them are asked for one by one.
+    """The instructions of a long tape, kept as arrays. All are built once many of them were read one by one.
 
     Attributes:
         columns: the arrays.
@@ -224,7 +224,7 @@ class ColumnInstructions(Sequence[Instruction]):
 
 
 def some_of(instructions: Sequence[Instruction], numbers: Sequence[int]) -> list[Instruction]:
-    """The instructions of these numbers, without making the others."""
+    """The instructions of these numbers, without building the others."""
     if isinstance(instructions, ColumnInstructions):
         return instructions.some(numbers)
     return [instructions[number] for number in numbers]
@@ -239,7 +239,7 @@ def numbers_of(instructions: Sequence[Instruction], numbers: np.ndarray) -> np.n
 
 
 def columns_of(instructions: Sequence[Instruction]) -> Columns | None:
-    """The instructions of a tape as arrays, where it keeps them so."""
+    """The instructions of a tape as arrays, if it keeps them so; else None."""
     return instructions.columns if isinstance(instructions, ColumnInstructions) else None
 
 
@@ -259,7 +259,7 @@ GUARD_KINDS = ("bool", "int", "array", "each")
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A guard as a user wants to read it: where it stands, what it looks at and what it must be."""
+    """A guard in readable form: its line, its kind, the value it checks and the required outcome."""
 
     ordinal: int
     kind: str
@@ -272,10 +272,10 @@ class Guard:
 
 
 class SupportsRecording(Protocol):
-    """A recording, as the values that belong to it know it: the Recorder.
+    """The Recorder, as seen by the values that belong to it.
 
     Attributes:
-        level: how deep it is nested in other recordings.
+        level: its nesting depth in other recordings.
         site: the user's line that instructions are recorded for; None to look it up.
     """
 
@@ -288,19 +288,19 @@ class SupportsRecording(Protocol):
 
 
 class Recorded:
-    """Base of every value that belongs to a recording; ops look for it among their arguments to know where to record."""
+    """Base of every value that belongs to a recording; ops find the recorder through such an argument."""
 
     __slots__ = ()
     _recorder: SupportsRecording
 
 
 def is_tracked(value: object) -> bool:
-    """Whether a value belongs to a recording."""
+    """True if a value belongs to a recording."""
     return isinstance(value, Recorded)
 
 
 def observed(value: Recorded, kind: str) -> Outcome:
-    """The outcome of looking at a tracked value, guarded by its recording from now on."""
+    """The outcome of a tracked value that Python needs, guarded by its recording from now on."""
     return value._recorder.observe(value, kind)
 
 

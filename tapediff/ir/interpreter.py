@@ -45,10 +45,10 @@ class Program(Protocol):
 def run(tape: Program, inputs: Sequence[Operand], settled: int = 0) -> list[Operand]:
     """The tape's outputs at `inputs`, which must already have the recorded types.
 
-    The first `settled` guards have been decided elsewhere, by a kernel perhaps, and are not looked at again.
+    The first `settled` guards were decided elsewhere, for example by a kernel, and are not checked again.
 
     Raises:
-        GuardFailed: a value that Python looked at while recording comes out differently.
+        GuardFailed: a value that Python looked at while recording has another outcome.
         numpy.linalg.LinAlgError: as the plain function would.
     """
     values: list[Operand] = [None] * len(tape.instructions)
@@ -98,7 +98,7 @@ def outcome_of(kind: str, value: Operand) -> Outcome:
 
 
 def is_outcome_of(kind: str, outcome: Outcome) -> bool:
-    """Whether a guard of this kind can have such an outcome."""
+    """True if a guard of this kind can have such an outcome."""
     if isinstance(outcome, (np.ndarray, bool)):
         return kind == ("bool" if isinstance(outcome, bool) else "array")
     return kind == "int"
@@ -112,7 +112,7 @@ def same_outcome(recorded: Outcome, met: Outcome) -> bool:
 
 @np.errstate(all="ignore")
 def inline(tape: Program, inputs: Sequence[Operand]) -> list[Operand]:
-    """Run a tape's instructions on values of which some may be tracked: those are recorded again, the others computed."""
+    """Run a tape's instructions on values: with tracked operands they are recorded again, with plain ones computed."""
     values: list[Operand] = [None] * len(tape.instructions)
     innermost = innermost_recorder(inputs)
     outer_site = innermost.site if innermost is not None else None
@@ -127,7 +127,7 @@ def inline(tape: Program, inputs: Sequence[Operand]) -> list[Operand]:
             elif op is GUARD:
                 _inline_guard(params, values[ids[0]], site, tape)
             else:
-                # User code around the call may catch the failure of a factorisation, of which the tape knew nothing.
+                # User code around the call may catch the failure of a factorisation, which the tape did not guard.
                 call = op.checked if op.checked is not None and failure_may_be_caught() else op
                 values[number] = call(*[values[i] for i in ids], **op.named(params))
     finally:
@@ -147,7 +147,7 @@ def _inline_guard(params: Params, value: Operand, site: Site | None, tape: Progr
 
 
 class GuardFailure(NamedTuple):
-    """A replay that stopped at a guard: which one, and the outcome met there."""
+    """The guard at which a replay stopped, and the outcome met there."""
 
     ordinal: int
     outcome: Outcome

@@ -57,7 +57,7 @@ def value_key(value: Operand, at: object = None) -> Hashable:
 
 
 def has_identities(key: object) -> bool:
-    """Whether a key names objects of this process, such as members of an enum, and so is none in another process."""
+    """True if a key contains identities of this process, such as members of an enum, and so is invalid in another process."""
     if isinstance(key, (tuple, frozenset)):
         return any(map(has_identities, key))
     return isinstance(key, type) and issubclass(key, enum.Enum)
@@ -70,7 +70,7 @@ def _array_key(value: np.ndarray | np.generic) -> Hashable:
 
 
 def static_key(value: object) -> Hashable:
-    """The key of an argument that a tape is specialised on: by bits where it has any, else the object itself."""
+    """The key of an argument that a tape is specialised on: by bits if possible, else the object itself."""
     try:
         return value_key(value)
     except InvalidGuardValue:

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import byte_bounds
 from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from .instruction import Operand, ValueType, is_tracked
 
-# Up to so many pairs of arrays are compared one by one.
+# Most pairs of arrays that are compared one by one.
 FEW_PAIRS = 100
 
 # The caller's arrays: one, or one for each result. Checked, as it comes from the user.
@@ -53,9 +53,9 @@ def check_out(out: Out, types: Sequence[ValueType], several: bool) -> None:
 
 
 def share_memory(arrays: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None) -> bool:
-    """Whether any two of the arrays may share memory; with `others`, whether one of the arrays may with one of those.
+    """True if any two of the arrays may share memory; with `others`, if an array may share memory with one of `others`.
 
-    By the first and the last byte of each, as np.may_share_memory compares them.
+    Compares the first and last byte of each, as np.may_share_memory does.
 
     Cost: a pair takes 0.4 µs, an array 3 µs; n log n for n arrays, as there may be a thousand of them.
     """
@@ -64,7 +64,7 @@ def share_memory(arrays: Sequence[np.ndarray], others: Sequence[np.ndarray] | No
         return any(np.may_share_memory(a, b) for a, b in pairs)
     extents = [(*byte_bounds(a), True) for a in arrays if a.size]
     extents += [(*byte_bounds(a), False) for a in others or () if a.size]
-    # How far those that begin earlier reach, of each of the two kinds.
+    # The furthest end of the arrays that begin earlier, for each of the two kinds.
     end, end_of_others = 0, 0
     for first, after, is_one in sorted(extents):
         if first < (end if others is None or not is_one else end_of_others):
@@ -77,7 +77,7 @@ def share_memory(arrays: Sequence[np.ndarray], others: Sequence[np.ndarray] | No
 
 
 def _is_apart(array: np.ndarray) -> bool:
-    """Whether every entry surely has memory of its own: along each axis, steps reach beyond all that the shorter ones span."""
+    """True if no two entries can share memory: along each axis, the stride exceeds the span of all shorter strides."""
     if array.flags.c_contiguous or array.flags.f_contiguous or not array.size:
         return True
     spanned = array.itemsize
@@ -99,7 +99,7 @@ def deliver(gradients: Sequence[Operand], out: Out, several: bool) -> Operand:
 
 
 def _fresh(value: Operand) -> Operand:
-    """A contiguous array of its own: no broadcast strides, no alias of an argument or a constant."""
+    """A new contiguous array: no broadcast strides, no alias of an argument or a constant."""
     return np.array(value, order="C")[()] if np.ndim(value) == 0 else np.array(value, order="C")
 
 

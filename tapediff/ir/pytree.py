@@ -1,7 +1,7 @@
 """Pytrees: nested containers of arrays, flattened into their arrays and a treedef that can be compared and hashed.
 
-Containers are tuples, named tuples, lists, dicts, dataclasses, and the classes given to td.register_container; and complex values, pairs of
-real ones, as tapes know no others.
+Containers are tuples, named tuples, lists, dicts, dataclasses, and the classes given to td.register_container; and complex values, as
+pairs of real ones, since tapes have no complex type.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Pair:
 
 
 def is_complex(value: Operand) -> bool:
-    """Whether a value is complex: tracked, or a plain number or array."""
+    """True if a value is complex: tracked, or a plain number or array."""
     kind = type(value)
     return issubclass(kind, (Pair, complex)) or (issubclass(kind, (np.ndarray, np.generic)) and value.dtype.kind == "c")
 
 
 def taken_apart(value: Operand) -> tuple[Operand, Operand]:
-    """The parts of a complex value; of a plain one float64 arrays or numbers."""
+    """The parts of a complex value: float64 arrays or numbers for a plain one."""
     if issubclass(type(value), Pair):
         return value.re, value.im
     array = np.asarray(value, np.complex128)
@@ -43,7 +43,7 @@ def taken_apart(value: Operand) -> tuple[Operand, Operand]:
 
 
 def put_together(re: Operand, im: Operand) -> Operand:
-    """The complex value of two parts, plain where these are, with their bits."""
+    """The complex value with these parts, to the bit; plain if they are plain."""
     if is_tracked(re) or is_tracked(im):
         return (re if is_tracked(re) else im)._recorder.complex_pair(re, im)
     made = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), np.complex128)
@@ -52,22 +52,22 @@ def put_together(re: Operand, im: Operand) -> Operand:
 
 
 class TreeDef(NamedTuple):
-    """A tree without its arrays: containers, keys, and values that are no arrays.
+    """A tree without its arrays: containers, keys, and values other than arrays.
 
     Attributes:
-        kind: the container's type; None for an array, and `type(...)` of a value that is none.
-        keys: of a dict; names of a dataclass's fields; what a registered class has beside its parts; a key of the value that is no array.
+        kind: the container's type; None for an array; the type of any other value.
+        keys: of a dict; a dataclass's field names; the rest of an object of a registered class; the key of a value other than an array.
         parts: the treedefs inside.
-        value: a value that is no array, not compared by itself.
+        value: a value other than an array, not compared itself.
     """
 
     kind: type | None
-    keys: Any = ()  # a tuple; a _Value for a value that is no array, `int` for an integer
+    keys: Any = ()  # a tuple; a _Value for a value other than an array, `int` for an integer
     parts: tuple[TreeDef, ...] = ()
 
 
 class _Value:
-    """A value that is no array, in a treedef; equal to others of the same type and bits."""
+    """A value other than an array, in a treedef; equal to others of the same type and bits."""
 
     __slots__ = ("key", "value")
 
@@ -82,7 +82,7 @@ class _Value:
         return hash(self.key)
 
     def is_like(self, value: Any) -> bool:
-        """Whether a value is the same one, as far as can be told."""
+        """True if a value is the same, as far as known."""
         return type(value) is type(self.value) and static_key(value) == self.key
 
     def __repr__(self) -> str:
@@ -93,7 +93,7 @@ class _Value:
 
 
 class _Held(_Value):
-    """An object that is told apart by its identity."""
+    """An object compared by identity."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -114,16 +114,16 @@ class _Held(_Value):
 
 ARRAY = TreeDef(None)
 NOTHING = TreeDef(type(None), _Value(None))
-# A Python integer among arguments, which isinstance() is to recognise as one.
+# A Python integer among arguments, which must stay one for isinstance().
 INTEGER = TreeDef(None, int)
 # An array that a function may read as data or write to as scratch.
 MIXED = TreeDef(None, "mixed")
 
 
-# Of classes given to register_container: an object's parts and whatever else makes it up; and an object of these.
+# The two functions given to register_container: from an object to its parts and the rest, and back.
 TakeApart: TypeAlias = Callable[[Any], tuple[Iterable[Tree], Hashable]]
 PutTogether: TypeAlias = Callable[[Any, Any], Tree]
-# How the classes given to register_container are taken apart and made.
+# Class given to register_container -> its two functions.
 REGISTERED: dict[type, tuple[TakeApart, PutTogether]] = {}
 
 
@@ -136,8 +136,8 @@ def register_container(
     """Make a class a container, as dicts and dataclasses are: as argument, result, and structure of gradients.
 
     Args:
-        cls: the class; its subclasses are not meant.
-        flatten: flatten(object) -> (parts, rest): the parts that hold arrays, and whatever else makes up the object, hashable.
+        cls: the class; its subclasses are not included.
+        flatten: flatten(object) -> (parts, rest): the parts that hold arrays, and the rest of the object, hashable.
         unflatten: unflatten(rest, parts) -> object; the parts may be tracked arrays, so it must not look at them.
 
     Returns:
@@ -150,14 +150,14 @@ def register_container(
 
 
 def is_registered(kind: type) -> bool:
-    """Whether a class was given to register_container. Those of scipy.sparse are when the first object of one is met."""
+    """True if a class was given to register_container. The classes of scipy.sparse are registered at their first use."""
     if kind not in REGISTERED and kind.__module__.startswith("scipy.sparse."):
         import_module(f"{__name__.partition('.')[0]}.sparse").register(kind)  # above this folder, and needed by few programs
     return kind in REGISTERED
 
 
 def is_made_for(treedef: TreeDef, kind: type, parts: Sequence[Tree]) -> bool:
-    """Whether objects of a class are made of the parts of another one: functions and callers get these in place of SciPy's matrices."""
+    """True if unflattening the treedef gives a `kind`: functions and callers get such objects in place of SciPy's matrices."""
     if not is_registered(treedef.kind) or len(treedef.keys) != 1:  # type: ignore[arg-type]  # of a container
         return False
     return type(REGISTERED[treedef.kind][1](treedef.keys[0].value, parts)) is kind  # type: ignore[index]
@@ -186,14 +186,14 @@ def parts_of(tree: Tree) -> tuple[type, tuple[Hashable, ...], Sequence[Tree]] | 
 
 
 def static_leaf(value: object) -> TreeDef:
-    """The treedef of a value that is no array and no container; raises TypeError where it is not hashable."""
+    """The treedef of a value other than an array or container; raises TypeError if it is not hashable."""
     held = _Value(value)
     hash(held)
     return TreeDef(type(value), held)
 
 
 def held_leaf(value: Any) -> TreeDef:
-    """The treedef of anything that is handed on as it is; arrays are copied."""
+    """The treedef of anything that is passed on unchanged; arrays are copied."""
     try:
         value_key(value)
     except InvalidGuardValue:
@@ -202,7 +202,7 @@ def held_leaf(value: Any) -> TreeDef:
 
 
 def is_static(treedef: TreeDef) -> bool:
-    """Whether a treedef is that of one value which is no array."""
+    """True if a treedef is that of a single value other than an array."""
     return isinstance(treedef.keys, _Value)
 
 
@@ -211,7 +211,7 @@ def flatten(tree: Tree, *, arguments: bool = False) -> tuple[list[Tree], TreeDef
 
     Args:
         tree: tuples, named tuples, lists and dicts of arrays and numbers; other values become part of the treedef.
-        arguments: Python integers are told from others; Python bools are part of the treedef.
+        arguments: mark Python integers in the treedef, and make Python bools part of it.
     """
     leaves: list[Tree] = []
     return leaves, _flatten(tree, leaves, arguments)
@@ -231,7 +231,7 @@ def _flatten(tree: Tree, leaves: list[Tree], arguments: bool) -> TreeDef:
     if isinstance(tree, (tuple, list)):
         return TreeDef(kind, (), tuple(_flatten(part, leaves, arguments) for part in tree))
     if kind is dict:
-        # In one order, as dicts of another order are equal.
+        # Sorted, as dicts are equal in any order.
         keys = tuple(sorted(tree) if all(type(key) is str for key in tree) else tree)
         return TreeDef(kind, keys, tuple(_flatten(tree[key], leaves, arguments) for key in keys))
     if kind in REGISTERED or (is_dataclass(tree) and holds_arrays(tree)):
@@ -249,21 +249,21 @@ def _flatten(tree: Tree, leaves: list[Tree], arguments: bool) -> TreeDef:
 
 
 def holds_arrays(tree: Tree) -> bool:
-    """Whether there is an array, a tracked value or a float somewhere in a tree."""
+    """True if there is an array, a tracked value or a float somewhere in a tree."""
     if is_tracked(tree) or type(tree) is float or isinstance(tree, (np.ndarray, np.generic)):
-        return True  # also of complex arrays, which pretend to be NumPy's
+        return True  # also for complex arrays, which pretend to be NumPy's
     found = parts_of(tree)
     return found is not None and any(map(holds_arrays, found[2]))
 
 
 def holds_tracked(tree: Tree) -> bool:
-    """Whether there is a tracked value somewhere in a tree."""
+    """True if there is a tracked value somewhere in a tree."""
     found = None if is_tracked(tree) else parts_of(tree)
     return is_tracked(tree) if found is None else any(map(holds_tracked, found[2]))
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Tree]) -> Tree:
-    """The tree of this treedef with these arrays; of an iterator, with the next ones."""
+    """The tree of this treedef with these arrays, or with the next ones of an iterator."""
     return _unflatten(treedef, iter(leaves))
 
 
@@ -277,7 +277,7 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Tree]) -> Tree:
 
 
 def own_value(treedef: TreeDef) -> Tree:
-    """A value that is part of a treedef, for the caller: of an array, a copy."""
+    """A value of a treedef, for the caller: arrays are copied."""
     value = treedef.keys.value
     return value.copy() if isinstance(value, np.ndarray) else value
 
@@ -293,12 +293,12 @@ def assembled(treedef: TreeDef, made: list[Tree]) -> Tree:
     if kind in REGISTERED:
         return REGISTERED[kind][1](keys[0].value, made)
     if issubclass(kind, tuple):
-        return tuple.__new__(kind, made)  # a named tuple, whose constructor may take something else
+        return tuple.__new__(kind, made)  # a named tuple, whose constructor may have other parameters
     return _dataclass(kind, keys, made) if hasattr(kind, "__dataclass_fields__") else kind(made)
 
 
 def _dataclass(kind: type, names: Sequence[str], values: Sequence[Tree]) -> Tree:
-    """An object with these fields. Its constructor is not called, as it may look at the values, or compute fields from others."""
+    """An object with these fields, made without its constructor, which may look at the values, or compute fields from others."""
     made = object.__new__(kind)
     for name, value in zip(names, values):
         object.__setattr__(made, name, value)
@@ -306,7 +306,7 @@ def _dataclass(kind: type, names: Sequence[str], values: Sequence[Tree]) -> Tree
 
 
 def integers(treedef: TreeDef) -> list[int]:
-    """Which arrays of a tree are Python integers."""
+    """The positions of Python integers among the arrays of a tree."""
     return [k for k, leaf in enumerate(_leaves(treedef)) if leaf == INTEGER]
 
 
@@ -315,12 +315,12 @@ def _leaves(treedef: TreeDef) -> list[TreeDef]:
 
 
 def count_leaves(treedef: TreeDef) -> int:
-    """How many arrays there are in a tree."""
+    """The number of arrays in a tree."""
     return 1 if treedef.kind is None else sum(map(count_leaves, treedef.parts))
 
 
 def has_values(treedef: TreeDef) -> bool:
-    """Whether a treedef holds values that are no arrays."""
+    """True if a treedef holds values other than arrays."""
     return isinstance(treedef.keys, _Value) or any(map(has_values, treedef.parts))
 
 
@@ -343,7 +343,7 @@ def describe_treedef(treedef: TreeDef) -> str:
 
 
 def packed(treedef: TreeDef, names: list[str]) -> str:
-    """The expression of a tree of this treedef, its arrays by these names, in turn; names are taken off the list."""
+    """A Python expression that builds a tree of this treedef from arrays with these names, which are popped from the list."""
     if treedef.kind is None:
         return names.pop(0)
     if not treedef.parts and treedef.kind not in (tuple, list):
@@ -353,14 +353,14 @@ def packed(treedef: TreeDef, names: list[str]) -> str:
 
 
 def paths(treedef: TreeDef, path: str = "") -> list[str]:
-    """How each array of a tree is reached from its root."""
+    """The path from the root of a tree to each array."""
     if treedef.kind is None:
         return [path]
     return [p for k, part in enumerate(treedef.parts) for p in paths(part, f"{path}[{k}]")]
 
 
 def has_only_tuples(treedef: TreeDef) -> bool:
-    """Whether a tree is made of tuples alone, which numba's types can follow."""
+    """True if a tree consists of tuples alone, which numba's types can express."""
     if treedef.kind is None or (not treedef.parts and treedef.kind is type(None)):
         return True
     return treedef.kind is tuple and all(map(has_only_tuples, treedef.parts))

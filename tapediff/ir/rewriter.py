@@ -15,12 +15,12 @@ from .tape import Tape
 # Calling the class costs three times as much, and every pass makes most instructions again.
 _new_tuple = tuple.__new__
 
-# Where one of so many instructions is wanted, no others are made.
+# If at most one in so many instructions is wanted, the others are not built.
 SHARE_OF_FEW = 16
 
 
 class Rewriter:
-    """Appends instructions of a new tape; `number[i]` is where value i of the old tape is found in the new one."""
+    """Appends instructions of a new tape; `number[i]` is the new number of the old tape's value i."""
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
@@ -34,7 +34,7 @@ class Rewriter:
         return len(self.instructions) - 1
 
     def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
-        """Emit an operation on values of the new tape, and work out its type; it belongs to no line of the user's."""
+        """Emit an operation on values of the new tape and infer its type; it has no user's line."""
         type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
         return self.emit(op, inputs, params, type_, None)
 
@@ -49,7 +49,7 @@ class Rewriter:
         return self.keep(instruction, tuple([number[i] for i in instruction[1]]))
 
     def copy_all(self, wanted: Sequence[bool]) -> None:
-        """Emit the old instructions that are wanted, in order: `copy` in a third of the time."""
+        """Emit the wanted old instructions, in order: `copy` in a third of the time."""
         number, made, instructions = self.number, self.instructions, self.tape.instructions
         count, numbers = len(made), list(compress(range(len(wanted)), wanted))
         are_few = SHARE_OF_FEW * len(numbers) <= len(wanted)
@@ -78,7 +78,7 @@ class Rewriter:
         return len(self.instructions) - 1
 
     def splice(self, inner: Tape, arguments: Sequence[int]) -> list[int]:
-        """Append another tape's instructions on values that are there; gives the numbers of its outputs."""
+        """Append another tape's instructions, applied to existing values; return the numbers of its outputs."""
         number: list[int] = []
         for op, inputs, params, type_, site in inner.instructions:
             if op is INPUT:

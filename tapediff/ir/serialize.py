@@ -1,4 +1,4 @@
-"""Tapes as pickles hold them: a few arrays and tables instead of an object for each instruction."""
+"""The pickled form of tapes: a few arrays and tables instead of an object for each instruction."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .instruction import CONSTANT, FLOAT64, AnyType, Instruction, Operand, Param
 _new_tuple = tuple.__new__
 
 Entry = TypeVar("Entry")
-# The fields of an object that a pickle holds, by name: of a tape, tables and arrays.
+# The pickled fields of an object, by name; for a tape, tables and arrays.
 State: TypeAlias = dict[str, Any]
 
 
 class _Table(Generic[Entry]):
-    """Different things in the order in which they are first met, and where each of a sequence is among them."""
+    """The distinct items of a sequence, in order of first occurrence, and the index of each item among them."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -38,7 +38,7 @@ class _Table(Generic[Entry]):
 
 
 def packed(instructions: Sequence[Instruction]) -> State:
-    """The instructions as tables of ops, types, sites and parameters, with arrays of places in these, and arrays of operands."""
+    """The instructions as tables of ops, types, sites and parameters, arrays of indices into these, and arrays of operands."""
     ops, types, sites, params = _Table[Primitive](), _Table[AnyType](), _Table[Site | None](), _Table[Params]()
     operands: list[int] = []
     counts: list[int] = []
@@ -51,7 +51,7 @@ def packed(instructions: Sequence[Instruction]) -> State:
             numbers.append(parameters[0])
             params.places.append(-1)
         else:
-            # By identity: equality takes 1, 1.0 and True for one.
+            # By identity, as 1 == 1.0 == True.
             params.add(id(parameters), parameters)
         operands += inputs
         counts.append(len(inputs))
@@ -82,13 +82,13 @@ def _column(entries: list[Entry], places: np.ndarray) -> list[Entry]:
 
 
 def _frozen(numbers: np.ndarray) -> list[np.ndarray]:
-    """Views without dimensions, which nobody can write to."""
+    """Read-only 0-d views."""
     numbers.flags.writeable = False
     return [numbers[k, ...] for k in range(numbers.size)]
 
 
 class _DtypeName(str):
-    """A dtype among parameters. Unpickled dtypes are equal to NumPy's own but not the same, which comparisons by `is` would notice."""
+    """A dtype among parameters. Unpickled dtypes equal NumPy's own but are not identical, so comparisons by `is` would fail."""
 
     __slots__ = ()
 

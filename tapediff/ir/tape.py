@@ -45,15 +45,15 @@ class Tape:
         outputs: the values that are returned, in order.
         name: the recorded function's name.
         active_inputs: positions in `inputs` that may be differentiated (not td.Constant).
-        returns_tuple: whether the function returned a container (of `len(outputs)` values) or a single value.
-        result: the treedef of what it returned; None for a single value or a tuple of values.
+        returns_tuple: True if the function returned a container (of `len(outputs)` values), False for a single value.
+        result: the treedef of the returned container; None for a single value or a tuple of values.
         arguments: the treedef of each argument; None where each is one array. The inputs are their arrays, in order.
         names: of the arguments, where the function has them.
-        aux: of a function that returns (y, aux): the treedef of aux, whose arrays are the last outputs; the rest above is said of y.
-            Derivatives are of y. None for other functions.
-        named_only: how many of the arguments, the last ones, are given by name only, as the function takes them.
-        save_limit: bytes that a loop may save for the reverse pass; beyond, its iterations are divided into blocks that are computed
-            again. None for what is fastest.
+        aux: for a function that returns (y, aux), the treedef of aux, whose arrays are the last outputs; the attributes above describe
+            y, and derivatives are of y. None for other functions.
+        named_only: how many of the last arguments are keyword-only.
+        save_limit: bytes that a loop may save for the reverse pass; beyond, its iterations are divided into blocks that are
+            recomputed. None for what is fastest.
     """
 
     instructions: Sequence[Instruction]
@@ -68,7 +68,7 @@ class Tape:
     aux: TreeDef | None = None
     named_only: int = 0
     save_limit: float | None = None
-    # Tapes made of this one. dataclasses.replace leaves it out, as they are none of another tape's.
+    # Tapes derived from this one. dataclasses.replace does not copy it, as another tape has other derived tapes.
     derived: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, compare=False, repr=False)
 
     @property
@@ -83,7 +83,7 @@ class Tape:
 
     @cached_property
     def guard_count(self) -> int:
-        """How many guards there are, each of every iteration of a loop counted."""
+        """The number of guards, counting those of a loop once for each iteration."""
         return sum(width_of(i.params) for i in self.all_of(GUARD))
 
     @cached_property
@@ -94,7 +94,7 @@ class Tape:
 
     @property
     def looks_at_arrays(self) -> bool:
-        """Whether there is a guard on a whole array, as of positions or of a mask."""
+        """True if there is a guard on a whole array, such as positions or a mask."""
         columns = columns_of(self.instructions)
         return any(i.op is GUARD and i.params[0] == "array" for i in (self.instructions if columns is None else columns.templates))
 
@@ -103,7 +103,7 @@ class Tape:
         return [i for _, i in self.numbered(op)]
 
     def numbered(self, *ops: Primitive) -> list[tuple[int, Instruction]]:
-        """The instructions of some ops, in order, with the numbers of their values; no others are made."""
+        """The instructions of some ops, in order, with the numbers of their values; others are not built."""
         if self.ops.isdisjoint(ops):
             return []
         columns = columns_of(self.instructions)
@@ -115,7 +115,7 @@ class Tape:
 
     @property
     def turns(self) -> dict[int, tuple[int, int]]:
-        """Of guards at lines that Python came to several times, by ordinal: the how-manieth time of how many."""
+        """Ordinal of a guard -> (k, n): it is the k-th of n visits to its line. Lines visited once are left out."""
         return self._turns
 
     @cached_property
@@ -143,7 +143,7 @@ class Tape:
 
     @cached_property
     def value_count(self) -> int:
-        """How many of the outputs are the function's value: all but those of aux."""
+        """The number of outputs that are the function's value: all except those of aux."""
         return len(self.outputs) - (0 if self.aux is None else count_leaves(self.aux))
 
     def without_aux(self) -> Tape:
@@ -187,7 +187,7 @@ class Tape:
         return token_of("tape", instructions, [getattr(self, name) for name in _STATE])
 
     def __deepcopy__(self, _: object) -> Tape:
-        return self  # as nobody can change it
+        return self  # immutable
 
     def check(self) -> None:
         """Re-derive every type and check that values are defined before they are used.
@@ -204,7 +204,7 @@ class Tape:
         return self.returned(deliver(outputs, None, True))
 
 
-# The fields that pickles hold beside the instructions.
+# The pickled fields besides the instructions.
 _STATE = ("inputs", "outputs", "name", "active_inputs", "returns_tuple", "result", "arguments", "names", "aux", "named_only")
 
 

@@ -1,8 +1,8 @@
 """NumPy's functions on tracked arrays: the ufunc and function protocols, and the table of functions.
 
-Comes in: a NumPy function or ufunc, and its arguments. Goes out: recorded operations, and the tracked arrays that they give.
-Open first: `dispatch.py`. Functions that are compositions are written here with recorded operations; only what needs its own derivative is
-a primitive.
+Comes in: a NumPy function or ufunc, and its arguments. Goes out: recorded operations, and their tracked results.
+Open first: `dispatch.py`. Compositions are written here with recorded operations; only functions that need their own derivative are
+primitives.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 NOT_HERE = "not supported; docs/supported.md lists what is"
 
-# By NumPy's and SciPy's names without "numpy."; methods of arrays by their own.
+# Keys: NumPy's and SciPy's names without "numpy."; names of array methods.
 SHOW = "print(x) shows type, value and origin while recording; td.debug.print(\"x = {}\", x) prints at every replay"
 _BITS = "integers have no bits here: multiply, divide and take remainders by powers of 2"
 _FILES = "return the values from the function, and write them to a file outside"
 _MEMORY = "tracked values have no memory of their own: compare values, or the indices that made the arrays"
 _MATRICES = "use np.block, or np.stack and reshape: matrices are arrays of two axes"
 
-# The functions of scipy.linalg and scipy.special that are plain Python, and that tapediff.linalg and tapediff.special have.
+# Plain Python functions of scipy.linalg and scipy.special that tapediff.linalg and tapediff.special have, too.
 LINALG = tuple(
     """bandwidth block_diag cho_factor cho_solve cho_solve_banded cholesky cholesky_banded circulant companion convolution_matrix coshm cosm
     det diagsvd eig eig_banded eigh eigh_tridiagonal eigvals eigvals_banded eigvalsh eigvalsh_tridiagonal expm expm_frechet fiedler
@@ -102,7 +102,7 @@ INSTEAD = {
     "scipy.special.ellipj": "write it as a differential equation, or by arithmetic-geometric means",
 }  # fmt: skip
 
-# Where one sentence holds for a whole module.
+# Sentences for whole modules.
 MODULES = {
     "scipy.special": "compute it outside the recorded function, or give it and its derivative as a td.primitive",
     "scipy.stats": "use tapediff.stats, which has SciPy's names and arguments: tapediff.stats.norm.logpdf(x, loc, scale)",

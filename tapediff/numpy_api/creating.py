@@ -1,6 +1,6 @@
 """np.array, np.asarray, np.full, np.zeros_like, np.linspace and their relatives on tracked values: the result is a tracked array.
 
-For most of these NumPy has no protocol; numpy_namespace.py puts them in NumPy's namespace while something is recorded.
+NumPy has no protocol for most of these; numpy_namespace.py puts them in NumPy's namespace while recording.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .joining import as_value
 from .kinds import COMPLEX128, Shape, common_floats, converted, tracked_dtype
 from .shaping import copy, laid_out, layout, reshape
 
-# NumPy's arrays have at most as many axes, so that lists nested deeper hold nothing that it would find.
+# NumPy's limit on axes: lists nested deeper hold nothing that it would find.
 MOST_AXES = 64
 
 
 def holds_tracked(value: Operand, depth: int = 0) -> bool:
-    """Whether a value is tracked, or a nested list or tuple with a tracked value somewhere."""
+    """True if a value is tracked, or a nested list or tuple with a tracked value somewhere."""
     kind = type(value)
     if issubclass(kind, (Recorded, Pair)):
         return True
@@ -33,7 +33,7 @@ def holds_tracked(value: Operand, depth: int = 0) -> bool:
         return value.dtype.hasobject and value.dtype == object and any(map(_is_recorded, value.flat))
     if not issubclass(kind, (list, tuple)) or depth > MOST_AXES:
         return False
-    # A long list of numbers is looked through at the speed of C.
+    # Scans long lists of numbers at the speed of C.
     kinds = set(map(type, value))
     if any(issubclass(k, (Recorded, Pair)) for k in kinds):
         return True
@@ -61,7 +61,7 @@ def _made(given: Operand, dtype: DTypeLike | None, must_copy: bool | None, order
 
 
 def _with_numbers(given: Operand, dtype: np.dtype) -> Operand:
-    """A nested list in which None and text are what NumPy makes of them in arrays of a dtype: NaN, and the number that it shows."""
+    """A nested list with None and text converted as NumPy does in arrays of a dtype: to NaN, and to the number in the text."""
     if type(given) not in (list, tuple) or not holds_tracked(given):
         return given
     kinds = {*map(type, given)}
@@ -70,7 +70,7 @@ def _with_numbers(given: Operand, dtype: np.dtype) -> Operand:
     return [np.asarray(v, dtype) if type(v) in (str, bytes, type(None)) else _with_numbers(v, dtype) for v in given]
 
 
-# Of these np.array makes numbers, if it is given a dtype; they may be further down in a list.
+# Types that np.array converts to numbers if given a dtype, or lists that may hold such.
 _CONVERTED = (str, bytes, type(None), list, tuple)
 
 
@@ -85,14 +85,14 @@ def _made_complex(given: Operand, dtype: DTypeLike | None, must_copy: bool | Non
 
 
 def as_array(value: Operand) -> Operand:
-    """A number becomes an array without axes, which in-place operators write to where they would make a new number."""
+    """Turn a number into a 0-d array: in-place operators write to it, where for a number they make a new one."""
     if is_complex(value) or value.type.shape or value._view is not None:
         return value
     return copy(value)._as_view(copy(value), lambda base: base, lambda _, part: part)
 
 
 def arrays(function: Callable[..., Operand]) -> Callable[..., Operand]:
-    """A function whose results are arrays in NumPy, also where they have no axes."""
+    """Wrap a function whose results are arrays in NumPy even when 0-d."""
 
     @wraps(function)
     def call(*args: Operand, **named: Operand) -> Operand:
@@ -128,7 +128,7 @@ def asfortranarray(a: Operand, dtype: DTypeLike | None = None) -> Operand:
 
 
 def asarray_chkfinite(a: Operand, dtype: DTypeLike | None = None, order: str | None = None) -> Operand:
-    """A guard on whether all values are finite, which decides whether NumPy raises."""
+    """np.asarray_chkfinite; a guard checks that all values are finite, else it raises as NumPy does."""
     value = _made(a, dtype, None, order)
     if value.dtype.kind == "f" and not np.all(np.isfinite(value)):
         raise ValueError("array must not contain infs or NaNs")
@@ -157,13 +157,13 @@ def fromiter(iter: Iterable[Operand], dtype: DTypeLike | None, count: int = -1) 
 
 
 def arange(*args: Operand, **named: Operand) -> Operand:
-    """Its length is a shape: tracked integers are guarded, floats are refused."""
+    """The length is a shape: tracked integers are guarded, floats are refused."""
     plain = [operator.index(a) if is_tracked(a) and a.dtype.kind == "i" else a for a in args]
     return np.arange(*plain, **named)
 
 
 def of_a_list(function: Callable[..., Operand]) -> Callable[..., Operand]:
-    """A NumPy function that finds no tracked array in a list of tracked numbers, so that it would be given to objects."""
+    """Wrap a NumPy function that would convert a list of tracked numbers to an object array."""
 
     def call(a: Operand, *args: Operand, **named: Operand) -> Operand:
         return function(as_value(a), *args, **named)
@@ -214,7 +214,7 @@ def linspace(
 
 
 def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape, order: Operand) -> Operand:
-    """A tracked array, so that the function can write tracked values into it; it lies in memory as NumPy's would, on which views depend."""
+    """A tracked array, for the function to write tracked values into; its memory layout is NumPy's, on which views depend."""
     dtype = a.dtype if dtype is None else tracked_dtype(dtype)
     if order == "C" or a.ndim < 2:
         return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype))
@@ -223,7 +223,7 @@ def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape
 
 
 def _lying_as(a: Operand, memory: Operand) -> Operand:
-    """An array of its own in memory that is laid out as another's."""
+    """A new array with the memory layout of another."""
     value = a._value
     if type(value) is np.ndarray and type(memory) is np.ndarray and not (memory.flags.c_contiguous and value.flags.c_contiguous):
         value = np.empty_like(memory)

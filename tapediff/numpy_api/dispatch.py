@@ -1,4 +1,4 @@
-"""The two NumPy protocols: from a ufunc or function called on tracked arrays to the op or composition that answers it."""
+"""The two NumPy protocols: dispatch a ufunc or function called on tracked arrays to the op or composition that implements it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _UFUNC_COMPOSITIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     **composed.UFUNCS,
 }
 
-# The ufuncs of one argument, and of two, that are one op each, for the shortest way from the call to the tape.
+# Unary and binary ufuncs that are a single op: a fast path from the call to the tape.
 UNARY, BINARY = (
     {
         function: op
@@ -125,7 +125,7 @@ METHODS: dict[str, Callable[..., Operand]] = {
     "trace": shaping.trace, "repeat": shaping.repeat, "dot": products.dot, "nonzero": ordering.nonzero,
     "searchsorted": ordering.searchsorted, "ptp": reducing.ptp,
     "fabs": elementwise.fabs, "sort": writing.sort_in_place, "fill": writing.fill, "put": writing.put,
-    # NumPy's object loops call methods by the names of the functions of one argument on each element of an object array.
+    # NumPy's object loops call methods, named after unary functions, on each element of an object array.
     **{function.__name__: op for function, op in BY_FUNCTION.items() if isinstance(function, np.ufunc) and function.nin == 1},
 }  # fmt: skip
 
@@ -150,7 +150,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs
     else:
         result = getattr(ufunc, method)(*inputs, **kwargs)
     results = result if isinstance(result, tuple) else (result,)
-    # A result is repeated over the rest of `out`, but for the axes of a matrix product itself.
+    # A result is broadcast over `out`, except along the axes of a matrix product.
     written = [
         value if o is None else writing.deliver_into(
             o, value, None if casts else ufunc.__name__,
@@ -173,8 +173,8 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
         return per_element.of_python(ufunc, inputs)
     if method == "__call__":
         composition, op = _UFUNC_COMPOSITIONS.get(ufunc), BY_FUNCTION.get(ufunc)
-        if composition is None and op is None and ufunc not in NUMPYS:  # SciPy's are found by name
-            scipys = name.removeprefix("_")  # of zeta, which is called through a function of Python's
+        if composition is None and op is None and ufunc not in NUMPYS:  # SciPy's ufuncs are found by name
+            scipys = name.removeprefix("_")  # for zeta, which is called through a Python function
             composition, op = special_functions.COMPOSITIONS.get(scipys), BY_SCIPY_NAME.get(scipys)
         if composition is None and op is None:
             unsupported(_name_of_ufunc(ufunc), None, instead_of(_name_of_ufunc(ufunc)))
@@ -183,7 +183,7 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
         kwargs.pop("order", None)
         if kwargs.get("dtype") is not None:
             dtype = kwargs["dtype"]
-            dtype = np.dtype(getattr(dtype, "type", dtype))  # a class of dtypes stands for its own
+            dtype = np.dtype(getattr(dtype, "type", dtype))  # a class of dtypes stands for its dtype
             for value in inputs:
                 if hasattr(value, "dtype") and not np.can_cast(value.dtype, dtype, casting):
                     raise TypeError(f"Cannot cast ufunc '{name}' input from {value.dtype!r} to {dtype!r} with casting rule '{casting}'")
@@ -215,7 +215,7 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
 
 
 def _name_of_ufunc(ufunc: np.ufunc) -> str:
-    """NumPy's name, or SciPy's with its module: that of the function which the user called, if a function of SciPy called the ufunc."""
+    """NumPy's name, or SciPy's with its module; if a SciPy function called the ufunc, the name of the function that the user called."""
     name = ufunc.__name__
     if ufunc in NUMPYS:
         return name
@@ -257,7 +257,7 @@ def call_method(name: str, array: Operand, args: tuple[Operand, ...], kwargs: di
 def _without_out(
     function: NumpyFunction | None, args: tuple[Operand, ...], kwargs: dict[str, Operand]
 ) -> tuple[tuple[Operand, ...], dict[str, Operand], Operand]:
-    """The arguments and, taken from among them, the array to write the result into."""
+    """The arguments without `out`, and `out`."""
     if "out" in kwargs:
         out = kwargs["out"]
         out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
@@ -270,7 +270,7 @@ def _without_out(
 
 @cache
 def _place_of_out(function: NumpyFunction) -> int:
-    """How many positional arguments of a NumPy function come before `out`."""
+    """The number of positional arguments of a NumPy function before `out`."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

@@ -19,7 +19,7 @@ from .shaping import copy as new_copy
 
 
 def as_mask(value: Operand) -> Operand:
-    """Numbers as NumPy's logic functions see them: true where not zero."""
+    """Numbers as masks, as in NumPy's logic functions: True where not zero."""
     if is_tracked(value):
         return value if value.dtype == BOOL else NOT_EQUAL(value, 0)
     array = as_value(value)
@@ -81,12 +81,12 @@ def nan_to_num(
 
 
 def sinc(x: Operand) -> Operand:
-    """sin(pi x) / (pi x), near 0 by its series, so that derivatives of every order are right there too."""
+    """sin(pi x) / (pi x); near 0 its series, so that derivatives of every order are right there, too."""
     return sine_over(np.pi * x)
 
 
 def i0(x: Operand) -> Operand:
-    """Of one formula where NumPy has a function of |x|, whose derivatives at 0 are not those of its parts."""
+    """A single formula: NumPy computes with |x|, whose kink at 0 would make derivatives wrong."""
     return I0(as_floats(as_value(x)))
 
 
@@ -101,7 +101,7 @@ def logaddexp2(x: Operand, y: Operand) -> Operand:
 
 
 def _kept(x: Operand) -> Operand:
-    """Numbers of Python's own as they are: they do not decide the precision."""
+    """Leave Python scalars unchanged: they do not decide the precision."""
     return x if type(x) in (int, float, bool) else as_value(x)
 
 
@@ -138,7 +138,7 @@ def isclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equa
 
 
 def allclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """A Python bool in NumPy, so a guard here."""
+    """np.allclose; returns a Python bool, as NumPy does, so it is a guard."""
     return bool(np.all(isclose(a, b, rtol, atol, equal_nan)))
 
 

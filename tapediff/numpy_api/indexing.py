@@ -32,7 +32,7 @@ def is_tracked_index(index: Operand) -> bool:
 
 
 def with_known_entries(index: Operand) -> Operand:
-    """An index in which what is tracked, but computed of constants alone, is plain; in recordings that make tracked arrays of constants."""
+    """Make tracked parts of an index plain if they depend on constants alone, in recordings that make tracked arrays of constants."""
     if is_tracked(index):
         plain = index._plain()
         return index if plain is None else plain
@@ -40,9 +40,9 @@ def with_known_entries(index: Operand) -> Operand:
 
 
 def place_of(index: Operand) -> tuple[Operand, ...] | None:
-    """A key of an index of slices and whole numbers, some of them tracked, as of which NumPy gives a view; None of any other.
+    """A key of an index of slices and integers, some of them tracked, for which NumPy returns a view; None for any other index.
 
-    Arrays without axes are no numbers: of these NumPy makes a copy.
+    0-d arrays are not integers here: NumPy copies for these.
     """
     entries = index if type(index) is tuple else (index,)
     if not all(is_basic(e) or (is_tracked(e) and not e.shape and e.dtype.kind == "i" and e._view is None) for e in entries):
@@ -51,12 +51,12 @@ def place_of(index: Operand) -> tuple[Operand, ...] | None:
 
 
 def at_first_entries(index: Operand) -> Operand:
-    """An index of slices and numbers with 0 in place of what is tracked."""
+    """An index of slices and numbers with 0 in place of tracked entries."""
     return tuple(0 if is_tracked(e) else e for e in index) if type(index) is tuple else 0 if is_tracked(index) else index
 
 
 def holds_tracked_index(entries: Sequence[Operand]) -> bool:
-    """Whether a list or tuple, of lists and tuples perhaps, holds a tracked value."""
+    """True if a list or tuple, nested or not, holds a tracked value."""
     return any(is_tracked(entry) or (type(entry) in (list, tuple) and holds_tracked_index(entry)) for entry in entries)
 
 
@@ -72,7 +72,7 @@ def region_of(index: Operand, shape: tuple[int, ...]) -> Region:
     entries = index if type(index) is tuple else (index,)
     key: list[Operand] = []
     for entry in entries:
-        if type(entry) is slice:  # which has no hash before Python 3.12
+        if type(entry) is slice:  # slices have no hash before Python 3.12
             entry = (entry.start, entry.stop, entry.step)
             if not _PLAIN.issuperset(map(type, entry)):
                 return _region_of(entries, shape)
@@ -87,7 +87,7 @@ _PLAIN = frozenset((int, type(None), type(Ellipsis)))
 
 @lru_cache(4096)
 def _known_region(key: tuple[Operand, ...], shape: tuple[int, ...]) -> Region:
-    """A box that loops read at every turn. (Looking at what else stands in slices may be a guard.)"""
+    """Cached, as loops read the same box at every iteration. (Slices of other objects bypass the cache: hashing these may be a guard.)"""
     return _region_of([slice(*entry) if type(entry) is tuple else entry for entry in key], shape)
 
 
@@ -128,18 +128,18 @@ def _region_of(index: Sequence[Operand], shape: tuple[int, ...]) -> Region:
 
 @lru_cache(1024)
 def _row(index: int, shape: tuple[int, ...]) -> Region:
-    """One of the arrays that an array of several axes consists of; loops read the same ones at every turn."""
+    """The region of x[k] for an array of several axes; cached, as loops read the same rows at every iteration."""
     rest = shape[1:]
     return Region((index, *(0 for _ in rest)), (1,) * len(shape), (1, *rest), rest)
 
 
 def positions_of(index: Operand, shape: tuple[int, ...]) -> np.ndarray:
-    """Flat positions that an advanced index of plain arrays selects, in the shape of the result."""
+    """The flat positions selected by an advanced index of plain arrays, in the shape of the result."""
     return np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)[index]
 
 
 def tracked_positions_of(index: Operand, shape: tuple[int, ...]) -> Operand:
-    """Flat positions where the index holds tracked integers, computed by tracked integer arithmetic.
+    """The flat positions selected by an index with tracked integers, computed by tracked integer arithmetic.
 
     The range check is a guard: a kernel has no bounds checks of its own.
 
@@ -177,7 +177,7 @@ def tracked_positions_of(index: Operand, shape: tuple[int, ...]) -> Operand:
 
 
 def _as_positions(entry: Operand) -> tuple[Operand, ...]:
-    """The positions at which a mask of one axis or more holds, along each; any other entry as it is."""
+    """Replace a mask of one or more axes by its positions along each; leave other entries unchanged."""
     if entry is None or is_tracked(entry) or np.ndim(entry) == 0:
         return (entry,)
     array = np.asarray(entry)
@@ -185,7 +185,7 @@ def _as_positions(entry: Operand) -> tuple[Operand, ...]:
 
 
 def in_range(entry: Operand, extent: int, axis: int) -> Operand:
-    """Index entries counted from the start; that they are in range is guarded where they are tracked."""
+    """Index entries counted from the start; a guard checks that tracked ones are in range."""
     if not is_tracked(entry):
         entry = np.asarray(entry)
         if entry.dtype.kind not in "iu":

@@ -19,7 +19,7 @@ from ..ops.arrays.regions import entries_of_vector
 from ..ops.arrays.shape import reshape as reshape_value
 from .kinds import check_cast, converted, is_foreign, plain_data
 
-# Vectors of numbers up to this length are made as the last one was.
+# Vectors of numbers up to this length use cached regions.
 LONGEST_KEPT = 64
 
 
@@ -75,7 +75,7 @@ def stack(arrays: Operand, axis: int = 0) -> Operand:
 
 
 def _whole_run(numbers: Operand) -> Operand | None:
-    """A list of numbers that are entries of one vector, one after the other, as an array: looked through at the speed of C."""
+    """The slice of a vector that a list of its consecutive entries stands for; None for other lists. Scans at the speed of C."""
     recorder = current_recorder()
     if recorder is None or not recorder.entry_runs or type(numbers) is not list or len(numbers) < 2:
         return None
@@ -95,7 +95,7 @@ def _whole_run(numbers: Operand) -> Operand | None:
 
 
 def _joined_runs(numbers: Sequence[Operand], runs: Sequence[tuple[int, Operand]]) -> Operand:
-    """Numbers as one array, of parts of vectors where they are entries of these, one after the other; runs: see Recorder."""
+    """Join numbers to one array, using slices of vectors for their consecutive entries; runs: `entry_runs` of Recorder."""
     parts: list[Operand] = []
     regions: list[Region] = []
     full, firsts = (len(numbers),), [first for first, _ in runs]
@@ -111,7 +111,7 @@ def _joined_runs(numbers: Sequence[Operand], runs: Sequence[tuple[int, Operand]]
 def _run_from(
     numbers: Sequence[Operand], at: int, runs: Sequence[tuple[int, Operand]], firsts: Sequence[int]
 ) -> tuple[Operand, int]:
-    """The part of a vector whose entries begin at one of some numbers, or this one; and how many there are."""
+    """The longest slice of a vector whose entries are numbers[at:], or numbers[at] alone; and its length."""
     part = numbers[at]
     found = bisect_right(firsts, part._id) - 1 if is_tracked(part) else -1
     if found < 0:
@@ -127,12 +127,12 @@ def _run_from(
 
 
 def _follows(number: Operand, first: Operand, count: int) -> bool:
-    """Whether a number was recorded so many instructions behind another one."""
+    """True if a number was recorded `count` instructions after another."""
     return is_tracked(number) and number._id == first._id + count and number._recorder is first._recorder
 
 
 def as_value(part: Operand) -> Operand:
-    """A list or object array that holds tracked scalars becomes one tracked array; anything else an ndarray."""
+    """Turn a list or object array of tracked scalars into one tracked array; anything else into an ndarray."""
     if is_tracked(part):
         return part
     array = plain_data(part)
@@ -171,13 +171,13 @@ def _nested(part: Operand) -> Operand:
 
 
 def _row(part: Operand) -> Operand:
-    """An entry of a list, as an array; of what is no number, one of objects."""
+    """An entry of a list as an array; an object array unless it is numeric."""
     may_be_tracked = isinstance(part, (int, float, list, tuple, np.ndarray)) or is_foreign(part)
     return as_value(part) if may_be_tracked else asarray(part)
 
 
 def stack_objects(array: np.ndarray) -> Operand:
-    """An object array that NumPy built around tracked scalars, as one tracked array."""
+    """Turn an object array that NumPy built of tracked scalars into one tracked array."""
     if not builtins.any(is_tracked(entry) for entry in array.flat):
         raise UnsupportedFunction("an object array met a tracked array", got=f"dtype object, shape {array.shape}",
                                   fix="convert it to floats first")  # fmt: skip

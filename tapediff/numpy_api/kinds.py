@@ -1,4 +1,4 @@
-"""The dtypes that tracked arrays have, how a value gets another one, and what stands for operands of other libraries.
+"""The dtypes of tracked arrays, conversions between them, and conversions of other libraries' operands.
 
 Columns of pandas and polars become arrays; masked arrays, np.matrix and xarray's arrays are refused.
 """
@@ -23,16 +23,16 @@ _KNOWN = (FLOAT64, BOOL, FLOAT32, COMPLEX128)
 
 # NumPy's arguments axis= and shape=.
 Axis: TypeAlias = int | tuple[int, ...] | None
-Shape: TypeAlias = Operand  # an int, or a sequence of ints; told apart by np.ndim, which type checkers do not follow
+Shape: TypeAlias = Operand  # an int, or a sequence of ints; distinguished by np.ndim, which type checkers do not follow
 
 
 def as_view(part: Operand, base: Operand, read: Callable[..., Operand], write: Callable[..., Operand] | None) -> Operand:
-    """A part of an array that follows what is written to it; a plain one of an array that is plain by now as it is."""
+    """Make a part of an array a view of it, which sees writes to it; return a plain part unchanged."""
     return part._as_view(base, read, write) if is_tracked(part) else part
 
 
 def tracked_dtype(dtype: DTypeLike | None) -> np.dtype:
-    """The dtype that stands for NumPy's in a recording: int64 for integers, but for those that are made to wrap around."""
+    """The dtype that replaces NumPy's while recording: int64 for integers of 32 or 64 bits; narrower ones, meant to wrap around, raise."""
     dtype = np.dtype(dtype)
     if dtype.kind in "iu" and dtype.itemsize >= 4:
         return INT64
@@ -41,22 +41,22 @@ def tracked_dtype(dtype: DTypeLike | None) -> np.dtype:
     return next(known for known in _KNOWN if known == dtype)
 
 
-# NumPy's own ufuncs, whatever stands for them in its namespace.
+# NumPy's own ufuncs, even while its namespace has replacements.
 NUMPYS = frozenset(found for found in vars(np).values() if isinstance(found, np.ufunc))
 
 
 def kind_of(value: Operand) -> str:
-    """A tracked array in messages: its type alone."""
+    """The description of a tracked array in messages: its type."""
     return f"<tracked {value.dtype}[{', '.join(map(str, value.shape))}]>"
 
 
 def shown(value: Operand) -> str:
-    """A value in one line: of large arrays the corners."""
+    """A value as one line of text; large arrays are abbreviated."""
     return " ".join(np.array2string(np.asarray(value), precision=6, threshold=12, edgeitems=2).split())
 
 
 def converted(value: Operand, dtype: DTypeLike | None) -> Operand:
-    """A tracked value in another dtype, as NumPy casts it without asking; the value itself where it has it."""
+    """Cast a tracked value to another dtype, as NumPy's unsafe casting; return the value itself if it has the dtype."""
     dtype = value.dtype if dtype is None else tracked_dtype(dtype)
     if value.dtype == dtype:
         return value
@@ -67,18 +67,18 @@ def converted(value: Operand, dtype: DTypeLike | None) -> Operand:
 
 
 def check_cast(given: DTypeLike, dtype: DTypeLike, casting: str) -> None:
-    """Raise NumPy's TypeError where its rule `casting` does not allow a conversion."""
+    """Raise NumPy's TypeError if its rule `casting` does not allow a conversion."""
     if not np.can_cast(given, dtype, casting):  # type: ignore[arg-type]  # checked by NumPy
         raise TypeError(f"Cannot cast array data from {np.dtype(given)!r} to {np.dtype(dtype)!r} according to the rule '{casting}'")
 
 
 def as_floats(value: Operand) -> Operand:
-    """Integers and masks as NumPy's means, medians and norms take them."""
+    """Convert integers and masks to floats, as NumPy's means, medians and norms do."""
     return value if value.dtype.kind == "f" else CONVERT(value, dtype=FLOAT64)
 
 
 def common_floats(*values: Operand) -> tuple[Operand, ...]:
-    """Values as floats of the precision that NumPy's ufuncs of floats would compute in."""
+    """Convert values to floats of the precision that NumPy's float ufuncs would use."""
     dtype = np.result_type(*((v if type(v) in (int, float, bool) else v.dtype) for v in values))
     dtype = dtype if dtype.kind == "f" else FLOAT64
     return tuple(converted(v, dtype) if is_tracked(v) else dtype.type(v) if np.ndim(v) == 0 else np.asarray(v, dtype) for v in values)
@@ -86,7 +86,7 @@ def common_floats(*values: Operand) -> tuple[Operand, ...]:
 
 # Other libraries
 
-# By the first part of their type's module.
+# The first part of their types' modules.
 _LIBRARIES = frozenset(("pandas", "polars", "xarray"))
 
 _MASKED = "fill in what is masked, array.filled(0.0), and leave it out with np.where(np.ma.getmaskarray(array), 0.0, x)"
@@ -94,14 +94,15 @@ _MATRIX = "use np.asarray(matrix), whose * multiplies entries and @ matrices"
 
 
 def is_foreign(value: object) -> bool:
-    """Whether an operand is another library's, which has its own answer to operators with arrays."""
+    """True if an operand belongs to another library with its own operators on arrays."""
     return type(value).__module__.partition(".")[0] in _LIBRARIES
 
 
 def is_converted(value: object, shape: Shape) -> bool:
-    """True for operands of which an operator of a value of this shape makes arrays, instead of leaving them the operation.
+    """True if an operator of a value of this shape converts the operand to an array, instead of deferring to its reflected operator.
 
-    NumPy's arrays do so with what has `__array__` and with sequences, unless they say that they know arrays; numbers do not.
+    NumPy's arrays convert sequences and objects with `__array__`, unless these define `__array_ufunc__` or `__array_priority__`; scalars
+    defer.
     """
     if is_foreign(value):
         return True
@@ -112,10 +113,10 @@ def is_converted(value: object, shape: Shape) -> bool:
 
 
 def plain_data(value: Operand) -> Operand:
-    """What stands for an operand, of the usual kinds the operand itself.
+    """The array data of another library's operand; operands of the usual kinds are returned unchanged.
 
     Raises:
-        UnsupportedFunction: an array would be read in another way than its library does.
+        UnsupportedFunction: the array's library would interpret it differently.
     """
     kind = type(value)
     if kind is np.ndarray or kind is float:

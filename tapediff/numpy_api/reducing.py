@@ -1,6 +1,6 @@
 """Reductions with NumPy's arguments: axis, keepdims, dtype, ddof, where, initial.
 
-Every reduction goes through `_reduced`, which knows the corners: numbers, empty arrays, axis=(), masks and first values.
+Every reduction goes through `_reduced`, which handles numbers, empty arrays, axis=(), masks and initial values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .joining import as_value
 from .kinds import Axis, as_floats
 from .shaping import copy
 
-# Products along longer axes are recorded in steps that double, as an instruction for each entry would take milliseconds.
+# Products along longer axes are recorded in doubling steps, as an instruction for each entry would take milliseconds.
 LONGEST_LOOP = 1024
 
 
@@ -45,14 +45,14 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
 
 
 def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """As `axes_of`; the reductions of ufuncs also let a number be reduced along its axis 0 or -1."""
+    """Like `axes_of`, but a number can be reduced along axis 0 or -1, as by the reductions of ufuncs."""
     if ndim == 0 and axis is not None and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
         return ()
     return axes_of(axis, ndim)
 
 
 def _in_dtype(a: Operand, dtype: DTypeLike | None) -> Operand:
-    """NumPy's dtype= argument: the entries are converted to it before they are reduced."""
+    """Convert the entries to NumPy's dtype= argument before the reduction."""
     if dtype is None or np.dtype(dtype) == a.dtype:
         return a
     if np.dtype(dtype) not in (FLOAT64, np.float32, INT64):
@@ -61,12 +61,12 @@ def _in_dtype(a: Operand, dtype: DTypeLike | None) -> Operand:
 
 
 def _counted(a: Operand) -> Operand:
-    """Masks are added and multiplied as integers."""
+    """Convert masks to integers, for sums and products."""
     return CONVERT(a, dtype=INT64) if a.dtype == BOOL else a
 
 
 def _only(where: Operand, a: Operand, neutral: Operand) -> Operand:
-    """The entries that `where` leaves out become the neutral one."""
+    """Replace the entries that `where` leaves out by the neutral one."""
     if where is True:
         return a
     mask = as_mask(where)
@@ -79,7 +79,7 @@ def _reduced(
     op: Callable[..., Operand], a: Operand, axes: tuple[int, ...], keepdims: bool, where: Operand, neutral: Operand,
     initial: Operand = None, join: Operand = None,
 ) -> Operand:
-    """One reduction. `neutral` changes nothing where it is met; `join` combines the result with the first value given."""
+    """Reduce by `op`. `neutral` is its neutral element; `join` combines the result with `initial`."""
     chosen = _only(where, a, neutral)
     if _count(a.shape, axes):
         value = op(chosen, axes=axes) if axes else copy(chosen)
@@ -121,7 +121,7 @@ def prod(
 
 
 def _product(a: Operand, axes: tuple[int, ...]) -> Operand:
-    """A tree of pairwise products: exact with zeros at every order of differentiation."""
+    """A tree of pairwise products, whose derivatives are exact at zeros to every order."""
     kept = [k for k in range(a.ndim) if k not in axes]
     product = np.reshape(np.transpose(a, (*axes, *kept)), (_count(a.shape, axes), *(a.shape[k] for k in kept)))
     while product.shape[0] > 1:
@@ -139,12 +139,12 @@ def mean(a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, keepdims
 
 
 def _averaged_axes(axis: Axis, ndim: int, where: Operand) -> tuple[int, ...]:
-    """NumPy counts the entries by their axes, of which a number has none, unless a mask counts them."""
+    """The axes whose entries NumPy counts: none for a number, unless a mask counts them."""
     return axes_of(axis, ndim) if where is True else reduced_axes(axis, ndim)
 
 
 def count_of(where: Operand, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool, dtype: np.dtype) -> Operand:
-    """How many entries a mean divides by, as floats of the precision of its sum."""
+    """The number of entries that a mean divides by, in the float precision of its sum."""
     if where is True:
         return float(_count(shape, axes))
     mask, dtype = as_mask(where), dtype if dtype.kind == "f" else FLOAT64
@@ -186,7 +186,7 @@ def std(
 
 
 def cumprod(a: Operand, axis: int | None = None, dtype: DTypeLike | None = None) -> Operand:
-    """A loop of products in NumPy's order; along axes that are long, doubling steps of shifted products. Both are exact with zeros."""
+    """A loop of products in NumPy's order; for long axes, doubling steps of shifted products. Both are exact at zeros."""
     a, axis = _line(_counted(_in_dtype(a, dtype)), axis)
     if 2 <= a.shape[axis] <= LONGEST_LOOP:
         lines = [(*[slice(None)] * axis, k) for k in range(a.shape[axis])]
@@ -208,7 +208,7 @@ def cumsum(a: Operand, axis: int | None = None, dtype: DTypeLike | None = None) 
 
 
 def _line(a: Operand, axis: int | None) -> tuple[Operand, int]:
-    """An array and the one axis of it to work along: of the flat array for None; a number is an array of one entry."""
+    """An array and its axis to work along: the flat array for None; a number becomes an array of one entry."""
     if axis is None or a.ndim == 0:
         a = np.reshape(a, (-1,))
     (position,) = axes_of(0 if axis is None else operator.index(axis), a.ndim)
@@ -216,7 +216,7 @@ def _line(a: Operand, axis: int | None) -> tuple[Operand, int]:
 
 
 def diff(a: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append: Operand = None) -> Operand:
-    """Differences between neighbours, n times over; masks differ where they are not equal."""
+    """Differences between neighbours, n times; for masks, not_equal."""
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
     if np.ndim(a) == 0:
@@ -248,7 +248,7 @@ def _extremum(op: Op, join: Operand, largest: bool) -> Callable[..., Operand]:
 
 
 def _worst(dtype: np.dtype, largest: bool) -> Operand:
-    """The value of a dtype that loses every comparison of a maximum or minimum."""
+    """The neutral element of a maximum or minimum for a dtype."""
     if dtype.kind == "f":
         return -np.inf if largest else np.inf
     if dtype == BOOL:
@@ -305,7 +305,7 @@ def average(a: Operand, axis: Axis = None, weights: Operand = None, returned: bo
     else:
         weights = _weights_along(a, axis, weights)
         scale = np.sum(weights, axis=axes, keepdims=keepdims)
-        # A guard where the weights are tracked, as NumPy decides by their values.
+        # A guard if the weights are tracked, as NumPy raises depending on their sum.
         if np.any(scale == 0.0):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
         result = np.sum(as_floats(a * weights), axis=axes, keepdims=keepdims) / scale
@@ -313,7 +313,7 @@ def average(a: Operand, axis: Axis = None, weights: Operand = None, returned: bo
 
 
 def _weights_along(a: Operand, axis: Axis, weights: Operand) -> Operand:
-    """Weights of the axes that are averaged over, laid out along them."""
+    """Broadcast the weights of the averaged axes to the shape of the array."""
     weights = as_value(weights)
     if weights.shape == np.shape(a):
         return weights

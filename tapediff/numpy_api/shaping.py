@@ -35,21 +35,21 @@ def reshape(a: Operand, shape: Shape = None, order: str = "C", copy: bool | None
 
 
 def _is_row_by_row(a: Operand) -> bool:
-    """Whether the array lies in one piece of memory, row by row. Arguments count as laid out so."""
+    """True if the array is C-contiguous. Arguments of the function count as such."""
     if a._view is None and (type(a._value) is not np.ndarray or a._value.flags.c_contiguous):
         return True
     return laid_out(a).flags.c_contiguous
 
 
 def _order(a: Operand, order: str) -> str:
-    """ "C" or "F" for NumPy's order "A", which takes the array as it lies; for "K" too, where it lies in one piece."""
+    """ Resolve NumPy's order "A" to "C" or "F" by the memory layout; "K" too, if the array is contiguous."""
     if _is_row_by_row(a):
         return "C"
     return "F" if laid_out(a).flags.f_contiguous else "C" if order == "A" else order
 
 
 def _is_view(a: Operand, shape: tuple[int, ...]) -> bool:
-    """Whether NumPy reshapes the array without copying it."""
+    """True if NumPy reshapes the array without copying it."""
     if _is_row_by_row(a):
         return True
     memory = laid_out(a)
@@ -57,7 +57,7 @@ def _is_view(a: Operand, shape: tuple[int, ...]) -> bool:
 
 
 def laid_out(a: Operand) -> np.ndarray:
-    """An array without contents that lies in memory as NumPy's would."""
+    """An uninitialised array with the memory layout that NumPy's array would have."""
     reads = []
     while a._view is not None and a._value is not None:
         reads.append(a._view.read)
@@ -69,7 +69,7 @@ def laid_out(a: Operand) -> np.ndarray:
 
 
 def layout(a: Operand, order: str | None) -> Operand:
-    """The array, or a copy of it where NumPy makes one to have it lie row by row ("C") or column by column ("F")."""
+    """The array, or a copy if NumPy makes one for the row-major ("C") or column-major ("F") order."""
     flags = laid_out(a).flags if order in ("C", "F") else None
     if flags is None or (flags.c_contiguous if order == "C" else flags.f_contiguous):
         return a
@@ -94,7 +94,7 @@ def ravel(a: Operand, order: str = "C") -> Operand:
     order = _order(a, order) if order in ("A", "K") else order
     if order == "F":
         return ravel(transpose(a))
-    # A copy of what does not lie in one piece, also where np.reshape would have a view.
+    # A copy unless contiguous, even if np.reshape would return a view.
     return reshape(a, (-1,), order=order, copy=None if _is_row_by_row(a) else True)
 
 
@@ -103,16 +103,16 @@ def flatten(a: Operand, order: str = "C") -> Operand:
 
 
 def copy(a: Operand, order: str = "K", subok: bool = False) -> Operand:
-    """A tracked array of its own, on the same value: later writes to either are not seen by the other."""
+    """A new tracked array with the same value: neither sees later writes to the other."""
     a._refresh()
     value = a._value
     if order == "C" and type(value) is np.ndarray and not value.flags.c_contiguous:
-        value = np.array(value, order="C")  # laid out as NumPy's copy, so that it is reshaped to views as that is
+        value = np.array(value, order="C")  # the memory layout of NumPy's copy, which decides if a reshape is a view
     return type(a)(a._recorder, a._id, value, a.type)
 
 
 def method_copy(a: Operand, order: str = "C") -> Operand:
-    """The method copies row by row, the function as the array lies."""
+    """a.copy(): in C order by default, where np.copy keeps the memory layout."""
     return copy(a, order)
 
 
@@ -181,7 +181,7 @@ def flip(m: Operand, axis: Axis = None) -> Operand:
 
 def roll(a: Operand, shift: Operand, axis: Axis = None) -> Operand:
     if axis is None:
-        total = int(np.sum(shift))  # a flat array is rolled by all shifts together
+        total = int(np.sum(shift))  # a flat array is rolled by the sum of the shifts
         return reshape(_rolled(ravel(a), total, 0), a.shape)
     shifts, axes = np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis))
     if shifts.ndim > 1:
@@ -217,7 +217,7 @@ def repeat(a: Operand, repeats: Operand, axis: int | None = None) -> Operand:
 
 
 def _spread(a: Operand, before: list[tuple[int, int]], after: list[tuple[int, int]]) -> Operand:
-    """An array with two axes for each, broadcast along one of them: its cotangent is a sum, where that of a look-up adds entry by entry."""
+    """Repeat entries by broadcasting along inserted axes: the cotangent is a sum, where a gather's is a scatter-add."""
     shape = tuple(m * n for m, n in after)
     if 0 in shape:
         return ravel(a)[np.zeros(shape, int)]
@@ -226,7 +226,7 @@ def _spread(a: Operand, before: list[tuple[int, int]], after: list[tuple[int, in
 
 
 def diagonal(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Operand:
-    """A view that cannot be written to, as NumPy's."""
+    """np.diagonal; a read-only view, as in NumPy."""
     positions = np.diagonal(np.arange(a.size).reshape(a.shape), offset, axis1, axis2)
     return as_view(GATHER(a, positions), a, lambda base: GATHER(base, positions), None)
 

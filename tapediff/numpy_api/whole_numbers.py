@@ -1,8 +1,8 @@
-"""Python's whole numbers as data: an int argument that takes many values, such as a step number, computed with on the tape.
+"""Python ints as data: an int argument that takes many values, such as a step number, is computed with on the tape.
 
 An operation either has exactly Python's result or is refused; then the argument is specialised on (see int_arguments.py). Results stay
-below 2**53, beyond which float64 and int64 differ from Python's ints. Decisions that Python takes, such as a branch or an error for a
-divisor of 0, are guards.
+below 2**53, beyond which float64 and int64 differ from Python's ints. Python's decisions, such as a branch or an error for a divisor of
+0, are guards.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from ..ops.elementwise.arithmetic import (
     TRUNC,
 )
 
-# Up to here float64, int64 and Python agree about whole numbers.
+# Up to here integers are the same in float64, int64 and Python.
 LARGEST = 2**53
 
-# Arguments beyond are specialised on.
+# Larger arguments are specialised on.
 LARGEST_ARGUMENT = 2**31
 
-# The largest exponent of 2**t: the result of pow, wrong by an ulp at most, is still rounded to the right whole number.
+# The largest exponent of 2**t: up to it the result of pow, within an ulp, still rounds to the right integer.
 BITS_OF_POWERS = 50
 
-# An int that Python needs is guarded, and each value is a path. If there may be more values than this, as of `t % 8`, the argument is
-# specialised on: a tape for each of its values costs no more, and these tapes share a program.
+# An int that Python needs is guarded, and each value is a path. If it may have more values than this, such as `t % 8`, the argument is
+# specialised on: a tape for each value costs no more, and these tapes share a program.
 LARGEST_SEEN = 7
 
-# A higher power of a whole number is one of a float, and so is not Python's int.
+# A higher power of a whole number is computed in floats, and so is not Python's int.
 HIGHEST_POWER = 8
 
 # Ufuncs that give the same result for an int and for the equal float.
@@ -79,7 +79,7 @@ class WholeNumber:
         self.tracked, self.bound = tracked, bound
 
     @property
-    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]  # isinstance() asks for this
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]  # for isinstance()
         return float if self.bound is None else int
 
     def __copy__(self) -> WholeNumber:
@@ -147,7 +147,7 @@ class WholeNumber:
     def __abs__(self) -> WholeNumber:
         return WholeNumber(ABSOLUTE(_own(self)), self.bound)
 
-    # Comparisons: Python needs the outcome at once, so they are guards
+    # Comparisons: guards, as Python needs the outcome at once
 
     def __lt__(self, other: Operand) -> Operand:
         return _compared(comparison.LESS, self, other)
@@ -170,7 +170,7 @@ class WholeNumber:
     def __bool__(self) -> bool:
         return _compared(comparison.NOT_EQUAL, self, 0)
 
-    # Conversions for which Python must know the number
+    # Conversions that need the number in Python
 
     def __index__(self) -> int:
         if self.bound is None:
@@ -198,7 +198,7 @@ class WholeNumber:
         if self.bound is not None:
             return self
         rounded = op(_own(self))
-        if not _held(comparison.LESS_EQUAL, ABSOLUTE(rounded), LARGEST_ARGUMENT):  # nor is NaN
+        if not _held(comparison.LESS_EQUAL, ABSOLUTE(rounded), LARGEST_ARGUMENT):  # false for NaN
             refuse("a float rounded to a large int")
         return WholeNumber(CONVERT(rounded, dtype=INT64), LARGEST_ARGUMENT)
 
@@ -216,7 +216,7 @@ class WholeNumber:
 
 
 def refuse(what: str) -> NoReturn:
-    """Give the recording up: the argument has to be specialised on."""
+    """Abort the recording: the argument has to be specialised on."""
     raise TrackedValueEscaped(
         f"a whole number that is data was needed as {what}", at=user_site(), fix="name the argument in td.static(argnames=...)"
     )
@@ -237,7 +237,7 @@ for _name in (
 
 
 def whole_argument(value: Operand) -> Operand:
-    """An argument of a tape as the Python int that the function is given; a plain one where the function runs as itself."""
+    """A tape's argument as the WholeNumber that the function is given; a plain int outside recordings."""
     return WholeNumber(value, LARGEST_ARGUMENT) if is_tracked(value) else int(value)
 
 
@@ -245,20 +245,20 @@ def whole_argument(value: Operand) -> Operand:
 
 
 def _own(number: WholeNumber) -> Operand:
-    """Its tracked value, for use by its own recording alone."""
+    """The tracked value of a number; refused outside its own recording."""
     if current_recorder() is not number.tracked._recorder:
         refuse("a number inside another recording")
     return number.tracked
 
 
 def as_float(number: WholeNumber) -> Operand:
-    """Its tracked value as a float, which is exact."""
+    """The tracked value of a number as a float, which is exact."""
     tracked = _own(number)
     return tracked if number.bound is None else CONVERT(tracked, dtype=FLOAT64)
 
 
 def as_floats(operands: Sequence[Operand]) -> list[Operand]:
-    """Operands of an operation of NumPy's, of which at least one is a whole number: it becomes a float where NumPy would make it one."""
+    """Convert the whole numbers among a NumPy operation's operands to floats, if NumPy would; else refuse."""
     others = [x for x in operands if type(x) is not WholeNumber]
     if len(operands) > 1 and not any(type(x) is float or _is_float64(x) for x in others):
         if not any(type(x) is WholeNumber and x.bound is None for x in operands):
@@ -269,14 +269,14 @@ def as_floats(operands: Sequence[Operand]) -> list[Operand]:
 
 
 def ufunc_operands(ufunc: np.ufunc, method: str, operands: Sequence[Operand]) -> list[Operand]:
-    """The operands of one of NumPy's ufuncs, some of which are whole numbers."""
+    """Convert the whole numbers among a ufunc's operands to floats."""
     if method != "__call__" or ufunc not in (_OF_ONE if len(operands) == 1 else _OF_TWO):
         refuse(f"np.{ufunc.__name__} of an int")
     return as_floats(operands)
 
 
 def with_floats(op: Op, args: Sequence[Operand]) -> list[Operand]:
-    """The operands of a recorded operation, some of which are whole numbers."""
+    """Convert the whole numbers among a recorded operation's operands to floats."""
     places = range(len(args)) if op.promote is None else op.promote
     operands = dict(zip(places, as_floats([args[k] for k in places])))
     given = [operands.get(k, x) for k, x in enumerate(args)]
@@ -284,7 +284,7 @@ def with_floats(op: Op, args: Sequence[Operand]) -> list[Operand]:
 
 
 def check_parameters(tape: Tape) -> None:
-    """Refuse a tape that holds a whole number where it holds plain values."""
+    """Refuse a tape with a whole number among the static parameters."""
     for instruction in tape.instructions:
         if instruction.op is not CONSTANT and _holds_whole(instruction.params):
             refuse(f"a parameter of {instruction.op.name}")
@@ -320,7 +320,7 @@ def _plain_or_tracked(x: Operand) -> Operand:
 
 
 def _float_of(x: Operand) -> Operand:
-    """A number of Python's as a float."""
+    """A Python number as a float."""
     if type(x) is WholeNumber:
         return as_float(x)
     if type(x) is int:
@@ -329,12 +329,12 @@ def _float_of(x: Operand) -> Operand:
 
 
 def _held(op: Op, left: Operand, right: Operand) -> bool:
-    """A comparison as a guard."""
+    """Compare, as a guard."""
     return bool(op(left, right))
 
 
 def _within(x: Operand, limit: int) -> Operand:
-    """An int whose absolute value is at most `limit`, by a guard where need be."""
+    """An int whose absolute value is at most `limit`, ensured by a guard if needed."""
     if _bound(x) <= limit:
         return x
     if type(x) is int or not _held(comparison.LESS_EQUAL, ABSOLUTE(_own(x)), limit):
@@ -376,7 +376,7 @@ def _quotient(left: Operand, right: Operand) -> Operand:
 
 
 def _refuse_zero(divisor: Operand) -> None:
-    """By a guard: Python's numbers raise where NumPy's give infinity."""
+    """Raise for a zero divisor, by a guard: Python's numbers raise where NumPy's give infinity."""
     if divisor == 0:
         refuse("a divisor that is 0")
 

@@ -1,6 +1,6 @@
 """Writes into tracked arrays: item assignment, out=, in-place methods, and the NumPy functions that change their argument.
 
-A write makes a new version of the array; `TrackedArray._store` gives it to the array and to what it is a view of.
+A write makes a new version of the array; `TrackedArray._store` assigns it to the array and to its bases.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def assign(array: Operand, index: Operand, value: Operand) -> None:
 
 
 def _is_part(value: Operand, array: Operand, region: Region) -> bool:
-    """Whether a value is the very part of the array that it is assigned to: x[k] += v has written it through the view x[k]."""
+    """True if a value is the same part of the array that it is assigned to: x[k] += v has written it through the view x[k]."""
     view = value._view
     return view is not None and view.base is array and view.region == region and view.writes_seen == array._writes
 
 
 def _is_place(value: Operand, array: Operand, index: Operand) -> bool:
-    """The same where the index is tracked."""
+    """`_is_part` for a tracked index."""
     view = value._view
     if view is None or view.place is None or view.base is not array or view.writes_seen != array._writes:
         return False
@@ -79,10 +79,10 @@ def _is_place(value: Operand, array: Operand, index: Operand) -> bool:
 
 
 def _written_in_place(array: Operand, region: Region, value: Operand) -> bool:
-    """Write a part into the array's value itself if nothing else can see that; else do nothing.
+    """Write a part into the array's NumPy value in place if nothing else holds it; else do nothing and return False.
 
-    A write makes a new version of the array on the tape, and a copy of its value would make an array that is filled entry by entry
-    take quadratic time to record.
+    Each write makes a new version of the array on the tape; copying its value each time would make filling an array entry by entry
+    take quadratic time.
     """
     recorder, part = array._recorder, value
     if array._view is not None or array.type.dtype is not FLOAT64 or recorder is not current_recorder():
@@ -97,7 +97,7 @@ def _written_in_place(array: Operand, region: Region, value: Operand) -> bool:
     else:
         return False
     whole = array._value
-    # One reference is the array's own and one this variable: views of the memory would be others.
+    # Two references are known, the array's and this variable; views of the memory would be further ones.
     if not recorder.concrete or type(whole) is not np.ndarray or is_held_elsewhere((whole,), 2):
         return False
     flags = whole.flags
@@ -114,7 +114,7 @@ def _written_in_place(array: Operand, region: Region, value: Operand) -> bool:
 
 
 def _of_dtype(value: Operand, dtype: np.dtype) -> Operand:
-    """A value to be stored, in the dtype of the array: NumPy's assignment casts without asking."""
+    """Cast a value to the dtype of the array, as NumPy's assignment does (unsafe casting)."""
     if type(value) is float and dtype is FLOAT64:
         return value
     value = value if is_tracked(value) else as_value(value)
@@ -124,7 +124,7 @@ def _of_dtype(value: Operand, dtype: np.dtype) -> Operand:
 
 
 def _squeezed(value: Operand, shape: tuple[int, ...]) -> Operand:
-    """NumPy drops leading axes of length 1 of an assigned value."""
+    """Drop leading axes of length 1 of an assigned value, as NumPy does."""
     extra = np.ndim(value) - len(shape)
     return reshape(value, np.shape(value)[extra:]) if extra > 0 and set(np.shape(value)[:extra]) == {1} else value
 
@@ -146,14 +146,14 @@ def _without_mask(entry: Operand) -> Operand:
     return entry._recorder.observe(entry, "array") if is_tracked(entry) and entry.dtype == BOOL else entry
 
 
-# Results that go into an array that exists
+# Results written into an existing array
 
 
 def deliver_into(out: Operand, result: Operand, name: str | None, *, broadcasts: bool = False) -> Operand:
     """Write a result into `out`, by NumPy's rules for out= and for in-place operators: same kind of number, same shape.
 
     Args:
-        name: of the function, for the error about another kind of number; None where any is fine.
+        name: of the function, for the error about another kind of number; None if any kind is allowed.
     """
     given, wanted = np.shape(result), out.shape
     if given != wanted and not (broadcasts and _broadcasts_to(given, wanted)):
@@ -180,9 +180,9 @@ def _broadcasts_to(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 
 
 def in_place(operation: Callable[..., Operand], name: str) -> Callable[..., Operand]:
-    """x += y and its relatives. NumPy's numbers are immutable: there the operator makes a new value.
+    """x += y and its relatives. NumPy's scalars are immutable, so for them the operator makes a new value.
 
-    Arrays without axes are written to, which are views (x[0, ...]) or came from np.array.
+    0-d arrays, which are views (x[0, ...]) or come from np.array, are written to.
     """
 
     def operator_in_place(self: Operand, other: Operand) -> Operand:
@@ -214,7 +214,7 @@ def copyto(dst: Operand, src: Operand, casting: Operand = "same_kind", where: Op
 
 
 def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> None:
-    """The flat array at `ind`, with the values repeated as often as needed."""
+    """Write values, repeated as often as needed, to the flat positions `ind`."""
     require_tracked(a, "put")
     ind = ind if is_tracked(ind) else np.asarray(ind)
     if not math.prod(ind.shape):
@@ -229,7 +229,7 @@ def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> None:
 
 
 def place(arr: Operand, mask: Operand, vals: Operand) -> None:
-    """The masked entries become the values one after the other. Their number is guarded where the mask is tracked."""
+    """Write the values to the masked entries in turn. The number of these is guarded if the mask is tracked."""
     require_tracked(arr, "place")
     if math.prod(np.shape(vals)) == 1:
         return putmask(arr, mask, vals)
@@ -241,7 +241,7 @@ def place(arr: Operand, mask: Operand, vals: Operand) -> None:
 
 
 def putmask(a: Operand, mask: Operand, values: Operand) -> None:
-    """Entry n becomes value n, counted round and round, where the mask holds."""
+    """Write values[n % len(values)] to entry n where the mask holds."""
     require_tracked(a, "putmask")
     mask = _as_tracked_mask(mask)
     if math.prod(np.shape(mask)) != a.size:
@@ -276,7 +276,7 @@ def put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | 
 
 
 def put_flat(a: Operand, positions: Operand, values: Operand) -> None:
-    """Write values, repeated as often as needed, to flat positions; where these repeat the last one stays."""
+    """Write values, repeated as often as needed, to flat positions; where positions repeat the last value stays."""
     if not math.prod(positions.shape) or not math.prod(np.shape(values)):
         return
     a._refresh()
@@ -311,7 +311,7 @@ def require_tracked(array: Operand, name: str) -> None:
 
 
 def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> None:
-    """ufunc.at: where positions repeat, each of them counts."""
+    """ufunc.at: repeated positions are applied repeatedly."""
     name = ufunc.__name__
     require_tracked(a, f"{name}.at")
     if a._recorder.fills and is_tracked_index(indices):
@@ -335,30 +335,30 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
         return _sum_at(ufunc, a, positions, values[0])
     for turn in range(turns.max(initial=-1) + 1):
         chosen = np.flatnonzero(turns == turn)
-        # NumPy casts each of these results without asking, unlike those of out=.
+        # NumPy casts each of these results unsafely, unlike those of out=.
         result = ufunc(GATHER(a, positions[chosen]), *(v[chosen] for v in values))
         a._store(PUT(a, _of_dtype(result, a.dtype), positions[chosen], distinct=True))
     return None
 
 
 def _sum_at(ufunc: np.ufunc, a: Operand, positions: Operand, values: Operand) -> None:
-    """Each entry changes by the sum of the values for it, whatever the number of these: one sum, where turns would take a write each."""
+    """Add to (or subtract from) each entry the sum of its values: one scatter-add, instead of a write for each repetition."""
     values = _of_dtype(values, a.dtype)
     if ufunc == np.add and (is_tracked(values) or is_tracked(positions)) and _is_zeros(a):
         return a._store(SCATTER_ADD(values, positions, shape=a.shape))
-    # Entries without values keep the sign of their zeros when 0.0 is subtracted; 0.0 added would turn -0.0 to 0.0.
+    # Subtracting 0.0 from entries without values keeps the sign of zeros; adding 0.0 would turn -0.0 to 0.0.
     lost = SCATTER_ADD(values if ufunc == np.subtract else np.negative(values), positions, shape=a.shape)
     return a._store(np.subtract(a, lost))
 
 
 def _is_zeros(a: Operand) -> bool:
-    """Whether an array is what np.zeros made, without a write since."""
+    """True if an array is constant and all 0.0, as from np.zeros without a write since."""
     recorder = a._recorder
     return recorder.concrete and recorder.is_constant(a._id) and not np.any(a._value) and not np.any(np.signbit(a._value))
 
 
 def _occurrences(positions: np.ndarray) -> np.ndarray:
-    """For each entry, how many times its position occurred before."""
+    """The number of earlier occurrences of each entry's position."""
     order = np.argsort(positions, kind="stable")
     ordered = positions[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if ordered.size else np.zeros(0, int)

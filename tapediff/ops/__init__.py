@@ -65,7 +65,7 @@ for _family in FAMILIES:
 
 
 def registered(name: str) -> Op:
-    """The op of this name, which is how ops are pickled."""
+    """The op of this name; ops are pickled by name."""
     return REGISTRY[name]
 
 

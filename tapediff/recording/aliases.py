@@ -1,8 +1,8 @@
 """Aliases: results of a callee that share memory with its arguments, with each other, or with arrays of its closure.
 
 Inside a tape a call returns new arrays, so a write to one of two aliases would not be seen in the other. Such a write is refused. Which
-results share memory depends on the path, and a path may be recorded after its callers. So callers note the results that they separated from
-something by a write (conflicts), paths note which results share memory (partners), and the second of the two raises the error.
+results share memory depends on the path, and a path may be recorded after its callers. So callers note conflicts (writes to one of two
+arrays that must not be aliases), paths note partners (which results share memory), and whichever comes second raises the error.
 `call_arrays.py` finds both while a function is recorded.
 """
 
@@ -23,7 +23,7 @@ PLAIN: Partner = ("plain", 0)
 
 
 class Link(NamedTuple):
-    """The statement that a result of a callee shares memory with something. It is true on some paths, or on none.
+    """Claims that a result of a callee shares memory with `partner`: true on some paths, or on none.
 
     Attributes:
         partner: the other array; None for any.
@@ -34,19 +34,19 @@ class Link(NamedTuple):
     partner: Partner | None
 
 
-# A condition holds if all of its links are true. The empty one always does.
+# A conjunction of links; the empty one always holds.
 Condition = frozenset[Link]
 ALWAYS: Condition = frozenset()
 
-# Alternatives, of which one is enough.
+# A disjunction of conditions.
 Conditions = frozenset[Condition]
 
-# More alternatives are replaced by the links that all of them have, which errs on the side of an error.
+# More alternatives collapse to the links that all have in common. This is conservative: it may raise an unneeded error.
 MOST_ALTERNATIVES = 16
 
 
 def either(known: Conditions, condition: Condition) -> Conditions:
-    """One more alternative; the same object if it adds nothing."""
+    """Add an alternative; return the same object if it adds nothing."""
     if any(other <= condition for other in known):
         return known
     alternatives = frozenset([condition, *(other for other in known if not condition <= other)])
@@ -54,7 +54,7 @@ def either(known: Conditions, condition: Condition) -> Conditions:
 
 
 def holds(condition: Condition) -> bool:
-    """Whether all links are true: the least fixed point, so that links of a recursive function do not confirm themselves."""
+    """True if all links are true: the least fixed point, so that links of a recursive function do not confirm themselves."""
     asked: dict[Link, list[Condition]] = {}
     waiting = list(condition)
     while waiting:
@@ -75,19 +75,19 @@ class Aliases:
     """The aliases among a callee's results over all its paths, and the conflicts noted by its callers.
 
     Attributes:
-        partners: by result, the arrays that it shares memory with on some path, and the condition: that results of other calls do.
-        conflicts: conditions that must not hold, as a caller wrote to one of the arrays; with the caller's line.
+        partners: result -> array that it shares memory with on some path -> the conditions, which are links of other calls.
+        conflicts: conditions that must not hold, as a caller wrote to one of the arrays -> the caller's line.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.partners: dict[int, dict[Partner, Conditions]] = {}
         self.conflicts: dict[Condition, Site | None] = {}
-        # Those with conditions and conflicts that depend on this one.
+        # Aliases whose conditions or conflicts depend on this one.
         self._listeners: weakref.WeakSet[Aliases] = weakref.WeakSet()
 
     def __getstate__(self) -> dict[str, object]:
-        # A callee is pickled without the others, which do not learn of its further paths.
+        # Pickled without other callees, which therefore do not learn of its further paths.
         own = dict.fromkeys(frozenset(link for link in c if link.aliases is self) for c in self.conflicts)
         partners = {k: dict.fromkeys(found, frozenset([ALWAYS])) for k, found in self.partners.items()}
         return {"name": self.name, "partners": partners, "conflicts": own}
@@ -107,7 +107,7 @@ class Aliases:
             try:
                 self._tell()
             except UnsupportedFunction:
-                known[partner] = before  # the path is not kept: one that is recorded in its place is told again
+                known[partner] = before  # the path is dropped; the one recorded in its place reports again
                 raise
 
     def _tell(self) -> None:
@@ -124,7 +124,7 @@ class Aliases:
                     waiting.append(listener)
 
     def conflict(self, condition: Condition, site: Site | None) -> None:
-        """Note that a caller separated arrays by a write, so that they must not be aliases."""
+        """Note that a caller wrote to one of two arrays, which must therefore not be aliases."""
         if condition not in self.conflicts:
             self.conflicts[condition] = site
             for link in condition:

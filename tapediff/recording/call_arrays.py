@@ -1,4 +1,4 @@
-"""The arrays that go into the calls of a recording and come out: which of them may share memory, and when one is written to.
+"""Operands and results of a recording's calls: which may share memory, and when one is written to.
 
 `note_results` looks at a new path of a callee, `watch_results` at a call; both report to the callee's `Aliases`.
 """
@@ -41,7 +41,7 @@ def note_results(
 
     Args:
         held: the ids of the plain arrays that the callee closes over.
-        is_held: whether the containers of the results are referred to from elsewhere.
+        is_held: True if anything else refers to the containers of the results.
     """
     given: dict[Source, Partner] = {_key(_root(argument)): ("argument", j) for j, argument in enumerate(arguments)}
     found: list[dict[Source, Conditions]] = []
@@ -102,7 +102,7 @@ class _Node:
     """An array of a recording that went into a call or came out of one.
 
     Attributes:
-        sources: the arrays that it may share memory with if it came out of a call, with the partner of the link that says so.
+        sources: for a result, the nodes that it may share memory with, each with the partner of its link.
         plain: the partners of links to plain arrays.
         users: the nodes that have this one as a source.
         separated: the conditions on which writes to sources have made this one stale.
@@ -123,7 +123,7 @@ class _Node:
 
 
 class CallArrays:
-    """The arrays of a recording's calls: tracked ones, and plain ones that must not change until the recording ends."""
+    """The arrays of a recording's calls: tracked arrays, and plain arrays that must not change until the recording ends."""
 
     def __init__(self) -> None:
         self.nodes: dict[int, tuple[weakref.ref[Versioned], _Node]] = {}
@@ -132,7 +132,7 @@ class CallArrays:
         self._plain: dict[int, tuple[np.ndarray, Hashable, list[tuple[list[_Node], Partner]]]] = {}
 
     def written(self, array: Versioned) -> None:
-        """An array was written to: everything that may share memory with it is stale."""
+        """Mark everything that may share memory with a written array as stale."""
         known = self.nodes.get(id(array))
         if known is None or known[0]() is not array:
             return
@@ -149,22 +149,22 @@ class CallArrays:
                     waiting += [(user, other, condition) for user, other in node.users if other[0] != "result"]
 
     def note_same(self, array: Versioned, other: np.ndarray, runs: Operand) -> None:
-        """Note that an array may be another one: that of a variable which a loop may leave as it is.
+        """Note that a loop's result may be the very array that it started from, as the loop may leave the variable unchanged.
 
         Args:
-            runs: whether the loop has an iteration, which makes a new array; False if it may leave it then, too.
+            runs: the condition that the loop has an iteration, which makes a new array; False if an iteration may leave it, too.
         """
         self._same.setdefault(id(array), (array, []))[1].append((other, runs))
 
     def same_as(self, array: Versioned) -> list[tuple[Versioned | np.ndarray, list[Operand]]]:
-        """The arrays that an array may be, each with the loops that must not run, and itself."""
+        """The array and those that it may be identical to, each with the loops that must not run for that."""
         found: dict[int, tuple[Versioned | np.ndarray, list[Operand]]] = {}
         pending: deque[tuple[Versioned | np.ndarray, list[Operand]]] = deque([(array, [])])
         while pending:
             one, loops = pending.popleft()
             one = _root(one) if type(one) is TrackedArray else one
             if id(one) in found:
-                found[id(one)] = one, []  # in two ways: as if it always were
+                found[id(one)] = one, []  # reached in two ways: treated as always identical
             else:
                 found[id(one)] = one, loops
                 pending += [(other, [*loops, runs]) for other, runs in self._same.get(id(one), (one, []))[1]]
@@ -205,7 +205,7 @@ def _root(array: Versioned) -> Versioned:
 
 
 def _key(array: Versioned) -> _Node | int:
-    """Identifies an array of a recording: its node, or its id if it has none."""
+    """Identify an array of a recording by its node, or by its id if it has none."""
     known = array._recorder.call_arrays.nodes.get(id(array))
     return known[1] if known is not None and known[0]() is array else id(array)
 
@@ -220,9 +220,9 @@ def _node_of(array: Versioned) -> _Node:
 
 
 def _sources(array: Versioned, given: Container[Source], held: Container[int]) -> dict[Source, Conditions]:
-    """The arrays that an array may share memory with, through any number of calls, and on which condition.
+    """The arrays that an array may share memory with, through any number of calls, with the condition of each.
 
-    Whether a loop has run that would have made a new one is a guard.
+    A guard checks whether a loop that would have made a new array has run.
     """
     found: dict[Source, Conditions] = {_key(array): frozenset([ALWAYS])}
     for one, loops in array._recorder.call_arrays.same_as(array)[1:]:
@@ -254,7 +254,7 @@ def _plain_sources(results: Sequence[Operand], k: int, held: Container[int], is_
             owner = owner.base
         views = len({id(r) for r in results if _base(r) is owner})
         times = sum(1 for r in results if r is owner)
-    # The references known here: in `results` and in the value returned, each as often, and in `owner`.
+    # The known references: in `results`, as many in the returned value, and in `owner`.
     is_held = is_held or id(owner) in held or is_held_elsewhere((owner,), 2 * times + views + 1)
     is_held = is_held or owner.base is not None
     always = frozenset([ALWAYS])

@@ -16,7 +16,7 @@ _BOOLS = tuple(map(np.array, (False, True)))
 
 
 def select(test: TrackedArray, yes: Operand, no: Operand) -> Operand:
-    """np.where(test, yes, no) of numbers, as a rule for the user's code three calls up."""
+    """np.where(test, yes, no) of numbers, mostly for user code three calls up."""
     recorder = test._recorder
     is_float = isinstance(yes, float) if type(yes) is not TrackedArray else yes.type[1] is FLOAT64
     type_ = FLOAT_SCALAR if is_float else BOOL_SCALAR
@@ -29,7 +29,7 @@ def select(test: TrackedArray, yes: Operand, no: Operand) -> Operand:
 
 
 def _operand(recorder: Recorder, value: Operand, type_: ValueType) -> tuple[int, Operand] | None:
-    """The number of an operand in a recording, and its value; None where it is of another recording, or another type."""
+    """The value number and the value of an operand; None if its recording or type differs."""
     kind = type(value)
     if kind is TrackedArray:
         is_usual = value._recorder is recorder and value._view is None and (value.type is type_ or value.type == type_)

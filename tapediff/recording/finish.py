@@ -28,7 +28,7 @@ def finished_tape(recorder: Recorder, result: Operand, has_aux: bool = False) ->
     """The tape that returns `result`: a tracked value, a number or array, or a container of these.
 
     Args:
-        has_aux: it is such a value and anything else, (y, aux).
+        has_aux: `result` is (y, aux), where y is such a value and aux anything.
     """
     if recorder.failure is not None:
         raise failure_caught(recorder.name, recorder.failure) from recorder.failure.error
@@ -58,7 +58,7 @@ def finished_tape(recorder: Recorder, result: Operand, has_aux: bool = False) ->
 
 
 def _leave_out(recorder: Recorder, outputs: Sequence[int]) -> None:
-    """Put zeros in the place of what was recorded on sides that were left out: it may fail at other points."""
+    """Replace the unneeded instructions of sides that were left out by zeros: they may fail at other points."""
     instructions = recorder.instructions
     is_needed = np.zeros(len(instructions), bool)
     is_needed[list(outputs)] = True
@@ -94,7 +94,7 @@ def _output(recorder: Recorder, result: Operand) -> int:
             f"{recorder.name} returned something that is not a real number or array", got=type(result).__name__,
             fix="return a float, an array or a tuple of these",
         )  # fmt: skip
-    # Integers and floats of other sizes become the ones that kernels know; float32 stays.
+    # Kernels know int64, float64, float32 and bool: other integers and floats are converted.
     if array.dtype not in (np.float32, BOOL):
         array = array.astype(FLOAT64 if array.dtype.kind == "f" else np.int64)
     return recorder.constant(np.array(array, order="C", dtype=FLOAT64 if array.dtype == FLOAT64 else None))

@@ -1,7 +1,7 @@
-"""The instructions of a recording, kept as columns of numbers: a fifth of the memory of an object for each, and made sooner.
+"""The instructions of a recording as columns of numbers: built faster, in a fifth of the memory of an object for each.
 
-Operations on numbers, which long programs consist of, are a template (operation, type, user's line) and two numbers each; all others
-are kept as they are, as templates of their own.
+Scalar operations, which make up long programs, are a template (operation, type, user's line) and two numbers each. Every other
+instruction is a template of its own.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _new_tuple = tuple.__new__
 _as_bytes, _as_bits = Struct("d").pack, Struct("q").unpack
 _bits_as_bytes, _from_bits = Struct("q").pack, Struct("d").unpack
 
-# Of shorter tapes all instructions are made at once.
+# Shorter tapes build all instructions at once.
 SHORTEST_KEPT = 256
 
-# When one of so many has been asked for by itself, all are made.
+# Build all instructions once one in so many has been read by itself.
 SHARE_ASKED_FOR = 8
 
 
@@ -52,21 +52,21 @@ class GrowingColumns:
     """The instructions of a tape that is being recorded.
 
     Attributes:
-        which, first, second: as of Columns; `recording/arrays/numbers.py` appends to them.
+        which, first, second: as in Columns; `recording/arrays/numbers.py` appends to them.
     """
 
     __slots__ = ("_known", "first", "second", "takes", "templates", "which")
 
     def __init__(self) -> None:
-        # Of 4, 4 and 8 bytes an instruction, where lists of ints take 60.
+        # 4, 4 and 8 bytes an instruction; lists of ints take 60.
         self.which, self.first, self.second = array("i"), array("i"), array("q")
         self.templates: list[Instruction] = []
         self.takes: list[int] = []
-        # Templates by operation and the identity of the type and the line, which a template keeps.
+        # Templates by operation and by the identity of type and line, which the template keeps alive.
         self._known: dict[tuple[Primitive, Params, int, int], int] = {}
 
     def template(self, op: Primitive, params: Params, type_: ResultType, site: Site | None, takes: int) -> int:
-        """The number of the template of an operation at a line; made if there is none."""
+        """The number of an operation's template at a line; add one if there is none."""
         key = (op, params, id(type_), id(site))
         known = self._known.get(key)
         if known is None:
@@ -76,7 +76,7 @@ class GrowingColumns:
         return known
 
     def append(self, instruction: Instruction) -> None:
-        """An instruction that is kept as it is."""
+        """Append an instruction as a template of its own."""
         self.which.append(len(self.templates))
         self.first.append(-1)
         self.second.append(-1)
@@ -84,7 +84,7 @@ class GrowingColumns:
         self.takes.append(OWN)
 
     def append_constant(self, value: float) -> int:
-        """A constant that is a number; gives its own number."""
+        """Append a scalar constant; return its value number."""
         template = self.template(CONSTANT, (), FLOAT_SCALAR, None, NUMBER)
         self.first.append(-1)
         self.second.append(_as_bits(_as_bytes(value))[0])
@@ -127,13 +127,13 @@ class GrowingColumns:
         return self.templates[which].inputs if takes == OWN else () if takes == NUMBER else (self.first[number],)
 
     def finished(self) -> Sequence[Instruction]:
-        """The instructions so far, for good."""
+        """Freeze the instructions so far."""
         if not len(self.which) == len(self.first) == len(self.second):
             raise UnsupportedFunction("the function was interrupted while an operation was recorded, and went on", fix="record it again")
         if len(self) < SHORTEST_KEPT:
             return tuple(self)
         which, first = np.array(self.which, np.int32), np.array(self.first, np.int32)
-        # Of the flat positions of an array's entries there may be more than of instructions.
+        # int64, as an array may have more entries than the tape has instructions.
         second = np.array(self.second, np.int64)
         return FinishedColumns(Columns(list(self.templates), np.array(self.takes, np.int8), which, first, second))
 
@@ -205,7 +205,7 @@ class FinishedColumns(ColumnInstructions):
 
 
 def _made(template: Instruction, takes: int, first: int, second: int, instructions: Sequence[Instruction] | GrowingColumns) -> Instruction:
-    """One instruction."""
+    """Build one instruction."""
     op, _, params, type_, site = template
     if takes == NUMBER:
         return Instruction(op, (), (_number(second),), type_, site)
@@ -220,11 +220,11 @@ def _all_made(
     templates: Sequence[Instruction], takes: Sequence[int], template_of: Sequence[int] | np.ndarray, which: Sequence[int],
     first: Sequence[int], second: Sequence[int],
 ) -> list[Instruction]:  # fmt: skip
-    """Some of the instructions, or all; reads of one entry share their region.
+    """Build some instructions, or all; reads of one entry share their region.
 
     Args:
         template_of: by value, the number of its template.
-        which, first, second: the columns of those that are made.
+        which, first, second: the columns of the instructions to build.
     """
     made: list[Instruction] = []
     append, regions = made.append, dict[tuple[tuple[int, ...], int], tuple[Region]]()
@@ -263,7 +263,7 @@ def _number(bits: int) -> np.ndarray:
 
 
 def entry_region(shape: tuple[int, ...], position: int) -> Region:
-    """The region of one entry, of which the flat position is given."""
+    """The region of the entry at a flat position."""
     starts: list[int] = []
     for extent in reversed(shape):
         position, start = divmod(position, extent)

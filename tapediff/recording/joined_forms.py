@@ -1,4 +1,4 @@
-"""How functions are recorded with all their paths: set by targets/joined.py, above this folder; used by bodies of sub-tapes and loops."""
+"""The transform that records all paths of a function: set by targets/joined.py, above this folder; for bodies of sub-tapes and loops."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from ..ir.instruction import UserFunction
 
-# Of a function, and of what is called with the report of each recording.
+# form(function, note): calls `note` with the report of each recording.
 Form: TypeAlias = Callable[[UserFunction, Callable[[Any], None]], UserFunction]
 
 _forms: list[Form] = []

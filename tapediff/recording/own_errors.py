@@ -1,4 +1,4 @@
-"""Errors of a function's own whose messages show values: of tracked ones no text is made, so that the recording is refused."""
+"""A function's own errors whose messages format tracked values: formatting is refused, so the recording fails before the `raise`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .recorder import current_recorder
 
 
 def raise_own_error(refusal: RefusedByRecording, plain: Callable[[], object]) -> None:
-    """Raise what a function raises in plain NumPy, where its recording was refused at a line that leads to `raise`; else nothing.
+    """Raise the function's own error, as plain NumPy does, if its recording was refused at a line that leads to `raise`.
 
     Args:
-        plain: calls it.
+        plain: calls the function in plain NumPy.
     """
     if type(refusal) is not TrackedValueEscaped or current_recorder() is not None or not _leads_to_raise(refusal.at):
         return
@@ -30,7 +30,7 @@ def raise_own_error(refusal: RefusedByRecording, plain: Callable[[], object]) ->
 
 
 def _leads_to_raise(at: object) -> bool:
-    """Whether a line is one of a `raise`, or of statements before it in the same block."""
+    """True if a line is part of a `raise`, or of a statement before one in the same block."""
     if not isinstance(at, Site):
         return False
     try:

@@ -31,11 +31,11 @@ def record(
     """See td.record, in targets/record_function.py, which also joins paths.
 
     Args:
-        longest: the recording is stopped when it has more instructions.
-        merges: whether the bodies of sub-tapes and loops hold all their paths.
+        longest: stop the recording when it has more instructions.
+        merges: True if the bodies of sub-tapes and loops hold all their paths.
 
     Raises:
-        RecordingStopped: it was.
+        RecordingStopped: the recording has more than `longest` instructions.
     """
     name = getattr(f, "__name__", type(f).__name__)
     if named:
@@ -76,7 +76,7 @@ def plain_call(f: UserFunction, *args: Tree, has_aux: bool = False, **named: Tre
 
 
 def plain_result(f: UserFunction, *args: Tree, has_aux: bool = False, **named: Tree) -> Tree:
-    """What a function gives for copies of its arguments, in plain NumPy."""
+    """The result of a function on copies of its arguments, in plain NumPy."""
     function, arrays = plain_call(f, *args, has_aux=has_aux, **named)
     return function(*arrays)
 
@@ -97,7 +97,7 @@ def _entered(f: UserFunction, args: Sequence[Operand]) -> list[tuple[np.ndarray,
     if not any(active for _, active in entered):
         for position, argument in enumerate(plain):
             if type(argument) is not Constant:
-                as_float_array(argument, position, f)  # raises: integers beside no floats are a point of the wrong dtype
+                as_float_array(argument, position, f)  # raises: integers without any floats are a point of the wrong dtype
     return entered
 
 

@@ -83,11 +83,11 @@ _USUAL = (float, int, np.float64)
 
 
 class RecordingStopped(BaseException):
-    """A recording has more instructions than it may have."""
+    """Stops a recording that has too many instructions."""
 
 
 class RecordedAgain(BaseException):
-    """What was recorded is of no use: the body of the recording is called once more."""
+    """Discards what was recorded: the body of the recording is called once more."""
 
 
 class Recorder(TapeBuilder):
@@ -95,15 +95,15 @@ class Recorder(TapeBuilder):
 
     Args:
         name: the recorded function's name.
-        concrete: compute NumPy values beside the instructions, as user code needs them; False computes types only.
-        prescribed: outcomes that the first guards must take, whatever NumPy says; see GuardedTape. They end at the first guard of
-            another kind, or at another line, than the one that the outcome was found at: from there on NumPy decides.
-        along: the guards that these outcomes were found at, where that is known.
-        fills: what the first attempt fills; see `run`.
+        concrete: compute NumPy values, too, as user code needs them; False computes types only.
+        prescribed: outcomes forced on the first guards, whatever NumPy computes; see GuardedTape. NumPy decides from the first guard
+            on whose kind or line differs from where its outcome was found.
+        along: the guards at which these outcomes were found, where known.
+        fills: which arrays the first attempt makes tracked; see `run`.
 
     Attributes:
-        longest: at the first operation after so many instructions the recording is stopped, by an exception that nobody should catch.
-        is_stopped: it was, and is of no use, even if it went on.
+        longest: the first operation after so many instructions stops the recording, by an exception that nobody should catch.
+        is_stopped: the recording was stopped; its tape is invalid, even if the function went on.
         captured: the values of outer recordings that became inputs of this one.
         asked: called before each guard; may refuse it.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
@@ -111,22 +111,22 @@ class Recorder(TapeBuilder):
         is_called: the outer recording calls this one's tape; otherwise it takes over the operations.
         branches_to_inline: how many td.cond in a loop body may still become paths of the body.
         python_ints: inputs that stand for Python integers, as isinstance() must say.
-        numpy_numbers: numbers that NumPy has made of Python's.
-        is_apart: tells, for recordings of several paths, whether the program may not reach what is recorded now, or catch its errors.
+        numpy_numbers: NumPy scalars made of Python's numbers.
+        is_apart: in a recording of several paths, returns True where the program possibly skips the current code, or catches its errors.
         raise_where: raises an error where a condition holds, for recordings of several paths; None where guards decide it.
-        inside: the same for a position that is outside of an extent; gives it counted from the start.
+        inside: the same for a position outside of an extent; returns the position counted from the start.
         written_at: by the number of an array after a write, the tracked positions at which it was written.
-        entry_runs: vectors of which all entries were recorded one after the other, with the number of the first one; in their order.
-        left_out: the first instruction of each side of a branch that was left out, and that behind its last one.
-        large_ints: constants that were ints of Python's beyond 2**31.
-        has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
-        merges: whether the bodies of sub-tapes and loops hold all their paths.
+        entry_runs: vectors whose entries were recorded consecutively, with the number of the first entry; in recording order.
+        left_out: the instructions, from start to end (exclusive), of each side of a branch that was left out.
+        large_ints: constants that were Python ints beyond 2**31.
+        has_narrow_constants: True if an operand had a dtype other than float64, int64 and bool.
+        merges: True if the bodies of sub-tapes and loops hold all their paths.
         inlines: sub-tapes are recorded as part of what calls them.
-        call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
+        call_arrays: operands and results of sub-tape calls, which may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
-        index_asked: the number in a list that NumPy made an array of at y[...] = value, and where that is.
-        lists_asked: where NumPy made arrays of objects of lists with tracked numbers in them.
-        fills: of which numbers np.zeros and its relatives make tracked arrays; see `run`.
+        index_asked: the tracked number in a list that NumPy converted, as in y[[k, 0]] = 1.0, and its line.
+        lists_asked: where NumPy made object arrays of lists that hold tracked numbers.
+        fills: the dtypes of which np.zeros and its relatives make tracked arrays; see `run`.
         is_again: an attempt was given up by RecordedAgain, which is possible once.
     """
 
@@ -189,14 +189,14 @@ class Recorder(TapeBuilder):
             self.merges &= outer.merges
 
     def run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
-        """Call `body(recorder, *args)` and return its result, recording. The recording ends in any case, also by an interrupt.
+        """Call `body(recorder, *args)`, recording, and return its result. The recording always ends, also on an interrupt.
 
-        Where it writes a tracked value into an array that np.zeros made, it is called once more, with np.zeros and its relatives
-        making tracked arrays of floats, and if that does not do, of ints and bools, too. These cost an instruction for each operation,
-        and not all that plain integers can do is known of tracked ones, so it is not done where plain arrays do.
+        If `body` writes a tracked value into an array that np.zeros made, call it again, with np.zeros and its relatives making tracked
+        arrays of floats; if that fails, of ints and bools, too. Plain arrays are tried first: tracked ones cost an instruction for
+        each operation, and tracked integers support less than plain ones.
 
-        Where a function of SciPy's refuses a tracked value which was imported by its name, it is called once more, too; and where a
-        recording of all paths is given up (RecordedAgain).
+        Also call it again if a SciPy function that was imported by name refuses a tracked value, or if a recording of all paths is
+        given up (RecordedAgain).
         """
         fills, known = self.fills, len(process.forwarded)
         while True:
@@ -234,7 +234,7 @@ class Recorder(TapeBuilder):
                 if not is_last:
                     refusal = refusal or error
                 elif refusal is not None and isinstance(error, RefusedByRecording):
-                    # At the same line the later one knows more, and behind it the first one is mended.
+                    # At the same line the later error knows more; at a later line the first one no longer occurs.
                     is_later = isinstance(refusal, RefusedByRecording) and _is_at_or_behind(_site(error), _site(refusal))
                     raise (error if is_later else refusal) from None
                 elif error is raised:
@@ -244,13 +244,13 @@ class Recorder(TapeBuilder):
         raise AssertionError
 
     def _refusal_of(self, error: Exception) -> Exception:
-        """The refusal behind an error, or the error."""
+        """The refusal that caused an error, or the error itself."""
         asked = self.index_asked
         if asked is not None and isinstance(error, IndexError):
             return of_a_write(error, *asked) or error
         if self.lists_asked and (of_list := refusal_of_list(error, self.lists_asked)) is not None:
             return of_list
-        # Code in C may raise an error of its own in place of it.
+        # C code may replace the refusal by an error of its own.
         refusal = self.refusal
         return error if refusal is None or isinstance(error, TapediffError) or self.outer is not None else refusal.error
 
@@ -263,9 +263,9 @@ class Recorder(TapeBuilder):
     def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         """Call `body`, recording.
 
-        An interrupt or a RecursionError may come before any line, also of those that restore the state. So there is room for these
-        before anything is changed, and they stand in two `finally` clauses. Both begin with calls of C functions, before which Python
-        handles no signals: whatever else is left behind, later calls are not taken for recorded ones, and the next recording restores it.
+        An interrupt or a RecursionError may come before any line, also of those that restore the state. So stack space is checked
+        before anything changes, and the state is restored in two `finally` clauses. Both begin with calls of C functions, before which
+        Python handles no signals: even if the rest is skipped, later calls are not recorded, and the next recording restores the state.
         """
         outer = _current.get()
         if outer is None:
@@ -276,7 +276,7 @@ class Recorder(TapeBuilder):
                 return body(self, *args, **named)
             except (ValueError, SystemError) as error:
                 if isinstance(error.__cause__, TrackedValueEscaped):
-                    # NumPy replaces it where a value is stored into a plain array, and so does C code in between that ignores it.
+                    # NumPy replaces the error where a value is stored into a plain array; so does C code that ignores it.
                     raise error.__cause__  # noqa: B904 -- what the error came from
                 raise
             finally:
@@ -301,12 +301,12 @@ class Recorder(TapeBuilder):
     # Operations
 
     def apply(self, op: Op, args: Sequence[Operand], params: Params = ()) -> TrackedArray:
-        """Record one operation on operands of which at least one is tracked, and compute its value."""
+        """Record one operation with at least one tracked operand, and compute its value."""
         if _current.get() is not self:
             if self.fills and not self.is_open:
                 return op(*map(_plain_if_ended, args), **op.named(params))
             self._check_usable()
-        # One loop for all operands, without further calls for the usual ones: it runs once for every recorded operation.
+        # One loop, without calls for the usual operands: it runs for every recorded operation.
         ids: list[int] = []
         values: list[Operand] = []
         plain: list[int] = []
@@ -410,7 +410,7 @@ class Recorder(TapeBuilder):
             if dtype is not None and tracked.dtype != dtype:
                 tracked = NOT_EQUAL(tracked, 0.0) if dtype == BOOL else CONVERT(tracked, dtype=dtype)
             return tracked._id, tracked._value
-        if array.dtype not in _WIDE:  # of objects there is none left here
+        if array.dtype not in _WIDE:  # object arrays are handled above
             self.has_narrow_constants = True
         array = constant_operand(op, argument, array, dtype)
         number = self.constant(array)
@@ -419,7 +419,7 @@ class Recorder(TapeBuilder):
         return number, array[()] if array.shape == () else array
 
     def large_int(self, argument: int) -> int:
-        """The value number of a float in place of a large int."""
+        """The value number of a large int, converted to a float."""
         number = self.float_constant(float(argument))
         self.large_ints.add(number)
         return number
@@ -495,7 +495,7 @@ class Recorder(TapeBuilder):
         return outcome
 
     def _is_prescribed(self, ordinal: int, kind: str, frame: FrameType) -> bool:
-        """Whether the outcome of a guard belongs to it. If not, those after it do not either: they are of another course of events."""
+        """True if the prescribed outcome was found at this guard. If not, drop the remaining ones: they belong to another execution."""
         is_own = is_outcome_of(kind, self.prescribed[ordinal])
         if is_own and self.along:
             there = self.along[ordinal]
@@ -510,7 +510,7 @@ class Recorder(TapeBuilder):
         raise RecordingStopped
 
     def is_constant(self, number: int) -> bool:
-        """Whether a value is computed from constants alone."""
+        """True if a value is computed from constants alone."""
         known, path = self._is_constant, [number]
         while path:
             k = path[-1]
@@ -526,7 +526,7 @@ class Recorder(TapeBuilder):
     # Errors that user code may catch
 
     def note_failure(self, failure: Failure) -> None:
-        """Remember an error that depends on values. If user code catches it, they have escaped without a guard."""
+        """Remember an error that depends on values. If user code catches it, the values have escaped without a guard."""
         recorder: Recorder | None = self
         while recorder is not None:
             recorder.failure = recorder.failure or failure
@@ -556,7 +556,7 @@ class Recorder(TapeBuilder):
         return "an argument" if op is INPUT else f"{op.name}(...)"
 
     def made_at(self, value: TrackedArray) -> str:
-        """The user's line of that operation, for whoever prints a value."""
+        """The user's line of the operation that made a value, for printing."""
         site = self.instructions[value._id].site
         return "" if site is None else f" at {site}"
 
@@ -576,9 +576,9 @@ class Recorder(TapeBuilder):
 
 
 def _plain_if_ended(value: Operand) -> Operand:
-    """An operand; a plain one for an array that np.zeros made in a recording that has ended, if nothing tracked was written to it.
+    """The operand; a plain array if np.zeros made it in a recording that has ended and nothing tracked was written to it.
 
-    The user's code may keep tables and matrices that it makes once, by functools.cache for one.
+    User code may cache tables and matrices, for example by functools.cache.
     """
     if type(value) is not TrackedArray or value._recorder.is_open:
         return value
@@ -592,7 +592,7 @@ def _site(refusal: RefusedByRecording) -> Site | None:
 
 
 def _is_at_or_behind(site: Site | None, first: Site | None) -> bool:
-    """Whether a site is on the same line as another one, or further down in the same function."""
+    """True if a site is on the same line as another one, or further down in the same function."""
     if is_same_line(site, first):
         return True
     return site is not None and first is not None and site.code is first.code and site.line > first.line
@@ -600,7 +600,7 @@ def _is_at_or_behind(site: Site | None, first: Site | None) -> bool:
 
 @contextlib.contextmanager
 def unnoticed_errors() -> Generator[None]:
-    """Errors raised within, and caught outside of it by tapediff itself, are none that user code has caught."""
+    """Forget the errors noted within: tapediff itself catches them outside, not user code."""
     noted: list[tuple[Recorder, Failure | None, Refusal | None]] = []
     recorder = _current.get()
     while recorder is not None:
@@ -614,9 +614,9 @@ def unnoticed_errors() -> Generator[None]:
 
 
 def is_recording() -> bool:
-    """Whether the calling code runs as part of a recording.
+    """True if the calling code runs as part of a recording.
 
-    For what must not run then, such as a print. A function whose result depends on it is refused: its tape would have another value.
+    Use it to skip side effects such as a print. A function whose result depends on it is refused: its tape would compute another value.
     """
     if _current.get() is None:
         return False

@@ -37,7 +37,7 @@ class TapeBuilder:
 
     Attributes:
         name: the recorded function's name.
-        inputs, active_inputs: as of a Tape.
+        inputs, active_inputs: as in a Tape.
         site: the line of all operations that follow; None to find the user's line for each.
         outermost: frames from here on belong to the caller of the recorded function; operations without a line of their own
             are recorded at `outermost_site`.
@@ -45,7 +45,7 @@ class TapeBuilder:
 
     def __init__(self, name: str, concrete: bool) -> None:
         self.name = name
-        # Of code that computes types only, the instructions are read again at once, and are no loops.
+        # Recordings of types only are read back at once and hold no loops: a list suffices.
         self.instructions: GrowingColumns | list[Instruction] = GrowingColumns() if concrete else []
         self.inputs: list[int] = []
         self.active_inputs: list[int] = []
@@ -56,8 +56,8 @@ class TapeBuilder:
         self._zeros: dict[float, int] = {}
         self._constants: dict[Hashable, int] = {}
         self._types: dict[Hashable, ValueType] = {type_: type_ for type_ in (FLOAT_SCALAR, INT_SCALAR, BOOL_SCALAR)}
-        # By the address of a code object and the offset in it: sites, and templates of the operations there, by the offset plus the
-        # shift of the operation. Those of the latest code by offset alone, as it mostly is the next one's.
+        # Address of a code object -> offset -> site; offset plus the shift of an operation -> its template. `_code_sites` is the entry
+        # of the latest code, which the next operation mostly shares.
         self._sites: dict[int, dict[int, Any]] = {}
         self._code: CodeType | None = None
         self._code_sites: dict[int, Any] = {}
@@ -80,7 +80,7 @@ class TapeBuilder:
         return len(instructions) - 1
 
     def append_below(self, op: Op, ids: tuple[int, ...], type_: ValueType, frame: FrameType) -> int:
-        """As append, without a search for the user's line where it is that of a frame, as it mostly is; else it is one further out."""
+        """Like append, but try `frame` first as the user's line, which it mostly is; else search further out."""
         site = self.site
         if site is None:
             site = self._code_sites.get(frame.f_lasti) if frame.f_code is self._code else None
@@ -90,14 +90,14 @@ class TapeBuilder:
         return len(self.instructions) - 1
 
     def append_like(self, number: int, op: Op, ids: tuple[int, ...], type_: ValueType) -> int:
-        """As append, at the line of another instruction."""
+        """Like append, at the line of another instruction."""
         columns = self.instructions
         site = columns.templates[columns.which[number]].site if isinstance(columns, GrowingColumns) else columns[number].site
         columns.append(_new_tuple(Instruction, (op, ids, (), type_, site)))
         return len(columns) - 1
 
     def append_number(self, op: Primitive, params: Params, type_: ValueType, takes: int, first: int, second: int, frame: FrameType) -> None:
-        """Record an instruction made of a template; `frame` is where to begin to look for the user's line."""
+        """Record an instruction from a template; the search for the user's line begins at `frame`."""
         columns = self.instructions
         assert isinstance(columns, GrowingColumns)
         site = self.site_of(frame) if self.site is None else self.site
@@ -143,7 +143,7 @@ class TapeBuilder:
 
     @contextmanager
     def at(self, site: Site | None) -> Generator[None]:
-        """Record the following operations at a certain line."""
+        """Record the following operations at this line."""
         before, self.site = self.site, site
         try:
             yield
@@ -189,7 +189,7 @@ class TapeBuilder:
         return known
 
     def array_constant(self, array: np.ndarray) -> tuple[int, np.ndarray]:
-        """The value number of the caller's array of float64 with axes, and its values at this moment. It is copied where it is new."""
+        """The value number of the caller's float64 array, not 0-d, and its values now; a new array is copied."""
         key = _key(array)
         known = self._constants.get(key)
         if known is None:
@@ -204,7 +204,7 @@ class TapeBuilder:
                 return known
             if number != number:
                 return self.constant(np.array(number, FLOAT64))
-            # Loops may have another one at each turn.
+            # Loops may have another constant at each iteration.
             columns = self.instructions
             is_column = isinstance(columns, GrowingColumns)
             known = columns.append_constant(number) if is_column else self._new_constant(np.array(number, FLOAT64))
@@ -223,7 +223,7 @@ class TapeBuilder:
 
 
 def _key(array: np.ndarray) -> Hashable:
-    """Equal for arrays of equal bits, dtype and shape."""
+    """A key that is equal for arrays of equal bits, dtype and shape."""
     return array.shape, array.dtype.char, array.tobytes() if array.size <= 1024 else _digest(array)
 
 

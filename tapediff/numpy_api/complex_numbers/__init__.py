@@ -1,5 +1,5 @@
-"""Complex numbers inside a recorded function: a pair of real tracked arrays, and NumPy's functions of them as compositions of real ones.
+"""Complex numbers while recording: pairs of real tracked arrays, and NumPy's functions of them as compositions of real functions.
 
-Comes in: a NumPy function or ufunc of which an argument is complex. Goes out: what real operations make of the two parts.
-Open first: `pair.py`, then `dispatch.py`. There is no complex type on tapes, so derivatives, passes and kernels know nothing of all this.
+Comes in: a NumPy function or ufunc with a complex argument. Goes out: real operations on the two parts.
+Open first: `pair.py`, then `dispatch.py`. Tapes have no complex type, so derivatives, passes and kernels need no complex rules.
 """

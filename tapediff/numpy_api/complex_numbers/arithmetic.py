@@ -1,7 +1,7 @@
-"""Arithmetic of complex values, by the formulas that NumPy's loops have, so that results are NumPy's bit for bit.
+"""Arithmetic of complex values, by the formulas of NumPy's loops, so that results are NumPy's bit for bit.
 
-A real operand takes part with the imaginary part 0.0, as NumPy converts it: what is left out below is exact for every float, the sign of
-zeros included, on which the branch of a square root or logarithm depends.
+A real operand has the imaginary part 0.0, as NumPy converts it: terms are left out below only where that is exact for every float,
+including the sign of zeros, on which the branch of a square root or logarithm depends.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def divide(x: Operand, y: Operand) -> Operand:
     is_zero = np.equal(large, 0.0) & np.equal(small, 0.0)
     if not is_tracked(is_zero) and not np.any(is_zero):
         is_zero = False
-    # By zero both parts are divided by it.
+    # For a zero divisor, both parts are divided by it.
     ratio = small / large if is_zero is False else np.where(is_zero, 0.0, small / np.where(is_zero, 1.0, large))
     scale = 1.0 / (large + small * ratio)
     if is_zero is not False:
@@ -70,7 +70,7 @@ def divide(x: Operand, y: Operand) -> Operand:
 
 
 def reciprocal(x: Operand) -> Operand:
-    """As NumPy's, which is not that of the division."""
+    """The reciprocal by NumPy's formula, which differs from division's."""
     c, d = parts(x)
     swapped = np.abs(c) < np.abs(d)
     large, small = np.where(swapped, d, c), np.where(swapped, c, d)
@@ -132,7 +132,7 @@ def isfinite(x: Operand) -> Operand:
 
 
 def logical(function: np.ufunc) -> Callable[..., Operand]:
-    """A function of masks: a complex number is true where it is not 0."""
+    """A logic function on the masks of its operands: a complex number is True if it is not 0."""
 
     def call(*values: Operand) -> Operand:
         return function(*(not_equal(v, 0.0) for v in values))
@@ -145,7 +145,7 @@ def nonzero_mask(x: Operand) -> Operand:
 
 
 def of_dtype(x: Operand, dtype: object, name: str) -> Operand:
-    """A complex value in another dtype, as astype converts: the imaginary part is dropped, with a warning."""
+    """Convert a complex value to another dtype, as astype does: a real dtype drops the imaginary part, with a warning."""
     wanted = np.dtype(dtype)  # type: ignore[call-overload]
     if wanted == COMPLEX128:
         return x

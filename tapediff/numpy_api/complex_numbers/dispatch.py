@@ -1,4 +1,4 @@
-"""From a ufunc, function or method called on complex values to what answers it."""
+"""Dispatches ufuncs, functions and methods called on complex values to their implementations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UFUNCS: dict[Operand, Function] = {
 _REDUCE: dict[np.ufunc, Function] = {np.add: np.sum, np.multiply: np.prod}
 _ACCUMULATE: dict[np.ufunc, Function] = {np.add: np.cumsum, np.multiply: np.cumprod}
 
-# NumPy's own code, as it is recorded of real arrays too, which is made of functions that are here.
+# Recorded by running NumPy's own code, as for real arrays; it uses only functions that are implemented here.
 OWN = frozenset((
     np.angle, np.corrcoef, np.cov, np.iscomplex, np.isreal, np.polyadd, np.polyder, np.polyint, np.polysub, np.polyval,
     np.real_if_close, np.vander,
@@ -51,7 +51,7 @@ FUNCTIONS: dict[Function, Function] = {
     **functions.PARTWISE, **functions.PRODUCTS, **functions.COMPOSED, **fourier.FUNCTIONS, **linear_algebra.FUNCTIONS,
 }  # fmt: skip
 
-# Methods of complex arrays, by the function of the same arguments.
+# Methods of complex arrays, each with the function of the same arguments.
 METHODS: dict[str, Function] = {
     **{name: getattr(np, name) for name in (
         "sum", "mean", "prod", "cumsum", "cumprod", "var", "std", "dot", "ravel", "swapaxes", "squeeze", "diagonal", "trace", "repeat",
@@ -63,7 +63,7 @@ METHODS: dict[str, Function] = {
 
 
 def call_op(op: Op, args: Sequence[Operand], params: Params) -> Operand:
-    """What an op does where an operand is complex: the function of NumPy's that it answers."""
+    """Evaluate an op with a complex operand: call the NumPy function that the op implements."""
     answer = next((UFUNCS[f] for f in (*op.answers, getattr(np, op.name, None)) if f in UFUNCS), None)
     if answer is None:
         raise refused(op.name, NO_ORDER if op.compares is not None else "write it with z.real and z.imag")
@@ -71,7 +71,7 @@ def call_op(op: Op, args: Sequence[Operand], params: Params) -> Operand:
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], named: dict[str, Operand]) -> Operand:
-    """A ufunc of which an argument or the array to write to is complex."""
+    """Call a ufunc with a complex argument or `out`."""
     named = dict(named)
     name = ufunc.__name__
     if method == "at":
@@ -150,7 +150,7 @@ _ORDERED = frozenset((
 def call_function(
     function: Function, args: tuple[Operand, ...], named: dict[str, Operand], of_real: Mapping[Function, Function]
 ) -> Operand:
-    """A function of NumPy's of which an argument is complex; `of_real` has what answers functions of real arguments."""
+    """Call a NumPy function with a complex argument; `of_real` implements functions of real arguments."""
     answer = of_real[function] if function in OWN else FUNCTIONS.get(function)
     module = getattr(function, "__module__", "numpy")
     if answer is None:
@@ -163,7 +163,7 @@ def call_function(
 
 
 def concerns(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
-    """Whether an argument is complex; lists are looked into. Asked at every call of a function of NumPy's while something is recorded."""
+    """True if an argument, or an entry of a list, is complex. Called at every call of a NumPy function while recording."""
     for value in args:
         if (look := _look(type(value))) and look(value):
             return True
@@ -172,7 +172,7 @@ def concerns(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
 
 @cache
 def _look(kind: type) -> Callable[[Operand], bool] | None:
-    """How to find out whether a value of a type is complex; None where it is not."""
+    """The test for complex values of a type; None if the type has none."""
     if issubclass(kind, (list, tuple)):
         return lambda value: concerns(tuple(value), {})
     return is_complex if issubclass(kind, (Pair, complex, np.ndarray, np.generic)) else None

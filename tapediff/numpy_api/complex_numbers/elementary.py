@@ -1,4 +1,4 @@
-"""Elementary functions of complex values, with NumPy's branch cuts: which side of a cut a number is on is told by the sign of its zero.
+"""Elementary functions of complex values, with NumPy's branch cuts: the sign of a zero part decides the side of a cut.
 
 Source: Kahan (1987), Branch cuts for complex elementary functions.
 """
@@ -18,7 +18,7 @@ _LARGEST_POWER = 100
 
 
 def _distance(a: Operand) -> Operand:
-    """abs(a), with the derivative 1 at 0: of the functions here, which are smooth there, one side's derivative is the derivative."""
+    """abs(a), with the derivative 1 at 0: the functions here are smooth there, so a one-sided derivative is the derivative."""
     return np.where(np.less(a, 0.0), -a, a)
 
 
@@ -44,7 +44,7 @@ def log(x: Operand) -> Operand:
 
 
 def log1p(x: Operand) -> Operand:
-    """The real part by |1 + x|^2 - 1, where that does not cancel."""
+    """Compute the real part from |1 + x|^2 - 1, where that does not cancel."""
     a, b = parts(x)
     excess = a * (2.0 + a) + b * b
     is_near = np.greater(excess, -0.5)
@@ -64,19 +64,19 @@ log2, log10 = _scaled_log(1.0 / math.log(2.0)), _scaled_log(1.0 / math.log(10.0)
 
 
 def sqrt(x: Operand) -> Operand:
-    """The root with a real part that is not negative; the imaginary part has the sign of x's, also that of a zero."""
+    """The root with a non-negative real part; the imaginary part has the sign of x's, including that of a zero."""
     a, b = parts(x)
     size = np.hypot(a, b)
     is_zero, is_left = np.equal(size, 0.0), np.less(a, 0.0)
     larger = np.sqrt(0.5 * (_distance(a) + size))
-    # At 0 its derivative is infinite; 0 / 0 would make NaN of the smaller part.
+    # At 0 its derivative is infinite; 0 / 0 would make the smaller part NaN.
     smaller = np.where(is_zero, 0.5 * b, b / np.where(is_zero, 1.0, 2.0 * larger))
     side = np.copysign(1.0, b)
     return pair(np.where(is_left, side * smaller, larger), np.where(is_left, side * larger, smaller))
 
 
 def power(x: Operand, y: Operand) -> Operand:
-    """By multiplications for small whole exponents, as NumPy; else exp(y log(x)), and 0 ** y is 0 or NaN."""
+    """Multiplications for small integer exponents, as in NumPy; else exp(y log(x)), and 0 ** y is 0 or NaN."""
     if not is_tracked(y) and (type(y) in (int, float) or isinstance(y, (np.integer, np.floating))):
         if float(y).is_integer() and abs(y) <= _LARGEST_POWER:
             return _integer_power(x, int(y))
@@ -125,7 +125,7 @@ def cosh(x: Operand) -> Operand:
 
 
 def tanh(x: Operand) -> Operand:
-    """By t = tan(b) and s = tanh(a), where nothing overflows: (s (1 + t^2), t (1 - s^2)) / (1 + s^2 t^2), with cosines for tangents."""
+    """With t = tan(b) and s = tanh(a): (s (1 + t^2), t (1 - s^2)) / (1 + s^2 t^2), with cosines in place of tangents, without overflow."""
     a, b = parts(x)
     s, sine, cosine = np.tanh(a), np.sin(b), np.cos(b)
     # 1 - s^2 cancels where |a| is large; written with exp it does not.

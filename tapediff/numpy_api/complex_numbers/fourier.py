@@ -1,6 +1,6 @@
-"""The functions of numpy.fft and scipy.fft: arguments and normalisation as theirs, each transform one op per axis.
+"""The functions of numpy.fft and scipy.fft, with their arguments and normalisation; each transform is one op per axis.
 
-Transforms of real arrays go through the real transform, of half the cost; the other half of the coefficients are conjugates.
+Transforms of real arrays use the real transform, at half the cost; the other half of the coefficients are conjugates.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _axis_of(a: Operand, axis: int) -> int:
 
 
 def resized(x: Operand, n: int, axis: int) -> Operand:
-    """The first n entries along an axis, filled up with zeros."""
+    """The first n entries along an axis, padded with zeros."""
     extent = x.shape[axis]
     if extent > n:
         return x[(slice(None),) * axis + (slice(0, n),)]
@@ -57,7 +57,7 @@ def resized(x: Operand, n: int, axis: int) -> Operand:
 
 
 def _packed(re: Operand, im: Operand) -> Operand:
-    """The parts as one array with a last axis of 2, which is a complex array in memory."""
+    """The parts as one array with a last axis of 2, the memory layout of a complex array."""
     return stack([re, im], axis=-1)
 
 
@@ -94,7 +94,7 @@ def _of_real(x: Operand, n: int, axis: int, scale: float, forward: bool) -> Oper
     half = REAL_DFT(x, axis=axis, scale=scale)
     re, im = both(_unpacked(half))
     before = (slice(None),) * axis
-    rest = (*before, slice((n - 1) // 2, 0, -1))  # of the coefficients with a conjugate
+    rest = (*before, slice((n - 1) // 2, 0, -1))  # the coefficients with a conjugate
     im = im if forward else -im
     return pair(concatenate([re, re[rest]], axis), concatenate([im, -im[rest]], axis))
 
@@ -134,13 +134,13 @@ def ihfft(a: Operand, n: int | None = None, axis: int = -1, norm: str | None = N
     return conjugate(rfft(a, n, axis, _OPPOSITE[norm]))
 
 
-# Several axes: one after the other, from the last.
+# Several axes, one after the other, from the last
 
 Axes = Sequence[int] | None
 
 
 def _extents(a: Operand, s: Axes, axes: Axes, is_inverse_real: bool = False) -> tuple[list[int], list[int]]:
-    """How many points along which axes."""
+    """The number of points along each axis, and the axes."""
     if s is None:
         axes = list(range(-a.ndim, 0)) if axes is None else list(axes)
         extents = [a.shape[_axis_of(a, k)] for k in axes]
@@ -174,7 +174,7 @@ def _over_axes(a: Operand, extents: list[int], axes: list[int], norm: str | None
 
 
 def _of_real_axes(a: Operand, extents: list[int], places: list[int], norm: str | None, forward: bool) -> Operand:
-    """A real array has half of its coefficients along the last axis transformed along the others; the rest are their conjugates."""
+    """Transform a real array: half of the coefficients along the last axis, then along the other axes; the rest are conjugates."""
     half = rfft(a, extents[-1], places[-1], norm if forward else _OPPOSITE[norm])
     half = half if forward else conjugate(half)
     half = _over_axes(half, extents[:-1], places[:-1], norm, forward)
@@ -185,7 +185,7 @@ def _of_real_axes(a: Operand, extents: list[int], places: list[int], norm: str |
 
 
 def _turned_around(x: Operand, axes: list[int]) -> Operand:
-    """Entry -k in place of entry k along each of the axes, counted round."""
+    """Put entry -k, modulo the length, in place of entry k along each axis."""
     for axis in axes:
         before = (slice(None),) * axis
         x = concatenate([x[(*before, slice(0, 1))], x[(*before, slice(None, 0, -1))]], axis)

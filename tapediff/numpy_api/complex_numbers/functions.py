@@ -17,13 +17,13 @@ from .pair import COMPLEX128, both, is_complex, joined, pair, parts, refused
 Function = Callable[..., Operand]
 
 
-# Functions that are linear over the real numbers: on each part
+# Functions that are linear over the real numbers: applied to each part
 
 
 def on_parts(function: Function, *data: int | str) -> Function:
-    """A function on the real and on the imaginary parts of the arguments `data`, by position or name.
+    """Apply a function to the real and to the imaginary parts of the arguments `data`, by position or name.
 
-    A list of arrays is taken apart array by array.
+    The parts of a list of arrays are those of each array.
     """
 
     def call(*args: Operand, **named: Operand) -> Operand:
@@ -68,7 +68,7 @@ _OF_A = (
     np.linalg.diagonal, np.linalg.trace, np.linalg.matrix_transpose, np.gradient, np.ediff1d,
     np.trapezoid, np.around, np.round, np.average,
 )  # fmt: skip
-# The names that these give their first argument.
+# Their names for the first argument.
 _NAMES_OF_FIRST = ("a", "x", "m", "v", "ary", "array", "A", "arr", "y", "f", "filt", "val")
 
 PARTWISE: dict[Function, Function] = {
@@ -87,7 +87,7 @@ PARTWISE: dict[Function, Function] = {
 
 
 def bilinear(function: Function, *, conjugates: int | None = None) -> Function:
-    """A product of two operands from the real products of their parts; of a conjugated operand the imaginary part changes its sign."""
+    """A product of two operands from the real products of their parts; a conjugated operand negates its imaginary part."""
 
     def call(x: Operand, y: Operand, *args: Operand, **named: Operand) -> Operand:
         (a, b), (c, d) = (_operand(v) for v in (x, y))
@@ -110,7 +110,7 @@ def bilinear(function: Function, *, conjugates: int | None = None) -> Function:
 
 
 def _operand(value: Operand) -> tuple[Operand, Operand]:
-    """The parts, the imaginary one None where there is none."""
+    """The real and imaginary part; None for the latter of a real operand."""
     re, im = parts(value)
     return re, (im if is_complex(value) or not (type(im) is float and im == 0.0) else None)
 
@@ -139,7 +139,7 @@ PRODUCTS: dict[Function, Function] = {
 
 
 def prod(a: Operand, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Operand:
-    """The halves are multiplied with each other until one number is left."""
+    """Multiply the two halves with each other until one number is left."""
     array, axes = _with_axes_last(as_complex(a), axis)
     while array.shape[-1] > 1:
         half = array.shape[-1] // 2
@@ -154,7 +154,7 @@ def as_complex(value: Operand) -> Operand:
 
 
 def _with_axes_last(a: Operand, axis: Axis) -> tuple[Operand, tuple[int, ...]]:
-    """The axes that are reduced, as one last axis."""
+    """Move the reduced axes to one last axis."""
     ndim = a.ndim
     axes = tuple(range(ndim)) if axis is None else tuple(k % ndim for k in (axis if isinstance(axis, tuple) else (axis,)))
     kept = [k for k in range(ndim) if k not in axes]
@@ -163,7 +163,7 @@ def _with_axes_last(a: Operand, axis: Axis) -> tuple[Operand, tuple[int, ...]]:
 
 
 def cumprod(a: Operand, axis: int | None = None, dtype: object = None) -> Operand:
-    """By doubling: after k steps each entry is the product of the last 2^k."""
+    """Doubling steps: after step k each entry is the product of the last 2^k."""
     array = np.ravel(as_complex(a)) if axis is None else np.moveaxis(as_complex(a), axis, -1)
     step = 1
     while step < array.shape[-1]:
@@ -173,7 +173,7 @@ def cumprod(a: Operand, axis: int | None = None, dtype: object = None) -> Operan
 
 
 def var(a: Operand, axis: Axis = None, dtype: object = None, ddof: int = 0, keepdims: bool = False) -> Operand:
-    """Of the distances from the mean."""
+    """The variance: the sum of the variances of both parts."""
     return sum(np.var(part, axis, ddof=ddof, keepdims=keepdims) for part in both(a))
 
 
@@ -195,7 +195,7 @@ def isclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equa
 
 
 def norm(x: Operand, ord: Operand = None, axis: Axis = None, keepdims: bool = False) -> Operand:
-    """Of the absolute values, where the norm is one of these."""
+    """The norm of the absolute values, if it depends on these alone."""
     is_matrix = (axis is None and ord is not None and np.ndim(x) == 2) or (isinstance(axis, tuple) and len(axis) == 2)
     if is_matrix and ord in (2, -2, "nuc"):
         raise refused(f"np.linalg.norm(ord={ord!r}) of matrices", "use the roots of np.linalg.eigvalsh(z.conj().T @ z)")
@@ -253,7 +253,7 @@ def fill_diagonal(a: Operand, val: Operand, wrap: bool = False) -> None:
 
 
 def multi_dot(arrays: Sequence[Operand]) -> Operand:
-    """From the left."""
+    """Multiply from the left."""
     product, *rest = (v if is_tracked(v) or is_complex(v) else as_value(v) for v in arrays)
     for array in rest:
         product = np.dot(product, array)

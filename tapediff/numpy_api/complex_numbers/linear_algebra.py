@@ -14,7 +14,7 @@ from .arithmetic import absolute, divide
 from .functions import as_complex
 from .pair import both, is_complex, pair, refused
 
-# Determinants up to this order are written out, so that the derivative is right where they are zero.
+# Determinants up to this order are polynomials of the entries, so that the derivative is right where they are zero.
 _LARGEST_WRITTEN_OUT = 3
 
 
@@ -28,7 +28,7 @@ def _square(a: Operand) -> Operand:
 
 
 def _represented(a: Operand) -> Operand:
-    """The real matrix [[re, -im], [im, re]]: products and inverses of such represent those of the complex ones."""
+    """The real matrix [[re, -im], [im, re]], which represents products and inverses of complex matrices."""
     re, im = both(a)
     upper, lower = np.concatenate([re, -im], axis=-1), np.concatenate([im, re], axis=-1)
     return np.concatenate([upper, lower], axis=-2)
@@ -43,7 +43,7 @@ def _halves(a: Operand, axis: int) -> Operand:
 
 
 def solve(a: Operand, b: Operand) -> Operand:
-    """b is a vector where it has one axis, and else a stack of matrices."""
+    """Solve a x = b. A 1-d b is a vector, else it is a stack of matrices."""
     a = _square(a)
     is_vector = np.ndim(b) == 1
     re, im = both(b)
@@ -109,7 +109,7 @@ class SlogdetResult(NamedTuple):
 
 
 def slogdet(a: Operand) -> SlogdetResult:
-    """The absolute value from the represented matrix, whose determinant is its square, so that nothing overflows."""
+    """The absolute value from the representing real matrix, whose determinant is its square, so that nothing overflows."""
     a = _square(a)
     logarithm = 0.5 * np.linalg.slogdet(_represented(a))[1]
     scaled = det(a / np.exp(logarithm / max(a.shape[-1], 1))[..., None, None])
@@ -117,13 +117,13 @@ def slogdet(a: Operand) -> SlogdetResult:
 
 
 def cholesky(a: Operand, /, *, upper: bool = False) -> Operand:
-    """The factor of the matrix in which each entry is a block [[re, -im], [im, re]] is that of the complex one, in such blocks."""
+    """Factor the real matrix of blocks [[re, -im], [im, re]]; the blocks of its factor represent the complex factor."""
     a = _square(a)
     if upper:
         return _turned(cholesky(_turned(a)))
     n = a.shape[-1]
     re, im = both(a)
-    im = im * (1.0 - np.eye(n))  # of the diagonal it is not read
+    im = im * (1.0 - np.eye(n))  # the diagonal's is not read
     blocks = np.stack([np.stack([re, -im], axis=-1), np.stack([im, re], axis=-1)], axis=-3)
     whole = np.reshape(blocks, (*a.shape[:-2], 2 * n, 2 * n))
     factor = np.linalg.cholesky(whole)
@@ -163,7 +163,7 @@ def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermiti
 
 
 def svdvals(x: Operand, /) -> Operand:
-    """The real matrix has each of them twice. First derivatives only: with the second ones, which vectors it is of two would matter."""
+    """The real matrix has each singular value twice. First derivatives only: second ones would depend on the choice of vectors."""
     values = np.linalg.svdvals(_represented(x))
     return 0.5 * (values[..., ::2] + values[..., 1::2])
 
@@ -183,7 +183,7 @@ def _without(name: str, fix: str) -> Callable[..., Operand]:
     return call
 
 
-# Refused, and what to do instead.
+# Refused functions, and the alternative.
 REFUSED: dict[Callable[..., object], str] = {
     np.linalg.qr: "the triangular factor is np.linalg.cholesky(z.conj().T @ z).conj().T, up to phases",
     np.linalg.lstsq: "use np.linalg.pinv(z) @ b",

@@ -1,4 +1,4 @@
-"""Complex values as their real and imaginary parts: which values are complex, how they are taken apart and put together."""
+"""Complex values as their real and imaginary parts: detects, splits and joins them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..kinds import COMPLEX128, FLOAT32, kind_of
 
 
 def holds_complex(value: Operand) -> bool:
-    """Whether a value is complex, or a list or tuple with a complex value somewhere."""
+    """True if a value is complex, or a list or tuple with a complex value somewhere."""
     if type(value) in (list, tuple):
         # A long list of numbers is looked through at the speed of C.
         may_be = any(issubclass(kind, _MAY_BE_COMPLEX) for kind in set(map(type, value)))
@@ -29,7 +29,7 @@ _MAY_BE_COMPLEX = (Pair, complex, np.complexfloating, np.ndarray, list, tuple)
 
 
 def holds_pair(value: Operand) -> bool:
-    """Whether something of the recording is in a value that may be complex."""
+    """True if a value that may be complex holds a tracked one."""
     if type(value) in (list, tuple):
         return any(map(holds_pair, value))
     return isinstance(value, Recorded) or issubclass(type(value), Pair) or (
@@ -44,7 +44,7 @@ def refused(name: str, fix: str, got: str = "") -> UnsupportedFunction:
 def parts(value: Operand) -> tuple[Operand, Operand]:
     """The real and imaginary part of a value; the imaginary part of a real one is the number 0.0.
 
-    Of lists the arrays that they stand for.
+    Lists give arrays.
     """
     kind = type(value)
     if issubclass(kind, Pair):
@@ -71,7 +71,7 @@ def both(value: Operand) -> tuple[Operand, Operand]:
 
 
 def _mapped(value: Operand, k: int) -> Operand:
-    """Nested lists of one part of each entry."""
+    """Map a nested list to one part of each entry."""
     if type(value) in (list, tuple):
         return [_mapped(v, k) for v in value]
     if type(value) is np.ndarray and value.dtype == object:
@@ -96,7 +96,7 @@ def _as_float64(value: Operand) -> Operand:
 
 
 def pair(re: Operand, im: Operand) -> Operand:
-    """The complex value of two parts: tracked where one of them is."""
+    """The complex value with these parts: tracked if one of them is."""
     if not is_tracked(re) and not is_tracked(im):
         return put_together(re, im)
     recorder = max((v._recorder for v in (re, im) if is_tracked(v)), key=lambda r: r.level)
@@ -114,12 +114,12 @@ def _of_shape(part: Operand, shape: tuple[int, ...], recorder: Operand) -> Opera
 
 
 def partwise(function: Callable[..., Operand], *values: Operand) -> Operand:
-    """A function that is linear over the real numbers, on the real and on the imaginary parts."""
+    """Apply a function that is linear over the real numbers to the real and to the imaginary parts."""
     return joined(*(function(*v) for v in zip(*map(both, values))))
 
 
 def joined(re: Operand, im: Operand) -> Operand:
-    """The pairs of two results that may be tuples or lists of arrays."""
+    """Pair two results, which may be tuples or lists of arrays."""
     if isinstance(re, (tuple, list)):
         made = [joined(a, b) for a, b in zip(re, im)]
         return made if isinstance(re, list) else type(re)(*made) if hasattr(re, "_fields") else tuple(made)

@@ -1,4 +1,4 @@
-"""The functions of scipy.fft by their names: those of numpy.fft with SciPy's further arguments, cosine and sine transforms, fht."""
+"""The functions of scipy.fft by name: those of numpy.fft with SciPy's further arguments, cosine and sine transforms, fht."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def _cosines(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _second(x: Operand) -> Operand:
-    """DCT-II along the last axis: the real transform of the even entries forward and the odd ones backward, turned."""
+    """DCT-II along the last axis: the real transform of the even entries forward and the odd entries backward, times unit phases."""
     n = x.shape[-1]
     reordered = concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], -1)
     half, (cosines, sines) = REAL_DFT(reordered, axis=x.ndim - 1, scale=2.0), _cosines(n)
@@ -37,7 +37,7 @@ def _second(x: Operand) -> Operand:
 
 
 def _third(x: Operand) -> Operand:
-    """DCT-III along the last axis: the transpose of DCT-II, where the first entry counts half."""
+    """DCT-III along the last axis: the transpose of DCT-II, with the first entry halved."""
     n = x.shape[-1]
     count, later, (cosines, sines) = n // 2 + 1, (n - 1) // 2, _cosines(n)
     first = x[..., :count] * np.where(np.arange(count) == 0, 0.5, 1.0)
@@ -99,7 +99,7 @@ def _transform(
     logical = 2 * (n + (0 if kind != 1 else -1 if is_cosine else 1))
     scale = _scale(logical, norm, is_inverse=is_inverse)
     x = np.moveaxis(resized(x, n, axis), axis, -1)
-    # What makes the matrix of the transform orthogonal, beside its scale.
+    # The entries to rescale, besides the common scale, for an orthogonal transform.
     ends = {1: (0, -1), 2: (0,), 3: (0,)}.get(kind, ()) if is_cosine else {2: (-1,), 3: (-1,)}.get(kind, ())
     if not (norm == "ortho" if orthogonalize is None else orthogonalize):
         ends = ()
@@ -134,7 +134,7 @@ def _of_several(is_cosine: bool, is_inverse: bool) -> Callable[..., Operand]:
 
 
 def extents_of(x: Operand, s: Sequence[int] | int | None, axes: Sequence[int] | int | None) -> tuple[list[int], list[int]]:
-    """How many points along which axes, by SciPy's rules: a shape alone is of the last axes."""
+    """The number of points along each axis, and the axes, by SciPy's rules: a shape alone is that of the last axes."""
     places = [axes] if isinstance(axes, int) else None if axes is None else list(axes)
     counts = [s] if isinstance(s, int) else None if s is None else list(s)
     if places is None:

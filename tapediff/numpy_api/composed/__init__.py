@@ -1,4 +1,4 @@
-"""NumPy's functions that are compositions of others: by NumPy's own code where that can be recorded, else written out.
+"""NumPy functions that are compositions of others: run by NumPy's own code where that can be recorded, else reimplemented.
 
 Comes in: a call on tracked arrays. Goes out: calls of functions that are ops. Open first: `numpys_own.py`.
 """

@@ -1,4 +1,4 @@
-"""Choosing entries by positions: choose, take of plain arrays and beyond the ends, partitions, counts, positions in several axes."""
+"""Selections by positions: choose, take of plain arrays and with mode=, partitions, counts, positions in several axes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .ordering import argsort, sort, take as take_in_range
 
 
 def _with_mode(positions: Operand, extent: int, mode: str, axis: int = 0, refusal: str = "") -> Operand:
-    """Positions from 0 to extent - 1, by NumPy's mode= argument; a ValueError for others where NumPy raises that."""
+    """Map positions to 0 ... extent - 1 by NumPy's mode= argument; raises NumPy's error for positions out of range."""
     if mode == "wrap":
         return positions % extent
     if mode == "clip":
@@ -38,10 +38,10 @@ def _with_mode(positions: Operand, extent: int, mode: str, axis: int = 0, refusa
 
 
 def take(a: Operand, indices: Operand, axis: int | None = None, mode: str = "raise") -> Operand:
-    """Also from a plain array at tracked positions."""
+    """np.take, also from a plain array at tracked positions."""
     a, indices = as_value(a), as_value(indices)
     if indices.dtype.kind == "f" and not is_tracked(indices):
-        indices = indices.astype(int)  # NumPy cuts off what is behind the point
+        indices = indices.astype(int)  # NumPy truncates
     if axis is not None:
         (axis,) = axes_of(axis, np.ndim(a))
     if mode == "raise" and is_tracked(a):
@@ -72,7 +72,7 @@ def choose(a: Operand, choices: Operand, mode: str = "raise") -> Operand:
 
 
 def compress(condition: Operand, a: Operand, axis: int | None = None) -> Operand:
-    """The entries where the condition, which may be shorter, holds; a guard where it is tracked."""
+    """The entries where the condition, which may be shorter, holds; a guard if it is tracked."""
     condition = as_value(condition)
     if np.ndim(condition) != 1:
         raise ValueError("condition must be a 1-d array")
@@ -80,7 +80,7 @@ def compress(condition: Operand, a: Operand, axis: int | None = None) -> Operand
 
 
 def partition(a: Operand, kth: Operand, axis: int | None = -1, kind: object = None, order: object = None) -> Operand:
-    """Sorted throughout, which is a partition at any position."""
+    """Sort, which is a partition at every position."""
     _check_places(a, kth, axis, kind)
     return sort(a, axis, order=order)
 
@@ -104,7 +104,7 @@ def partition_in_place(a: Operand, kth: Operand, axis: int = -1, kind: object = 
 
 
 def lexsort(keys: Operand, axis: int = -1) -> Operand:
-    """Stable sorts by one key after the other; the last one counts most."""
+    """Sort stably by one key after the other; the last key is the primary one."""
     axis = operator.index(axis)
     keys = [as_value(key) for key in keys]
     if any(key.shape != keys[0].shape for key in keys):
@@ -117,14 +117,14 @@ def lexsort(keys: Operand, axis: int = -1) -> Operand:
 
 
 def nanmedian(a: Operand, axis: Axis = None, keepdims: bool = False) -> Operand:
-    """The middle one of an odd count of numbers, else half of the sum of the two in the middle, which may be infinite."""
+    """The middle number for an odd count, else half the sum of the two in the middle, which may be infinite."""
     low, high = (np.nanquantile(a, 0.5, axis, method=method, keepdims=keepdims) for method in ("lower", "higher"))
     is_odd = np.sum(~np.isnan(a), axis=axis, keepdims=keepdims) % 2 == 1
     return np.where(is_odd, low, (low + high) * 0.5)
 
 
 def bincount(x: Operand, weights: Operand = None, minlength: int = 0) -> Operand:
-    """The length of the result is a shape: of tracked integers it is guarded that all are below `minlength`, or which is the largest."""
+    """The result's length is a shape: for tracked integers, guard that all are below `minlength`, or guard the largest one."""
     x = as_value(x)
     if np.ndim(x) == 1 and x.dtype.kind == "b":
         x = x.astype(np.int64)
@@ -150,7 +150,7 @@ def bincount(x: Operand, weights: Operand = None, minlength: int = 0) -> Operand
 def histogram(
     a: Operand, bins: Operand = 10, range: Operand = None, density: bool | None = None, weights: Operand = None
 ) -> tuple[Operand, Operand]:
-    """Counts, or sums of weights, in bins that tracked data may decide; which bin an entry is in has no derivative."""
+    """Counts, or sums of weights, in bins that tracked data may decide; an entry's bin has no derivative."""
     edges = np.histogram_bin_edges(a, bins, range, weights)
     data, count = np.ravel(as_value(a)), edges.shape[0] - 1
     places = np.searchsorted(edges, data, side="right") - 1
@@ -171,7 +171,7 @@ def isin(
 
 
 def setdiff1d(ar1: Operand, ar2: Operand, assume_unique: bool = False) -> Operand:
-    """Its length is a guard."""
+    """np.setdiff1d; the length of the result is guarded."""
     values = np.ravel(as_value(ar1)) if assume_unique else np.unique(as_value(ar1))
     return values[isin(values, ar2, invert=True)]
 
@@ -231,7 +231,7 @@ def unique(
     ar: Operand, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
     *, equal_nan: bool = True, sorted: bool = True,
 ) -> Operand:  # fmt: skip
-    """The sorted distinct values, or slices along an axis. How the sorted ones repeat is guarded, as it decides the shape."""
+    """The sorted distinct values, or slices along an axis. The pattern of repetitions is guarded, as it decides the shape."""
     along = None if np.ndim(ar) == 1 else axis
     slices = np.reshape(ar, (-1,)) if along is None else np.moveaxis(ar, along, 0)
     rows = np.reshape(slices, (len(slices), -1) if slices.size else (len(slices), math.prod(slices.shape[1:])))
@@ -255,7 +255,7 @@ def unique(
 
 
 def _order_of_rows(rows: Operand) -> Operand:
-    """Which row comes where when they are sorted by their first entry, then by their second, and so on."""
+    """The permutation that sorts rows lexicographically."""
     if rows.shape[1] == 1:
         return argsort(rows[:, 0])
     return np.lexsort(np.flip(np.transpose(rows), 0)) if rows.shape[1] else np.arange(len(rows))

@@ -1,4 +1,4 @@
-"""np.cross of vectors of three, which loops over bodies and rays are full of: NumPy's own code takes twice as many operations for it."""
+"""np.cross of 3-vectors, frequent in loops over bodies and rays: NumPy's own code takes twice as many operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _by_numpys_code = own_code(np.cross)
 
 
 def cross(a: Operand, b: Operand, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Operand:
-    """The operations are NumPy's, in its order; so are errors."""
+    """np.cross with NumPy's operations, in its order, and its errors."""
     first, second = as_value(a), as_value(b)
     if axis in (None, -1) and axisa == axisb == axisc == -1 and _is_of_three(first) and _is_of_three(second):
         try:

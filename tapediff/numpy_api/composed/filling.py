@@ -1,4 +1,4 @@
-"""Grids, windows, convolutions and parts of numbers, written out: what NumPy does in C, or by means that tracked arrays have not."""
+"""Grids, windows, convolutions and parts of numbers: reimplements what NumPy does in C, or by means that tracked arrays lack."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def geomspace(
 def sliding_window_view(
     x: Operand, window_shape: Operand, axis: Operand = None, *, subok: bool = False, writeable: bool = False
 ) -> Operand:
-    """A copy where NumPy has a view of the same memory, which is read-only there."""
+    """A copy, where NumPy returns a read-only view."""
     windows = tuple(map(operator.index, window_shape)) if np.iterable(window_shape) else (operator.index(window_shape),)
     if axis is None:
         axes = tuple(range(x.ndim))
@@ -78,7 +78,7 @@ def correlate(a: Operand, v: Operand, mode: str = "valid") -> Operand:
 
 
 def convolve(a: Operand, v: Operand, mode: str = "full") -> Operand:
-    """A product with the matrix of the longer array's windows, of which the ends are filled with zeros."""
+    """A product with the matrix of the longer array's windows, zero-padded at the ends."""
     a, v = (np.atleast_1d(as_value(x)) for x in (a, v))
     if np.ndim(a) != 1 or np.ndim(v) != 1:
         raise ValueError("object too deep for desired array")
@@ -97,7 +97,7 @@ def convolve(a: Operand, v: Operand, mode: str = "full") -> Operand:
 
 
 def polymul(a1: Operand, a2: Operand) -> Operand:
-    """Leading zeros are dropped, by guards."""
+    """np.polymul; leading zeros are dropped, by guards."""
     first, second = (np.trim_zeros(np.atleast_1d(as_value(p)), "f") for p in (a1, a2))
     return convolve(first if first.shape[0] else np.zeros(1), second if second.shape[0] else np.zeros(1))
 
@@ -105,7 +105,7 @@ def polymul(a1: Operand, a2: Operand) -> Operand:
 def modf(x: Operand) -> tuple[Operand, Operand]:
     x = as_floats(as_value(x))
     whole = np.trunc(x)
-    # Differences of either order, of which one has the sign of x where they are 0: np.copysign has slope 0 there.
+    # The difference whose zero has the sign of x: np.copysign would have slope 0 there.
     part = np.where(np.signbit(x), -(whole - x), x - whole)
     return np.where(np.isinf(x), np.copysign(0.0, x), part), whole
 
@@ -114,7 +114,7 @@ def ldexp(x: Operand, exponent: Operand) -> Operand:
     x, exponent = as_floats(as_value(x)), as_value(exponent)
     if exponent.dtype.kind not in "iub":
         raise TypeError("ufunc 'ldexp' not supported for the input types")
-    # Two powers that are finite, where their product need not be: of a small x the result may be.
+    # Two finite powers, whose product may overflow although the result for a small x does not.
     smallest, largest = (-1074.0, 1023.0) if x.dtype == np.float64 else (-149.0, 127.0)
     exponent = np.clip(exponent.astype(np.float64), 2.0 * smallest, 2.0 * largest)
     half = np.floor(0.5 * exponent)
@@ -122,7 +122,7 @@ def ldexp(x: Operand, exponent: Operand) -> Operand:
 
 
 def imaginary(x: Operand) -> Operand:
-    """Zeros that cannot be written to, as NumPy's of real arrays."""
+    """Read-only zeros, as NumPy returns for real arrays."""
     zeros = as_value(x)._recorder.tracked_constant(np.zeros(np.shape(x), x.dtype))
     return zeros._as_view(new_copy(zeros), lambda base: base, None)
 
@@ -143,19 +143,19 @@ def _shifted(x: Operand, count: Operand) -> tuple[Operand, Operand]:
     return x, count
 
 
-# Up to -2**63, by which products of int64 have the bits of a shift by 63.
+# The last one is -2**63: multiplying an int64 by it gives the bits of a shift by 63.
 _POWERS_OF_2 = np.int64(1) << np.arange(64)
 _MOST = 63
 
 
 def _power_of_2(count: Operand, most: int) -> Operand:
-    """2**count for counts from 0 to `most`; of counts outside, which NumPy shifts by all bits, some power."""
+    """2**count for counts from 0 to `most`; some power for others, for which NumPy shifts all bits out."""
     places = np.clip(count, 0, most)
     return GATHER(_POWERS_OF_2, places) if is_tracked(places) else _POWERS_OF_2[places]
 
 
 def _is_beyond(x: Operand, count: Operand, most: int) -> Operand:
-    """Where the count is negative or above `most`. Python's ints have no negative shifts."""
+    """The mask where the count is negative or above `most`. Raises for negative counts of Python ints."""
     if any(is_tracked(v) and v._id in v._recorder.python_ints for v in (x, count)) and np.any(count < 0):
         raise ValueError("negative shift count")
     return (count < 0) | (count > most)
@@ -215,7 +215,7 @@ def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Operand, ...]:
 
 
 def atleast(name: str, reshaped: Sequence[tuple[Operand, ...]]) -> Operand:
-    """np.atleast_1d and its relatives; `reshaped[n]` is the index that turns n axes into enough."""
+    """np.atleast_1d and its relatives; `reshaped[n]` is the index that adds the missing axes to n axes."""
 
     def call(*arys: Operand) -> Operand:
         results = [v if np.ndim(v := as_value(a)) >= len(reshaped) else _indexed(v, reshaped[np.ndim(v)]) for a in arys]

@@ -1,4 +1,4 @@
-"""Reductions that leave NaN out. Integers and masks have none, and are reduced as they are."""
+"""Reductions that skip NaN. Integers and masks have none, and are reduced as usual."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""NumPy's own Python code, run on tracked arrays: its signatures, corners and errors for functions that are compositions.
+"""Runs NumPy's own Python code on tracked arrays: compositions keep its signatures, corner cases and errors.
 
-Most of NumPy's functions are written in Python in terms of others. What keeps them from tracked arrays is that they begin with
-`asarray` and fill arrays from `empty`: here they run in copies of their modules in which these names make tracked arrays.
+Most NumPy functions are written in Python in terms of others. They fail on tracked arrays because they begin with `asarray`
+and fill arrays from `empty`: here they run in copies of their modules in which these names make tracked arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .. import creating
 from ..joining import as_value
 from ..matrices.decompositions import real_eig
 
-# NumPy's own, also while something is recorded; see recording/python_state/numpy_namespace.py.
+# NumPy's own, even while recording; see recording/python_state/numpy_namespace.py.
 _ORIGINALS = {
     name: getattr(np, name)
     for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite", "zeros", "empty", "ones", "full")
@@ -41,7 +41,7 @@ def _converting(name: str, answer: Callable[..., Operand]) -> Callable[..., Oper
 
 
 def _filled(name: str, value: float) -> Callable[..., Operand]:
-    """np.zeros and its relatives: arrays of floats are tracked, so that tracked values can be written into them."""
+    """np.zeros and its relatives with tracked float arrays, so that tracked values can be written into them."""
     original = _ORIGINALS[name]
 
     def fill(shape: Operand, dtype: Operand = float, order: str = "C", *, device: str | None = None) -> Operand:
@@ -90,7 +90,7 @@ class _Converter:
 
 
 class _Broadcast:
-    """np.broadcast, of which only the shape is asked."""
+    """np.broadcast, of which only the shape is used."""
 
     def __init__(self, *arrays: Operand) -> None:
         self.shape = np.broadcast_shapes(*map(np.shape, arrays))
@@ -101,7 +101,7 @@ def _real_eigvals(a: Operand) -> Operand:
     return real_eig(a).eigenvalues
 
 
-# By the id of NumPy's function.
+# Replacements by id of NumPy's function.
 _standing: dict[int, Callable[..., Operand]] = {
     id(_ORIGINALS[name]): made
     for name, made in (
@@ -113,12 +113,12 @@ _standing: dict[int, Callable[..., Operand]] = {
     )
 } | {id(_array_converter): _Converter, id(_binning): _monotonicity, id(np.broadcast): _Broadcast,
      id(np.linalg.eigvals): _real_eigvals}  # fmt: skip
-# What NumPy's modules call without asking the arguments first.
+# C implementations that NumPy's modules call without the dispatch protocol.
 _standing |= {id(getattr(f, "_implementation")): f for f in (np.concatenate, np.size, np.ndim)}  # noqa: B009 -- not declared
 
 
 class _Module(types.ModuleType):
-    """One of NumPy's modules, as attributes of which its functions see each other."""
+    """A NumPy module as its own functions see it: attributes are replaced."""
 
     def __init__(self, original: types.ModuleType) -> None:
         super().__init__(original.__name__)
@@ -128,12 +128,12 @@ class _Module(types.ModuleType):
         return _standing_for(getattr(self._original, name))
 
 
-# By the id of a module's namespace, which stays as long as NumPy. Made whole before they are put here, as threads may ask at once.
+# Copies by id of a module's namespace, which lives as long as NumPy. Entered only when complete, as threads may read concurrently.
 _COPIES: dict[int, dict[str, Operand]] = {}
 
 
 def _standing_for(value: Operand, made: dict[int, dict[str, Operand]] | None = None) -> Operand:
-    """What the copies of NumPy's modules have in place of a value of theirs; `made` has those that are being made."""
+    """The replacement of a value in the copies of NumPy's modules; `made` has the copies under construction."""
     original = getattr(value, "original", value)
     if id(original) in _standing:
         return _standing[id(original)]
@@ -145,7 +145,7 @@ def _standing_for(value: Operand, made: dict[int, dict[str, Operand]] | None = N
 
 
 def _copy_of(namespace: dict[str, Operand], made: dict[int, dict[str, Operand]] | None = None) -> dict[str, Operand]:
-    """A module's namespace in which its own functions see this namespace in place of the module's."""
+    """A copy of a module's namespace whose functions use the copy as their globals."""
     known = _COPIES.get(id(namespace)) or (made or {}).get(id(namespace))
     if known is not None:
         return known
@@ -182,7 +182,7 @@ def _recorded_code(function: Operand) -> Callable[..., Operand]:
 
 
 def method_code(method: types.FunctionType) -> Callable[..., Operand]:
-    """The same of a method of one of NumPy's classes."""
+    """The Python code of a method of one of NumPy's classes, on tracked arrays."""
     return _within(method, _copy_of(method.__globals__))
 
 

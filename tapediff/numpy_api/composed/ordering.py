@@ -1,4 +1,4 @@
-"""Sorting, searching and data-dependent selections: integer-valued instructions, or a guard where the shape depends on values."""
+"""Sorting, searching and data-dependent selections: integer-valued instructions, or a guard if the shape depends on values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def argsort(a: Operand, axis: int | None = -1, kind: object = None, order: objec
 
 
 def _check_options(kind: object, order: object, stable: object) -> None:
-    """Every sort is a stable one. `order` names fields of records."""
+    """Check the options: every sort here is stable; `order`, which names fields of records, is refused."""
     if kind is not None and stable is not None:
         raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
     if order is not None:
@@ -52,12 +52,12 @@ def take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Op
 
 
 def _gathered_along(arr: Operand, indices: Operand, axis: int) -> Operand:
-    """The entries at tracked positions along an axis; the positions are known to be in range."""
+    """The entries at tracked positions, known to be in range, along an axis."""
     return GATHER(arr, positions_along(np.shape(arr), indices, axis))
 
 
 def positions_along(shape: tuple[int, ...], indices: Operand, axis: int) -> Operand:
-    """Flat positions of the entries of an array of `shape` that indices along an axis mean."""
+    """Convert indices along an axis to flat positions in an array of `shape`."""
     strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
     base = np.zeros((1,) * len(shape), np.int64)
     for k in range(len(shape)):
@@ -83,7 +83,7 @@ def median(a: Operand, axis: Axis = None, keepdims: bool = False, overwrite_inpu
     else:
         ordered = sort(rows, -1)
         middle = ordered[..., n // 2] if n % 2 else (ordered[..., n // 2 - 1] + ordered[..., n // 2]) * 0.5
-        # NumPy's median of anything with a NaN is NaN; a NaN sorts last.
+        # With a NaN, which sorts last, NumPy's median is NaN.
         result = np.where(np.isnan(ordered[..., -1]), np.nan, middle)
     return reshape(result, tuple(1 if k in axes else s for k, s in enumerate(a.shape))) if keepdims else result
 
@@ -125,7 +125,7 @@ def _in_dtype_of(x: Operand, value: Operand) -> Operand:
 
 
 def interp(x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Operand = None, period: float | None = None) -> Operand:
-    """Piecewise linear interpolation; the interval is looked up by an integer-valued instruction."""
+    """Piecewise linear interpolation; an integer-valued instruction finds the interval."""
     if period is not None:
         return interp(*_periodic(as_value(x), as_value(xp), as_value(fp), period))
     recorder = max((v._recorder for v in (x, xp, fp) if is_tracked(v)), key=lambda r: r.level)  # type: ignore[attr-defined]

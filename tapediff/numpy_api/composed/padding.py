@@ -1,6 +1,6 @@
-"""np.pad where all that is added is in the array already: boxes of it, put together at once.
+"""np.pad for modes that copy entries: assembles boxes of the array in one instruction.
 
-NumPy's own code writes axis by axis into what it has padded before, which a tape would have to take apart again.
+NumPy's own code pads axis by axis, writing into the earlier result, which passes would have to untangle.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .numpys_own import own_code
 
 REFLECTING = ("reflect", "symmetric")
 
-# More boxes, as of arrays that are padded to several times their lengths, are left to NumPy's code.
+# NumPy's code handles more boxes, as of arrays padded to several times their lengths.
 MOST_BOXES = 30
 
 _NUMPYS_OWN: Callable[..., np.ndarray] = np.pad
@@ -25,7 +25,7 @@ _by_numpys_code = own_code(np.pad)
 
 
 def pad(array: Operand, pad_width: Operand, mode: Operand = "constant", **named: Operand) -> Operand:
-    """Any mode; errors are NumPy's."""
+    """np.pad in any mode, with NumPy's errors."""
     array = as_value(array)
     copies = isinstance(mode, str) and ((mode == "wrap" and not named) or (mode in REFLECTING and named in ({}, {"reflect_type": "even"})))
     boxes = _boxes(array, pad_width, mode) if copies and array.size else None
@@ -33,7 +33,7 @@ def pad(array: Operand, pad_width: Operand, mode: Operand = "constant", **named:
 
 
 def _boxes(array: Operand, pad_width: Operand, mode: str) -> Operand | None:
-    """The padded array; None where it takes many boxes, or NumPy's code is to say what is wrong."""
+    """The padded array; None if it takes too many boxes, or if NumPy's code should raise the error."""
     try:
         widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
     except (TypeError, ValueError):
@@ -55,7 +55,7 @@ def _boxes(array: Operand, pad_width: Operand, mode: str) -> Operand | None:
 
 
 def _runs(length: int, before: int, after: int, mode: str) -> list[tuple[int, int, int, int]]:
-    """Along one axis: (where, from where, step, count) of entries that lie next to each other in the array, forwards or backwards."""
+    """The runs (to, from, step, count), along one axis, of entries that are adjacent in the array, forwards or backwards."""
     found = [(before, 0, 1, length)]
     source: list[int] = _NUMPYS_OWN(np.arange(length), (before, after), mode=mode).tolist()
     for start, end in ((0, before), (before + length, len(source))):

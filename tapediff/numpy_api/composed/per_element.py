@@ -15,18 +15,18 @@ from .numpys_own import method_code
 
 
 def is_of_python(ufunc: np.ufunc) -> bool:
-    """Whether a ufunc was made by np.frompyfunc, which makes them for objects alone."""
+    """True if a ufunc was made by np.frompyfunc: it has loops for objects alone."""
     return ufunc.types == ["O" * ufunc.nin + "->" + "O" * ufunc.nout]
 
 
 def of_python(ufunc: np.ufunc, inputs: tuple[Operand, ...]) -> Operand:
-    """The results as tracked arrays, where NumPy has arrays of objects."""
+    """Call the ufunc for each element; results are tracked arrays, where NumPy has object arrays."""
     results = ufunc(*map(_objects, inputs))
     return tuple(map(as_value, results)) if isinstance(results, tuple) else as_value(results)
 
 
 def _objects(value: Operand) -> Operand:
-    """An array whose entries are the numbers of another."""
+    """An object array of the entries of an array."""
     value = as_value(value)
     if not is_tracked(value):
         return value.astype(object)
@@ -69,7 +69,7 @@ def call_vectorized(self: np.vectorize, *args: Operand, **kwargs: Operand) -> Op
 
 
 def _split(self: np.vectorize, args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> tuple[Callable[..., Operand], list[Operand]]:
-    """The function of the arguments that are vectorised over, and these."""
+    """The function of the vectorised arguments alone, and these arguments."""
     excluded = self.excluded
     names = [name for name in kwargs if name not in excluded]
     places = [k for k in range(len(args)) if k not in excluded]

@@ -1,4 +1,4 @@
-"""scipy.special's orthogonal polynomials of given whole degrees, by their recurrences; differentiable in their parameters too."""
+"""scipy.special's orthogonal polynomials of plain integer degrees, by their recurrences; differentiable in their parameters, too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
 from ...ir.instruction import Operand, is_tracked
 
-# The polynomial of degree k from k, the two before it, and the argument.
+# step(k, p, q, ...): the polynomial of degree k from the two before it.
 Step = Callable[[int, Operand, Operand], Operand]
 
 

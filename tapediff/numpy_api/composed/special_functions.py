@@ -43,7 +43,7 @@ def gammasgn(x: Operand) -> Operand:
 
 
 def polygamma(n: Operand, x: Operand) -> Operand:
-    """The n-th derivative of digamma, for plain whole numbers n; as scipy.special.polygamma."""
+    """The n-th derivative of digamma for plain integers n, as scipy.special.polygamma."""
     if is_tracked(n) or np.ndim(n):
         n = np.asarray(n, dtype=float) if not is_tracked(n) else n
         order = n + 1.0
@@ -60,7 +60,7 @@ def exprel(x: Operand) -> Operand:
 
 
 def huber(delta: Operand, r: Operand) -> Operand:
-    """Squares near zero, absolute values beyond delta; infinite for negative delta, as SciPy's."""
+    """Quadratic near zero, linear beyond delta; infinite for negative delta, as in SciPy."""
     distance = ABSOLUTE(r)
     value = SELECT(distance <= delta, 0.5 * SQUARE(r), delta * (distance - 0.5 * delta))
     return SELECT(delta < 0.0, np.inf, value)
@@ -75,7 +75,7 @@ def pseudo_huber(delta: Operand, r: Operand) -> Operand:
 
 
 def _last(k: Operand) -> Operand:
-    """The whole number that a distribution function goes up to."""
+    """The integer up to which a distribution function sums."""
     return FLOOR(as_value(k) * 1.0)
 
 
@@ -91,20 +91,20 @@ def _is_share(p: Operand) -> Operand:
 
 
 def _binomial(k: Operand, n: Operand, p: Operand, complement: bool) -> Operand:
-    """P(X <= floor(k)) of n trials, or its complement."""
+    """P(X <= floor(k)) for n trials, or its complement."""
     k, n = _last(k), _whole(n)
     rest = n - k
     known = LOGICAL_AND(k >= 0.0, rest > 0.0)
     function = BETAINC if complement else BETAINCC
     value = function(SELECT(known, k, 0.0) + 1.0, SELECT(known, rest, 1.0), p)
     value = SELECT(EQUAL(rest, 0.0), 0.0 if complement else 1.0, value)
-    # SciPy's complement is defined below 0, its distribution function is not.
+    # For k < 0 SciPy defines the complement, but not the distribution function.
     value = SELECT(k < 0.0, 1.0 if complement else np.nan, value)
     return _inside(value, _is_share(p), rest >= 0.0, n < np.inf)
 
 
 def _negative_binomial(k: Operand, n: Operand, p: Operand, function: Callable[..., Operand]) -> Operand:
-    """A function of P(at most k failures before the n-th success): its value, complement or inverse."""
+    """P(at most k failures before the n-th success), its complement or inverse."""
     k, n = _whole(k), _whole(n)
     return _inside(function(n, k + 1.0, p), _is_share(p), k >= 0.0, n >= 1.0, n < np.inf)
 
@@ -120,7 +120,7 @@ def _f_distribution(dfn: Operand, dfd: Operand, x: Operand, complement: bool) ->
 
 
 def _whole(n: Operand) -> Operand:
-    """An order that SciPy truncates."""
+    """An order, truncated as in SciPy."""
     return TRUNC(as_value(n) * 1.0)
 
 

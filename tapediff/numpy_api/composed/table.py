@@ -1,4 +1,4 @@
-"""Which of NumPy's functions and methods are compositions, and by what."""
+"""The table of NumPy's functions and methods that are compositions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _dtype_of(value: Operand) -> Operand:
 
 
 def _of_types(function: Callable[..., Operand]) -> Callable[..., Operand]:
-    """A function of dtypes, for which an array stands for its own."""
+    """A function of dtypes; an array argument stands for its dtype."""
 
     def call(*args: Operand, **named: Operand) -> Operand:
         return function(*map(_dtype_of, args), **{k: _dtype_of(v) for k, v in named.items()})
@@ -55,5 +55,5 @@ UFUNCS: dict[Callable[..., object], Callable[..., Operand]] = {
 METHODS: dict[str, Callable[..., Operand]] = {
     "argpartition": choosing.argpartition, "partition": choosing.partition_in_place, "choose": choosing.choose, "take": choosing.take,
     "compress": lambda a, condition, axis=None: choosing.compress(condition, a, axis), "conjugate": lambda a: a,
-    "conj": lambda a: a,  # itself, where np.conj makes a copy
+    "conj": lambda a: a,  # returns the array itself, where np.conj copies
 }  # fmt: skip

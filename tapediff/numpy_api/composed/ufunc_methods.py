@@ -15,7 +15,7 @@ from ..kinds import Axis, converted
 from ..reducing import axes_of, reduced_axes
 from ..shaping import copy
 
-# The order of the operands does not matter: these are taken in pairs, in log2(n) operations on arrays.
+# Operands are combined in pairs, in log2(n) operations on arrays.
 ASSOCIATIVE = (
     np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot, np.logical_and, np.logical_or,
     np.logical_xor, np.bitwise_and, np.bitwise_or, np.bitwise_xor,
@@ -55,13 +55,13 @@ def _only(ufunc: np.ufunc, array: Operand, where: Operand, initial: Operand) -> 
 
 
 def _folded(ufunc: np.ufunc, lines: Operand) -> Operand:
-    """All along the first axis, which has entries: in pairs, or one after the other."""
+    """Reduce along the first axis, which is not empty: in pairs, or one after the other."""
     if ufunc not in ASSOCIATIVE:
         total = lines[0]
         for k in range(1, lines.shape[0]):
             total = ufunc(total, lines[k])
         return copy(total)
-    if ufunc == np.hypot:  # to a power of two, as joining hypotenuses to the rest would hide that of these only squares are read
+    if ufunc == np.hypot:  # pad to a power of two: joining hypotenuses to the rest would hide that only their squares are read
         missing = (1 << (lines.shape[0] - 1).bit_length()) - lines.shape[0]
         lines = np.concatenate([lines, np.zeros((missing, *lines.shape[1:]), lines.dtype)]) if missing else lines
     while lines.shape[0] > 1:
@@ -91,7 +91,7 @@ def accumulate(ufunc: np.ufunc, array: Operand, axis: int = 0, dtype: DTypeLike 
 
 
 def reduceat(ufunc: np.ufunc, array: Operand, indices: Operand, axis: int = 0, dtype: DTypeLike | None = None) -> Operand:
-    """Of the stretches that begin at the indices; where the next index is not larger, a stretch is one entry."""
+    """Reduce the segments that begin at the indices; a segment is one entry if the next index is not larger."""
     array = converted(as_value(array), dtype)
     (axis,) = axes_of(operator.index(axis), array.ndim)
     lines, extent = np.moveaxis(array, axis, 0), array.shape[axis]
@@ -108,7 +108,7 @@ def reduceat(ufunc: np.ufunc, array: Operand, indices: Operand, axis: int = 0, d
 
 
 def _summed(lines: Operand, starts: np.ndarray, ends: np.ndarray) -> Operand:
-    """Stretches that follow one another, in one operation."""
+    """The sums of consecutive segments, in one operation."""
     width = int(np.prod(lines.shape[1:]))
     rows = np.repeat(np.arange(len(starts)), ends - starts)
     places = rows[:, None] * width + np.arange(width)

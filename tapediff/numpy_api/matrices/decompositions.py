@@ -1,4 +1,4 @@
-"""numpy.linalg's decompositions of any matrices, and what follows from them: pseudoinverses, ranks, least squares."""
+"""numpy.linalg's decompositions of arbitrary matrices, and functions based on them: pseudoinverses, ranks, least squares."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class SVDResult(NamedTuple):
 
 
 def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Operand:
-    """The derivative of the vectors of a repeated singular value is NaN where it matters, and so it is of the vectors beyond the shorter
-    side with full_matrices=True, of which only the space is determined."""
+    """The derivative of the vectors of a repeated singular value is NaN if the choice of vectors matters. So is that of the vectors
+    beyond the shorter side with full_matrices=True, as only their span is determined."""
     a = _matrices(a)
     if hermitian:
         return _symmetric_svd(a, compute_uv)
@@ -78,7 +78,7 @@ class QRResult(NamedTuple):
 
 
 def qr(a: Operand, mode: str = "reduced") -> Operand:
-    """Of the columns of q beyond those of a, with mode="complete", only the space is determined: NaN where it matters which they are."""
+    """With mode="complete", only the span of the columns of q beyond those of a is determined: NaN if the choice of columns matters."""
     a = _matrices(a)
     m, n = a.shape[-2:]
     if mode not in ("reduced", "complete", "r", "raw"):
@@ -92,7 +92,7 @@ def qr(a: Operand, mode: str = "reduced") -> Operand:
 
 
 def pinv(a: Operand, rcond: Operand = None, hermitian: bool = False, *, rtol: Operand = np._NoValue) -> Operand:
-    """Its derivative is that of matrices of the same rank."""
+    """The derivative holds for changes that keep the rank."""
     a = _matrices(a)
     if rcond is None:
         rcond = 1e-15 if rtol is np._NoValue else max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
@@ -119,7 +119,7 @@ def matrix_rank(A: Operand, tol: Operand = None, hermitian: bool = False, *, rto
 
 
 def lstsq(a: Operand, b: Operand, rcond: float | None = None) -> tuple[Operand, Operand, int, Operand]:
-    """By the pseudoinverse. The rank is guarded, as it decides whether there are residuals."""
+    """Least squares by the pseudoinverse. The rank is guarded, as it decides if there are residuals."""
     a, b = as_floats(as_value(a)), as_floats(as_value(b))
     if np.ndim(a) != 2 or np.ndim(b) not in (1, 2):
         raise np.linalg.LinAlgError("lstsq takes one matrix, and a vector or matrix of right-hand sides")
@@ -145,7 +145,7 @@ def cond(x: Operand, p: Operand = None) -> Operand:
     if p in (None, 2, -2):
         s = svd(x, compute_uv=False)
         ratio = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-        # 0 / 0 is that of a matrix of zeros, which NumPy calls infinite.
+        # 0 / 0 comes from a matrix of zeros, whose condition is infinite in NumPy.
         return np.where(np.isnan(ratio) & ~np.any(np.isnan(x), axis=(-2, -1)), np.inf, ratio)
     square(x)
     return np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
@@ -159,7 +159,7 @@ class EigResult(NamedTuple):
 
 
 def real_eig(a: Operand) -> EigResult:
-    """Of matrices with real eigenvalues; that they are real is a guard."""
+    """Decompose matrices with real eigenvalues; a guard checks that they are real."""
     a = square(a)
     if a.size == 0:
         return EigResult(np.sum(a, axis=-1), a)
@@ -185,7 +185,7 @@ def eigvals(a: Operand) -> Operand:
 
 
 def roots(p: Operand) -> Operand:
-    """Of polynomials with real roots: the eigenvalues of the companion matrix. Which coefficients at the ends are zero is guarded."""
+    """Real roots of polynomials: the eigenvalues of the companion matrix. A guard checks which coefficients at the ends are zero."""
     p = as_floats(np.atleast_1d(as_value(p)))
     if np.ndim(p) != 1:
         raise ValueError("Input must be a rank-1 array.")

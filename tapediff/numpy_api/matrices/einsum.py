@@ -1,4 +1,4 @@
-"""numpy.einsum, as transpositions, sums, broadcast products and matrix products, operand by operand from the left."""
+"""numpy.einsum as transpositions, sums, broadcast products and matrix products, operand by operand from the left."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .products import as_value_or_tracked
 
 _ALPHABET = string.ascii_uppercase + string.ascii_lowercase
 
-# Stand for the axes of an ellipsis, from the last one backwards; no one can write them as subscripts.
+# Labels for the axes of an ellipsis, from the last one backwards; not valid as subscripts.
 _ELLIPSIS_LABELS = tuple(chr(k) for k in range(0x2460, 0x2480))
 
 
 def einsum(
     *subscripts_and_operands: Operand, optimize: object = False, dtype: DTypeLike | None = None, order: str = "K", casting: str = "safe"
 ) -> Operand:
-    """`optimize` changes nothing: products are taken from the left, each as a matrix product where it is one."""
+    """np.einsum. `optimize` is ignored: products are taken from the left, each as a matrix product if possible."""
     subscripts, operands = _as_text(subscripts_and_operands)
     values = [as_value_or_tracked(operand) for operand in operands]
     if dtype is not None:
@@ -37,19 +37,19 @@ def einsum(
         needed = output + "".join(later for _, later in terms[k:])
         total, names = _product(total, names, *_without(value, others, names + needed), needed)
     if total.dtype != BOOL and all(value.dtype == BOOL for value in values):
-        total = total != 0  # sums of masks are whether any is true
+        total = total != 0  # the sum of masks is their `any`
     return np.transpose(total, [names.index(label) for label in output]) if names != output else total[...]
 
 
 def _as_text(given: tuple[Operand, ...]) -> tuple[str, Sequence[Operand]]:
-    """The subscripts as text, also where each operand is followed by a list of its axes, and these by that of the result."""
+    """The subscripts as text and the operands; converts the form (operand, axes, ..., axes of the result)."""
     if isinstance(given[0], str):
         return given[0], given[1:]
     pairs, result = (given, None) if len(given) % 2 == 0 else (given[:-1], given[-1])
     terms = [_letters(axes) for axes in pairs[1::2]]
     if result is not None:
         return f"{','.join(terms)}->{_letters(result)}", pairs[::2]
-    # Without a result its axes are those that appear once, in the order of their numbers, which the letters keep.
+    # Without a list for the result, its axes are those that appear once, in numerical order, which the letters keep.
     return ",".join(terms), pairs[::2]
 
 
@@ -87,7 +87,7 @@ def _spelled(term: str, extra: int) -> str:
 
 
 def _term(value: Operand, names: str, values: list[Operand], labels: list[str]) -> tuple[Operand, str]:
-    """An operand with each label once, and without axes of length 1 that others stretch."""
+    """An operand with each label once, and without axes of length 1 that other operands broadcast."""
     for label in dict.fromkeys(names):
         while names.count(label) > 1:
             first = names.index(label)
@@ -109,7 +109,7 @@ def _term(value: Operand, names: str, values: list[Operand], labels: list[str]) 
 
 
 def _without(value: Operand, names: str, needed: str) -> tuple[Operand, str]:
-    """A value summed over the labels that nothing else needs."""
+    """Sum a value over the labels that nothing else needs."""
     axes = tuple(k for k, name in enumerate(names) if name not in needed)
     return (np.sum(value, axis=axes), "".join(n for n in names if n in needed)) if axes else (value, names)
 
@@ -133,7 +133,7 @@ def _product(x: Operand, x_names: str, y: Operand, y_names: str, needed: str) ->
 def _arranged(
     value: Operand, names: str, parts: tuple[list[str], list[str], list[str]], *, drops_rows: bool = False, drops_columns: bool = False
 ) -> Operand:  # fmt: skip
-    """The axes in the order of the parts, of which the last two are one axis each; those without labels may be left out."""
+    """Permute the axes to the order of the parts, and merge each of the last two parts to one axis, which `drops_...` omits."""
     batch, first, second = parts
     turned = np.transpose(value, [names.index(n) for n in (*batch, *first, *second)])
     lengths = dict(zip(names, np.shape(value)))
@@ -144,7 +144,7 @@ def _arranged(
 
 
 def _aligned(value: Operand, names: str, wanted: str) -> Operand:
-    """A value whose axes are in the wanted order, with length 1 for those that it has not."""
+    """Permute the axes to the wanted order, with length 1 for missing labels."""
     turned = np.transpose(value, sorted(range(len(names)), key=lambda k: wanted.index(names[k])))
     lengths = dict(zip(names, np.shape(value)))
     return reshape(turned, tuple(lengths.get(n, 1) for n in wanted))

@@ -57,12 +57,12 @@ def _regular_factors(a: Operand) -> tuple[Operand, Operand]:
 
 
 def _as(dtype: np.dtype, value: Operand) -> Operand:
-    """Factors hold their pivots beside the numbers, in 64 bits: matrices of float32 are factored as float64."""
+    """Convert float32 matrices to float64: factors hold their pivots, in 64 bits, together with the numbers."""
     return value if value.dtype == dtype else CONVERT(value, dtype=dtype)
 
 
 def solve(a: Operand, b: Operand) -> Operand:
-    """b is a vector where it has one axis, and else a stack of matrices."""
+    """Solve a x = b. A 1-d b is a vector, else it is a stack of matrices."""
     a, b = square(a), as_floats(as_value(b))
     n, is_vector = np.shape(a)[-1], np.ndim(b) == 1
     if np.ndim(a) == 2 and np.ndim(b) <= 2:
@@ -109,7 +109,7 @@ def _log_abs_det(a: Operand, lu: Operand) -> Operand:
 
 
 def det(a: Operand) -> Operand:
-    """Its derivative where it is zero is the matrix of cofactors."""
+    """The determinant. Its derivative, even where it is zero, is the matrix of cofactors."""
     a = square(a)
     n = a.shape[-1]
     if n == 0:
@@ -130,7 +130,7 @@ class EighResult(NamedTuple):
 
 
 def eigh(a: Operand, UPLO: str = "L") -> EighResult:
-    """The derivative of the vectors of a repeated eigenvalue is NaN where it matters."""
+    """The derivative of the vectors of a repeated eigenvalue is NaN if the choice of vectors matters."""
     packed = _eigen(a, UPLO)
     return EighResult(packed[..., -1, :], turned(packed[..., :-1, :]))
 
@@ -166,7 +166,7 @@ def norm(x: Operand, ord: float | str | None = None, axis: Operand = None, keepd
     if is_frobenius:
         return ROOT(np.sum(np.square(x), axis=axes, keepdims=keepdims))
     if ord in (1, -1, np.inf, -np.inf):
-        # Which of the two axes counts the rows is told by their order.
+        # The order of the two axes tells which one counts the rows.
         rows, columns = axes if axis is None else (k % x.ndim for k in axis)
         summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = np.sum(np.absolute(x), axis=summed, keepdims=True)

@@ -52,7 +52,7 @@ def _size(a: Operand) -> int:
 
 
 def kron(a: Operand, b: Operand) -> Operand:
-    """Every entry of a times all of b, as blocks: axis k of the one beside axis k of the other, and both then merged."""
+    """Blocks of every entry of a times b: interleave axis k of a and axis k of b, then merge each pair."""
     a, b = as_value_or_tracked(a), as_value_or_tracked(b)
     ndim = max(np.ndim(a), np.ndim(b))
     outer_shape, inner_shape = ((1,) * (ndim - np.ndim(x)) + np.shape(x) for x in (a, b))
@@ -92,7 +92,7 @@ def tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Operand:
     a_axes, b_axes = [k % a_ndim for k in a_axes], [k % b_ndim for k in b_axes]
     a_free = [k for k in range(a_ndim) if k not in a_axes]
     b_free = [k for k in range(b_ndim) if k not in b_axes]
-    if not a_free and not b_free:  # of vectors, so that the product of a vector with itself is seen to be one
+    if not a_free and not b_free:  # keeps vectors, so that the product of a vector with itself is recognised
         return MATMUL(np.reshape(np.transpose(a, a_axes), (-1,)), np.reshape(np.transpose(b, b_axes), (-1,)))
     inner_size = math.prod(np.shape(a)[k] for k in a_axes)
     rows, columns = [np.shape(a)[k] for k in a_free], [np.shape(b)[k] for k in b_free]

@@ -1,7 +1,7 @@
 """Reading, assembling and replacing parts of arrays.
 
-Basic indexing is a `Region`: start, step and count per axis, and the shape that the selected box is read with. Every other
-index is turned into an integer array of positions in the flattened array.
+Basic indexing is a `Region`: start, step and count per axis, and the shape of the result. Every other index becomes an integer
+array of positions in the flattened array.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ INDEX = Op(
 
 
 class RegionCotangent(NamedTuple):
-    """A cotangent that concerns one region only; `reverse` gathers all parts of a value into one `assemble`."""
+    """A cotangent of one region only; `reverse` gathers all parts of a value into one `assemble`."""
 
     z_bar: Operand
     region: Region
 
 
 def _write(out: np.ndarray, parts: Operand, regions: Regions, add: bool) -> np.ndarray:
-    """Write, or add, every part into its region; where they overlap the last one stays."""
+    """Write, or add, every part into its region; of overlapping writes the last one stays."""
     flat = out.reshape(-1) if out.flags.c_contiguous else out.flat
     for start, end, positions in regions.stretches(out.shape):
         if positions is None:
@@ -122,7 +122,7 @@ def _replace(*operands_and_regions: Operand) -> Operand:
 
 
 def _replace_rules(z_bar: Operand, z: Operand, x: Operand, *parts: Operand, regions: Regions) -> list[Operand]:
-    """The array keeps the cotangent of what was not written over; each part takes that of its region."""
+    """The array gets the cotangent of the entries that were not overwritten; each part gets that of its region."""
     if len(regions) == 1:
         kept = replace(z_bar, np.zeros(regions[0].shape, x.dtype), regions[0])
     else:
@@ -211,7 +211,7 @@ SCATTER_ADD = Op(
 
 def _put(x: Operand, v: Operand, positions: Operand, distinct: bool) -> Operand:
     out = np.array(x)
-    # The copy of a transposed array is laid out column by column, and its reshape is not a view.
+    # The copy of a transposed array is in column-major order, so its reshape is not a view.
     if out.flags.c_contiguous:
         out.reshape(-1)[positions] = v
     else:
@@ -220,13 +220,13 @@ def _put(x: Operand, v: Operand, positions: Operand, distinct: bool) -> Operand:
 
 
 def _put_values_rule(z_bar: Operand, z: Operand, x: Operand, v: Operand, positions: Operand, distinct: bool) -> Operand:
-    """Where positions repeat, only the entry written last received its value and so the cotangent."""
+    """Where positions repeat, only the value written last receives the cotangent."""
     gathered = GATHER(z_bar, positions)
     if distinct:
         return gathered
     count = math.prod(positions.shape)
     if count * count <= x.size:
-        # A few comparisons with each other cost less than an array of which entry was written last.
+        # A few pairwise comparisons cost less than an array of the last writers.
         flat = np.reshape(positions, (count,))
         again = np.where(np.equal(flat[:, None], flat), np.triu(np.ones((count, count)), 1), 0.0)
         return SELECT(np.equal(np.reshape(np.sum(again, axis=1), positions.shape), 0.0), gathered, 0.0)
@@ -235,7 +235,7 @@ def _put_values_rule(z_bar: Operand, z: Operand, x: Operand, v: Operand, positio
     return SELECT(np.equal(last, order), gathered, 0.0)
 
 
-# The array x with values at positions; `distinct`: it is known that none of these repeats.
+# The array x with values at positions; `distinct`: no position is known to repeat.
 PUT = Op(
     "put",
     evaluate=_put,
@@ -264,12 +264,12 @@ PUT = Op(
 
 
 def put(x: Operand, v: Operand, positions: Operand) -> Operand:
-    """The array x with values at positions; where these repeat the last one stays."""
+    """The array x with values at positions; where positions repeat the last value stays."""
     return PUT(x, v, positions, distinct=are_distinct(positions))
 
 
 def are_distinct(positions: Operand) -> bool:
-    """Whether positions are known to be distinct."""
+    """True if positions are known to be distinct."""
     size = math.prod(np.shape(positions))
     if size <= 1 or is_tracked(positions):
         return size <= 1
@@ -277,7 +277,7 @@ def are_distinct(positions: Operand) -> bool:
 
 
 def _neighbours(z: Operand, x: Operand, axis: int) -> tuple[Operand, Operand, Operand]:
-    """Entries next to each other in sorted order."""
+    """Pairs of entries that are adjacent in sorted order."""
     ordered = np.moveaxis(np.sort(x, axis=axis), axis, -1)
     return ordered[..., 1:], ordered[..., :-1], True
 

@@ -1,4 +1,4 @@
-"""Partitions an array along the edges of the regions that are added up in it: the same regions cover all entries of a part."""
+"""Partitions an array along the edges of the regions that are added into it: the same regions cover all entries of a part."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from .regions import Region
 
-# Each part is code of its own: beyond so many, or for short arrays, the regions are added to zeros one after the other instead.
+# Each part is separate code: beyond so many, or for short arrays, the regions are added to zeros one after the other instead.
 MOST_PARTS = 32
 MOST_REGIONS = 12
 SMALLEST_ARRAY = 32
 
 
 class Part(NamedTuple):
-    """Entries from `starts` on, `counts` along each axis, and the numbers of the regions that they are in."""
+    """The entries from `starts` on, `counts` along each axis, and the numbers of the regions that cover them."""
 
     starts: tuple[int, ...]
     counts: tuple[int, ...]

@@ -20,7 +20,7 @@ def _dropped(x: ValueType, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def spread(z: Operand, shape: tuple[int, ...], axes: tuple[int, ...]) -> Operand:
-    """A reduced value laid out again along the axes it was reduced over."""
+    """Broadcast a reduced value along the axes it was reduced over."""
     return np.broadcast_to(np.reshape(z, kept_shape(shape, axes)), shape)
 
 
@@ -60,13 +60,13 @@ SUM = Op(
 
 
 def _extremum_rule(z_bar: Operand, z: Operand, x: Operand, axes: tuple[int, ...]) -> Operand:
-    """The cotangent goes to the extremal entries in equal parts; a NaN counts as extremal, as its value won."""
+    """Split the cotangent equally among the extremal entries; a NaN counts as extremal, as it decides the value."""
     chosen = LOGICAL_OR(EQUAL(x, spread(z, x.shape, axes)), IS_NAN(x))
     return SELECT(chosen, spread(z_bar / SUM(SELECT(chosen, 1.0, 0.0), axes=axes), x.shape, axes), 0.0)
 
 
 def best_two(x: Operand, axes: tuple[int, ...], is_greatest: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The two entries that compete along the axes that an extremum is taken over; nothing where there is only one."""
+    """The two most extreme entries along the reduced axes; empty if there is only one entry."""
     x = np.asarray(x)
     kept = [k for k in range(x.ndim) if k not in axes]
     rows = np.transpose(x, (*kept, *axes)).reshape(*[x.shape[k] for k in kept], -1)

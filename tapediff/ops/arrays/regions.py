@@ -1,4 +1,4 @@
-"""Parts of arrays: a region is a strided box, with start, step and count per axis and the shape that it is read with."""
+"""Parts of arrays: a region is a strided box (slice), with start, step and count per axis and the shape of the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Region(NamedTuple):
-    """A strided box of an array: per axis the first position, the step and the count, and the shape it is read with."""
+    """A strided box of an array: per axis the first position, the step and the count, and the shape of the result."""
 
     starts: tuple[int, ...]
     steps: tuple[int, ...]
@@ -26,7 +26,7 @@ class Region(NamedTuple):
 
 @lru_cache(1024)
 def _slices(region: Region) -> tuple[slice, ...]:
-    """As slices; loops read the same boxes at every turn."""
+    """The region as slices; cached, as loops read the same boxes at every iteration."""
     result = []
     for start, step, count in zip(region.starts, region.steps, region.counts):
         stop = start + step * count
@@ -34,20 +34,20 @@ def _slices(region: Region) -> tuple[slice, ...]:
     return tuple(result)
 
 
-# Fewer single entries than this in a row are written one by one.
+# Shorter runs of single entries are written one by one.
 FEW_ENTRIES = 4
 
 
 class Regions(tuple[Region, ...]):
-    """Where the parts of one array go. Remembers its stretches of single entries, which NumPy writes all at once."""
+    """The regions of the parts of one array. Caches its runs of single entries, which NumPy writes all at once."""
 
     _stretches: tuple[tuple[int, ...], list[tuple[int, int, np.ndarray | None]]] | None = None
 
-    # Single entries, one for each of a vector, in order.
+    # True if the regions are all entries of a vector, one by one, in order.
     is_vector: bool = False
 
     def stretches(self, shape: tuple[int, ...]) -> list[tuple[int, int, np.ndarray | None]]:
-        """(first, end, flat positions of these single entries), or (k, k + 1, None) for region k."""
+        """Runs (first, end, flat positions) of single entries, and (k, k + 1, None) for any other region k."""
         known = self._stretches
         if known is None or known[0] != shape:
             known = self._stretches = (shape, self._found(shape))
@@ -93,13 +93,13 @@ def are_disjoint(regions: Regions, shape: tuple[int, ...]) -> bool:
 
 
 def cover(regions: Sequence[Region], shape: tuple[int, ...]) -> bool:
-    """Whether disjoint regions are all of an array."""
+    """True if regions are disjoint and cover an array."""
     size = sum(math.prod(region.counts) for region in regions)
     return size == math.prod(shape) and are_disjoint(Regions(regions), shape)
 
 
 def frame(box: Region, shape: tuple[int, ...]) -> list[Region]:
-    """The strips of an array of `shape` around a box of neighbouring entries, before and behind it along each axis."""
+    """The strips of an array of `shape` around a contiguous box, before and after it along each axis."""
     strips: list[Region] = []
     ones = (1,) * len(shape)
     for axis, extent in enumerate(shape):

@@ -81,8 +81,8 @@ def broadcast(x: Operand, shape: tuple[int, ...]) -> Operand:
 
 
 def unbroadcast(z_bar: Operand, shape: tuple[int, ...]) -> Operand:
-    """Sum a cotangent over the axes along which a value of `shape` was broadcast; grow it where the rule left it smaller."""
-    # np.shape of a tracked array takes the long way through NumPy's dispatch.
+    """Sum a cotangent over the axes along which a value of `shape` was broadcast; broadcast it where the rule left it smaller."""
+    # np.shape of a tracked array would go through NumPy's slow dispatch.
     given = z_bar.shape if is_tracked(z_bar) else np.shape(z_bar)
     if given == shape:
         return z_bar

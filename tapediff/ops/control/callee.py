@@ -1,4 +1,4 @@
-"""Callees as calls and loops of them know them; the classes are in functions/callees/."""
+"""The interface of callees for calls and loops; the classes are in functions/callees/."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Callee(Answers, Protocol):
     Attributes:
         is_pure: it may be computed anywhere, any number of times.
         is_compiled: it has native kernels.
-        may_branch: it may have more variants than those that it has.
-        extends: the callee whose outputs it returns before others; None for itself.
+        may_branch: further variants may be recorded.
+        extends: the callee whose outputs it returns first, before its own further ones; None for itself.
     """
 
     @property

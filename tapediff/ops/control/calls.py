@@ -1,7 +1,7 @@
 """Calls and loops of callees: functions that are recorded and compiled on their own, with one tape for each path through them.
 
-A callee has several variants, which all have its input and output types. A call gives a tuple: its results and the number
-of the variant that ran, which the reverse pass uses again. A loop is many calls whose carries are handed on.
+A callee has several variants with the same input and output types. A call returns a tuple: its results and the number of the
+variant that ran, which the reverse pass uses again. A loop repeats a call, and passes carries on from iteration to iteration.
 
 Tuples hold arrays and, where a length is known only when the tape runs, dynamic arrays.
 """
@@ -24,13 +24,13 @@ class TupleOp(Op):
     """An op with several results.
 
     `vjp(z_bars, z, *inputs, active, maybe_discarded, **params)` gives the cotangents of its inputs; z_bars has one entry per item, None
-    where nothing came back. `active` says which inputs are to be differentiated, `maybe_discarded` whether cotangents may be exact zeros
+    for an item without a cotangent. `active` says which inputs are differentiated, `maybe_discarded` if cotangents may be exact zeros
     of something that was discarded.
     """
 
 
 class DynamicArray:
-    """A sequence of arrays of one type, as long as a loop happened to run. `array` has its length as first extent."""
+    """A sequence of arrays of one type, one for each iteration of a loop. The first extent of `array` is its length."""
 
     __slots__ = ("array",)
 
@@ -42,7 +42,7 @@ class DynamicArray:
 
 
 def entries(type_: ValueType, length: int | None) -> ValueType | DynamicArrayType:
-    """The type of one entry per iteration."""
+    """The type of a stacked output: one entry per iteration."""
     return DynamicArrayType(type_) if length is None else ValueType((length, *type_.shape), type_.dtype)
 
 
@@ -80,7 +80,7 @@ def _loop(*values_callee_form: Operand) -> tuple[Operand, ...]:
 
 
 def loop_with_numpy(callee: Answers, form: LoopForm, values: Sequence[Operand]) -> tuple[Operand, ...]:
-    """A loop iteration by iteration, with `callee.answer`: the reference for compiled loops."""
+    """Run a loop iteration by iteration, with `callee.answer`: the reference for compiled loops."""
     numbers = _array(values[0]) if form.variant_given else None
     first, stop = form.leading, form.leading + form.carries
     carries = [np.array(v)[()] for v in values[first:stop]]
@@ -118,7 +118,7 @@ def loop_with_numpy(callee: Answers, form: LoopForm, values: Sequence[Operand]) 
 def _stacked(
     callee: Answers, form: LoopForm, rows: list[Sequence[Operand]], ran: list[int], saved: list[list[Operand]]
 ) -> list[Operand]:
-    """The results of a loop behind its last carries, of the rows, variants and carries of its iterations."""
+    """The results of a loop after its final carries: the stacked outputs, variants and carries of its iterations."""
     columns: list[tuple[ValueType, list[Operand]]] = []
     last = len(callee.out_types) - int(form.stops)
     for k, type_ in enumerate(callee.out_types[form.carries : last]):
@@ -144,7 +144,7 @@ def _entries(type_: ValueType, column: list[Operand], form: LoopForm) -> Operand
     return DynamicArray(array) if form.length is None else array
 
 
-# Their derivatives: calls and loops of derived callees, on the variants that ran
+# Derivatives: calls and loops of derived callees, on the variants that ran
 
 
 def _call_rule(
@@ -179,7 +179,7 @@ def _called_back(
 def _loop_rule(
     z_bars: Sequence[Operand], z: Operand, *inputs: Operand, active: Sequence[bool], maybe_discarded: bool, callee: Callee, form: LoopForm
 ) -> list[Operand]:
-    """The loop in the other direction: its carries are the cotangents of the carries and the sums of those of the constants."""
+    """The reverse loop: its carries are the cotangents of the carries and the accumulated cotangents of the constants."""
     carried, streamed = form.leading, form.leading + form.carries
     constant = streamed + form.streams
     first_saved = len(z_bars) - form.carries
@@ -189,7 +189,7 @@ def _loop_rule(
     asked = _asked_for(form, active, ys_bars, saved_bars, maybe_discarded)
     flow: LoopFlow = callee.loop_flow(asked, tuple(k for k in range(form.carries) if z_bars[k] is not None))
     which = flow.which
-    # Cotangents that did not come back are zeros.
+    # Missing cotangents are zeros.
     starts = [_or_zeros(z_bars[k], callee.in_types[k]) for k in which.wrt_carries]
     starts += [_or_zeros(None, callee.in_types[form.carries + form.streams + k]) for k in which.wrt_constants]
     numbers = [] if form.single_variant else [inputs[0] if form.variant_given else GET(z, k=first_saved - 1)]
@@ -219,7 +219,7 @@ def _loop_rule(
 def _asked_for(
     form: LoopForm, active: Sequence[bool], ys_bars: Sequence[Operand], saved_bars: Sequence[Operand], maybe_discarded: bool
 ) -> LoopCotangents:
-    """The cotangents that are wanted of a loop, and those that are given beside the carries'."""
+    """The wanted cotangents of a loop, and the given ones in addition to the carries'."""
     carried, streamed = form.leading, form.leading + form.carries
     constant = streamed + form.streams
     return LoopCotangents(
@@ -239,7 +239,7 @@ def _or_zeros(cotangent: Operand, type_: ValueType) -> Operand:
 
 
 class ItemCotangent:
-    """A cotangent that concerns one item of a tuple."""
+    """A cotangent of one item of a tuple."""
 
     __slots__ = ("k", "z_bar")
 
@@ -248,7 +248,7 @@ class ItemCotangent:
 
 
 class NonzeroCotangent:
-    """A cotangent that is no exact zero of something that was discarded."""
+    """A cotangent that is not the exact zero of something that was discarded."""
 
     __slots__ = ("z_bar",)
 
@@ -307,7 +307,7 @@ LOOP = TupleOp(
     examples=lambda rng: (),
 )
 
-# A call whose path is known to hold, so that it may be left out where nothing needs its results.
+# A call whose path is known to hold, so that it can be removed if its results are unused.
 RECALL = replace(CALL, name="recall")
 
 OPS = (GET, CALL, CALL_VARIANT, LOOP, RECALL)

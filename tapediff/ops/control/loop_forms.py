@@ -8,7 +8,7 @@ from functools import cache
 from ...base.operating_system import memory_bytes
 from ...errors import LoopTooLong, NotConverged
 
-# Bytes that the values of all iterations may take, of loops whose length is known only at run time; less where there is less.
+# Most bytes of the stacked values of a loop whose length is known only at run time; less on machines with less memory.
 MOST_BYTES = 1 << 32
 
 
@@ -20,27 +20,27 @@ def saved_bytes_limit() -> int:
 
 @dataclass(frozen=True)
 class LoopForm:
-    """How a loop calls its callee.
+    """The convention by which a loop calls its callee.
 
-    Inputs of a loop, in order: the variant numbers if `variant_given`; the number of iterations, if `length` is None and it does not
-    stop by itself; whether to begin at all, if it `stops`; initial carries; streams, which hold one entry per iteration; constants.
+    Inputs of a loop, in order: the variant numbers if `variant_given`; the number of iterations, if `length` is None and not `stops`;
+    the first condition, if it `stops`; initial carries; streams, which hold one entry per iteration; constants.
 
-    Items of its results, in order: the final carries; one array of entries for each further output of the callee; the number of
+    Items of its results, in order: the final carries; a stacked array for each further output of the callee; the number of
     iterations, if it `stops`; the variant numbers, if it `saves_carries`, was not given them and there are several; the carries at the
     start of every iteration, if it `saves_carries`.
 
     Attributes:
         carries, streams, constants: how many inputs of the callee are of each kind, in this order.
-        length: iterations; None where it is known only when the tape runs. Entries are then dynamic arrays, else arrays of fixed length.
-        stops: a while loop: the last output of the callee says whether to go on.
-        backwards: the iterations take the entries from the last to the first, and put theirs at the same places.
-        variant_given: which variant runs is given, not decided.
+        length: iterations; None if known only when the tape runs. Stacked outputs are then dynamic arrays, else arrays of fixed length.
+        stops: a while loop: the last output of the callee is True to go on.
+        backwards: the iterations read the entries from the last to the first, and write outputs at the same positions.
+        variant_given: the variant of each iteration is an input, not decided by guards.
         saves_carries: return the carries at the start of every iteration too, which the reverse pass reads.
         single_variant: the callee has exactly one variant, so no variant numbers are passed.
-        recomputes: the reverse pass is to compute everything again that happens inside an iteration.
-        most: how many iterations a while loop may take; None for any number.
-        failure: of a solver's loop: what it says where it has not ended, and what to do.
-        site: the line that a while loop, or one of a length known only at run time, stands in; for messages.
+        recomputes: the reverse pass recomputes everything inside an iteration.
+        most: the most iterations of a while loop; None for any number.
+        failure: for a solver's loop, the message and the fix if it does not converge.
+        site: the line of a while loop, or of one whose length is known only at run time; for messages.
     """
 
     carries: int
@@ -68,7 +68,7 @@ class LoopForm:
         )  # fmt: skip
 
     def too_large(self, steps: int) -> LoopTooLong:
-        """The error where the values of all iterations, which the reverse pass needs, would take too much memory."""
+        """The error if the values of all iterations, which the reverse pass needs, would take too much memory."""
         return LoopTooLong(
             "the values of a loop's iterations, which its reverse pass needs, take too much memory", at=self.site,
             got=f"{steps} iterations, {saved_bytes_limit() >> 20} MB allowed",
@@ -77,26 +77,26 @@ class LoopForm:
 
     @property
     def returns_variants(self) -> bool:
-        """Whether it returns the numbers of the variants that ran."""
+        """True if it returns the numbers of the variants that ran."""
         return self.saves_carries and not self.variant_given and not self.single_variant
 
     @property
     def leading(self) -> int:
-        """How many inputs come before the carries."""
+        """The number of inputs before the carries."""
         return int(self.variant_given) + int(self.length is None)
 
 
 @dataclass(frozen=True)
 class LoopCotangents:
-    """Which cotangents the reverse pass of a loop takes and gives.
+    """The cotangents that the reverse pass of a loop takes and gives.
 
     Attributes:
         carries, streams: how many the loop has.
-        wrt_carries, wrt_streams, wrt_constants: those whose cotangents are wanted.
+        wrt_carries, wrt_streams, wrt_constants: the inputs whose cotangents are wanted.
         seeds: the further results of the callee that have cotangents.
         saved: the carries whose saved values have cotangents.
-        not_yet_seeded: those of `wrt_carries` whose cotangents are exact zeros at some iterations, as nothing asks for them yet.
-        discarded: those of `wrt_carries` whose cotangents may be exact zeros because an iteration discards the carry.
+        not_yet_seeded: the `wrt_carries` whose cotangents are exact zeros at some iterations, as no result depends on them yet.
+        discarded: the `wrt_carries` whose cotangents may be exact zeros because an iteration discards the carry.
         maybe_discarded: all cotangents may be exact zeros of something that was discarded.
     """
 
@@ -114,12 +114,12 @@ class LoopCotangents:
 
 @dataclass(frozen=True)
 class LoopFlow:
-    """How cotangents go through a loop, from its last iteration to its first.
+    """The flow of cotangents through a loop, from its last iteration to its first.
 
     Attributes:
-        which: the cotangents that there are.
-        nonzero_carries, nonzero_streams, nonzero_constants: those that are never an exact zero because something was discarded.
-        hides_not_yet_seeded: whether an iteration selects because of cotangents that are not_yet_seeded in the first ones.
+        which: the cotangents of the loop.
+        nonzero_carries, nonzero_streams, nonzero_constants: cotangents that are never an exact zero because something was discarded.
+        hides_not_yet_seeded: True if an iteration has selects because of cotangents that are not_yet_seeded in the first iterations.
     """
 
     which: LoopCotangents

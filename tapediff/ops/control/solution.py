@@ -1,4 +1,4 @@
-"""The solution of an equation: a value that was found somehow, with the derivative that the implicit function theorem gives it."""
+"""The solution of an equation: a value found in any way, with its derivative by the implicit function theorem."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .calls import CALL, CALL_VARIANT, GET
 def _rule(
     z_bar: Operand, z: Operand, found: Operand, *inputs: Operand, active: Sequence[bool], residual: Callee, slope: Callee
 ) -> list[Operand]:
-    """Of residual(z, *inputs) = 0: z's cotangent, solved with the transposed slope at z, is pulled back through the residual.
+    """For residual(z, *inputs) = 0: solve for z's cotangent with the transposed slope at z, and pull it back through the residual.
 
-    All of it is in terms of z itself, of which this is the rule too: so higher derivatives follow.
+    The rule uses z itself, to which the same rule applies, so higher derivatives follow.
     """
     matrix = GET(CALL(z, *inputs, callee=slope), k=0)
     solved = np.linalg.solve(np.transpose(matrix), np.reshape(z_bar, (-1,)))
@@ -36,7 +36,7 @@ def _type(found: ValueType, *_: ValueType, residual: Callee, slope: Callee) -> V
     return found
 
 
-# found, then what the residual takes beside it.
+# Inputs: `found`, then the other inputs of the residual.
 SOLUTION = Op(
     "solution",
     evaluate=lambda found, *_: found,

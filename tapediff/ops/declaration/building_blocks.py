@@ -60,7 +60,7 @@ class Lowering(Protocol):
 
 
 class Batch(Protocol):
-    """Emits one instruction for an instruction of all iterations; gives the number of its value."""
+    """Emits one instruction for an instruction of all iterations; returns its value number."""
 
     def elementwise(self, i: Instruction) -> int: ...
     def reduced(self, i: Instruction) -> int: ...

@@ -33,12 +33,12 @@ Example = tuple[Callable[..., Operand], tuple[Operand, ...]]
 
 @dataclass(frozen=True)
 class Batching:
-    """How the same operation of all iterations of a loop becomes one operation on arrays with one more leading axis.
+    """The rule that turns an operation of all iterations of a loop into one operation on arrays with one more leading axis.
 
     Attributes:
         emit: `emit(batch, instruction)`, by one of the building blocks of `Batch`.
-        suits: `suits(instruction, types, fixed)`: whether it can be done; the types of the operands at one iteration, and which
-            of them are the same at all iterations.
+        suits: `suits(instruction, types, fixed)`: True if it can be done, given the operands' types at one iteration, and which
+            operands are the same at all iterations.
     """
 
     emit: Callable[[Batch, Instruction], int]
@@ -62,40 +62,40 @@ class Op(Primitive):
         promote: positions of the inputs that NumPy promotes to one dtype; None for all.
         floats_only: integers are promoted to float64 first, as NumPy does for exp or divide.
         masks_as_integers: masks are promoted to int64 first, where NumPy has no loop for them and takes its smallest integers.
-        integers: the op or composition that answers instead where all operands that are promoted are integers or masks, as NumPy's
-            loop for these does not convert them to floats.
+        integers: the op or composition used instead if all promoted operands are integers or masks, where NumPy's loop does not
+            convert them to floats.
 
       For derivatives:
         linear: the rules do not multiply the cotangent by anything that could be infinite.
         masks: the op discards some of its inputs, so that their cotangent is an exact zero.
-        squared: of an op with a kink whose square has none, such as abs: rules that take the cotangent of the square instead.
+        squared: for an op with a kink whose square has none, such as abs: rules that take the cotangent of the square instead.
         not_differentiated: positions of inputs whose derivative is dropped on purpose or not known.
 
       For passes and compiler:
         moves: every entry of the result is an entry of the first input, picked or repeated by position: a rearrangement.
-        is_view: no code in a kernel: the result is the operand's memory, read in another way.
-        exact: the result needs no rounding to 32 bits: copies of entries that are rounded, or no numbers.
-        additions: `additions(type, input_types)`: how many additions it takes about as long as; None for a routine.
-        batching: how all iterations of a loop are done at once; None where they cannot be.
-        positions: of an op that reads or writes entries by flat position: the input that holds the positions, and the input that is
-            the array, or None where its shape is the first parameter.
-        lapack: a routine of LAPACK's kind, which may fail, or not end, on values that a guard before it excludes.
+        is_view: no code in a kernel: the result is the operand's memory with another layout.
+        exact: the result needs no rounding to 32 bits: copies of rounded entries, or not numbers.
+        additions: `additions(type, input_types)`: the cost in additions; None for a routine.
+        batching: computes all iterations of a loop at once; None if impossible.
+        positions: for an op that reads or writes entries by flat position: the input with the positions, and the input that is the
+            array, or None if the first parameter is its shape.
+        lapack: a routine like LAPACK's, which may fail, or not end, on values that a guard before it excludes.
         raises: raises LinAlgError on some values.
         fails_on_integers: raises, or traps in a kernel, on some integers.
-        checked: of an op that raises: the op and a guard on its success, recorded instead of the op where user code may catch
-            the failure.
+        checked: for an op that raises: the op and a guard on its success, recorded instead of the op if user code may catch the
+            failure.
 
       For margins:
-        compares: of a comparison, a sort, or an op with a kink: `compares(z, *inputs, *params)` gives the two arrays whose
+        compares: for a comparison, a sort, or an op with a kink: `compares(z, *inputs, *params)` gives the two arrays whose
             distance decides, and the outcome: (left, right, outcome).
-        jump: of a rounding: `jump(x)` is the number nearest to x at which the result changes.
+        jump: for a rounding: `jump(x)` is the number nearest to x at which the result changes.
 
       For NumPy's functions and the tests:
         answers: the NumPy and SciPy callables this op implements when called on tracked values.
         samples: one domain per input, from which the tests draw.
         sample_params: static parameters that the tests try with the samples.
-        examples: for ops that arbitrary arrays do not suit, calls for the tests instead: `examples(rng)` gives pairs of a function
-            of tracked arrays and the arrays to call it on.
+        examples: for ops that need special arrays, calls for the tests: `examples(rng)` gives pairs of a function of tracked arrays
+            and the arrays to call it on.
     """
 
     name: str
@@ -146,7 +146,7 @@ class Op(Primitive):
 
 
 def declared_op(instruction: Instruction) -> Op:
-    """The op of an instruction that is no input, constant or guard."""
+    """The op of an instruction other than an input, constant or guard."""
     assert isinstance(instruction.op, Op)
     return instruction.op
 
@@ -158,7 +158,7 @@ class Elementwise(Op):
     Attributes:
         scalar: the operation on one element as an expression in the names `arguments`, over the vocabulary of
             compiler.math.function_table; the kernel and its readable listing are both made from it.
-        integer_scalar, mask_scalar: the expression on integers and on masks, where it is another one.
+        integer_scalar, mask_scalar: the expression on integers and on masks, if it differs.
         result: the result's dtype; None for that of the promoted inputs.
         arguments: the names used in `scalar`, one per input.
         infer: the type rule, which follows from `result` and `promote`.
@@ -180,12 +180,12 @@ class Elementwise(Op):
 
     @property
     def is_costly(self) -> bool:
-        """Whether it takes more than a few machine instructions: exp, sin, lgamma and the like."""
+        """True if it takes more than a few machine instructions: exp, sin, lgamma and the like."""
         return has_costly(self.scalar)
 
     @property
     def divides(self) -> bool:
-        """Whether it takes as long as a division."""
+        """True if it takes as long as a division."""
         return has_division(self.scalar)
 
 
@@ -196,7 +196,7 @@ def _type_rule(result: np.dtype | None, promote: tuple[int, ...] | None) -> Call
     def infer(*types: ValueType, **_: object) -> ValueType:
         shape = types[0].shape
         if result is None and promote is None and types.count(types[0]) == len(types):
-            return types[0]  # the same object, as passes tell types apart by identity first
+            return types[0]  # the same object, as passes compare types by identity first
         if len(types) > 1:
             shapes = {type_.shape for type_ in types}
             shape = np.broadcast_shapes(*shapes) if len(shapes) > 1 else shape
@@ -214,7 +214,7 @@ def comparison(name: str, evaluate: Callable[..., Operand], scalar: str, mask_sc
 
 
 def property_of_float(name: str, evaluate: Callable[..., Operand], boundary: float) -> Elementwise:
-    """Declare a mask of floats such as isnan; `boundary` is where it changes, NaN where no distance leads."""
+    """Declare a mask of floats such as isnan; it changes at `boundary`, NaN if no finite distance leads there."""
     return Elementwise(
         name, evaluate, f"{name}(x)", vjp=(None,), result=BOOL, linear=True, compares=lambda z, x: (x, boundary, z),
         answers=(getattr(np, name),), samples=(REAL,),

@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Domain:
-    """An interval that tests draw from; whole numbers for kind "i", a mask for kind "b"."""
+    """An interval that tests draw from; integers for kind "i", a mask for kind "b"."""
 
     low: float
     high: float

@@ -104,7 +104,7 @@ def _root_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     return SELECT(at_zero, 0.0, z_bar / (2.0 * SELECT(at_zero, 1.0, z)))
 
 
-# The square root with derivative 0 at 0, as norms and standard deviations have it.
+# The square root with derivative 0 at 0, as in norms and standard deviations.
 ROOT = Elementwise(
     "root", np.sqrt, "sqrt(x)", vjp=(_root_rule,),
     masks=True, samples=(POSITIVE,), squared=(lambda square_bar, z, x: square_bar,), compares=_with_zero,
@@ -124,7 +124,7 @@ def _rounding(
     function: np.ufunc, jump: Callable[[np.ndarray], np.ndarray], integers: Callable[..., Operand] | None = None,
     *also: Callable[..., Operand],
 ) -> Elementwise:  # fmt: skip
-    """Declare a rounding to whole numbers, whose derivative is 0; `also` names further NumPy functions that it answers."""
+    """Declare a rounding to integers, whose derivative is 0; `also` names further NumPy functions that it implements."""
     name = function.__name__
     return Elementwise(
         name, function, f"{name}(x)", vjp=(None,), linear=True, jump=jump, integers=integers, answers=(function, *also), samples=(REAL,)
@@ -132,7 +132,7 @@ def _rounding(
 
 
 def _end_of_whole_part(x: np.ndarray) -> np.ndarray:
-    """The nearest whole number but 0: -0.9 and 0.9 have the same whole part."""
+    """The nearest integer except 0: -0.9 and 0.9 have the same integral part."""
     return np.where(np.abs(x) < 1.0, np.copysign(1.0, x), np.rint(x))
 
 
@@ -156,14 +156,14 @@ REMAINDER = Elementwise(
 )
 FMOD = Elementwise(
     "fmod", np.fmod, "fmod(x, y)",
-    # How often y was taken away; the quotient itself may be rounded up to a whole number.
+    # How often y was subtracted; the quotient itself may be rounded up to an integer.
     vjp=(lambda z_bar, z, x, y: z_bar, lambda z_bar, z, x, y: -z_bar * RINT((x - z) / y)),
     integers=_integer_fmod, answers=(np.fmod,), samples=(REAL, NONZERO),
 )
 
 
 def _greater_part(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
-    """The share of the greater operand: all of it, half at a tie, NaN where NaN reached the value."""
+    """The cotangent of one operand: all of z_bar if it is the greater one, half at a tie, NaN if the value is NaN."""
     return SELECT(GREATER(x, y), z_bar, SELECT(LESS(x, y), 0.0, SELECT(EQUAL(x, y), 0.5 * z_bar, np.nan)))
 
 
@@ -173,7 +173,7 @@ def _not_nan_part(z_bar: Operand, z: Operand, x: Operand, y: Operand, wins: Oper
     return SELECT(wins(x, y), z_bar, SELECT(EQUAL(x, x), SELECT(EQUAL(y, y), tie, z_bar), 0.0))
 
 
-# Not linear, as they answer NaN with NaN also where the cotangent is 0.
+# Not linear: where the value is NaN they return NaN, even if the cotangent is 0.
 MAXIMUM = Elementwise(
     "maximum", np.maximum, "maximum(x, y)", vjp=(_greater_part, lambda z_bar, z, x, y: _greater_part(z_bar, z, y, x)),
     integer_scalar="select(x < y, y, x)", mask_scalar="x | y", compares=_with_each_other,
@@ -203,8 +203,8 @@ def _product_or_zero(x: Operand, y: Operand) -> Operand:
     return product[()] if product.ndim == 0 else product
 
 
-# x * y, and 0 wherever x is 0, also beside an infinite or a NaN y. Its derivative in x is y there, as for any product: a selection in
-# the place of this op would be right to first order only.
+# x * y, and 0 wherever x is 0, even for an infinite or NaN y. Its derivative in x is y there, as for any product: a selection in
+# place of this op would be right to first order only.
 PRODUCT_OR_ZERO = Elementwise(
     "product_or_zero", _product_or_zero, "select(equal(x, 0.0), 0.0, x * y)",
     vjp=(lambda z_bar, z, x, y: PRODUCT_OR_ZERO(z_bar, y), lambda z_bar, z, x, y: PRODUCT_OR_ZERO(x, z_bar)),
@@ -235,7 +235,7 @@ LARGEST_EXACT_INTEGER = 2.0**53
 
 
 def _integers_to_integers(x: Operand, y: Operand) -> Operand:
-    """x**y as an integer: products for a plain number y, else in floats, and a guard that these are exact."""
+    """x**y as an integer: products for a Python number y, else floats and a guard that they are exact."""
     if not is_tracked(y) and np.ndim(y) == 0:
         if y < 0:
             raise ValueError("Integers to negative integer powers are not allowed.")
@@ -252,7 +252,7 @@ def _integers_to_integers(x: Operand, y: Operand) -> Operand:
 
 
 def _repeated_product(x: Operand, exponent: int) -> Operand:
-    """By squaring, so that it takes as many products as the exponent has digits."""
+    """Multiply by repeated squaring: at most two products for each binary digit of the exponent."""
     result = None
     while exponent:
         if exponent % 2:

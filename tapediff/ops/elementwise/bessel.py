@@ -14,8 +14,8 @@ from .comparison import EQUAL, LOGICAL_AND, SELECT
 from .special import evaluated_by, function_of_one, function_of_two, polynomial, unknown_derivative
 from .special_integrals import RGAMMA
 
-# The derivatives of order 1 are by those of order 2, for which SciPy's routine of any order takes ten times as long as both that the
-# recurrence takes. Below this, where the recurrence would cancel, they are their series: its terms beyond the twelfth are below rounding.
+# The derivatives of order 1 need order 2. The recurrence computes it from two calls, in a tenth of the time of SciPy's routine for any
+# order. Below this, where the recurrence would cancel, the series is used: its terms beyond the twelfth are below rounding.
 SERIES_BELOW = 2.0
 _SERIES = [1.0 / (math.factorial(k) * math.factorial(k + 2)) for k in range(12)]
 
@@ -44,8 +44,8 @@ def _i2e(x: Operand) -> Operand:
     return SELECT(np.absolute(x) < SERIES_BELOW, _series(x, 1.0) * np.exp(-x * _side(x)), I0E(x) - 2.0 * I1E(x) / x)
 
 
-# From here on, and twice the square of the order, the scaled functions are Hankel's series, of which the 24th term is below rounding.
-# Their derivatives are as much smaller than they are as x is large, so that recurrences in the order cancel.
+# From here on, and beyond twice the square of the order, the scaled functions equal Hankel's series, whose 24th term is below
+# rounding. Their derivatives are smaller by a factor of x, so that recurrences in the order cancel.
 FAR, _FAR_TERMS = 25.0, 24
 
 
@@ -60,7 +60,7 @@ def _far_slope(order: Operand, x: Operand, sign: float) -> Operand:
 
 
 def _scaled_slope(order: Operand, x: Operand, sign: float, near: Operand, is_odd: bool = True) -> Operand:
-    """`near`, and for large x the derivative by the series; of a derivative that is odd or even in x."""
+    """`near`, and for large x the derivative by the series; the derivative is odd or even in x."""
     size = ABSOLUTE(x)
     is_far = size > FAR + 2.0 * order * order
     far = _far_slope(order, SELECT(is_far, size, FAR), sign)
@@ -71,7 +71,7 @@ J0 = function_of_one("j0", lambda z_bar, z, x: -z_bar * J1(x), REAL)
 J1 = function_of_one("j1", lambda z_bar, z, x: z_bar * (0.5 * (J0(x) - _j2(x))), REAL)
 Y0 = function_of_one("y0", lambda z_bar, z, x: -z_bar * Y1(x), POSITIVE)
 Y1 = function_of_one("y1", lambda z_bar, z, x: z_bar * (Y0(x) - z / x), POSITIVE)
-# As scipy.special computes them; in a scalar expression i0 and i1 are indices of loops.
+# As in scipy.special; in a scalar expression i0 and i1 are loop indices.
 I0 = Elementwise("i0", evaluated_by("i0"), "i0e(x) * exp(absolute(x))", vjp=(lambda z_bar, z, x: z_bar * I1(x),), samples=(REAL,))
 I1 = Elementwise(
     "i1", evaluated_by("i1"), "i1e(x) * exp(absolute(x))", vjp=(lambda z_bar, z, x: z_bar * (0.5 * (I0(x) + _i2(x))),), samples=(REAL,)
@@ -93,7 +93,7 @@ def _of_order(name: str, below: float, above: float, scaled: float = 0.0, domain
         slope = below * op(order - 1.0, x) + above * op(order + 1.0, x)
         if not scaled:
             return z_bar * slope
-        far_x = SELECT(x > 0.0, x, 0.0)  # of negative ones the parity is the order's
+        far_x = SELECT(x > 0.0, x, 0.0)  # for negative x the parity is the order's
         return z_bar * _scaled_slope(order, far_x, scaled, slope + scaled * _side(x) * z)
 
     op = function_of_two(name, unknown_derivative(name, "order"), rule, (ABOVE_ONE, domain), fixed=(0,))

@@ -57,7 +57,7 @@ def _zero_where_discarded(x: Operand, y: Operand, w: Operand) -> Operand:
     return kept[()] if kept.ndim == 0 else kept
 
 
-# x, a product of y; 0 where it is NaN and y is 0, which is so only where w is NaN. See passes/simplify/discarded_zeros.py.
+# x, a product with the factor y; 0 where x is NaN and y is 0, which implies that w is NaN. See passes/simplify/discarded_zeros.py.
 ZERO_WHERE_DISCARDED = Elementwise(
     "zero_where_discarded", _zero_where_discarded, "zero_where_discarded(x, y, w)",
     vjp=(
@@ -72,14 +72,14 @@ def _nan_to_zero_where_discarded(x: Operand, y: Operand) -> Operand:
     return kept[()] if kept.ndim == 0 else kept
 
 
-# The same of arrays, where nothing waits for it, in one operation of four.
+# The same for arrays, off the critical path, in one operation instead of four.
 NAN_TO_ZERO_WHERE_DISCARDED = Elementwise(
     "nan_to_zero_where_discarded", _nan_to_zero_where_discarded, "select(equal(y, 0.0) & isnan(x), 0.0, x)",
     vjp=(lambda z_bar, z, x, y: SELECT(LOGICAL_AND(EQUAL(y, 0.0), IS_NAN(x)), 0.0, z_bar), None),
     linear=True, masks=True, samples=(REAL, REAL),
 )
 
-# A selection by a jump, which the processor predicts, so that what follows does not wait for c. See passes/loops/selects_by_jumps.py.
+# A selection by a jump, which the processor predicts, so that later code does not wait for c. See passes/loops/selects_by_jumps.py.
 SELECT_BY_JUMP = Elementwise(
     "select_by_jump", _select, "select_by_jump(c, x, y)",
     vjp=SELECT.vjp, promote=(1, 2), floats_only=False, linear=True, masks=True, samples=(MASK, REAL, REAL),

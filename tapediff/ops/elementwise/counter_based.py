@@ -22,7 +22,7 @@ def _bits(first: Operand, second: Operand, counter: Operand) -> np.ndarray:
     """64 bits for each counter, as uint64; its low word is the first of the block that is encrypted."""
     keys = [np.asarray(word).astype(np.uint32) for word in (first, second)]
     keys.append(np.uint32(PARITY) ^ keys[0] ^ keys[1])
-    counter = np.atleast_1d(counter).astype(np.uint64)  # of arrays, sums wrap around silently
+    counter = np.atleast_1d(counter).astype(np.uint64)  # sums of arrays wrap around silently
     shape = np.broadcast_shapes(counter.shape, keys[2].shape)
     x = np.broadcast_to(counter.astype(np.uint32), shape) + keys[0]
     y = np.broadcast_to((counter >> np.uint64(32)).astype(np.uint32), shape) + keys[1]
@@ -45,7 +45,7 @@ def _shaped(bits: np.ndarray, *operands: Operand) -> Operand:
 
 
 def random_bits(first: Operand, second: Operand, counter: Operand) -> Operand:
-    """64 bits as an int64: the two encrypted words, the first one on top."""
+    """64 bits as an int64: the two encrypted words, the first one in the upper half."""
     return _shaped(_bits(first, second, counter).view(np.int64), first, second, counter)
 
 

@@ -20,7 +20,7 @@ def _function(function: np.ufunc, rule: Rule, domain: Domain) -> Elementwise:
     return Elementwise(name, function, f"{name}(x)", vjp=(rule,), answers=(function,), samples=(domain,))
 
 
-# (1 - x)(1 + x), which cancels nowhere; nor does its derivative, as that of the product would near 0.
+# (1 - x)(1 + x), without cancellation; nor in its derivative, where that of the product would cancel near 0.
 ONE_MINUS_SQUARE = Elementwise(
     "one_minus_square", lambda x: (1.0 - x) * (1.0 + x), "(1.0 - x) * (1.0 + x)", vjp=(lambda z_bar, z, x: z_bar * (-2.0 * x),),
     samples=(UNIT,),
@@ -39,12 +39,12 @@ ARCSIN = _function(np.arcsin, lambda z_bar, z, x: z_bar / np.sqrt(ONE_MINUS_SQUA
 ARCCOS = _function(np.arccos, lambda z_bar, z, x: -z_bar / np.sqrt(ONE_MINUS_SQUARE(x)), UNIT)
 
 
-# By bytes: numbers whose squares are infinite.
+# Bytes of the dtype -> a number whose square is infinite.
 _LARGE = {4: 1e20, 8: 1e160}
 
 
 def _finite(x: Operand) -> Operand:
-    """x, or where it is infinite a number whose square is: derivatives of 1 / x**2 are 0 there, not 0 times infinity."""
+    """x, with infinities replaced by a finite number whose square is infinite: derivatives of 1 / x**2 are then 0, not 0 * inf."""
     return SELECT(IS_INF(x), _LARGE[np.dtype(x.dtype).itemsize], x)
 
 
@@ -63,12 +63,12 @@ ARCTANH = _function(np.arctanh, lambda z_bar, z, x: z_bar / ONE_MINUS_SQUARE(x),
 CBRT = _function(np.cbrt, lambda z_bar, z, x: z_bar / (3.0 * z * z), POSITIVE)
 
 
-# Up to here 1 - tanh(x)**2 as it stands has 12 digits.
+# Up to here the plain formula 1 - tanh(x)**2 has 12 correct digits.
 TANH_FAR = 5.0
 
 
 def tanh_slope(x: Operand, y: Operand) -> Operand:
-    """1 - x**2 for x = tanh(y), which as a difference has no digits far out; 0 where it is below 2e-307."""
+    """1 - x**2 for x = tanh(y), where the difference would lose all digits for large y; 0 where it is below 2e-307."""
     e = np.exp(-2.0 * np.abs(y))
     far = np.where(e < 2.0**-1021, 0.0, 4.0 * e / np.square(1.0 + e))
     return np.where(np.abs(y) > TANH_FAR, far, 1.0 - x * np.asarray(x))[()]
@@ -102,7 +102,7 @@ def _hypot_slope(x: Operand, y: Operand, length: Operand) -> Operand:
     return np.broadcast_to(slope, np.broadcast_shapes(slope.shape, shape))[()] if shape != slope.shape else slope[()]
 
 
-# x / hypot(x, y), given that, and 0 at the origin, as for every norm.
+# x / hypot(x, y), given the hypot, and 0 at the origin, as for every norm.
 HYPOT_SLOPE = Elementwise(
     "hypot_slope", _hypot_slope, "select(equal(w, 0.0), 0.0, x / w)",
     vjp=(
@@ -129,7 +129,7 @@ LOGADDEXP = Elementwise(
 
 
 def _logaddexp_part(z_bar: Operand, x: Operand, y: Operand) -> Operand:
-    """The logistic of x - y: 1 where y is -inf and adds nothing, 1/2 where both are +inf."""
+    """The logistic function of x - y: 1 if y is -inf, 1/2 if both are +inf."""
     both_infinite = LOGICAL_AND(EQUAL(x, y), IS_INF(x))
     share = EXPIT(SELECT(both_infinite, 0.0, x - y))
     return z_bar * SELECT(EQUAL(y, -np.inf), 1.0, share)
@@ -151,7 +151,7 @@ def _expit_difference(x: Operand) -> Operand:
     return SELECT(is_near, near, EXPIT(-x) - EXPIT(x))
 
 
-# expit(y) expit(-y), given x = expit(y); its derivative near 0 is not made of a difference.
+# expit(y) expit(-y), given x = expit(y); its derivative near 0 is not computed as a difference.
 EXPIT_SLOPE = Elementwise(
     "expit_slope", lambda x, y: x * _expit(-np.asarray(y)), "x * expit(-y)",
     vjp=(None, lambda z_bar, z, x, y: z_bar * (z * _expit_difference(y))), samples=(UNIT, REAL), not_differentiated=(0, 1),

@@ -15,7 +15,7 @@ from .special_integrals import near_zero
 _SQUARES = np.cumprod([1.0, *(((2 * k - 1) / (2 * k)) ** 2 for k in range(1, 21))]) * (0.5 * np.pi)
 _K_SLOPE = tuple(float(k * _SQUARES[k]) for k in range(1, 21))
 _E_SLOPE = tuple(float(-k * _SQUARES[k] / (2 * k - 1)) for k in range(1, 21))
-# Where the series of 20 terms is right to the last digit, though the formulas lose a digit or two.
+# Below this the series of 20 terms is exact to the last digit, where the formulas lose a digit or two.
 NEAR = 0.15
 
 
@@ -34,7 +34,7 @@ def _k_slope_near_one(p: Operand) -> Operand:
 
 ELLIPK = function_of_one("ellipk", lambda z_bar, z, x: z_bar * _k_slope(x), UNIT)
 ELLIPE = function_of_one("ellipe", lambda z_bar, z, x: z_bar * _e_slope(x), UNIT)
-# ellipe(1 - p), whose derivative is that of ellipkm1's kind for small p.
+# ellipe(1 - p), whose derivative for small p is like that of ellipkm1.
 ELLIPEM1 = Elementwise(
     "ellipem1", lambda p: evaluated_by("ellipe")(1.0 - p), "ellipe(1.0 - x)",
     vjp=(lambda z_bar, z, p: z_bar * SELECT(p > 0.5, -_e_slope(1.0 - p), (ELLIPKM1(p) - z) / (2.0 * (1.0 - p))),), samples=(PROBABILITY,),
@@ -43,7 +43,7 @@ ELLIPKM1 = function_of_one("ellipkm1", lambda z_bar, z, x: z_bar * SELECT(x > 0.
 
 
 def _turns(phi: Operand) -> tuple[Operand, Operand]:
-    """How many half turns there are in an angle, and the rest."""
+    """The number of half turns in an angle, and the remainder."""
     turns = np.rint(phi / np.pi)
     return turns, phi - np.pi * turns
 
@@ -88,7 +88,7 @@ def _second_kind_slope(r: Operand, m: Operand) -> Operand:
 
 
 def _in_m(slope: Operand, whole: Operand, phi: Operand, m: Operand) -> Operand:
-    """With twice the complete integral's derivative for each half turn."""
+    """The derivative in m at any angle: adds twice the complete integral's derivative for each half turn."""
     turns, rest = _turns(phi)
     is_less = EQUAL(turns, 0.0)
     return slope(rest, m) + SELECT(is_less, 0.0, 2.0 * turns * whole(SELECT(is_less, 0.0, m)))

@@ -30,7 +30,7 @@ def evaluated_by(name: str) -> Callable[..., Operand]:
 
 
 def polynomial(coefficients: Sequence[float], x: Operand) -> Operand:
-    """By Horner's rule, the constant term first."""
+    """Evaluate a polynomial by Horner's rule; the constant term is first."""
     total = coefficients[-1]
     for coefficient in coefficients[-2::-1]:
         total = total * x + coefficient
@@ -43,12 +43,12 @@ def function_of_one(name: str, rule: Rule, domain: Domain) -> Elementwise:
 
 
 def function_of_two(name: str, first: Rule, second: Rule, domains: tuple[Domain, Domain], fixed: tuple[int, ...] = ()) -> Elementwise:
-    """Declare the op of a function of two arguments; the derivative in those at the positions `fixed` is not known."""
+    """Declare the op of a function of two arguments; derivatives at the positions `fixed` are not known."""
     return Elementwise(name, evaluated_by(name), f"{name}(x, y)", vjp=(first, second), samples=domains, not_differentiated=fixed)
 
 
 def unknown_derivative(name: str, argument: str) -> Callable[..., NoReturn]:
-    """The rule for an argument in which no derivative is known."""
+    """The rule for an argument without a known derivative."""
 
     def rule(*_: Operand) -> NoReturn:
         raise UnsupportedFunction(
@@ -63,7 +63,7 @@ DIGAMMA = function_of_one("digamma", lambda z_bar, z, x: z_bar * ZETA(2.0, x), P
 
 
 def _zeta_rule(z_bar: Operand, z: Operand, order: Operand, x: Operand) -> Operand:
-    """Of the Hurwitz zeta function in its second argument; the polygamma functions are its multiples."""
+    """The derivative of the Hurwitz zeta function in its second argument; the polygamma functions are its multiples."""
     return -z_bar * order * ZETA(order + 1.0, x)
 
 
@@ -75,7 +75,7 @@ GAMMA = function_of_one("gamma", lambda z_bar, z, x: z_bar * z * DIGAMMA(x), POS
 
 
 def _bell(x: Operand, rate: float) -> Operand:
-    """exp(-rate x**2), whose derivatives of every order are 0 at infinity, where those of its parts would be 0 times infinity."""
+    """exp(-rate x**2), with derivatives of 0 at infinity to every order, where its parts would give 0 times infinity."""
     x = SELECT(IS_INF(x), _ZERO_FROM, x)
     return np.exp(-rate * x * x)
 
@@ -85,7 +85,7 @@ _ZERO_FROM = 1e3
 ERF = function_of_one("erf", lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * _bell(x, 1.0)), REAL)
 ERFC = function_of_one("erfc", lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * _bell(x, 1.0)), REAL)
 NDTR = function_of_one("ndtr", lambda z_bar, z, x: z_bar * (_bell(x, 0.5) / SQRT_TWO_PI), REAL)
-# Below this the asymptotic series is right to rounding, where both terms of the exponent of the derivative of log_ndtr are large.
+# Below this the asymptotic series is exact to rounding; both terms in the exponent of log_ndtr's derivative are large there.
 FAR_BELOW = -12.0
 
 
@@ -118,7 +118,7 @@ LOGIT = function_of_one("logit", lambda z_bar, z, x: z_bar / (x * (1.0 - x)), PR
 
 
 def _xlogy_first(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
-    """log y, also at x = 0, unless y = 0 too, where the function is constantly 0 along x only for y > 0."""
+    """log y, also at x = 0; infinite at y = 0."""
     return z_bar * np.log(y)
 
 

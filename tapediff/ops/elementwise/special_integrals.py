@@ -39,7 +39,7 @@ def near_zero(x: Operand, radius: float, coefficients: Sequence[float], formula:
 
 
 def _log_ratio(x: Operand, y: Operand) -> tuple[Operand, Operand]:
-    """Whether x >= 0 and y > 0, and log(x / y) there."""
+    """The mask x >= 0 and y > 0, and log(x / y) there."""
     is_inside = LOGICAL_AND(x >= 0.0, y > 0.0)
     return is_inside, np.log(SELECT(is_inside, x, 1.0)) - np.log(SELECT(is_inside, y, 1.0))
 
@@ -87,7 +87,7 @@ BETA = function_of_two(
 
 
 def _binom_parts(n: Operand, k: Operand) -> tuple[Operand, Operand, Operand, Operand]:
-    """Where neither factorial below has a pole near; n and k there; and elsewhere gamma(n + 1), which is there moderate."""
+    """The mask where no factorial of the denominator is near a pole; n and k there; and elsewhere gamma(n + 1), which is moderate."""
     is_usual = LOGICAL_AND(k > -0.5, n - k > -0.5)
     return is_usual, SELECT(is_usual, n, 1.0), SELECT(is_usual, k, 0.5), GAMMA(SELECT(is_usual, 0.0, n) + 1.0)
 
@@ -119,14 +119,14 @@ POCH = function_of_two("poch", _poch_first, lambda z_bar, z, x, m: z_bar * (z * 
 
 # Error functions
 
-# From here on the two terms of the derivatives of erfcx and dawsn cancel; the next terms of the asymptotic series are below rounding.
+# From here on the two terms of the derivatives of erfcx and dawsn cancel; further terms of the asymptotic series are below rounding.
 FAR = 8.0
 _ODD_FACTORIALS = tuple(math.prod((2 * j + 1) / 2 for j in range(1, k + 1)) for k in range(20))
 
 
 def _erfcx_slope(z: Operand, x: Operand) -> Operand:
     is_far = x > FAR
-    u = np.square(1.0 / SELECT(is_far, x, FAR))  # in this order its derivatives are right at infinity too
+    u = np.square(1.0 / SELECT(is_far, x, FAR))  # this order of operations gives the right derivatives at infinity, too
     return SELECT(is_far, -0.5 * TWO_OVER_SQRT_PI * u * polynomial(_ODD_FACTORIALS, -u), 2.0 * x * z - TWO_OVER_SQRT_PI)
 
 
@@ -160,7 +160,7 @@ EXP1 = function_of_one("exp1", lambda z_bar, z, x: -z_bar * (np.exp(-x) / x), PO
 
 
 def _expn_rule(z_bar: Operand, z: Operand, n: Operand, x: Operand) -> Operand:
-    """The integral of the order below; of order 0, which SciPy has no lower one of, by recurrence."""
+    """The derivative: minus the integral of the order below; for order 0, the lowest in SciPy, by recurrence."""
     is_usual = n > 0.5
     return -z_bar * SELECT(is_usual, EXPN(SELECT(is_usual, n, 1.0) - 1.0, x), (np.exp(-x) + z) / x)
 
@@ -170,7 +170,7 @@ _LOG1P = tuple((-1.0) ** (k + 1) / (k + 1) for k in range(12))
 
 
 def _spence_slope(x: Operand) -> Operand:
-    """log(x) / (1 - x), by its series in x - 1 near 1; log1p(x - 1) would have lost a small x."""
+    """log(x) / (1 - x), by its series in x - 1 near 1; log1p(x - 1) would lose a small x."""
     is_near = np.abs(x - 1.0) < 0.03
     y = SELECT(is_near, 2.0, x)
     return SELECT(is_near, polynomial(_LOG1P, SELECT(is_near, x - 1.0, 0.0)), np.log(y) / (1.0 - y))
@@ -178,11 +178,11 @@ def _spence_slope(x: Operand) -> Operand:
 
 SPENCE = function_of_one("spence", lambda z_bar, z, x: z_bar * _spence_slope(x), POSITIVE)
 
-# Functions of which SciPy computes several at once
+# Functions that SciPy computes several at once
 
 
 def _one_of(name: str, function: str, position: int, rule: Rule, domain: Domain) -> Elementwise:
-    """Declare the op of one result of a function of scipy.special that has several."""
+    """Declare the op of one result of a scipy.special function with several results."""
     return Elementwise(name, lambda x: evaluated_by(function)(x)[position], f"{name}(x)", vjp=(rule,), samples=(domain,))
 
 
@@ -214,12 +214,12 @@ AIRY_AI_PRIME = _one_of("airy_ai_prime", "airy", 1, lambda z_bar, z, x: z_bar * 
 AIRY_BI = _one_of("airy_bi", "airy", 2, lambda z_bar, z, x: z_bar * AIRY_BI_PRIME(x), REAL)
 AIRY_BI_PRIME = _one_of("airy_bi_prime", "airy", 3, lambda z_bar, z, x: z_bar * (x * AIRY_BI(x)), REAL)
 def _root(x: Operand) -> Operand:
-    """sqrt(x), and 0 below 0, where the scaled functions of the second kind are those themselves."""
+    """sqrt(x), and 0 below 0, where the scaled functions of the second kind equal the unscaled ones."""
     return np.sqrt(SELECT(x > 0.0, x, 0.0))
 
 
-# From here on the scaled functions are their asymptotic series (DLMF 9.7), of which the 22nd term is below rounding, and derivatives are
-# so much smaller than these that their terms would cancel.
+# From here on the scaled functions equal their asymptotic series (DLMF 9.7), whose 22nd term is below rounding. Their derivatives
+# are so much smaller that the terms of the formulas would cancel.
 AIRY_FAR = 12.0
 _AIRY_SERIES = tuple(
     math.gamma(3 * k + 0.5) / (54.0**k * math.factorial(k) * math.gamma(k + 0.5)) * 1.5**k for k in range(22)
@@ -227,7 +227,7 @@ _AIRY_SERIES = tuple(
 
 
 def _airy_slope(x: Operand, near: Operand, factor: float, sign: float, is_prime: bool = False) -> Operand:
-    """`near`, and for large x the derivative of factor x**(-1/4) (of the derivatives x**(1/4)) times the series in sign x**(-3/2)."""
+    """`near`; for large x the derivative of factor x**(-1/4) (x**(1/4) if `is_prime`) times the series in sign x**(-3/2)."""
     is_far = x > AIRY_FAR
     y = SELECT(is_far, x, AIRY_FAR)
     power = 0.25 if is_prime else -0.25
@@ -305,7 +305,7 @@ WRIGHTOMEGA = function_of_one("wrightomega", lambda z_bar, z, x: z_bar * SELECT(
 
 
 def _hypergeometric(name: str, above: int, below: int) -> Elementwise:
-    """The function with so many shape parameters above and below; its derivative in the last argument raises all by 1."""
+    """Declare pFq with p `above` and q `below` shape parameters; its derivative in the last argument raises all of them by 1."""
     count = above + below
 
     def rule(z_bar: Operand, z: Operand, *args: Operand) -> Operand:

@@ -16,12 +16,12 @@ from .stacks import STACKED, for_each, over_stacks, turned
 
 
 def _quotient(numerator: Operand, denominator: Operand, is_zero: Operand) -> Operand:
-    """0 where nothing is to be divided; NaN where something is divided by zero, or by what rounding could have made of zero."""
+    """The quotient; for a denominator that is zero up to rounding, 0 if the numerator is zero, else NaN."""
     quotient = numerator / np.where(is_zero, 1.0, denominator)
     return np.where(is_zero, np.where(numerator != 0.0, np.nan, 0.0), quotient)
 
 
-# Singular values: the vectors of both sides and the values in one row, u (m, k), s (k,), v^T (k, n).
+# Singular values: u (m, k), s (k,) and v^T (k, n), flattened into one row.
 
 
 def _svd(x: Operand) -> Operand:
@@ -36,7 +36,7 @@ def svd_parts(packed: Operand, m: int, n: int) -> tuple[Operand, Operand, Operan
 
 
 def _values_matrix_rule(w_bar: Operand, w: Operand, value: Operand, x: Operand, z: Operand, bar: Operand) -> Operand:
-    """Divided differences of the gradient by the singular values for the symmetric part of a change, its sums for the other part."""
+    """Divided differences of the gradient by the singular values for the symmetric part of a change, divided sums for the other."""
     m, n = x.shape[-2:]
     u, s, v = svd_parts(z, m, n)
     rounding = rounding_of(s, x)
@@ -83,7 +83,7 @@ SINGULAR_VALUES_PULLBACK = values_pullback(
 def _svd_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     """Townsend (2016), Differentiating the singular value decomposition.
 
-    Vectors of a repeated singular value have no derivative: where their cotangents turn them into each other it is NaN.
+    Vectors of a repeated singular value have no derivative: it is NaN if their cotangents rotate them into each other.
     """
     m, n = x.shape[-2:]
     (u, s, v), (u_bar, s_bar, v_bar) = svd_parts(z, m, n), svd_parts(z_bar, m, n)
@@ -103,22 +103,22 @@ def _svd_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
 
 
 def _separated(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """A matrix whose singular values are apart, for the tests."""
+    """A matrix with well separated singular values, for the tests."""
     u, s, v = np.linalg.svd(rng.normal(size=shape), full_matrices=False)
     return (u * (s + np.arange(s.shape[-1])[::-1] + 0.5)[..., None, :]) @ v
 
 
 def _turns_within(bar: Operand, vectors: Operand) -> Operand:
-    """Whether a cotangent turns orthonormal vectors into each other, more than rounding does."""
+    """True if a cotangent rotates orthonormal vectors into each other, by more than rounding."""
     inner = MATMUL(turned(vectors), bar)
     turning = np.max(np.absolute(inner - turned(inner)), axis=(-2, -1), initial=0.0)
     return turning > 1e-9 * np.max(np.absolute(bar), axis=(-2, -1), initial=0.0)
 
 
 def _of_first(bar: Operand, vectors: Operand, k: int) -> Operand:
-    """The cotangent of the first k of orthonormal vectors, given that of all, where the others are any that complete a basis.
+    """The cotangent of the first k orthonormal vectors, given that of all, where the others complete a basis arbitrarily.
 
-    These turn against the first ones. Among themselves they are not determined: NaN where it matters which they are.
+    The others rotate against the first ones. Among themselves they are not determined: NaN if the choice matters.
     """
     first, rest, rest_bar = vectors[..., :k], vectors[..., k:], bar[..., k:]
     if rest.shape[-1] == 0:
@@ -139,7 +139,7 @@ def full_svd_parts(packed: Operand, m: int, n: int) -> tuple[Operand, Operand, O
 
 
 def _flat(batch: tuple[int, ...], *parts: Operand) -> Operand:
-    """Matrices and vectors of each entry of a stack in one row."""
+    """Concatenate the matrices and vectors of each entry of a stack into one row."""
     return np.concatenate([reshape(part, (*batch, math.prod(part.shape[len(batch) :]))) for part in parts], axis=-1)
 
 
@@ -161,7 +161,7 @@ SVD_FULL = Op(
     batching=STACKED,
     lapack=True,
     raises=True,
-    # One vector more than there are singular values: it is determined but for its sign.
+    # One vector more than singular values: it is determined up to its sign.
     examples=lambda rng: [(SVD_FULL, (_separated(rng, *shape),)) for shape in ((3, 3), (4, 3), (1, 2), (2, 3, 4))],
 )
 
@@ -178,7 +178,7 @@ SVD = Op(
 )
 
 
-# Orthogonal factors: q (m, k) and r (k, n) in one row.
+# Orthogonal factors: q (m, k) and r (k, n), flattened into one row.
 
 
 def _qr(x: Operand) -> Operand:
@@ -191,7 +191,7 @@ def qr_parts(packed: Operand, m: int, n: int) -> tuple[Operand, Operand]:
 
 
 def _qr_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
-    """Of the first k columns by Walter and Lehmann (2013), arXiv:1001.1654; the others are products with q^T."""
+    """For the first k columns, Walter and Lehmann (2013), arXiv:1001.1654; the others are products with q^T."""
     m, n = x.shape[-2:]
     k = min(m, n)
     (q, r), (q_bar, r_bar) = qr_parts(z, m, n), qr_parts(z_bar, m, n)
@@ -210,7 +210,7 @@ def _qr_full(x: Operand) -> Operand:
 
 
 def full_qr_parts(packed: Operand, m: int, n: int) -> tuple[Operand, Operand]:
-    """q, which is square, and r of each matrix of more rows than columns."""
+    """The square q and r of each matrix with more rows than columns."""
     batch = packed.shape[:-1]
     return reshape(packed[..., : m * m], (*batch, m, m)), reshape(packed[..., m * m :], (*batch, m, n))
 
@@ -247,10 +247,10 @@ QR = Op(
 
 
 def _pinv_rule(z_bar: Operand, z: Operand, value: Operand, a: Operand) -> Operand:
-    """Golub and Pereyra (1973), SIAM J. Numer. Anal. 10(2), eq. 4.12: where the rank does not change."""
+    """Golub and Pereyra (1973), SIAM J. Numer. Anal. 10(2), eq. 4.12; valid while the rank does not change."""
     m, n = a.shape[-2:]
     z_t, bar_t = turned(z), turned(z_bar)
-    # No product is larger than the matrix: of 200 by 50, projections on 200 dimensions would take most of the time of a gradient.
+    # No product is larger than the matrix: for 200 by 50, projections on 200 dimensions would take most of a gradient's time.
     if m >= n:
         inner = MATMUL(z, bar_t)
         outside = MATMUL(bar_t - MATMUL(a, inner), MATMUL(z, z_t))
@@ -282,14 +282,14 @@ def pseudoinverse(a: Operand, rcond: Operand) -> Operand:
     return MATMUL(turned(v), inverse[..., :, None] * turned(u))
 
 
-# Eigenvalues (n,), vectors in columns (n, n), and 1 where all are real, else 0, in one row.
+# Eigenvalues (n,), vectors in columns (n, n), and 1 if all are real, else 0, flattened into one row.
 
 
 def _eig(x: Operand) -> Operand:
     values, vectors = np.linalg.eig(x)
     if np.any(np.imag(values) != 0.0):
         return np.append(np.full(x.shape[0] * (x.shape[0] + 1), np.nan), 0.0)
-    # From NumPy 2.5 on they are complex numbers, whatever they are.
+    # From NumPy 2.5 on they have a complex dtype, even if all are real.
     return np.concatenate([np.real(values), np.real(vectors).ravel(), [1.0]])
 
 
@@ -330,7 +330,7 @@ EIG_VALUES_PULLBACK = values_pullback(
 
 
 def _eig_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
-    """Of vectors of length 1. Those of a repeated eigenvalue have no derivative, as in `eigh`."""
+    """The rule for unit vectors. Vectors of a repeated eigenvalue have no derivative, as in `eigh`."""
     n = x.shape[-1]
     (values, vectors), (values_bar, vectors_bar) = eig_parts(z, n), eig_parts(z_bar, n)
     inner = MATMUL(turned(vectors), vectors_bar)

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms along one axis, by the routines that numpy.fft calls.
 
-There is no complex type on tapes: a complex array of shape S is a real one of shape (*S, 2), which has the same memory. Each transform is
-linear, and its transpose is another of them.
+Tapes have no complex type: a complex array of shape S is a real one of shape (*S, 2) with the same memory. Each transform is
+linear, and its transpose is another of these transforms.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def _inverse_real_dft(x: np.ndarray, axis: int, n: int, scale: float) -> np.ndar
 
 
 def weights(n: int, axis: int, ndim: int, inner: float) -> np.ndarray:
-    """How often a coefficient of a real transform of length n counts: `inner`, but 1 for the first one and for that of n / 2.
+    """The weight of each coefficient of a real transform of length n: `inner`, but 1 for the first one and for that of n / 2.
 
-    In the shape in which it is multiplied with the pairs; `ndim` is that of the real array.
+    Its shape broadcasts with the pairs; `ndim` is that of the real array.
     """
     made = np.full(n // 2 + 1, inner)
     made[0] = 1.0
@@ -86,7 +86,7 @@ DFT = Op(
     ],
 )
 
-# Of real numbers: the coefficients 0 to n / 2.
+# From real numbers to the coefficients 0 to n / 2.
 REAL_DFT = Op(
     "real_dft",
     evaluate=_real_dft,
@@ -102,7 +102,7 @@ REAL_DFT = Op(
     ],
 )
 
-# Of the coefficients 0 to n / 2, the real numbers. Imaginary parts of the first one, and of that of n / 2, count as 0.
+# From the coefficients 0 to n / 2 to real numbers. Imaginary parts of the first one, and of that of n / 2, count as 0.
 INVERSE_REAL_DFT = Op(
     "inverse_real_dft",
     evaluate=_inverse_real_dft,
@@ -121,7 +121,7 @@ INVERSE_REAL_DFT = Op(
 
 OPS = (DFT, REAL_DFT, INVERSE_REAL_DFT)
 
-# For compilers: the kinds of transforms by their number, and NumPy's loops.
+# For compilers: NumPy's loops, indexed by kind of transform.
 LOOPS: tuple[Any, ...] = (
     pocketfft.fft, pocketfft.ifft, pocketfft.rfft_n_even, pocketfft.rfft_n_odd, pocketfft.irfft,
 )  # fmt: skip

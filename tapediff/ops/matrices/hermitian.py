@@ -15,7 +15,7 @@ from .given_values import GIVEN
 from .repeated_values import rounding_of, slope_of_pair
 from .stacks import turned
 
-# Cotangents of the phase of a vector that are smaller than this, relative to those of the vector, are rounding.
+# Cotangents of a vector's phase below this, relative to those of the vector, are rounding.
 PHASE_ROUNDING = 1e-13
 
 
@@ -34,11 +34,11 @@ def split(row: Operand, n: int) -> tuple[Operand, Operand]:
 
 
 def _rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
-    """As of real symmetric matrices, Giles (2008), and the phase of each vector: its first entry is real,
-    or its last one where the upper triangle is read.
+    """As for real symmetric matrices, Giles (2008), plus the phase of each vector: its first entry is real,
+    or its last one if the upper triangle is read.
 
-    The vectors of a repeated eigenvalue have no derivative: it is NaN where their cotangents turn them into each other. Of a function in
-    which phases cancel the phases' cotangents are zero up to rounding, and are left out.
+    The vectors of a repeated eigenvalue have no derivative: it is NaN if their cotangents rotate them into each other. If phases cancel
+    in a function, their cotangents are zero up to rounding, and are left out.
     """
     n = x.shape[-2]
     rows, values = split(z, n)
@@ -72,7 +72,7 @@ def _on_triangle(real: Operand, imaginary: Operand, lower: bool) -> Operand:
 
 
 def _values_rule(w_bar: Operand, x: Operand, z: Operand, bar: Operand, lower: bool) -> tuple[Operand, ...]:
-    """Of the cotangent that comes from the eigenvalues, as in `spectral`."""
+    """The rule for the cotangent that comes from the eigenvalues, as in `spectral`."""
     n = x.shape[-2]
     rows, values = split(z, n)
     matrix = put_together(w_bar[..., 0], w_bar[..., 1])
@@ -96,7 +96,7 @@ def _upper_values_rule(w_bar: Operand, w: Operand, x: Operand, z: Operand, bar: 
 
 
 def _example(rng: np.random.Generator, n: int, *batch: int) -> np.ndarray:
-    """A Hermitian matrix with eigenvalues that are apart."""
+    """A Hermitian matrix with well separated eigenvalues."""
     vectors, _ = np.linalg.qr(rng.normal(size=(*batch, n, n)) + 1j * rng.normal(size=(*batch, n, n)))
     matrix = (vectors * (np.arange(n) + rng.uniform(-0.3, 0.3, n))) @ turned(vectors.conj())
     return np.stack([matrix.real, matrix.imag], axis=-1)

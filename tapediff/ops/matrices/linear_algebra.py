@@ -25,7 +25,7 @@ def _stack(rng: np.random.Generator, count: int, n: int) -> np.ndarray:
 
 
 def require(succeeds: Operand, message: str) -> None:
-    """Raise what NumPy raises unless a factorisation has succeeded; by a guard where that depends on tracked values."""
+    """Raise NumPy's error unless a factorisation has succeeded; by a guard if that depends on tracked values."""
     recorder = current_recorder()
     if is_tracked(succeeds) and recorder is not None and recorder.raise_where is not None:
         recorder.raise_where(np.logical_not(succeeds), lambda: np.linalg.LinAlgError(message))
@@ -34,14 +34,14 @@ def require(succeeds: Operand, message: str) -> None:
 
 
 def require_regular(triangle: Operand, message: str) -> Operand:
-    """Raise unless a triangular matrix can be divided by, or each of a stack; which can."""
+    """Raise unless a triangular matrix, or each of a stack, is regular; return the mask of regular ones."""
     regular = np.all(np.diagonal(triangle, axis1=-2, axis2=-1) != 0.0, axis=-1)
     require(np.all(regular), message)
     return regular
 
 
 def where_regular(regular: Operand, matrix: Operand, other: np.ndarray) -> Operand:
-    """A matrix; another one, which can be divided by, where it cannot be and the program does not come."""
+    """The matrix; in recordings of several paths, `other`, a regular one, where the matrix is singular and the program has raised."""
     recorder = current_recorder()
     if recorder is None or recorder.raise_where is None or not is_tracked(regular):
         return matrix
@@ -57,7 +57,7 @@ def _checked_cholesky(a: Operand) -> Operand:
 
 
 def regular_factors(a: Operand, lu: Operand) -> tuple[Operand, Operand]:
-    """A matrix and its factors, which can be divided by; raises where they cannot be."""
+    """A matrix and its factors, known to be regular; raise if they are singular."""
     regular = require_regular(lu[..., :-1, :], "Singular matrix")
     one = np.eye(a.shape[-1])
     return where_regular(regular, a, one), where_regular(regular, lu, _lu_factor(one))
@@ -73,7 +73,7 @@ def _lower_half(n: int) -> np.ndarray:
 
 
 def pulled_back(z: np.ndarray, z_bar: np.ndarray) -> np.ndarray:
-    """The cotangent of the lower triangle of x, given its Cholesky factor z and that one's: Murray (2016), arXiv:1602.07527, eq. 10."""
+    """The cotangent of the lower triangle of x, given its Cholesky factor z and z_bar: Murray (2016), arXiv:1602.07527, eq. 10."""
     inner = np.tril(z.T @ np.tril(z_bar))
     left = _triangular_solve(z, inner + np.tril(inner, -1).T, lower=True, transposed=True, unit=False)
     x_bar = np.tril(_triangular_solve(z, left.T, lower=True, transposed=True, unit=False))
@@ -88,7 +88,7 @@ def _symmetric(lower: Operand) -> Operand:
 
 
 def _pullback_factor_rule(w_bar: Operand, w: Operand, z: Operand, z_bar: Operand) -> Operand:
-    """Of the pullback in the factor z. With s the symmetric matrix of w_bar and m = z^-1 s z^-T, w_bar . w = z_bar . z half(m)."""
+    """The derivative of the pullback in z. With s the symmetric matrix of w_bar and m = z^-1 s z^-T, w_bar . w = z_bar . z half(m)."""
     half, m = _lower_half(z.shape[-1]), _within(z, _symmetric(w_bar))
     inner = MATMUL(turned(z), z_bar) * half
     pulled = TRIANGULAR_SOLVE(z, inner + turned(inner), lower=True, transposed=True, unit=False)
@@ -126,7 +126,7 @@ CHOLESKY = Op(
     "cholesky",
     evaluate=np.linalg.cholesky,
     infer=lambda x: x,
-    # For the function that NumPy computes: it reads the lower triangle only.
+    # The derivative of NumPy's function, which reads the lower triangle only.
     vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z, z_bar),),
     lower=lambda low, i: low.cholesky(i),
     batching=STACKED,
@@ -138,7 +138,7 @@ CHOLESKY = Op(
 
 
 def attempted(factorise: Callable[..., Operand], rows: int) -> Callable[..., Operand]:
-    """The packed result of a factorisation and, at the start of one more row, whether it succeeded: 1 or 0."""
+    """Pack the result of a factorisation with one more row, which starts with 1 on success, else 0."""
 
     def evaluate(x: Operand, *params: Operand) -> Operand:
         n = x.shape[-1]
@@ -154,12 +154,12 @@ def attempted(factorise: Callable[..., Operand], rows: int) -> Callable[..., Ope
 
 
 def _attempt_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
-    """Where it has failed nothing depends on it."""
+    """The pullback, with the identity in place of a failed factor, on which nothing depends."""
     has_succeeded = np.reshape(z[..., -1, 0] != 0.0, (*z.shape[:-2], 1, 1))
     return CHOLESKY_PULLBACK(np.where(has_succeeded, z[..., :-1, :], np.eye(x.shape[-1])), z_bar[..., :-1, :])
 
 
-# Where user code may catch the error, whether there is one is a value of its own, which a guard looks at.
+# Used where user code may catch the error: success is a value, which a guard checks.
 CHOLESKY_ATTEMPT = Op(
     "cholesky_attempt",
     evaluate=attempted(np.linalg.cholesky, 0),
@@ -222,13 +222,13 @@ TRIANGULAR_SOLVE = Op(
 def _lu_factor(x: Operand) -> Operand:
     """LAPACK's factors of the transpose, and its pivots as 32-bit integers in a last row: one value holds both, as in a kernel.
 
-    The layout is that of a kernel's compiler.linalg.routine_table to the bit, as a constant's factors are computed here and used there.
+    The layout equals compiler.linalg.routine_table's to the bit, as factors of constants are computed here and used by kernels.
     """
     from scipy.linalg.lapack import get_lapack_funcs
 
     n = x.shape[0]
     lu = np.zeros((n + 1, n), x.dtype)
-    if n == 0:  # LAPACK takes no matrices without rows
+    if n == 0:  # LAPACK does not accept empty matrices
         return lu
     (getrf,) = get_lapack_funcs(("getrf",), (x,))
     factors, pivots, _ = getrf(np.transpose(x))
@@ -251,7 +251,7 @@ LU_FACTOR = Op(
     batching=STACKED,
     lapack=True,
     exact=True,
-    # Part of the last row is not used and holds anything, so only what is made of the factors can be compared.
+    # Part of the last row is unused and arbitrary, so tests compare values computed from the factors.
     examples=lambda rng: [(lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 3, 8)],
 )
 

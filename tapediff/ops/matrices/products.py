@@ -45,7 +45,7 @@ def _right_rule(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
 
 
 def _product_of_integers(x: Operand, y: Operand) -> Operand:
-    """Sums of products, as the routines on matrices are for floats; masks are true where any product is."""
+    """Sums of products, as matrix routines take floats only; for masks, True where any product is."""
     x, y = (v if is_tracked(v) else np.asarray(v) for v in (x, y))
     rows, columns = (x if x.ndim > 1 else x[None, :]), (y if y.ndim > 1 else y[:, None])
     if rows.shape[-1] != columns.shape[-2]:
@@ -56,7 +56,7 @@ def _product_of_integers(x: Operand, y: Operand) -> Operand:
     return result[..., 0] if x.ndim == y.ndim == 1 else result[..., 0, :] if x.ndim == 1 else result
 
 
-# Larger products are left to BLAS, one by one.
+# BLAS computes larger products, one by one.
 LARGEST_BATCHED = 2000
 
 

@@ -1,4 +1,4 @@
-"""Derivatives of functions of eigenvalues or singular values where values are repeated: which are, and what is known there."""
+"""Derivatives of functions of eigenvalues or singular values at repeated values."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .stacks import STACKED, for_each
 
 
 def rounding_of(values: Operand, like: Operand) -> Operand:
-    """Differences of eigenvalues, or singular values, that rounding could have made of none."""
+    """The largest difference of eigenvalues, or singular values, that counts as rounding."""
     if np.size(values) == 0:
         return np.zeros(like.shape)
     return for_each(4.0 * max(like.shape[-2:]) * np.finfo(like.dtype).eps * np.max(np.absolute(values), axis=-1), like)
 
 
 def slope_of_pair(difference: Operand, gap: Operand, is_repeated: Operand, within: Operand) -> Operand:
-    """within * difference / gap: how the part of a change that turns vectors into each other changes a function of the values.
+    """within * difference / gap: the effect on a function of the values of the part of a change that rotates vectors into each other.
 
-    Of a repeated value the quotient is a limit that is not known here, the second derivative of a function that is only seen as its
-    gradient: NaN, unless the change, up to rounding, does not turn these vectors.
+    For a repeated value the quotient is an unknown limit, the second derivative of a function whose gradient alone is known: NaN,
+    unless the change, up to rounding, does not rotate these vectors.
     """
     if np.size(within) == 0:
         return within
@@ -36,11 +36,11 @@ def values_pullback(
     name: str, matrix_rule: Callable[..., Operand], bar_rule: Callable[..., Operand], examples: Callable[..., Operand],
     params: tuple[str, ...] = (),
 ) -> Op:  # fmt: skip
-    """An op that gives the cotangent of a matrix which comes of its eigenvalues or singular values: the first of its operands, before
+    """An op for the cotangent of a matrix from that of its eigenvalues or singular values. Its operands: this cotangent, which it returns,
     the matrix, its factors and the cotangent of the values.
 
-    By way of the vectors, of which it is computed, the derivative would be lost where values are repeated and their cotangents zero, or
-    equal; the rules give it of the matrix as a whole, and of the cotangent of the values.
+    The cotangent is computed from the vectors; differentiating through them would fail for repeated values with zero or equal cotangents.
+    So the rules give its derivatives in the matrix as a whole, and in the cotangent of the values.
     """
     return Op(
         name,

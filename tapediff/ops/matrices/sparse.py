@@ -1,6 +1,6 @@
-"""Products with sparse matrices, by rows: entry p stands in column `columns[p]`, and row r has the entries from `starts[r]` on.
+"""Products with sparse matrices in CSR format: entry p is in column `columns[p]`, and row r has the entries from `starts[r]` on.
 
-The three ops are the three ways to multiply by the entries: they are each other's derivatives.
+The three ops are each other's derivatives.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Scipys: TypeAlias = Any
 
 
 def matrix_of(entries: np.ndarray, columns: np.ndarray, starts: np.ndarray, width: int) -> Scipys:
-    """SciPy's matrix, which shares the arrays. (Importing SciPy's takes longer than the rest of tapediff, and few programs need it.)"""
+    """SciPy's matrix on the same arrays. (Importing SciPy's takes longer than the rest of tapediff, and few programs need it.)"""
     from scipy.sparse import csr_array
 
     return csr_array((np.asarray(entries), columns, starts), shape=(len(starts) - 1, width))
@@ -36,13 +36,13 @@ def _sampled(y: np.ndarray, x: np.ndarray, columns: np.ndarray, starts: np.ndarr
 
 
 def _per_entry(type_: ValueType, types: Sequence[ValueType]) -> float:
-    """Two additions for each entry and column, and as many for reading where it stands."""
+    """Two additions for each entry and column, and as many for reading its position."""
     count = max(type_.shape[0], *(t.shape[0] for t in types)) if type_.shape else 1
     return 4.0 * count * math.prod(type_.shape[1:])
 
 
 def _examples(op: Callable[..., Operand], *sizes: int) -> Callable[[np.random.Generator], list[Example]]:
-    """Of a matrix of 4 rows and 6 columns, with an empty row and an empty column; vectors, and matrices of few or many columns."""
+    """Examples of a 4 by 6 matrix with an empty row and an empty column, times vectors, and matrices of few or many columns."""
     columns, starts = np.array([0, 3, 3, 5, 1, 2, 3, 5]), np.array([0, 3, 3, 4, 8])
 
     def examples(rng: np.random.Generator) -> list[Example]:
@@ -93,7 +93,7 @@ SPARSE_TRANSPOSED = Op(
     examples=_examples(lambda *operands: SPARSE_TRANSPOSED(*operands, width=6), 8, 4),
 )
 
-# The entries of y x^T that the pattern has.
+# The entries of y x^T in the sparsity pattern.
 SPARSE_SAMPLED = Op(
     "sparse_sampled",
     evaluate=_sampled,

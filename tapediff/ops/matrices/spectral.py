@@ -60,10 +60,10 @@ def _on_triangle(x_bar: Operand, lower: bool) -> Operand:
 
 
 def _eigh_rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
-    """Giles (2008), section 3.1, for the function that NumPy computes: it reads one triangle only.
+    """Giles (2008), section 3.1, for NumPy's function, which reads one triangle only.
 
-    The vectors of a repeated eigenvalue have no derivative: where their cotangents turn them into each other it is NaN, and so it is for
-    eigenvalues that rounding could have made of a repeated one. A function of the eigenvalues alone has none of that.
+    The vectors of a repeated eigenvalue (up to rounding) have no derivative: it is NaN if their cotangents rotate them into each
+    other. Functions of the eigenvalues alone are not affected.
     """
     vectors, values, n = z[..., :-1, :], z[..., -1, :], x.shape[-1]
     inner = MATMUL(vectors, turned(z_bar[..., :-1, :]))
@@ -77,7 +77,7 @@ def _eigh_rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
 
 
 def _separated(rng: np.random.Generator, n: int) -> np.ndarray:
-    """A symmetric matrix with eigenvalues that are apart, for the tests."""
+    """A symmetric matrix with well separated eigenvalues, for the tests."""
     vectors, _ = np.linalg.qr(rng.normal(size=(n, n)))
     return (vectors * (np.arange(n) + rng.uniform(-0.3, 0.3, n))) @ vectors.T
 
@@ -93,7 +93,7 @@ def _checked_eigh(a: Operand, lower: bool) -> Operand:
 EIGH = Op(
     "eigh",
     evaluate=over_stacks(_eigh, lambda x: (x[1] + 1, x[1])),
-    # The eigenvectors in rows, and the eigenvalues in a last one.
+    # The eigenvectors as rows, and the eigenvalues as the last row.
     infer=lambda x, lower: ValueType((*x.shape[:-2], x.shape[-1] + 1, x.shape[-1]), x.dtype),
     vjp=(_eigh_rule,),
     params=("lower",),
@@ -122,9 +122,9 @@ EIGH_ATTEMPT = Op(
 
 
 def cofactors(x: np.ndarray) -> np.ndarray:
-    """The derivative of the determinant, also where that is zero: det(u v) u d v, where d has the products of the other singular values.
+    """The derivative of the determinant, even if that is zero: det(u v) u d v, where d has the products of the other singular values.
 
-    Those of a matrix that is not finite are NaN, as its determinant is.
+    NaN for a matrix that is not finite, as is its determinant.
     """
     is_finite = np.all(np.isfinite(x), axis=(-2, -1), keepdims=True)
     u, s, v = np.linalg.svd(np.where(is_finite, x, 0.0))
@@ -134,7 +134,7 @@ def cofactors(x: np.ndarray) -> np.ndarray:
 
 
 def _cofactor_rule(z_bar: Operand, z: Operand, x: Operand, lu: Operand) -> Operand:
-    """Of a matrix that can be inverted: d cof(x) = (tr(x^-1 dx) - cof(x) dx^T / det(x)) x^-T det(x)."""
+    """For a regular matrix: d cof(x) = (tr(x^-1 dx) - cof(x) dx^T / det(x)) x^-T det(x)."""
     inner = for_each(np.sum(z_bar * z, axis=(-2, -1)), x) * np.eye(x.shape[-1]) - MATMUL(z, turned(z_bar))
     return turned(LU_SOLVE(x, lu, turned(inner), transposed=False))
 
@@ -167,7 +167,7 @@ DET = Op(
 
 
 def _crossed(x: Operand, y: Operand) -> Operand:
-    """The rows that follow each row, of x and of y, multiplied as in a cross product, of which each row of the cofactors is one."""
+    """Cross products of the next row of x with the one after it of y; for x = y, the rows of the cofactors."""
     after, before = x[..., _NEXT, :], y[..., _LAST, :]
     return after[..., _NEXT] * before[..., _LAST] - after[..., _LAST] * before[..., _NEXT]
 
@@ -184,8 +184,8 @@ COFACTORS_3 = Op(
 )
 
 
-# Of 3 by 3, by elimination with the largest of a column: as accurate as LAPACK, which the sum of six products is not where the matrix
-# has a small determinant. Its derivatives are those of the polynomial.
+# For 3 by 3: elimination with partial pivoting, as accurate as LAPACK; the sum of six products is inaccurate for small
+# determinants. Its derivatives are those of the polynomial.
 DET_3 = Op(
     "det_3",
     evaluate=np.linalg.det,

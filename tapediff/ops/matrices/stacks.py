@@ -1,4 +1,4 @@
-"""Ops on matrices, on stacks of them: any axes may stand before the last two."""
+"""Ops on stacks of matrices: any number of axes may precede the last two."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ...ir.instruction import Operand
 from ..declaration.op import Batching
 
-# Of ops that take stacks. A solve with the same matrix at all iterations is left to who can take all right-hand sides together.
+# For ops on stacks. SOLVED excludes a matrix that is the same at all iterations, as all right-hand sides can then be solved together.
 STACKED = Batching(lambda batch, i: batch.stacked(i))
 SOLVED = Batching(lambda batch, i: batch.solved(i), lambda i, types, fixed: not any(fixed[:-1]) and len(types[0].shape) == 2)
 
@@ -20,12 +20,12 @@ def turned(x: Operand) -> Operand:
 
 
 def for_each(factor: Operand, stack: Operand) -> Operand:
-    """A number for each matrix of a stack, to be multiplied with it."""
+    """Reshape one number per matrix of a stack, to multiply each matrix by its number."""
     return factor if len(stack.shape) == 2 else factor[..., None, None]
 
 
 def identities(stack: Operand) -> Operand:
-    """As many identity matrices."""
+    """An identity matrix for each matrix of a stack."""
     eye = np.eye(stack.shape[-1])
     return eye if len(stack.shape) == 2 else np.array(np.broadcast_to(eye, stack.shape))
 
@@ -35,7 +35,7 @@ ShapeRule = Callable[..., tuple[int, ...]]
 
 
 def over_stacks(evaluate: Callable[..., Operand], shape: ShapeRule) -> Callable[..., Operand]:
-    """A function of matrices and options, on stacks of matrices with the same leading axes, of which there may be none."""
+    """Apply a function of matrices and options to stacks of matrices with the same leading axes, if any."""
 
     def on_stacks(x: Operand, *rest: Operand) -> Operand:
         if x.ndim == 2:

@@ -1,4 +1,4 @@
-"""Sorts the arguments of a call of a plain function into inputs of the tape and static arguments, on which the tape is specialised."""
+"""Sorts the arguments of a plain function's call into inputs of the tape and static arguments, on which the tape is specialised."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class BoundCall:
         inputs: arrays or tracked arrays.
         active: which inputs may be differentiated.
         argnums: the caller's argnums, counted among `inputs`.
-        static: position, type and value of the arguments that the tape is specialised on; hashable. The position is one among
-            the arrays in the arguments, -1 for the structure of containers, -2 for names.
+        static: position, type and value of the arguments that the tape is specialised on; hashable. Positions count the arrays in
+            the arguments; -1 is the structure of containers, -2 the names.
         name: the function's name.
-        leaves: the arguments, in place of containers what is in them.
+        leaves: the arguments, with containers flattened.
         has_aux: the function returns (y, aux).
     """
 
@@ -69,7 +69,7 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """The names of the arguments of a call that are given by name, among what its tape is specialised on."""
+    """The names of a call's keyword arguments, among the values that its tape is specialised on."""
 
     names: tuple[str, ...]
 
@@ -87,9 +87,9 @@ def bind_call(
 ) -> BoundCall:  # fmt: skip
     """Sort the arguments of f(*args).
 
-    Containers are taken apart; their structure is static, and what is in them is sorted as arguments are. Differentiated arguments and
-    floats are differentiable inputs; td.Constant and other arrays are data inputs; Python ints, bools, strings, None and other hashable
-    objects are static, and what td.static names. Python ints at the positions that `whole` gives, of all arguments, are data that the
+    Containers are flattened; their structure is static, and their leaves are sorted as arguments are. Differentiated arguments and
+    floats are differentiable inputs; td.Constant and other arrays are data inputs; Python ints, bools, strings, None, other hashable
+    objects and what td.static names are static. Python ints at the positions in `whole`, among all arguments, are data that the
     function sees as ints.
 
     Raises:
@@ -168,13 +168,13 @@ def _bound(
 
 
 def positional(f: UserFunction, args: Sequence[Operand], named: dict[str, Operand]) -> tuple[Operand, ...]:
-    """The arguments of f(*args, **named), by position but for those that can only be given by name.
+    """The arguments of f(*args, **named) by position, except keyword-only ones.
 
     Args:
         f: a function, or a tape with names for its arguments.
 
     Raises:
-        ArgumentMismatch: a tape was recorded with others.
+        ArgumentMismatch: a tape was recorded with other arguments.
         TypeError: as f itself would.
     """
     if hasattr(f, "argument_names"):

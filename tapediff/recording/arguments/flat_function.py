@@ -1,4 +1,4 @@
-"""A function of containers as one of the arrays in them, and the names of arguments."""
+"""Turns a function of containers into a function of their arrays; and the names of arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..arrays.buffers import Buffers, Slot, is_output, plain_arrays
 
 
 class KeywordFunction:
-    """A function that is given by position also what it takes by name.
+    """A function that takes its keyword arguments by position, too.
 
     Attributes:
         names: of all arguments.
@@ -41,9 +41,9 @@ def by_position(f: UserFunction, args: Sequence[Tree]) -> UserFunction:
 
 
 class FlatFunction:
-    """A function that is given the arrays in its arguments, one by one, but for its buffers: these are made anew at every call.
+    """Takes the arrays in the arguments of `f` one by one, except its buffers, which are new at every call.
 
-    Where it has outputs, they are what it returns; with has_aux, beside what f returns.
+    Returns the outputs (td.Output), if there are any; with has_aux, together with the result of `f`.
 
     Attributes:
         f: the function of containers.
@@ -87,7 +87,7 @@ class FlatFunction:
             try:
                 result = self.f(*_arguments(trees, given))
             except Exception:
-                buffers.check()  # the exception may come of the values that a buffer held
+                buffers.check()  # an unwritten element of a buffer may have caused the exception
                 raise
             outputs = [(array, name) for array, slot, name in zip(given, own, names) if is_output(slot)]
             buffers.require_written(outputs, self._site)
@@ -95,7 +95,7 @@ class FlatFunction:
 
     @property
     def _site(self) -> Site | None:
-        """Where the function is defined."""
+        """The place of the function's definition."""
         code = getattr(self.f, "__code__", None)
         return None if code is None else Site(code, 0)
 
@@ -121,7 +121,7 @@ def _arguments(trees: Trees, leaves: Sequence[Operand]) -> list[Tree]:
 
 
 def argument_names(f: UserFunction, count: int) -> list[str]:
-    """The names of the first arguments by position; empty for those without."""
+    """The names of the first positional arguments; "" for those without."""
     if isinstance(f, KeywordFunction):
         return f.names
     try:

@@ -1,4 +1,4 @@
-"""Which int arguments of a guarded function are data: those that took a second value, unless a recording needed one as a Python int."""
+"""Decides which int arguments of a guarded function are data: those that took a second value, unless Python needed one as an int."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import LARGEST_ARGUMENT
 from ..python_state.draws.randomness import reachable_names
 
-# Paths of one kind of call that only its ints tell apart: beyond, a tape for each value does as well, and its program is shared.
+# Most paths of one kind of call that differ only in ints: beyond, a tape for each value is as good, and shares its program.
 MOST_PATHS_BY_INTS = 8
 
 
@@ -23,7 +23,7 @@ class IntNeeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AnyInt:
-    """Stands among the values that a tape is specialised on for an int that it takes as data."""
+    """Placeholder, among the values that a tape is specialised on, of an int that it takes as data."""
 
     def __repr__(self) -> str:
         return "any int"
@@ -35,12 +35,12 @@ ANY_INT_KEY = static_key(ANY_INT)
 
 @dataclass(slots=True)
 class IntArguments:
-    """The int arguments of a function, by position: the values seen, and whether each is data.
+    """The int arguments of a function, by position: the first value of each, and which are data.
 
     Attributes:
-        first: the value that each took first, whose tapes are specialised on it; for others it is data.
-        specialised: positions of those that Python needs as ints.
-        paths: how many tapes were recorded because a guard on nothing but ints came out differently.
+        first: the first value of each, on which tapes are specialised; later values are data.
+        specialised: positions of the ints that Python needs as such.
+        paths: how many tapes were recorded because a guard on ints alone came out differently.
     """
 
     first: dict[int, int] = field(default_factory=dict)
@@ -55,13 +55,13 @@ class IntArguments:
         )  # fmt: skip
 
     def allows_path(self, tape: Tape, ordinal: int) -> bool:
-        """Note a path that begins at a guard of a tape that takes ints as data, unless there are many already."""
+        """Count a path that begins at a guard on ints alone. False if there are too many."""
         self.paths += depends_on_ints_only(tape, ordinal)
         return self.paths <= MOST_PATHS_BY_INTS
 
 
 def depends_on_ints_only(tape: Tape, ordinal: int) -> bool:
-    """Whether a guard depends on inputs that are whole numbers, and on nothing else."""
+    """True if a guard depends on integer inputs alone."""
     guard = next(k for k, i in enumerate(tape.instructions) if i.op is GUARD and i.params[2] == ordinal)
     waiting, seen = [guard], {guard}
     inputs = set(tape.inputs)
@@ -77,5 +77,5 @@ def depends_on_ints_only(tape: Tape, ordinal: int) -> bool:
 
 
 def may_be_data(f: Callable[..., object]) -> bool:
-    """Whether a function cannot tell an int that is data from a plain one, as `type(t) is int` would."""
+    """True if a function cannot tell an int that is data from a plain one, as `type(t) is int` would."""
     return "type" not in reachable_names(f)

@@ -1,4 +1,4 @@
-"""Static arguments: those that a tape is specialised on by value."""
+"""Static arguments: a tape is specialised on their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...ir.keys import static_key
 
 @dataclass(frozen=True)
 class Static:
-    """Which arguments of a function are specialised on; made by td.static.
+    """The arguments of a function that its tapes are specialised on; made by td.static.
 
     As a decorator it marks the function, and td.subtape and td.GuardedTape find the mark.
     """
@@ -31,7 +31,7 @@ class Static:
         return marked
 
     def without_first(self, f: Callable[..., object]) -> Static:
-        """For a method of an object, whose first argument is given."""
+        """The same for a bound method, whose first argument is given."""
         return Static(tuple(k - 1 for k in self.positions(f) if k > 0), ())
 
     def positions(self, f: Callable[..., object]) -> tuple[int, ...]:
@@ -68,7 +68,7 @@ def static_of(f: Callable[..., object]) -> Static | None:
 
 
 def guarded_value(value: Operand) -> Operand:
-    """A tracked value as a plain one, guarded: the recording holds where it comes out the same."""
+    """The plain value of a tracked one, with a guard that it stays the same."""
     if not is_tracked(value):
         return value
     if value.type.size == 1 and value.dtype.kind in "bi":
@@ -79,7 +79,7 @@ def guarded_value(value: Operand) -> Operand:
 def boxed(
     spec: Static | None, f: Callable[..., object], args: tuple[Tree, ...], kwargs: dict[str, Tree]
 ) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
-    """The arguments with the static ones boxed, so that they are no arrays."""
+    """The arguments, with static ones boxed so that they are not taken for arrays."""
     if spec is None:
         return args, kwargs
     parameters = list(inspect.signature(f).parameters)

@@ -1,8 +1,8 @@
-"""Which elements of a recording's buffers are still unwritten, instruction by instruction, and where one is read nonetheless.
+"""Tracks the unwritten elements of a recording's buffers, instruction by instruction, and reports each read of one.
 
-The instructions are followed as they stand on the tape: those that move elements move unwritten ones too, writes make them written, and
-all others read their operands. For every value an array of its shape tells which element of which buffer each entry is, if it is
-unwritten: its mark, a number from 0 on; -1 for an ordinary entry.
+Instructions are followed in tape order: moves of elements also move unwritten ones, writes make them written, and all other
+instructions read their operands. For every value, an array of its shape holds the mark of each unwritten entry, a number from 0 on that
+identifies buffer and element; -1 for an ordinary entry.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ NEVER = np.iinfo(np.int64).max
 
 
 class _Versions:
-    """An array whose elements are written one after the other: one record for all its versions, as each differs little from the last.
+    """All versions of an array whose elements are written one by one, in one record, as each differs little from the last.
 
     Attributes:
         marks: of each element, before any write.
         written: the instruction that wrote it first.
         latest: the instruction that gave the latest version.
-        left: how many elements of that one are unwritten.
+        left: how many elements of the latest version are unwritten.
     """
 
     __slots__ = ("latest", "left", "marks", "written")
@@ -41,7 +41,7 @@ class _Versions:
         self.left = int(np.count_nonzero(marks >= 0))
 
     def write(self, where: Operand, number: int, *, is_flat: bool) -> None:
-        """Instruction `number` writes to these elements. Those written before stay so: the earlier versions are asked for, too."""
+        """Note that instruction `number` writes to these elements. Keep the first write of each, as earlier versions are looked up, too."""
         written = self.written.reshape(-1) if is_flat else self.written
         if is_flat:
             where = np.unique(where)
@@ -84,7 +84,7 @@ class BufferReads:
         return first
 
     def follow(self) -> None:
-        """Look at the instructions that have come since."""
+        """Process the instructions recorded since the last call."""
         while self._next < len(self._instructions):
             number, self._next = self._next, self._next + 1
             instruction = self._instructions[number]
@@ -92,7 +92,7 @@ class BufferReads:
                 self._step(number, instruction)
 
     def marks(self, number: int) -> np.ndarray | None:
-        """Of the unwritten entries of a value; None if there are none."""
+        """The marks of a value's unwritten entries; None if there are none."""
         known = self._values.get(number)
         if known is None:
             return None
@@ -116,7 +116,7 @@ class BufferReads:
         if isinstance(op, Op) and op.moves and (op is not GATHER or self._constant(instruction.inputs[1]) is not None):
             return self._move(number, instruction, op)
         if op is PUT:
-            # Where it writes is not known before it runs.
+            # The written positions are not known before it runs.
             self._read(instruction, instruction.inputs[1:])
             return self._set(number, self.marks(instruction.inputs[0]))
         return self._read(instruction, instruction.inputs)
@@ -132,7 +132,7 @@ class BufferReads:
                 self._on_read(instruction, marks[marks >= 0])
 
     def _move(self, number: int, instruction: Instruction, op: Op) -> None:
-        """Only the elements moved are looked at, which may be one of many."""
+        """Look at the moved elements only, which may be one of many."""
         array, *rest = instruction.inputs
         known = self._values.get(array)
         if known is None:
@@ -160,7 +160,7 @@ class BufferReads:
         self._set(number, instruction.op.evaluate(*filled, *further, *instruction.params))
 
     def _select(self, number: int, instruction: Instruction) -> None:
-        """An element that may be one or the other is unwritten if one of them is."""
+        """Mark a selected element as unwritten if either candidate is."""
         condition, *sides = instruction.inputs
         self._read(instruction, [condition])
         shape = instruction.type.shape

@@ -16,7 +16,7 @@ from ...numpy_api.shaping import copy
 from .buffer_reads import BufferReads
 from .tracked import TrackedArray
 
-# An array that a function is given: one that is made for it, or the treedef of one that the tape takes.
+# An array that a function is given: a new buffer, or the treedef of an input of the tape.
 Slot = Buffer | TreeDef
 
 
@@ -33,10 +33,10 @@ def plain_arrays(slots: Sequence[Slot], leaves: Sequence[Operand]) -> list[Opera
 
 
 class Buffers:
-    """The buffers of one recording, and whether it reads entries that nobody has written.
+    """The buffers of one recording, and a check that it reads no unwritten entry.
 
-    What a buffer holds at first is NaN while recording, so that whatever is done with it shows; on the tape it is zeros, which
-    nothing reads, and which passes know what to do with.
+    A new buffer holds NaN while recording, so that any use of it shows. On the tape it is zeros, which nothing reads and which passes
+    can simplify.
     """
 
     def __init__(self, recorder: Any) -> None:
@@ -56,27 +56,27 @@ class Buffers:
         return found
 
     def _new(self, buffer: Buffer, name: str) -> TrackedArray:
-        """An array that nothing is written to yet."""
+        """A new array without written elements."""
         array = self._constant(buffer.unwritten())
         self._numbers.append(array._id)
         self._reads.add(array._id, buffer.shape, name)
-        # A number is immutable; a view is an array, also without axes.
+        # A NumPy scalar is immutable; a view is an array, also when 0-d.
         return array if buffer.shape else copy(array)._as_view(array, lambda base: base, lambda _, part: part)
 
     def _mixed_array(self, array: Operand, name: str) -> TrackedArray:
-        """An array that is data where it is only read; the caller's is not written to."""
+        """The array of a td.ConstantOrCache: data if it is only read. The caller's array is not written to."""
         if type(array) is not TrackedArray:
             array = self._constant(np.array(array))
         self._mixed.append((array, array._id, name))
         return array
 
     def _constant(self, array: np.ndarray) -> TrackedArray:
-        """A constant of its own, which no equal one stands for."""
+        """A new constant, not shared with equal ones."""
         number = self._recorder._new_constant(array.copy())
         return TrackedArray(self._recorder, number, array if array.shape else array[()], self._recorder.instructions[number].type)
 
     def check(self, wanted: int | None = None) -> None:
-        """Raises UnwrittenElement if an element was read so far that was not written, also if that was caught.
+        """Raise UnwrittenElement if an unwritten element was read so far, even if the error was caught.
 
         Args:
             wanted: a value that Python is about to look at.
@@ -97,7 +97,7 @@ class Buffers:
             )  # fmt: skip
 
     def require_written(self, outputs: Sequence[tuple[TrackedArray, str]], at: Site | None) -> None:
-        """Raises UnwrittenElement where a part of an output was not written."""
+        """Raise UnwrittenElement if a part of an output was not written."""
         self.check()
         for array, name in outputs:
             array._refresh()
@@ -129,7 +129,7 @@ class Buffers:
             self._recorder.instructions[number] = Instruction(CONSTANT, inputs, (zeros,), type_, site)
 
     def _check_mixed(self) -> None:
-        """Raises UnwrittenElement where an element of td.ConstantOrCache was read, and is another one afterwards."""
+        """Raise UnwrittenElement if an element of td.ConstantOrCache was read, and overwritten afterwards."""
         for array, _, _ in self._mixed:
             array._refresh()
         if all(array._id == number for array, number, _ in self._mixed):

@@ -86,7 +86,7 @@ class ComplexArray(NDArrayOperatorsMixin, Pair):
         self.re[index] = re
         self.im[index] = im
 
-    # Operators that write: NumPy's numbers are immutable, there they make a new value.
+    # In-place operators: NumPy's scalars are immutable, so for these they make a new value.
 
     def _in_place(self, result: Operand) -> Operand:
         return dispatch.deliver_into(self, result, "in place") if self._is_array() else result
@@ -109,7 +109,7 @@ class ComplexArray(NDArrayOperatorsMixin, Pair):
     def __imatmul__(self, other: Operand) -> Operand:
         return self._in_place(self @ other)
 
-    # Where it leaves the recording
+    # Escapes from the recording
 
     def __bool__(self) -> bool:
         if self.size != 1:

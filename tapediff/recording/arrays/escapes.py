@@ -1,4 +1,4 @@
-"""Where a tracked value would escape to Python: a guard, or an error that names the user's line and the fix.
+"""Escapes of tracked values to Python: each is a guard, or an error that names the user's line and the fix.
 
 A tracked value can influence Python only by escaping to it, so every escape is here and there is no third case.
 """
@@ -93,7 +93,7 @@ class Escapes(Recorded):
     # Escapes that are errors
 
     def _plain(self) -> Operand:
-        """The value where it does not depend on what is recorded: of an array that np.zeros made, until something tracked is in it."""
+        """The plain value if it does not depend on inputs: of an array that np.zeros made, until something tracked is written to it."""
         recorder = self._recorder
         if not recorder.fills:
             return None
@@ -165,7 +165,7 @@ class Escapes(Recorded):
         if not self.type.shape and not scipy_function():
             frame = user_frame()
             if frame is not None and "__array__" in (*frame.f_code.co_consts, *frame.f_code.co_names):
-                raise UnsupportedMethod(  # it is the user who asks, with hasattr
+                raise UnsupportedMethod(  # the user asks, with hasattr
                     "a tracked number does not have the attribute __array__ that NumPy's numbers have", got=kind_of(self),
                     fix="ask for isinstance(x, np.generic) instead",
                 )  # fmt: skip
@@ -180,9 +180,9 @@ class Escapes(Recorded):
         return self._refuse_conversion
 
     def _note_index(self, frame: FrameType) -> None:
-        """The user's code has NumPy itself make an array of a list with this number: y[[k, 0]], or y[[k, 0]] = 1.0 of a plain array.
+        """Note that NumPy converts a list with this number, as an index of a plain array: y[[k, 0]], or y[[k, 0]] = 1.0.
 
-        NumPy raises an IndexError then. Of a write it is not known here, as an array of objects may be written to: y[0] = k.
+        NumPy raises an IndexError then. A write cannot be told from a legal one to an array of objects here: y[0] = k.
         """
         role = role_at(frame.f_code, frame.f_lasti)
         if role == _READ:
@@ -217,17 +217,17 @@ def _makes_arrays(frame: FrameType) -> bool:
 
 
 def _is_at_a_read(frame: FrameType) -> bool:
-    """Whether a frame is the user's, at y[k]: where y is not tracked, which takes a plain k, the positions are guarded."""
+    """True if a frame is user code at y[k]: an untracked y needs a plain k, so the positions are guarded."""
     return role_at(frame.f_code, frame.f_lasti) == _READ and not is_library_file(frame.f_code.co_filename)
 
 
 def _is_listed(value: Operand, frame: FrameType | None) -> bool:
-    """Whether a frame is where NumPy has made an array of objects of a list with tracked numbers in it."""
+    """True if NumPy has made an object array of a list with tracked numbers at the current place of a frame."""
     return frame is not None and (id(frame.f_code), frame.f_lasti) in value._recorder.lists_asked
 
 
 def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
-    """Refuse a conversion; `is_plain` where a plain array of this shape raises a TypeError, too."""
+    """Refuse a conversion; `is_plain` if a plain array of this shape raises a TypeError, too."""
     called, frame = library_function(), user_frame(2)
     is_listed = _is_listed(value, frame)
     if called:
@@ -246,7 +246,7 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
 
 
 def of_a_write(error: IndexError, value: Operand, site: Site) -> TrackedValueEscaped | None:
-    """The refusal of y[[k, 0]] = 1.0 for a plain array y, if it is the error that NumPy has raised for it there."""
+    """The refusal of y[[k, 0]] = 1.0 for a plain array y, if `error` is what NumPy raised for it at `site`."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
@@ -261,7 +261,7 @@ def of_a_write(error: IndexError, value: Operand, site: Site) -> TrackedValueEsc
 
 
 def _is_stored(frame: FrameType, is_index: bool) -> bool:
-    """Whether the user's code may be at y[...] = value, y.fill(value), or y[value]; where y is a tracked array, nothing is converted."""
+    """True if user code may be at y[...] = value, y.fill(value), or y[value] with a plain y: a tracked y converts nothing."""
     role = role_at(frame.f_code, frame.f_lasti)
     if role == _CALL:
         return not _WRITING_METHODS.isdisjoint(frame.f_code.co_names)

@@ -1,7 +1,7 @@
-"""Operations on numbers, which loops in Python are made of: one instruction of a known type each, without a search for types.
+"""Fast path for scalar operations, which Python loops consist of: one instruction of a known type each, without type inference.
 
-A number here is a float64 of the current recording that is no view of an array, or a plain one. Operations element by element on arrays of
-float64 go a similar way. With anything else, and where an operation fails, it is `Recorder.apply` that records; it would record the same.
+A number here is a plain one, or a float64 scalar of the current recording that is not a view. Elementwise operations on float64 arrays
+have a similar path. `Recorder.apply` records everything else, and operations that fail; it would record the same.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY
 from ...ops.elementwise.comparison import MASK_OPS
 from .views import Computes, Versioned
 
-# Larger ints of Python's are noted: with others that became floats they may not be exact.
+# Larger Python ints are noted: combined with others that became floats they may not be exact.
 LARGEST_INT = 1 << 31
 
 
 def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
-    """An operator, and the same with its operands the other way round."""
+    """An operator and its reflected form."""
     type_ = _result_type(op)
     general, general_reflected = _general(op)
     if type_ is None:
@@ -49,8 +49,8 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
         return general, general_reflected
     evaluate, shift, is_comparison = _OPERATORS.get(op, op.evaluate), _shift(op), type_ is BOOL_SCALAR
 
-    # Of numbers, which loops in Python are made of: what Recorder.apply does, without a search for the operands' types.
-    # type() and not isinstance(): the __class__ property of tracked arrays is slow to ask. Few further calls: each costs a tenth.
+    # For scalars: what Recorder.apply does, without a search for the operands' types.
+    # type() and not isinstance(): the __class__ property of tracked arrays is slow. Few further calls: each costs a tenth.
     def forward(self: Versioned, other: Operand) -> Operand:
         recorder = self._recorder
         if self.type is FLOAT_SCALAR and self._view is None and recorder.concrete and current_recorder() is recorder:
@@ -66,7 +66,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
                 value = evaluate(self._value, plain)
             except _FAILURES:
                 return general(self, other)
-            # As _recorded.
+            # As in _recorded, inlined.
             columns, frame = recorder.instructions, _getframe(1)
             is_known = frame.f_code is recorder._code and recorder.site is None
             template = recorder._code_sites.get(frame.f_lasti + shift) if is_known else None
@@ -106,7 +106,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
 
 
 def _general(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
-    """The same of any operands."""
+    """The operator and its reflected form for operands of any kind."""
     is_product = op is MULTIPLY
 
     def forward(self: Versioned, other: Operand) -> Operand:
@@ -156,25 +156,25 @@ def _recorded(
 
 @cache
 def _shift(op: Op) -> int:
-    """A number that offsets in code are added to, so that operations at one place differ."""
+    """An offset added to code positions, so that different operations at one position have different keys."""
     return next(_SHIFTS) << 32
 
 
 @cache
 def _array_shift(op: Op) -> int:
-    """The same of an operation on arrays, whose results may have another type each time."""
+    """The same for an operation on arrays, whose result type may change each time."""
     return next(_SHIFTS) << 32
 
 
-# Of two numbers of NumPy's these give what the ufuncs do, in a quarter of the time.
+# For two NumPy scalars these equal the ufuncs, in a quarter of the time.
 _OPERATORS: dict[Op, Callable[..., Operand]] = {DIVIDE: operator.truediv}
 
 _SHIFTS = count(1)
 
-# What operations on numbers raise; Recorder.apply notes it.
+# Errors of scalar operations; Recorder.apply notes them.
 _FAILURES = ArithmeticError, RuntimeWarning
 
-# By operation: NumPy's own numbers call the ufunc in place of the operator.
+# Reflected operators by operation: NumPy scalars call the ufunc in place of the operator.
 REFLECTED: dict[Op, Callable[..., Operand]] = {}
 
 
@@ -194,7 +194,7 @@ def unary(self: Versioned, op: Op) -> Operand:
 
 
 def of_two(op: Op, x: Operand, y: Operand) -> Operand:
-    """An operation of two operands, of which one is tracked; None where they are no numbers and no arrays of float64."""
+    """Apply an operation to two operands, at least one tracked; None unless both are numbers or float64 arrays."""
     type_ = _result_type(op)
     like = x if isinstance(x, Versioned) else y
     recorder = like._recorder
@@ -212,7 +212,7 @@ def of_two(op: Op, x: Operand, y: Operand) -> Operand:
 
 
 def chosen_by(op: Op, test: Versioned, yes: Operand, no: Operand) -> Versioned | None:
-    """The number or bool that a condition chooses, recorded by `op` at the line of the condition; None for other values."""
+    """Select a number or bool by a condition, recorded by `op` at the condition's line; None for other values."""
     recorder, kind = test._recorder, type(test)
     if test.type is not BOOL_SCALAR or test._view is not None or not recorder.concrete or current_recorder() is not recorder:
         return None
@@ -241,7 +241,7 @@ def _of_type(recorder: Recording, type_: ValueType, operand: Operand, tracked: t
 
 
 def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: int) -> Versioned | None:
-    """An operation on arrays of float64, element by element, for a caller `depth` calls up; None where Recorder.apply has to record it."""
+    """Apply an elementwise operation to float64 arrays for a caller `depth` calls up; None if Recorder.apply has to record it."""
     recorder, type_ = like._recorder, _result_type(op)
     if type_ is None or not recorder.concrete or current_recorder() is not recorder:
         return None
@@ -274,7 +274,7 @@ def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: in
 
 
 def _of_ints(op: Op, first: Versioned, second: Operand) -> Versioned | None:
-    """A comparison of a tracked int with another int; None where Recorder.apply has to record it."""
+    """Compare a tracked int with another int; None if Recorder.apply has to record it."""
     recorder, kind = first._recorder, type(first)
     if not recorder.concrete or current_recorder() is not recorder:
         return None
@@ -307,14 +307,14 @@ def logical(op: Op, *tests: Versioned) -> Operand:
 
 @cache
 def _result_type(op: Op) -> ValueType | None:
-    """The type of what an operation makes of numbers; None where Recorder.apply has to find it."""
+    """The result type of an operation on numbers; None if Recorder.apply has to find it."""
     if not isinstance(op, Elementwise) or op.promote is not None or op in MASK_OPS:
         return None
     return FLOAT_SCALAR if op.result is None else BOOL_SCALAR if op.result == BOOL else None
 
 
 def _constant(recorder: Recording, other: Operand) -> tuple[int, Operand]:
-    """The instruction and the value of a plain operand; -1 where it is no number."""
+    """The instruction and the value of a plain operand; -1 unless it is a number."""
     kind = type(other)
     if kind is int:
         if not -LARGEST_INT <= other <= LARGEST_INT:
@@ -335,7 +335,7 @@ def _number(recorder: Recording, operand: Operand, tracked: type) -> tuple[int, 
 
 
 def entry_of(array: Versioned, index: Operand) -> Versioned | None:
-    """array[index] where it is a number."""
+    """array[index] if that is a number; else None."""
     recorder = array._recorder
     if array.type.dtype is not FLOAT64 or current_recorder() is not recorder or not recorder.concrete:
         return None
@@ -370,7 +370,7 @@ def all_entries(vector: Versioned) -> list[Versioned]:
 
 
 def _flat_position(index: Operand, shape: tuple[int, ...]) -> int:
-    """Where an entry stands; -1 for what is no entry, or outside of the array."""
+    """The flat position of an entry; -1 if `index` is not that of one entry, or is out of bounds."""
     if type(index) is int:
         index = (index,)
     if type(index) is not tuple or len(index) != len(shape) or {*map(type, index)} != _ALL_INTS:
@@ -384,7 +384,7 @@ def _flat_position(index: Operand, shape: tuple[int, ...]) -> int:
 
 
 def _is_whole(number: Versioned) -> bool:
-    """Whether a number is one of int64, by which lists are repeated."""
+    """True for an int64 scalar, by which Python repeats lists."""
     return number.type.dtype == INT64 and not number.type.shape and number._view is None
 
 

@@ -19,7 +19,7 @@ _KEPT = {np.dtype(np.float32): np.dtype(np.float32), BOOL: BOOL}
 
 
 def are_integers(op: Op, args: Sequence[Operand]) -> bool:
-    """Whether NumPy would compute an operation in integers."""
+    """True if NumPy would compute an operation in integers."""
     operands = args if op.promote is None else [args[p] for p in op.promote]
     return np.result_type(*map(_kind_of, operands)).kind in "iub"
 
@@ -46,7 +46,7 @@ def common_dtype(op: Op, operands: Sequence[Operand]) -> np.dtype:
 
 
 def constant_operand(op: Op, argument: Operand, array: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
-    """A plain operand as a constant of the tape, in the dtype of the operation or, if there is none, in the nearest supported one."""
+    """A plain operand as a constant of the tape, in the operation's dtype or else the nearest supported one."""
     if array.dtype.kind not in "fiub":
         raise UnsupportedFunction(
             f"{op.name} of a tracked array and {array.dtype} values", at=user_site(),

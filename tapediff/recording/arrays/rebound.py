@@ -1,12 +1,12 @@
-"""In-place operators on plain arrays that nobody else holds: the variable gets a tracked array instead.
+"""In-place operators on plain arrays with a single reference: the variable is rebound to a tracked array.
 
 ```
 r = y - np.mean(y)          a plain array of its own
 r -= X @ b                  NumPy would write tracked values into it; Python stores the operator's result in r
 ```
-An array that another variable, a list or a view holds as well would have to change there, too, and is refused as other writes are.
-References are counted for that: there are as many as where one variable holds the array, as such an operation tells. Since
-Python 3.14 a caller may lend what its variable holds, and neither the argument nor what is assigned from it counts: callers are asked, too.
+An array that another variable, a list or a view holds as well would have to change there, too, so the write is refused. The reference
+count tells: it is compared with that of a trial operation on an array that one variable holds. Since Python 3.14 a caller may lend
+what its variable holds, without counting the argument or what is assigned from it, so the variables of callers are checked, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...ir.instruction import Operand
 
 
 def is_rebound(array: np.ndarray, references: int, frame: FrameType) -> bool:
-    """Whether a frame's code writes to an array by an in-place operator on the local variable that alone holds it.
+    """True if a frame's code writes to an array by an in-place operator on the local variable that alone holds it.
 
     Args:
         references: to the array, as counted in `__array_ufunc__` of the other operand.
@@ -35,7 +35,7 @@ def is_rebound(array: np.ndarray, references: int, frame: FrameType) -> bool:
 
 
 def _is_lent(array: np.ndarray, caller: FrameType | None) -> bool:
-    """Whether a variable of a calling function holds an array."""
+    """True if a variable of a calling function holds an array."""
     while caller is not None:
         if caller.f_code.co_flags & CO_OPTIMIZED and any(value is array for value in caller.f_locals.values()):
             return True
@@ -69,7 +69,7 @@ def _of_a_cell() -> int:
     return counts.found
 
 
-# By the instruction that stores the result, the references to an array that its variable alone holds.
+# Instruction that stores the result -> the reference count of an array that its variable alone holds.
 _OWN = {
     **dict.fromkeys(names_of("store local"), _of_a_local()),
     **dict.fromkeys(names_of("store cell"), _of_a_cell()),
@@ -78,7 +78,7 @@ _OWN = {
 
 @lru_cache(maxsize=1024)
 def _in_place(code: CodeType) -> dict[int, int]:
-    """Where the code has in-place operators on local variables, and the references that there are if one alone holds the array."""
+    """Offsets of in-place operators on local variables -> the reference count if one variable alone holds the array."""
     nothing, operators = names_of("nothing"), names_of("operator")
     instructions = [i for i in dis.get_instructions(code) if i.opname not in nothing]
     return {

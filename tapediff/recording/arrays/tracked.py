@@ -54,7 +54,7 @@ from .numbers import REFLECTED, binary, entry_of, of_two, unary
 from .rebound import is_rebound
 from .views import Computes, Versioned, view_of
 
-# Where a ufunc is given no arrays for its results.
+# A ufunc without `out`.
 _NOTHING = (None,)
 
 
@@ -108,7 +108,7 @@ class TrackedArray(Versioned):
         return iter(Entries(self))
 
     def __repr__(self) -> str:
-        """Type, value and origin, for whoever prints it; messages have `kind_of`."""
+        """Type, value and origin, for printing; error messages use `kind_of`."""
         recorder = self._recorder
         if recorder.is_open:
             self._refresh()
@@ -303,7 +303,7 @@ class TrackedArray(Versioned):
         if name in functions.METHODS:
             return _Bound(name, self)
         if name == "as_integer_ratio" and library_function():
-            escaped(self, "a fraction", "")  # by code that goes on without this attribute
+            escaped(self, "a fraction", "")  # the caller would go on without this attribute
         is_number = not self.type.shape and not name.startswith("__") and hasattr(self.__class__, name)
         if name in _ARRAY_ATTRIBUTES or is_number:
             kind = "ndarray" if name in _ARRAY_ATTRIBUTES else self.__class__.__name__
@@ -313,7 +313,7 @@ class TrackedArray(Versioned):
 
 
 class Flat:
-    """x.flat: the array's entries in one row, to be read, written to and gone through."""
+    """x.flat: the array's entries in one row, for reading, writing and iterating."""
 
     def __init__(self, array: TrackedArray) -> None:
         self.base = array
@@ -336,7 +336,7 @@ class Flat:
 
 
 class Entries:
-    """The entries of an array one by one, for Python's own iterator of sequences, which says what it goes over."""
+    """The entries of an array as a sequence, for Python's sequence iterator, from which the iterated object can be recovered."""
 
     __slots__ = ("array",)
 
@@ -367,7 +367,7 @@ _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.start
 
 
 def _gather(base: Operand, positions: Operand, index: Operand) -> Operand:
-    """Of an array without contents the part at some positions, which lies in memory as those at others do; see `laid_out`."""
+    """GATHER; for an array without contents a part with the memory layout of the result, see `laid_out`."""
     return GATHER(base, positions) if is_tracked(base) else base[at_first_entries(index)]
 
 

@@ -1,6 +1,6 @@
-"""Views and versions: a write to a tracked array makes a new value, which the array and all arrays that share its memory then have.
+"""Views and versions: a write to a tracked array makes a new value (SSA renaming), seen by all arrays that share its memory.
 
-Inside a tape nothing is overwritten. A view knows how to read its value from its base, and how to make the base's next value from its own;
+Inside a tape nothing is overwritten. A view can read its value from its base, and make the base's next value from its own;
 it is read again when it is used after a write to the base.
 """
 
@@ -19,12 +19,12 @@ from .escapes import Escapes
 
 
 class Computes:
-    """An operand that tracked arrays leave all operations with it to."""
+    """An operand to which tracked arrays leave all operations with it."""
 
     __slots__ = ()
 
     def written_at(self, array: Operand, index: Operand) -> Operand:
-        """What an array is when this was written to some of its entries."""
+        """The next version of an array after this was written to some of its entries."""
         raise NotImplementedError
 
 
@@ -38,7 +38,7 @@ class View(NamedTuple):
         root: the array at the end of the chain of bases, which every write to a view reaches.
         root_writes: how many writes to the root the view's value includes. While the root has no more, the view is up to date.
         region: the part of the base that the view shows, if it is rectangular.
-        place: what the base was indexed with to give the view, if that is tracked; see `place_of`.
+        place: the tracked index of the base that gave the view; see `place_of`.
     """
 
     base: Versioned
@@ -55,7 +55,7 @@ def view_of(
     base: Versioned, read: Callable[[Operand], Operand], write: Callable[[Operand, Operand], Operand] | None,
     region: Region | None = None, place: tuple[Operand, ...] | None = None,
 ) -> View:  # fmt: skip
-    """A view whose value has just been read."""
+    """Make a view whose value has just been read."""
     outer = base._view
     root, root_writes = (base, base._writes) if outer is None else (outer.root, outer.root_writes)
     return View(base, read, write, base._writes, root, root_writes, region, place)
@@ -162,7 +162,7 @@ class Versioned(Escapes):
 
 
 def _refuse_old_view(recorder: Operand) -> NoReturn:
-    """End the recording of an iteration that changes an array, of which there is a view from before the loop."""
+    """Abort the recording of an iteration that changes an array with a view from before the loop."""
     if recorder.asked is not None:
         recorder.asked()
     raise UnsupportedFunction("a view is read of an array that a loop changes", at=user_site(), fix="make the view in the loop")

@@ -1,7 +1,7 @@
-"""Errors of a recording that the user's code caught: the plain function would have gone another way, so there is no tape.
+"""Errors of a recording that user code caught: the plain function would have taken another path, so there is no tape.
 
-An operation that failed because of its values (a singular matrix), and a refusal, which plain arrays do not meet. The recorder notes both
-when they are raised; whoever catches them, the recording ends with one of the errors below.
+These are failures of an operation because of its values (a singular matrix), and refusals, which plain arrays do not raise. The
+recorder notes both when they are raised; if they are caught, the recording ends with one of the errors below.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Refusal(NamedTuple):
 
 
 def failure_caught(name: str, failure: Failure) -> UnsupportedFunction:
-    """The error of a recorded function that caught the failure of an operation where there was no guard on it."""
+    """The error of a recorded function that caught an unguarded failure of an operation."""
     return UnsupportedFunction(
         f"{name} caught the error of {failure.operation}, which depends on values that a tape cannot guard",
         at=failure.site, got=f"{type(failure.error).__name__}: {failure.error}",
@@ -57,7 +57,7 @@ def refusal_caught(name: str, refusal: Refusal) -> UnsupportedFunction:
 
 @contextmanager
 def refusals_forgotten() -> Generator[None]:
-    """For code of this package that tries an operation, and does something else if it is refused."""
+    """Forget refusals raised within, for code of this package that tries an operation and falls back."""
     before = []
     recorder = current_recorder()
     while recorder is not None:

@@ -1,4 +1,4 @@
-"""The contents of long lists of numbers, and of tuples, lists, dicts and arrays of these, as one key that is made in little time."""
+"""Fast keys for the contents of long lists of numbers, and of tuples, lists, dicts and arrays of these."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-# A value of the user's program: anything, whose attributes are asked for once its type is known.
+# Any value of the user's program, whose attributes are read once its type is known.
 PythonValue: TypeAlias = Any
 
-# Shorter ones are told apart entry by entry.
+# Shorter containers are compared entry by entry.
 SHORTEST_DATA = 100
 
-# How deep they may be within each other.
+# Deepest nesting.
 MOST_LEVELS = 8
 
-# So much may be in them; a list may contain itself.
+# Most entries of all levels; a list may contain itself.
 MOST_PARTS = 1 << 23
 
 # Arrays in them are compared whole, so they are no larger.
@@ -26,8 +26,8 @@ LARGEST_ARRAY = 1 << 16
 
 
 def levels_of_data(value: PythonValue, shortest: int = SHORTEST_DATA) -> int:
-    """How many levels of containers a list, tuple or dict of a length has, if it consists of numbers and strings, and arrays of numbers;
-    0 of another one."""
+    """Count the container levels of a list, tuple or dict of at least `shortest` entries that holds only numbers, strings and arrays of
+    numbers; 0 for any other value."""
     if type(value) not in (list, tuple, dict) or len(value) < shortest:
         return 0
     level: list[PythonValue] = [value]
@@ -51,7 +51,7 @@ def levels_of_data(value: PythonValue, shortest: int = SHORTEST_DATA) -> int:
 
 
 def data_key(value: PythonValue, shortest: int = SHORTEST_DATA) -> Hashable:
-    """Equal while such a container has the same contents, to the bit; None of what is no such container any more."""
+    """A key that is equal for bitwise equal contents; None if `levels_of_data` is 0."""
     if not levels_of_data(value, shortest):
         return None
     kinds: dict[type, int] = {}
@@ -59,7 +59,7 @@ def data_key(value: PythonValue, shortest: int = SHORTEST_DATA) -> Hashable:
 
 
 def _plain(values: Sequence[PythonValue], kinds: dict[type, int]) -> PythonValue:
-    """Values as lists of numbers, strings and bytes: of what is no number of Python's also what it is. `kinds`: the classes, by number."""
+    """Encode values as lists of numbers, strings and bytes, with the class of all but Python's own types. `kinds` numbers the classes."""
     found = set(map(type, values))
     if found <= _MARSHALLED:
         return values
@@ -91,5 +91,5 @@ def _is_named_tuple(kind: type) -> bool:
 _MARSHALLED = frozenset((float, int, bool, str, bytes, complex, type(None)))
 _NUMBERS = frozenset((np.float64, np.int64, np.bool_, np.float32, np.int32))
 _DTYPES = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_, np.float32, np.int32)))
-# Of later versions of the format the bytes depend on who else knows the numbers.
+# In later versions of the format the bytes depend on the numbers' reference counts.
 _WITHOUT_REFERENCES = 2

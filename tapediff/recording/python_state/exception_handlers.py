@@ -1,6 +1,6 @@
-"""Which line of user code would catch an exception raised now: read from the exception tables of the code that is running.
+"""Finds the line of user code that would catch an exception raised now, from the exception tables of the running code.
 
-A tape holds what Python did; whether an exception is caught decides what it does, and leaves no instruction behind.
+Whether an exception is caught decides what Python does, but leaves no instruction on the tape.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _IS_KNOWN = IS_KNOWN
 PASSING = (np.errstate, np.printoptions, warnings.catch_warnings, contextlib.nullcontext, contextlib.closing,
             contextlib.redirect_stdout, contextlib.redirect_stderr)  # fmt: skip
 
-# For an expression whose value is not known, and for a `with` whose byte code cannot be read.
+# An expression of unknown value, and a `with` whose byte code cannot be read.
 _UNKNOWN, _UNREAD = object(), object()
 
 _VARIABLES, _TWO_VARIABLES = names_of("local", "cell", "global"), names_of("two locals")
@@ -49,7 +49,7 @@ def handler_of(kind: type[BaseException], outermost: int = 0, *, managers: bool 
 
     Args:
         outermost: id of the frame at which to stop looking; 0 for none.
-        managers: whether a context manager of which nothing is known counts.
+        managers: True if unknown context managers count as handlers.
 
     Returns:
         The place of the `except`, or of the `with` whose context manager may swallow it; None where nothing catches it.
@@ -65,7 +65,7 @@ def handler_of(kind: type[BaseException], outermost: int = 0, *, managers: bool 
 
 
 def _handler_in(frame: FrameType, kind: type[BaseException], managers: bool) -> int | None:
-    """Where in the code of a frame that may be."""
+    """The offset in a frame's code of a handler that may catch an exception of this kind."""
     code = frame.f_code
     if not _IS_KNOWN:
         return frame.f_lasti if getattr(code, "co_exceptiontable", True) else None
@@ -74,15 +74,15 @@ def _handler_in(frame: FrameType, kind: type[BaseException], managers: bool) -> 
     try:
         for target in _targets(code, frame.f_lasti):
             if _catches(frame, target, kind, managers):
-                return target + 2  # behind PUSH_EXC_INFO, which has no line
-    except (LookupError, ValueError, TypeError, AttributeError):  # no code that the compiler makes; it may do anything
+                return target + 2  # after PUSH_EXC_INFO, which has no line
+    except (LookupError, ValueError, TypeError, AttributeError):  # not code of Python's compiler; it may do anything
         return frame.f_lasti
     return None
 
 
 @lru_cache(maxsize=256)
 def _targets(code: CodeType, lasti: int) -> tuple[int, ...]:
-    """The handlers around an instruction, innermost first: each stands within the next one."""
+    """The handlers around an instruction, innermost first."""
     found: list[int] = []
     place = lasti
     while True:
@@ -95,7 +95,7 @@ def _targets(code: CodeType, lasti: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _table(code: CodeType) -> tuple[tuple[int, int, int], ...]:
-    """Start, end and handler of each stretch of code that has one. The format: Objects/exception_handling_notes.txt of CPython."""
+    """Start, end and handler of each guarded range of code. Format: Objects/exception_handling_notes.txt of CPython."""
     numbers: list[int] = []
     number = 0
     for byte in code.co_exceptiontable:
@@ -111,18 +111,18 @@ def _table(code: CodeType) -> tuple[tuple[int, int, int], ...]:
 
 @lru_cache(maxsize=64)
 def _instructions(code: CodeType) -> tuple[list[dis.Instruction], dict[int, int]]:
-    """The instructions of code, and where among them each offset is."""
+    """The instructions of code, and the index among them of each offset."""
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _NOTHING]
     return instructions, {i.offset: k for k, i in enumerate(instructions)}
 
 
 def _at(places: dict[int, int], offset: int) -> int:
-    """The first instruction at an offset or behind it."""
+    """The index of the first instruction at or after an offset."""
     return min((k for o, k in places.items() if o >= offset), default=len(places))
 
 
 def _catches(frame: FrameType, target: int, kind: type[BaseException], managers: bool) -> bool:
-    """Whether a handler may end an exception; True where that cannot be told."""
+    """True if a handler may end an exception, or if that is unknown."""
     instructions, places = _instructions(frame.f_code)
     k = _at(places, target)
     if instructions[k].opname != "PUSH_EXC_INFO":
@@ -154,20 +154,20 @@ def _catches(frame: FrameType, target: int, kind: type[BaseException], managers:
 
 
 def _matches(kind: type[BaseException], caught: object) -> bool:
-    """As `except` compares: classes by identity, whatever their metaclass makes of issubclass."""
+    """Compare as `except` does: classes by identity, ignoring a metaclass's issubclass."""
     classes = caught if type(caught) is tuple else (caught,)
     return any(not isinstance(each, type) or any(each is base for base in kind.__mro__) for each in classes)
 
 
 def _tidies_up(instructions: list[dis.Instruction], k: int) -> bool:
-    """Whether this is code of the compiler's own, that tidies up and raises again."""
+    """True if this is the compiler's clean-up code, which raises again."""
     while instructions[k].opname in _TIDYING:
         k += 1
     return instructions[k].opname == "RERAISE"
 
 
 def _raises_again(instructions: list[dis.Instruction], k: int) -> bool:
-    """Whether straight code, as of a `finally`, ends in raising again."""
+    """True if straight-line code, such as a `finally`, ends in raising again."""
     for instruction in instructions[k:]:
         name = instruction.opname
         if name == "RERAISE":
@@ -191,7 +191,7 @@ def _load(frame: FrameType, name: str, value: PythonValue, stack: list[object]) 
         stack += [_variable(frame, each, is_global=False) for each in value]
     elif name in _ATTRIBUTES:
         owner = stack.pop() if stack else _UNKNOWN
-        # Of modules and classes alone, whose attributes are looked up without running user code.
+        # Only modules and classes: looking up their attributes runs no user code.
         stack.append(vars(owner).get(value, _UNKNOWN) if type(owner) is ModuleType or isinstance(owner, type) else _UNKNOWN)
     elif name in _TUPLES and len(stack) >= value:
         stack[len(stack) - value :] = [tuple(stack[len(stack) - value :])]
@@ -217,7 +217,7 @@ def _manager(frame: FrameType, target: int) -> object:
     enters = next((names for names in ENTER_WITH if tuple(i.opname for i in before[-len(names) :]) == names), None)
     if enters is None or len(before) == len(enters):
         return _UNREAD
-    # The instructions of the call stand before, with places inside it; a `with` of several managers has one place for all.
+    # The instructions of the call precede it, at positions inside it; a `with` of several managers has one position for all.
     last = len(before) - len(enters) - 1
     where = instructions[last].positions
     if instructions[last].opname not in _CALLS or where is None or where.lineno is None:
@@ -229,14 +229,14 @@ def _manager(frame: FrameType, target: int) -> object:
 
 
 def _called(frame: FrameType, instructions: list[dis.Instruction], where: dis.Positions) -> object:
-    """The callable of a call, if it is a name or an attribute of one: its expression begins where the call does, and no argument's can."""
+    """The callable of a call, if it is a name or an attribute of one: only its expression begins where the call does."""
     stack: list[object] = []
     for instruction in instructions:
         place = instruction.positions
         if place is None or (place.lineno, place.col_offset) != (where.lineno, where.col_offset):
             continue
         if stack and instruction.opname in _BESIDE_CALLS:
-            continue  # names of arguments
+            continue  # keyword names
         if not _load(frame, instruction.opname, instruction.argval, stack):
             return _UNKNOWN
     return stack[0] if len(stack) == 1 else _UNKNOWN

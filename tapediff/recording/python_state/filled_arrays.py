@@ -1,8 +1,8 @@
-"""Where a plain array would be written to: np.zeros and its relatives make tracked arrays.
+"""Replacements of np.zeros and its relatives that make tracked arrays, for functions that write tracked values to them.
 
-`y = np.zeros(3); y[0] = tracked` fails, as nothing tells a plain array that its entry is no number. A function that fails so is
-recorded once more with these functions in NumPy's namespace, and those
-of list_arguments.py. What is computed of constants alone stays free to become plain again.
+`y = np.zeros(3); y[0] = tracked` fails, as a plain array cannot store a tracked value. A function that fails so is recorded
+again with these functions in NumPy's namespace, and those of list_arguments.py. Values computed from constants alone can become
+plain again.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from . import list_arguments
 from .process_state import process
 from .replacement import Replacement, standing_for
 
-# Those of which a call may make an array that is written to.
+# Functions whose result is often written to.
 _MAKERS = ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "identity", "copy")
-# Those of which what they make is rarely written to.
+# Functions whose result is rarely written to.
 RARE_MAKERS = ("linspace", "tile", "repeat", "diag", "outer", "tri", "concatenate", "stack")
 
 
 class Fills(IntEnum):
-    """Which arrays that the user's code makes are tracked: none; those of floats that np.zeros and its relatives make; more."""
+    """The arrays of user code that become tracked: none; float arrays of np.zeros and its relatives; more dtypes and functions."""
 
     NOTHING = 0
     FLOATS = 1
     ALL = 2
 
 
-# By the letters of their dtypes. Narrow integers wrap around, which tracked ones do not.
+# By dtype letters. Narrow integers wrap around, which tracked ones do not.
 FILLED = {Fills.NOTHING: "", Fills.FLOATS: "dfD", Fills.ALL: "dfDlq?"}
 
 
 def may_be_filled(error: Exception) -> bool:
-    """Whether what failed may do where arrays are tracked."""
+    """True if a failed recording may succeed with tracked arrays."""
     return isinstance(error, RefusedByRecording) and error.is_write
 
 
 def filled(made: Operand, by: Replacement, depth: int, least: Fills = Fills.FLOATS) -> Operand:
-    """An array of numbers that the user's code made, `depth` callers up, as a tracked one, in a recording that fills arrays of these.
+    """Track an array that user code made, `depth` callers up, if the recording tracks arrays of its dtype.
 
-    Not what compiled code makes, which looks up np.empty by its name as well, and takes what it gets for an array of NumPy's.
+    Arrays made by compiled code stay plain: it looks up np.empty by name, too, but needs an array of NumPy's.
     """
     recorder = current_recorder()
     if recorder is None or recorder.fills < least or type(made) is not np.ndarray or made.dtype.char not in FILLED[recorder.fills]:
@@ -68,7 +68,7 @@ def _maker(original: Callable[..., Operand], least: Fills) -> Replacement:
     def call(*args: Operand, **named: Operand) -> Operand:
         made = make(*args, **named)
         if is_empty and type(made) is np.ndarray:
-            made[...] = 0  # what is there else is not the same every time
+            made[...] = 0  # np.empty's contents differ every time
         return filled(made, replacement, 2, least)
 
     replacement = standing_for(original, call, Replacement)
@@ -82,7 +82,7 @@ REPLACEMENTS: dict[str, Callable[..., Operand]] = {
 
 
 def put(replaced: bool) -> None:
-    """Names that someone else has replaced meanwhile are left alone."""
+    """Put the replacements into NumPy's namespace, or the originals back, except names that someone else has replaced."""
     if not replaced and not process.fills:
         return
     process.fills = True

@@ -1,4 +1,4 @@
-"""Keeps Python's search for garbage cycles from taking its time while tapes are recorded and compiled."""
+"""Runs Python's cycle collector less often while tapes are recorded and compiled."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .process_state import process
 
 T = TypeVar("T")
 
-# A recording makes several tuples for an operation, which stay, so that looking through the new ones finds nothing. At Python's own
-# threshold of 700 that took a third of the time, at this one a twentieth; garbage of user code is still found. Not a round number, so
-# that no one else has set it.
+# A recording makes several long-lived tuples for each operation, so that scanning young objects finds nothing. At Python's own
+# threshold of 700 that took a third of the time, at this one a twentieth; garbage of user code is still found. Not a round
+# number, so that no one else has set it.
 FEW_OBJECTS = 50_021
 # Compiling makes 100,000s of tuples and no cycles, and collecting takes a fifth of it.
 MANY_OBJECTS = (1 << 30) + 21
@@ -26,7 +26,7 @@ def without_collections(function: Callable[[], T]) -> T:
     """Call a function that compiles, with the collector paused."""
     pause = object()
     require_stack()
-    # As in Recorder._run.
+    # Two `finally` clauses, as in Recorder._run.
     try:
         try:
             process.collector_pauses[pause] = threading.get_ident()
@@ -53,8 +53,8 @@ def recording_ends() -> None:
         _lower_threshold()
 
 
-# Threads may do these at the same time. Who raises the threshold is in `process` before, and lowers it at the end unless another is there
-# who will. What another thread meanwhile reads is then at worst too low a threshold, which costs time only.
+# Threads may run these concurrently. Each thread enters itself in `process` before it raises the threshold, and the last one to leave
+# lowers it. A race leaves at worst too low a threshold, which costs time only.
 
 
 def _raise_threshold(to: int) -> None:
@@ -67,7 +67,7 @@ def _raise_threshold(to: int) -> None:
 
 def _lower_threshold() -> None:
     before = process.collector_threshold
-    # Unless user code has set one of its own.
+    # Unless user code has set its own threshold.
     if before is not None and gc.get_threshold()[0] in (FEW_OBJECTS, MANY_OBJECTS):
         gc.set_threshold(*before)
 

@@ -1,8 +1,8 @@
 """Lists of numbers, some of them tracked, as arguments of NumPy's and SciPy's functions: `np.hypot([x[0], 0.7], 1.0)`.
 
-NumPy asks lists nothing: it makes an array of objects of them, which few functions can use. A function that fails so is recorded once more,
+NumPy has no protocol for lists: it makes object arrays of them, which few functions can use. A function that fails so is recorded again,
 with functions in the modules' namespaces that make tracked arrays of such lists first. Names imported before (`from numpy import hypot`)
-stay NumPy's, so that there the failure is a refusal (`refusal_of_list`).
+stay NumPy's, so there the failure is a refusal (`refusal_of_list`).
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from ..arrays.escapes import LIST_FIRST
 from .caught_errors import refusals_forgotten
 from .replacement import Replacement, standing_for
 
-# By name.
+# Functions by name.
 Functions = dict[str, Callable[..., Operand]]
 
-# The type of NumPy's functions that arrays of other kinds may take over.
+# The type of NumPy's functions with the __array_function__ protocol.
 DISPATCHED: type = type(np.zeros_like)
 
-# Modules whose functions take lists. What SciPy's modules have is looked at once they are imported.
+# Modules whose functions take lists. SciPy's modules are read once they are imported.
 _MODULES = ("numpy", "numpy.linalg", "numpy.fft", "scipy.special")
 
-# Functions of several arrays in a list, which they look through themselves.
+# Functions of a list of arrays, which they inspect themselves.
 _OF_SEVERAL = frozenset(
     "block broadcast_arrays choose column_stack concat concatenate dstack hstack lexsort linalg.multi_dot piecewise select stack "
     "vstack".split()
 )
 
 
-# Of objects these call Python's operators, as of tracked numbers they should. Code that compares functions finds them as they are.
+# On object arrays these call Python's operators, as tracked numbers need. They stay unreplaced for code that compares functions.
 _BY_OPERATORS = frozenset((
     np.add, np.subtract, np.multiply, np.divide, np.floor_divide, np.remainder, np.power, np.maximum, np.minimum, np.less, np.less_equal,
     np.greater, np.greater_equal, np.equal, np.not_equal,
@@ -71,7 +71,7 @@ def _array_of(value: Operand) -> Operand:
 
 
 def _several(value: Operand) -> Operand:
-    """Of a list of arrays each that is a list itself; a list of numbers as an array."""
+    """A list of arrays, with inner lists converted; a list of numbers as an array."""
     if not _is_list(value):
         return value
     try:
@@ -92,7 +92,7 @@ def _with_arrays(original: Callable[..., Operand], array_of: Callable[[Operand],
 
 
 def _of_one(original: np.ufunc, op: Op) -> _Listed:
-    """The same of a ufunc that is one op, in less time."""
+    """`_with_arrays` for a ufunc that is a single op, but faster."""
 
     def call(*args: Operand, **named: Operand) -> Operand:
         if len(args) == 1 and not named:
@@ -107,7 +107,7 @@ def _of_one(original: np.ufunc, op: Op) -> _Listed:
 
 
 def taking_lists(original: Callable[..., Operand], module: str = "numpy") -> Callable[..., Operand]:
-    """A ufunc or function that makes tracked arrays of lists of tracked numbers first."""
+    """Wrap a ufunc or function to make tracked arrays of lists of tracked numbers first."""
     if isinstance(original, np.ufunc):
         return _of_one(original, UNARY[original]) if original in UNARY else _with_arrays(original, _array_of)
     name = f"{module.removeprefix('numpy.')}.{original.__name__}".removeprefix("numpy.")
@@ -116,7 +116,7 @@ def taking_lists(original: Callable[..., Operand], module: str = "numpy") -> Cal
 
 @cache
 def _functions(module: str) -> tuple[Functions, Functions]:
-    """A module's own functions, and those that stand for them."""
+    """A module's own functions, and their replacements."""
     kinds = np.ufunc if module.startswith("scipy") else (np.ufunc, DISPATCHED)
     own = {name: found for name, found in vars(sys.modules[module]).items() if isinstance(found, kinds) and found not in _BY_OPERATORS}
     made = {id(found): taking_lists(found, module) for found in own.values()}  # some have several names, as np.abs and np.absolute
@@ -128,7 +128,7 @@ _functions("numpy")  # before any name is replaced
 
 @cache
 def form_of(original: Callable[..., Operand]) -> Callable[..., Operand] | None:
-    """The form of a function that takes lists of tracked numbers; None for one that is not of these modules."""
+    """The replacement of a function that takes lists of tracked numbers; None for functions of other modules."""
     if isinstance(original, np.ufunc):
         return taking_lists(original)
     for module in _MODULES:
@@ -141,10 +141,10 @@ def form_of(original: Callable[..., Operand]) -> Callable[..., Operand] | None:
 
 
 def put(replaced: bool) -> None:
-    """Give the modules these functions, or their own back. Names that someone else has replaced meanwhile are left alone."""
+    """Put the replacements into the modules, or the originals back, except names that someone else has replaced."""
     for module in _MODULES:
         if module not in sys.modules or (module == "scipy.special" and "erf" not in vars(sys.modules[module])):
-            continue  # not imported, or by another thread now
+            continue  # not imported, or still being imported by another thread
         before, after = _functions(module)[:: 1 if replaced else -1]
         namespace = vars(sys.modules[module])
         for name, function in before.items():
@@ -152,10 +152,10 @@ def put(replaced: bool) -> None:
                 namespace[name] = after[name]
 
 
-# By where NumPy has made arrays of objects: one of the tracked numbers in the list.
+# Place where NumPy made an object array of a list -> one of the tracked numbers in the list, and the line.
 Asked = dict[tuple[int, int], tuple[Operand, Site]]
 
-# What NumPy says of arrays of objects.
+# NumPy's error messages about object arrays.
 _OF_OBJECTS = (
     "which has no callable", "not supported for the input types", "dtype('O')", "dtype object", "numpy.object_",
     "tracked arrays have no attribute",
@@ -163,7 +163,7 @@ _OF_OBJECTS = (
 
 
 def refusal_of_list(error: Exception, asked: Asked) -> TrackedValueEscaped | None:
-    """The refusal of a list with tracked numbers in it, if an error is the one that NumPy raises for it."""
+    """The refusal of a list with tracked numbers, if an error is what NumPy raises for it."""
     traceback, last = error.__traceback__, None
     while traceback is not None:
         if not is_library_file(traceback.tb_frame.f_code.co_filename):
@@ -171,7 +171,7 @@ def refusal_of_list(error: Exception, asked: Asked) -> TrackedValueEscaped | Non
         traceback = traceback.tb_next
     if last is None or isinstance(error, TapediffError):
         return None
-    # Others, as of lengths that do not fit, NumPy raises of floats as well.
+    # NumPy raises other errors, such as of lengths, for floats as well.
     here = asked.get((id(last.tb_frame.f_code), last.tb_lasti)) if isinstance(error, (TypeError, AttributeError)) else None
     if here is None and not any(text in str(error) for text in _OF_OBJECTS):
         return None

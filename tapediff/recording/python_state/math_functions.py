@@ -1,8 +1,8 @@
 """While something is recorded, the functions of Python's math module take tracked numbers.
 
-They convert their arguments to floats, which would drop the gradient. So the names in the module stand, during recordings only, for
-functions that look at their arguments first; without a tracked number among these they are Python's own. What differs from NumPy's
-functions stays different: `math.log(x)` raises ValueError where x is not positive, which is a branch on x, so that it is guarded.
+They convert their arguments to floats, which would drop the gradient. So the module's names are replaced, during recordings only, by
+functions that check their arguments first; without a tracked number they call Python's own. Differences from NumPy's functions
+remain: `math.log(x)` raises ValueError where x is not positive, which is a branch on x, so it is guarded.
 A name imported before (`from math import log`) stays Python's, and refuses tracked numbers.
 """
 
@@ -32,19 +32,19 @@ Function = Callable[..., Operand]
 
 
 def _both(a: Operand, b: Operand) -> Operand:
-    """Whether two conditions hold."""
+    """The conjunction of two conditions."""
     if is_tracked(a) and is_tracked(b):
         return logical(LOGICAL_AND, a, b)
     return (b if a else False) if not is_tracked(a) else (a if b else False)
 
 
 def _holds(*tests: Callable[[], Operand]) -> bool:
-    """Whether all conditions hold, by guards."""
+    """True if all conditions hold, by guards."""
     return all(test() for test in tests)
 
 
 def _raise_where(error: Callable[[], Exception], *tests: Callable[[], Operand]) -> None:
-    """Raise an error where all conditions hold: by guards, unless the recording has another way."""
+    """Raise an error where all conditions hold: by guards, unless the recorder has `raise_where`."""
     recorder = current_recorder()
     if recorder is None or recorder.raise_where is None:
         if _holds(*tests):
@@ -58,12 +58,12 @@ def _raise_where(error: Callable[[], Exception], *tests: Callable[[], Operand]) 
         found = _both(found, mine if is_tracked(mine) else bool(mine))
     recorder.raise_where(found, error)
 
-_DOMAIN = lambda: ValueError("math domain error")  # noqa: E731 -- a value of its own for each raise
+_DOMAIN = lambda: ValueError("math domain error")  # noqa: E731 -- a new error for each raise
 _RANGE = lambda: OverflowError("math range error")  # noqa: E731 -- as above
 
 
 def _within(function: Function, *outside: Function) -> Function:
-    """A function of numbers that raises ValueError where one of some conditions holds; each is a guard."""
+    """A function of numbers that raises ValueError where any of the conditions `outside` holds; each is a guard."""
 
     def call(*args: Operand) -> Operand:
         for condition in outside:
@@ -74,10 +74,10 @@ def _within(function: Function, *outside: Function) -> Function:
 
 
 def _below(function: Function, limit: float, has_sign: bool = False) -> Function:
-    """A function that raises OverflowError beyond a finite argument: its absolute value, if it has a sign."""
+    """A function that raises OverflowError for finite arguments above `limit`, in absolute value if `has_sign`."""
 
     def call(x: Operand) -> Operand:
-        # One after the other: of small numbers nothing else is asked.
+        # The second condition is checked only for large numbers.
         _raise_where(_RANGE, lambda: (np.abs(x) if has_sign else x) > limit, lambda: np.isfinite(x))
         return function(x)
 
@@ -85,7 +85,7 @@ def _below(function: Function, limit: float, has_sign: bool = False) -> Function
 
 
 def _finite(function: Function) -> Function:
-    """A function that raises OverflowError where it is infinite at finite arguments."""
+    """A function that raises OverflowError where its value is infinite at finite arguments."""
 
     def call(*args: Operand) -> Operand:
         value = function(*args)
@@ -116,7 +116,7 @@ def _fmod(x: Operand, y: Operand) -> Operand:
 
 
 def _pow(x: Operand, y: Operand) -> Operand:
-    # What a constant exponent decides comes first.
+    # Conditions that a constant exponent decides come first.
     is_finite_or_nan = lambda: np.logical_not(np.isinf(x))  # noqa: E731 -- a condition among others
     _raise_where(_DOMAIN, lambda: y != np.floor(y), lambda: x < 0.0, lambda: np.logical_not(np.isnan(y)), is_finite_or_nan)
     _raise_where(_DOMAIN, lambda: y < 0.0, lambda: x == 0.0, lambda: np.logical_not(np.isinf(y)))
@@ -140,7 +140,7 @@ def _dist(p: Operand, q: Operand) -> Operand:
 
 
 def _hypot(*coordinates: Operand) -> Operand:
-    """In pairs: a chain of many would become a loop, whose turns do not see that they read squares only."""
+    """In pairs: a long chain would become a loop, whose iterations do not see that they read squares only."""
     if len(coordinates) < 2:
         return np.abs(coordinates[0]) if coordinates else 0.0
     return np.hypot(*coordinates) if len(coordinates) == 2 else np.hypot.reduce(np.stack(coordinates))
@@ -156,7 +156,7 @@ def _is_close(a: Operand, b: Operand, *, rel_tol: Operand = 1e-09, abs_tol: Oper
 
 
 def _fsum(values: list[Operand]) -> Operand:
-    """The sum, with what the roundings have lost (Neumaier 1974), which has no derivative."""
+    """The sum, with a correction for rounding errors (Neumaier 1974), which has no derivative."""
     total: Operand = 0.0
     lost: Operand = 0.0
     for value in values:
@@ -180,10 +180,10 @@ def _sumprod(p: list[Operand], q: list[Operand]) -> Operand:
 
 
 def _remainder(x: Operand, y: Operand) -> Operand:
-    """IEEE 754's: the nearest multiple of y is taken away, at a tie the even one; without a rounding, as Python does it."""
+    """IEEE 754's: subtract the nearest multiple of y, at a tie the even one; without rounding, as Python does."""
     _raise_where(_DOMAIN, lambda: y == 0.0, lambda: np.logical_not(np.isnan(x)))
     _raise_where(_DOMAIN, lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y)))
-    # All with the sign of x: a magnitude with its sign put back has slope 0 at 0.
+    # All with the sign of x: restoring the sign of a magnitude would give slope 0 at 0.
     step = np.where(np.signbit(x) == np.signbit(y), y, -y)
     above = np.fmod(x, step)
     below = step - above
@@ -193,7 +193,7 @@ def _remainder(x: Operand, y: Operand) -> Operand:
 
 
 def _ldexp(x: Operand, exponent: Operand) -> Operand:
-    x, left = _number(x), min(max(operator.index(exponent), -2200), 2200)  # of an exponent that is tracked, a guard
+    x, left = _number(x), min(max(operator.index(exponent), -2200), 2200)  # a guard if the exponent is tracked
     value = x
     while left:
         step = min(max(left, -1000), 1000)  # powers of 2 that are finite, and not zero
@@ -215,7 +215,7 @@ _LARGEST_EXP, _LARGEST_SINH = 709.782712893384, 710.4758600739439
 _not_positive = lambda x: x <= 0.0  # noqa: E731 -- a condition among others in the table
 _beyond_unit = lambda x: np.abs(x) > 1.0  # noqa: E731 -- as above
 
-# Conditions are where a function has no value; of NaN none holds, and every function is NaN.
+# Conditions say where a function has no value; for NaN none holds, and every function is NaN.
 _ANSWERS: dict[str, Function] = {
     "acos": _within(np.arccos, _beyond_unit),
     "acosh": _within(np.arccosh, lambda x: x < 1.0),
@@ -257,7 +257,7 @@ _ANSWERS: dict[str, Function] = {
     "tanh": np.tanh,
 }
 
-# Of lists of numbers, or with other results than a float or a bool.
+# Functions of lists of numbers, or whose result is not a float or a bool.
 _OTHERS: dict[str, Function] = {
     "fma": lambda x, y, z: x * y + z,
     "fsum": _fsum,
@@ -288,7 +288,7 @@ def _replacement(name: str, answer: Function) -> Replacement:
         if recorder is None:
             return original(*args, **named)
         if are_lists:
-            # What gives its numbers once gives them to both functions; what gives none is refused by Python's own.
+            # Lists are made, as an iterator is consumed once but read by both functions; other objects are refused by Python's own.
             args = tuple(list(numbers) if isinstance(numbers, Iterable) and type(numbers) is not tuple else numbers for numbers in args)
         values = [x for numbers in args if isinstance(numbers, (list, tuple)) for x in numbers] if are_lists else [*args, *named.values()]
         if not any(map(is_tracked, values)):
@@ -297,7 +297,7 @@ def _replacement(name: str, answer: Function) -> Replacement:
         found = {key: _number(x) for key, x in named.items()}
         if recorder.site is not None:
             return answer(*numbers, **found)
-        # That of all operations here, looked for once.
+        # Look up the line once for all operations of this call.
         recorder.site = recorder.site_of(sys._getframe(1))
         try:
             return answer(*numbers, **found)
@@ -308,7 +308,7 @@ def _replacement(name: str, answer: Function) -> Replacement:
 
 
 class MathFunction(Replacement):
-    """Pickled as the function that it stands for."""
+    """Pickles as the function that it replaces."""
 
     __slots__ = ()
 
@@ -322,14 +322,14 @@ def _own(name: str) -> Function:
 
 _OWN = {name: getattr(math, name) for name in (*_ANSWERS, *_OTHERS) if hasattr(math, name)}
 _OURS = {name: _replacement(name, {**_ANSWERS, **_OTHERS}[name]) for name in _OWN}
-# Those of numbers that give a number or a bool.
+# Functions of numbers that return a number or a bool.
 NAMES = frozenset(_OWN) - _OTHERS.keys()
 _look_up = itemgetter(*_OWN)
 _FUNCTIONS = {False: tuple(_OWN.values()), True: tuple(_OURS.values())}
 
 
 def put(replaced: bool) -> None:
-    """Give the module these functions, or its own back. Names that someone else has replaced meanwhile are left alone."""
+    """Put the replacements into the module, or its own functions back, except names that someone else has replaced."""
     after = _OURS if replaced else _OWN
     if all(a is b for a, b in zip(_look_up(math.__dict__), _FUNCTIONS[not replaced])):
         math.__dict__.update(after)

@@ -1,10 +1,10 @@
 """While something is recorded, np.array, np.asarray, np.full and their relatives make tracked arrays of tracked values; print shows them.
 
-NumPy asks its arguments by protocols nearly everywhere but here: these functions turn what they do not know into an array of
-objects, or into floats. So the names in NumPy's own namespace stand, during recordings only, for functions that look at their
-arguments first. Given nothing tracked, or called by a library, in another thread or after the recording, they are NumPy's own, so
-that it does no harm if one is kept. A name imported before (`from numpy import array`) stays NumPy's: it refuses tracked arrays
-and makes arrays of objects of tracked numbers, which become a tracked array where they meet a tracked operation.
+NumPy has protocols for its arguments nearly everywhere but here: these functions turn unknown objects into an array of objects, or
+into floats. So the names in NumPy's namespace are replaced, during recordings only, by functions that check their arguments first.
+Given nothing tracked, or called by a library, in another thread or after the recording, they call NumPy's own, so a kept reference
+does no harm. A name imported before (`from numpy import array`) stays NumPy's: it refuses tracked arrays and makes object arrays
+of tracked numbers, which become a tracked array in the next tracked operation.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .replacement import Replacement, standing_for
 _PLAIN = frozenset((float, int, bool, complex, str, range, np.float64, np.int64, type(None)))
 _OBJECT = np.dtype(object)
 
-# NumPy adds the objects of shorter lists one by one, which may be as good.
+# NumPy adds up the objects of shorter lists one by one, which may be as good.
 LONG_LIST = 64
 
 _usual_print = print
@@ -96,7 +96,7 @@ def _replacement(original: Operand, answer: Callable[..., object], concerns: Cal
     return replacement
 
 
-# Functions that treat a list of tracked numbers as objects: they ask each for a float, or compare them by guards.
+# Functions that treat a list of tracked numbers as objects: they convert each to a float, or compare them by guards.
 _OF_LISTS = (
     "mean", "var", "std", "median", "average", "nanmean", "nanvar", "nanstd", "max", "min", "ptp", "argmax", "argmin", "nansum",
     "nanmax", "nanmin", "sort", "argsort", "all", "any", "count_nonzero",
@@ -104,7 +104,7 @@ _OF_LISTS = (
 
 
 def _with_lists_as_arrays(function: Callable[..., Operand]) -> Callable[..., Operand]:
-    """A function that makes an array of objects of a list of tracked numbers."""
+    """Make tracked arrays of the list arguments of a function that would make object arrays of them."""
 
     def call(*args: Operand, **named: Operand) -> Operand:
         return function(*map(_array_of, args), **{name: _array_of(value) for name, value in named.items()})
@@ -117,7 +117,7 @@ def _array_of(value: Operand) -> Operand:
 
 
 def _places(places: Operand) -> Operand:
-    """Where entries are left out or put in, which is guarded."""
+    """The positions at which entries are deleted or inserted; tracked ones are guarded."""
     places = _array_of(places)
     if not is_tracked(places):
         return places
@@ -162,7 +162,7 @@ _NO_ANSWER: tuple[None, Callable[..., bool]] = None, _always
 
 
 def answer_of(function: Callable[..., Operand], args: tuple[Operand, ...], named: dict[str, Operand]) -> Callable[..., Operand] | None:
-    """What answers a call of one of NumPy's functions, or of what stands for it; None where that is the function itself."""
+    """The implementation for a call of a NumPy function or its replacement; None if that is the function itself."""
     answer, concerns = _BY_ORIGINAL.get(function, _NO_ANSWER)
     return answer if answer is not None and concerns(args, named) and not _asks_for_objects(args, named) else None
 
@@ -171,12 +171,12 @@ _USUAL = {id(_REPLACEMENTS): tuple(_ORIGINALS.values()), id(_ORIGINALS): tuple(_
 
 
 
-# A class or module, a name in it, what is there, and what stands there while something is recorded.
+# A class or module, a name in it, the original, and its replacement during recordings.
 _Method: TypeAlias = tuple[type | ModuleType, str, Operand, Callable[..., Operand]]
 
 
 def _method(owner: type, name: str, answer: Callable[..., Operand]) -> _Method:
-    """A method of one of NumPy's classes in Python, and what stands for it where an argument is tracked."""
+    """A method of one of NumPy's Python classes, and its replacement for tracked arguments."""
     original = getattr(owner, name)
 
     @wraps(original)
@@ -189,7 +189,7 @@ def _method(owner: type, name: str, answer: Callable[..., Operand]) -> _Method:
 
 @wraps(print)
 def _print(*values: Operand, **named: Operand) -> None:
-    """Python's print, which shows tracked values by type, value and origin; text that is made of one in another way is refused."""
+    """Python's print, which shows tracked values by type, value and origin; any other conversion to text is refused."""
     if current_recorder() is None:
         _usual_print(*values, **named)
     else:
@@ -205,7 +205,7 @@ _METHODS: tuple[_Method, ...] = (
 
 
 def recording_begins(fills: Fills = Fills.NOTHING) -> None:
-    """Called when the recording is among those under way, so that no other thread takes the names away from then on."""
+    """Replace the names. The recording must be in `process.recordings` already, so that no other thread restores them."""
     if process.restorations:
         _wait_for_restorations()
     _put(_REPLACEMENTS)
@@ -214,7 +214,7 @@ def recording_begins(fills: Fills = Fills.NOTHING) -> None:
 
 
 def inner_recording_begins(fills: Fills) -> None:
-    """What is there for its sake stays until the outermost recording ends; in others it does nothing."""
+    """Replace np.zeros and its relatives, until the outermost recording ends; they do nothing in recordings without `fills`."""
     if fills:
         filled_arrays.put(replaced=True)
 
@@ -224,7 +224,7 @@ def recording_ends() -> None:
     try:
         try:
             process.restorations[restoration] = threading.get_ident()
-            # Looked at after the line above: a recording that begins from here on waits.
+            # Read after the line above: a recording that begins from here on waits.
             if not process.recordings:
                 filled_arrays.put(replaced=False)
                 _put(_ORIGINALS)
@@ -236,7 +236,7 @@ def recording_ends() -> None:
 
 
 def _wait_for_restorations() -> None:
-    """Until no other thread is within recording_ends: some microseconds; not for ever, should a debugger hold it."""
+    """Wait, for some microseconds, until no other thread is in recording_ends; at most 1 s, should a debugger hold it."""
     own, latest = threading.get_ident(), time.monotonic() + 1.0
     while any(thread != own for thread in list(process.restorations.values())) and time.monotonic() < latest:
         time.sleep(1e-5)
@@ -249,13 +249,13 @@ def _put_others(replaced: bool) -> None:
 
 
 def _put(functions: Mapping[str, Callable[..., Operand]]) -> None:
-    """Names that someone else has replaced meanwhile are left alone."""
+    """Put these functions into NumPy's namespace, except for names that someone else has replaced."""
     for owner, name, original, replacement in _METHODS:
         wanted = replacement if functions is _REPLACEMENTS else original
         if owner.__dict__[name] is not wanted and owner.__dict__[name] in (original, replacement):
             setattr(owner, name, wanted)
     namespace = np.__dict__
-    if _present(namespace) == _USUAL[id(functions)]:  # compared by identity where nothing else is there
+    if _present(namespace) == _USUAL[id(functions)]:  # compares by identity if nothing was replaced
         namespace.update(functions)
         return
     for name, function in functions.items():

@@ -13,7 +13,7 @@ from ...ir.keys import value_key
 from .data_key import PythonValue as PythonValue, data_key, levels_of_data
 from .process_state import process
 
-# Larger arrays are told apart by identity and a sample of so many entries: reading them whole at every call would take too long.
+# Larger arrays are compared by identity and a sample of so many entries: reading them whole at every call would take too long.
 LARGEST_COMPARED = 1 << 16
 
 SAMPLED = 1024
@@ -21,10 +21,10 @@ SAMPLED = 1024
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (list, dict, set)
 
-# How deep containers and objects are compared.
+# The depth to which containers and objects are compared.
 DEPTH = 4
 
-# Of the objects that are known to be mutable the latest are kept.
+# Most objects that are remembered as mutable; the oldest are dropped.
 _MOST_MUTABLE = 4096
 
 
@@ -53,7 +53,7 @@ class ObjectSnapshot:
         self.content = content_key(held)
 
     def is_same(self) -> bool:
-        """Whether the contents are unchanged, or the object is known to be mutable."""
+        """True if the contents are unchanged, or the object is known to be mutable."""
         return id(self.held) in process.mutable or self.content == content_key(self.held)
 
     def __eq__(self, other: object) -> bool:
@@ -73,7 +73,7 @@ def note_mutable(held: object) -> None:
 
 
 def is_stateful(value: object) -> bool:
-    """Whether a value is a container, or an object with attributes."""
+    """True if a value is a container, or an object with attributes."""
     if type(value) in CONTAINERS:
         return True
     if isinstance(value, (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, np.ufunc)):
@@ -124,10 +124,10 @@ def array_key(value: np.ndarray) -> Hashable:
 
 
 def shallow_copy(value: PythonValue) -> PythonValue:
-    """copy.copy of an object with attributes, also of one whose class has no part in that, or fails at it."""
+    """copy.copy of an object with attributes, also if its class does not support or fails at copying."""
     try:
         return copy.copy(value)
-    except Exception:  # noqa: BLE001 -- of the user's class
+    except Exception:  # noqa: BLE001 -- user code
         made = object.__new__(type(value))
         vars(made).update(vars(value))
         return made

@@ -1,4 +1,4 @@
-"""The state that recordings share in one process: those under way, and facts about Python's objects from earlier ones."""
+"""The state that recordings share in one process: those under way, and facts about Python's objects that earlier recordings found."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from ...base.current_recording import CURRENT
 
 
 class ProcessState:
-    """The recordings of the process: there is one, `process`.
+    """The recordings of the process; `process` is the only instance.
 
-    There is no lock, which a fork or an interrupt could leave behind: each step is one operation on a set or dictionary, and does no harm
-    if it is done twice. An interrupt may come before any line of Python, so states are restored in two `finally` clauses.
+    There is no lock, which a fork or an interrupt could leave held: each step is one idempotent operation on a set or dictionary.
+    An interrupt may come before any line of Python, so states are restored in two `finally` clauses.
 
     A forked child keeps everything but the recordings and compilations of its parent's other threads.
 
     Attributes:
         recordings: under way, in all threads.
         collector_threshold: the garbage collector's, as user code set it; None until a recording or compilation has raised it.
-        collector_pauses: the compilations under way that do without collections, and the thread of each.
-        restorations: the endings under way that give NumPy its own functions back, and the thread of each.
-        fills: whether NumPy's namespace has functions that make tracked arrays where plain ones would be written to.
-        warnings_of_draws: how many there were.
+        collector_pauses: the compilations under way that pause the collector, and the thread of each.
+        restorations: the threads that are restoring NumPy's own functions at the end of a recording.
+        fills: True if np.zeros and its relatives in NumPy's namespace are replaced.
+        warnings_of_draws: how many warnings of random draws there were.
         called_back: functions that tapes call back at every evaluation (td.debug), by their ids; the latest are kept.
-        asked_if_recording: how often recorded functions have asked td.is_recording(), and where the latest did.
-        forwarded: SciPy's functions that recordings have met by names from before, with their module's.
-        generator_readers: how to read the states of the generators without a name, once there are any: they live as long as the process.
-        names_in_code: the names in functions, by the id of the code; code objects are hashed by content, slowly. The latest are kept.
+        asked_if_recording: how often recorded functions have called td.is_recording(), and the latest line.
+        forwarded: SciPy functions, with their module's name, that recordings met under names imported earlier.
+        generator_readers: how to read the states of the global generators, once there are any: they live as long as the process.
+        names_in_code: the names in functions, by id of the code, as hashing code objects is slow. The latest are kept.
         mutable: objects that recorded functions changed, such as counters and logs; they are compared by identity from then on.
     """
 

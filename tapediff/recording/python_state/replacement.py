@@ -1,4 +1,4 @@
-"""What stands for a function of a library's while something is recorded: it passes for that function wherever tables are keyed by it."""
+"""Replacements of library functions during recordings, which equal the original as keys of tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ R = TypeVar("R", bound="Replacement")
 
 
 class Replacement:
-    """Equal to the original function, as tables are keyed by it (numba's, for one), and pickled by its name.
+    """Equal to the original function, as tables such as numba's are keyed by it, and pickled by its name.
 
-    Each is of a class of its own, so that a call costs no more than one of a function. Such tables keep weak references to what has
-    them and the function itself otherwise (of NumPy's, np.array has them and np.sum does not), which are not equal to each other: so
-    the class has weak references where the original's has.
+    Each has its own class, so that a call costs no more than a function's. Such tables keep a weak reference to the function where its
+    type has them, else the function itself (np.array has them, np.sum does not), and the two are not equal: so the class supports
+    weak references exactly where the original's does.
     """
 
     __slots__ = ("__dict__",)
@@ -33,7 +33,7 @@ class Replacement:
         return hash(self.original)
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Operand]:
-        """As an attribute of a class it is a method where the original is one."""
+        """Bind as a method if the original does, as an attribute of a class."""
         return self if instance is None or not hasattr(type(self.original), "__get__") else MethodType(self, instance)
 
     def __reduce__(self) -> str | tuple[object, ...]:
@@ -44,7 +44,7 @@ class Replacement:
 
 
 def standing_for(original: Callable[..., Operand], call: Callable[..., Operand], kind: type[R]) -> R:
-    """What is called as `call` and passes for `original` otherwise; `kind` says how it is pickled, and what else it passes for."""
+    """An object that calls `call` and otherwise passes for `original`; `kind` decides how it is pickled, and its other disguises."""
     offset: int = getattr(type(original), "__weakrefoffset__")  # noqa: B009 -- known of all classes
     base: type[R] = cast("type[R]", _with_weak_references(kind)) if offset else kind
     made = _subclass(base, {"__slots__": (), "__call__": staticmethod(call)})()

@@ -1,10 +1,10 @@
 """While something is recorded, plain Python functions of scipy.linalg and scipy.special answer tracked arguments as this package's do.
 
-SciPy's convert their arguments before they compute anything. So the names in its modules stand, during recordings only, for functions that
-look at the arguments first; without a tracked one they are SciPy's own.
+SciPy converts arguments before it computes anything. So the names in its modules are replaced, during recordings only, by functions that
+check the arguments first; without a tracked one they call SciPy's own.
 
-A name imported before (`from scipy.linalg import solve`) is that of SciPy's own function. A recording that is refused by one begins anew,
-and from then on the function itself has, during recordings, the code of one that looks at the arguments first.
+A name imported before (`from scipy.linalg import solve`) refers to SciPy's own function. A recording that is refused by one restarts,
+and from then on the code of the function itself is replaced, during recordings, by code that checks the arguments first.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ...numpy_api.creating import holds_tracked
 from .process_state import process
 from .replacement import Replacement, standing_for
 
-# By name.
+# Functions by name.
 Functions = dict[str, Callable[..., Operand]]
 
 _NAMES = {"linalg": alternatives.LINALG, "special": alternatives.SPECIAL}
 
 
 class _Replacement(Replacement):
-    """Pickled as the function that it stands for, which is not where its name says."""
+    """Pickles as the function that it replaces, which its name does not find."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ def _same(function: Callable[..., Operand]) -> Callable[..., Operand]:
 
 
 def put(replaced: bool) -> None:
-    """Give SciPy's modules these functions, or their own back. Nothing to do where they are not imported."""
+    """Put the replacements into SciPy's modules, or the originals back; skip modules that are not imported."""
     for short, names in _NAMES.items():
         module = sys.modules.get(f"scipy.{short}")
         if module is not None and names[-1] in vars(module):  # another thread may be importing it
@@ -58,7 +58,7 @@ def put(replaced: bool) -> None:
 
 
 def forward(called: str) -> bool:
-    """Note that recordings meet a function of SciPy's by names from before; whether there is one that can stand for it.
+    """Note that recordings meet a SciPy function under a name imported earlier. True if there is a replacement.
 
     Args:
         called: the function with its module.
@@ -72,7 +72,7 @@ def forward(called: str) -> bool:
 
 
 def _put(namespace: dict[str, Operand], look_up: Callable[..., Operand], before: Functions, after: Functions) -> None:
-    """Names that someone else has replaced meanwhile are left alone."""
+    """Replace the names, except those that someone else has replaced meanwhile."""
     if look_up(namespace) == tuple(before.values()):
         namespace.update(after)
         return
@@ -83,7 +83,7 @@ def _put(namespace: dict[str, Operand], look_up: Callable[..., Operand], before:
 
 @cache
 def _functions(short: str) -> tuple[Callable[..., Operand], Functions, Functions]:
-    """What looks up the names, SciPy's own functions, and those that stand for them."""
+    """A getter of the names, SciPy's own functions, and their replacements."""
     namespace = vars(sys.modules[f"scipy.{short}"])
     own = {name: namespace[name] for name in _NAMES[short]}
     return itemgetter(*own), own, {name: _replacement(function, short) for name, function in own.items()}
@@ -108,7 +108,7 @@ def _forwarded(short: str, name: str) -> _Forwarded:
 
 
 def _code_that_calls(target: Callable[..., Operand], like: CodeType) -> CodeType:
-    """The code of a function that calls another one with its arguments, to stand where `like` does: it has as many cells."""
+    """The code of a function that forwards its arguments to another, to replace that of `like`: it has as many cells."""
     cells = [f"cell{k}" for k in range(len(like.co_freevars))]
     lines = [
         "def outer():", *(f"    {cell} = None" for cell in cells), "    def inner(*args, **named):",
@@ -119,7 +119,7 @@ def _code_that_calls(target: Callable[..., Operand], like: CodeType) -> CodeType
     exec("\n".join(lines), made)
     code = made["outer"]().__code__
     constants = tuple([target if constant == _TARGET else constant for constant in code.co_consts])
-    # Errors and refusals take it for SciPy's.
+    # Errors and refusals then treat it as SciPy's.
     return code.replace(co_consts=constants, co_filename=like.co_filename, co_firstlineno=like.co_firstlineno, co_name=like.co_name)
 
 

@@ -1,7 +1,7 @@
 """While something is recorded, methods of SciPy's and pandas' classes answer tracked arguments as tapediff does.
 
-These libraries convert arguments before they compute anything. So the methods of their classes stand, during recordings only, for functions
-that look at the arguments first; without a tracked one, and where tapediff has no answer, they are the library's own.
+These libraries convert arguments before they compute anything. So methods of their classes are replaced, during recordings only, by
+functions that check the arguments first; without a tracked one, and where tapediff has no implementation, they call the library's own.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from .object_snapshot import PythonValue
 
 # A library's own method.
 Original = Callable[..., Operand]
-# The answer to a call of one: of the method, the object and the arguments.
+# The implementation of such a method: answer(method, object, args, named).
 Answer = Callable[[Original, object, Sequence[Operand], Mapping[str, Operand]], Operand]
 # One of their classes, or a module.
 Owner = type | ModuleType
-# A method of one of their classes: the class, the name, the library's function and the one that stands for it.
+# A method of one of their classes: the class, the name, the library's function and its replacement.
 Method = tuple[Owner, str, Original, Original]
 
 _OF_ONE_VARIABLE = ("cdf", "logcdf", "sf", "logsf", "ppf", "isf")
 # In place of a class: the functions of the module itself.
 _FUNCTIONS = ""
-# What the operators of sparse matrices call. To replace an operator itself takes ten times as long: Python looks through all subclasses.
+# Called by the operators of sparse matrices. Replacing an operator itself takes ten times as long: Python visits all subclasses.
 _OF_SPARSE = ("_matmul_dispatch", "_rmatmul_dispatch", "multiply", "_divide", "_add_dense", "_sub_dense", "_rsub_dense")
 
 
 def _by_distribution(original: Original, scipys: object, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
-    """As the distribution of tapediff.stats does that has the name of one of SciPy's own; not for another, or a user's."""
+    """Delegate to the distribution of tapediff.stats with the same name as SciPy's; not for others, or a user's."""
     kind = type(scipys)
     name = getattr(scipys, "name", None) or kind.__name__.removesuffix("_gen")
     stats = _module("stats")
@@ -69,7 +69,7 @@ def _by_splines(original: Original, scipys: PythonValue, args: Sequence[Operand]
 
 
 def _by_arrays(original: Original, frame: PythonValue, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
-    """A product of a frame or column of pandas as one of arrays. Methods that match axes are refused: their results would be objects."""
+    """Compute a product of a pandas frame or column on arrays. Methods that align axes are refused: their results would be objects."""
     if original.__name__ == "dot":
         return np.dot(frame.to_numpy(), plain_data(*args, *named.values()))
     refuse(f"{type(frame).__name__}.{named.get('op', args[1]).__name__} of a tracked array", frame, "use operators, of x or of x[:, None]")
@@ -80,12 +80,12 @@ def _refuse_named_axes(original: Original, array: object, args: Sequence[Operand
 
 
 def _refuse_masked(original: Original, array: Operand, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
-    """Its operators ask whether to leave them to the other operand."""
+    """Refuse a masked array, whose operators ask whether to defer to the other operand."""
     return plain_data(array)  # raises
 
 
 def _by_transform(original: Original, function: Operand, args: Sequence[Operand], _: Mapping[str, Operand]) -> Operand:
-    """SciPy hands its transforms to a backend: the function of scipy.fft that was called, its arguments, and its named ones."""
+    """The backend of SciPy's transforms: receives the scipy.fft function that was called, and its arguments."""
     given, named = args
     answer = scipy_fft.FUNCTIONS.get(function.__name__)
     return original(function, given, named) if answer is None else answer(*given, **named)
@@ -96,7 +96,7 @@ def _module(name: str) -> Operand:
     return import_module(f"{__name__.partition('.')[0]}.{name}")
 
 
-# By the module of the library: its answer, and the methods of its classes.
+# Module of a library -> its implementation, and the methods of its classes.
 _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
     "scipy.stats._distn_infrastructure": (_by_distribution, {
         "rv_continuous": ("logpdf", "pdf", *_OF_ONE_VARIABLE), "rv_discrete": ("logpmf", "pmf", *_OF_ONE_VARIABLE),
@@ -106,7 +106,7 @@ _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
     }),
     "scipy.sparse._base": (_by_sparse, {"_spbase": _OF_SPARSE}),
     "scipy.fft._backend": (_by_transform, {"_ScipyBackend": ("__ua_function__",)}),
-    # Where subclasses have their own.
+    # Subclasses with methods of their own.
     "scipy.sparse._coo": (_by_sparse, {"_coo_base": _OF_SPARSE}),
     "scipy.sparse._compressed": (_by_sparse, {"_cs_matrix": _OF_SPARSE}),
     "scipy.sparse._dia": (_by_sparse, {"_dia_base": _OF_SPARSE}),
@@ -133,13 +133,13 @@ _OWNERS = [(module, name) for module, (_, classes) in _METHODS.items() for name 
 
 
 def put(replaced: bool) -> None:
-    """Give the libraries' classes the methods of tapediff, or their own back. Nothing to do where a library is not imported."""
+    """Put tapediff's methods into the libraries' classes, or the originals back; skip libraries that are not imported."""
     loaded = sys.modules.get
-    # Those of a module that another thread is importing may not be there yet.
+    # Classes of a module that another thread is importing may not exist yet.
     owners = tuple([(vars(found).get(name) if name else found) if (found := loaded(module)) else None for module, name in _OWNERS])
     for owner, name, original, replacement in _methods(owners):
         before, after = (original, replacement) if replaced else (replacement, original)
-        if owner.__dict__.get(name) is before:  # those that someone else has replaced meanwhile are left alone
+        if owner.__dict__.get(name) is before:  # leave alone what someone else has replaced
             setattr(owner, name, after)
 
 
@@ -154,20 +154,20 @@ def _methods(owners: tuple[Owner | None, ...]) -> tuple[Method, ...]:
 
 @cache
 def _method(owner: Owner, name: str, module: str) -> Method:
-    """Made once, before it is first replaced."""
+    """Cached: made once, before it is first replaced."""
     original = owner.__dict__[name]
     return owner, name, original, _replacement(original, _METHODS[module][0])
 
 
 def _concerns(value: object) -> bool:
-    """Whether an operand is tracked, or made by tapediff of tracked values."""
+    """True if an operand is tracked, or an object of tracked values made by tapediff."""
     if type(value) is dict:
         return any(map(_concerns, value.values()))
     return holds_tracked(value) or type(value).__module__.startswith("tapediff.")
 
 
 def _is_of_tracked(value: object) -> bool:
-    """Whether an object of SciPy's was made of tracked ordinates."""
+    """True if an object of SciPy's was made of tracked ordinates."""
     return "_of_tapediff" in getattr(value, "__dict__", ())
 
 

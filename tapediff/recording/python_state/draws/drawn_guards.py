@@ -1,6 +1,6 @@
 """Refuses guards that depend on a number drawn at random, or read from a clock, while recording: the tape would follow one draw for ever.
 
-What a number comes from is not known; that it is another one when the function is recorded again at the same point is.
+The origin of a number is not known, so the function is recorded again at the same point to see whether the number changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ....ir.instruction import CONSTANT, Guard
 from ....ir.tape import Tape
 from .randomness import Draws
 
-# Draws of few outcomes, as of a coin, may be the same by chance.
+# Draws with few outcomes, such as of a coin, may repeat by chance.
 MOST_RECORDINGS = 4
 
 _CLOCKS = (time.time, time.monotonic, time.perf_counter, time.time_ns, time.monotonic_ns, time.perf_counter_ns)
@@ -26,7 +26,7 @@ class DrawnGuards:
     """Looks for such guards after a recording.
 
     Args:
-        functions, values: as of Draws.
+        functions, values: as in Draws.
     """
 
     __slots__ = ("_began", "_process", "draws")
@@ -37,19 +37,19 @@ class DrawnGuards:
         self._process = os.getpid()
 
     def refuse(self, tape: Tape, again: Callable[[], Tape]) -> None:
-        """Raise if a guard of a tape depends on a constant that is another one when the same is recorded again.
+        """Raise if a guard of a tape depends on a constant that changes when the function is recorded again.
 
         Args:
-            again: records the function at the same point, which is done where a generator has advanced or a clock was read.
+            again: records the function at the same point; called if a generator has advanced or a clock was read.
         """
-        # A fork gives the child's generators other states, and is not to be made again.
+        # A fork gives the child's generators other states, and must not be repeated.
         if not tape.guard_count or os.getpid() != self._process or not (self.draws.have_advanced() or self._has_time(tape)):
             return
         for _ in range(MOST_RECORDINGS):
             try:
                 other = again()
             except TapediffError:
-                continue  # on the path of other draws
+                continue  # other draws took a path that cannot be recorded
             guard = _first_drawn(tape, other)
             if guard is not None:
                 raise UnsupportedFunction(
@@ -60,7 +60,7 @@ class DrawnGuards:
                 )  # fmt: skip
 
     def _has_time(self, tape: Tape) -> bool:
-        """Whether a constant is a time at which it was recorded."""
+        """True if a constant is a time at which it was recorded."""
         earliest = min(self._began)
         constants = (i.params[0] for i in tape.all_of(CONSTANT))
         numbers = (value.item() for value in constants if not value.ndim and value.dtype.kind in "fi")  # type: ignore[union-attr]
@@ -69,7 +69,7 @@ class DrawnGuards:
 
 
 def _first_drawn(tape: Tape, other: Tape) -> Guard | None:
-    """The first guard, of those that both tapes come to, that depends on other constants in one than in the other."""
+    """The first guard common to both tapes that depends on different constants in each."""
     seen: set[tuple[int, int]] = set()
     for guard, counterpart in zip(tape.guards, other.guards):
         if guard.kind != counterpart.kind or guard.site != counterpart.site:
@@ -80,7 +80,7 @@ def _first_drawn(tape: Tape, other: Tape) -> Guard | None:
 
 
 def _ancestors(tape: Tape, other: Tape, mine: int, theirs: int, seen: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The values that two values are computed from, in pairs; those in `seen` are left out, and the others added to it."""
+    """The pairs of values that two values are computed from, except those in `seen`, to which they are added."""
     pending = [(mine, theirs)]
     while pending:
         pair = pending.pop()
@@ -91,7 +91,7 @@ def _ancestors(tape: Tape, other: Tape, mine: int, theirs: int, seen: set[tuple[
 
 
 def _differ(tape: Tape, other: Tape, mine: int, theirs: int) -> bool:
-    """Whether two values are made by other operations, or are other constants."""
+    """True if two values come from different operations, or are different constants."""
     a, b = tape.instructions[mine], other.instructions[theirs]
     if a.op is not b.op or len(a.inputs) != len(b.inputs):
         return True

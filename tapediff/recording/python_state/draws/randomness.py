@@ -1,4 +1,4 @@
-"""Random numbers drawn while a function is recorded: its tape has these for ever, so whoever records it is told.
+"""Warns when random numbers are drawn during recording: they become constants of the tape.
 
 The state of a generator is compared before and after. Reading it as Python objects takes 50 µs, as long as recording thirty
 operations; so it is read as bytes where CPython's and NumPy's objects have them.
@@ -23,11 +23,11 @@ from ...arrays.tracked import TrackedArray
 from ..object_snapshot import PythonValue
 from ..process_state import process
 
-# At most so many values reachable from a function are searched, and so many entries of each container.
+# Most values reachable from a function that are searched, and most entries of each container.
 MOST_LOOKED_AT = 100
 MOST_ENTRIES = 16
 
-# Of the structure that MT19937 keeps its state in: 624 words and the place among them. See numpy/random/src/mt19937.
+# Size of MT19937's state: 624 words and the position among them. See numpy/random/src/mt19937.
 _MT19937_BYTES = 4 * 625
 
 # Objects begin with a reference count and a type, whose bytes change or say nothing.
@@ -59,7 +59,7 @@ class Draws:
 
     Args:
         functions: what is recorded.
-        values: its arguments, and whatever else it gets.
+        values: its arguments, and whatever else it receives.
     """
 
     __slots__ = ("_loaded", "_reached", "_states", "_values", "_warnings")
@@ -74,18 +74,18 @@ class Draws:
         self._states = [_state(source) for source in self._reached]
 
     def _advanced(self) -> PythonValue | None:
-        """The first generator that has advanced since; None if none has."""
+        """The first generator that has advanced since, or None."""
         source = next((s for s, state in zip(self._reached, self._states) if _state(s) != state), None)
         if source is None and not self._loaded and "numpy.random.mtrand" in sys.modules and _has_drawn_since_import():
             source = _shared()[-1]
         return source
 
     def have_advanced(self) -> bool:
-        """Whether a generator has advanced since."""
+        """True if a generator has advanced since."""
         return self._advanced() is not None
 
     def text(self, name: str) -> str | None:
-        """The text of the warning if a generator has advanced since; None if none has, or an inner recording has warned already."""
+        """The text of the warning if a generator has advanced since; None if not, or if an inner recording has warned already."""
         source = self._advanced() if process.warnings_of_draws == self._warnings else None
         if source is None:
             return None
@@ -106,7 +106,7 @@ class Draws:
         )
 
     def warn(self, name: str) -> bool:
-        """Warn where a generator has advanced, at the user's line that asked for the recording; whether one has."""
+        """Warn if a generator has advanced, at the user's line that asked for the recording. True if one has."""
         message = self.text(name)
         if message is not None:
             _warn(message)
@@ -115,7 +115,7 @@ class Draws:
 
 def _place(codes: list[CodeType], names: set[str]) -> Site | None:
     """The first line that names the generator."""
-    # Two variables may be loaded by one instruction, or one by the same that stores another.
+    # One instruction may load two variables, or load one and store another.
     loads = names_of("local", "two locals", "store local", "cell", "global", "attribute")
     for code in codes:
         for instruction in dis.get_instructions(code):
@@ -126,7 +126,7 @@ def _place(codes: list[CodeType], names: set[str]) -> Site | None:
 
 
 def _warn(message: str) -> None:
-    """Warn; where that is no error, recordings around this one need not say it again."""
+    """Warn; unless that raises, enclosing recordings need not warn again."""
     level, frame, stop = 2, sys._getframe(1), user_frame()
     while frame is not None and frame is not stop:
         level, frame = level + 1, frame.f_back
@@ -140,7 +140,7 @@ def _generators(
     """The generators that functions and values lead to: closures, defaults, globals by name, attributes, containers.
 
     Args:
-        codes, names: receive the code that is met, and what each generator is called there.
+        codes, names: filled with the code that is visited, and the name of each generator there.
     """
     kinds = _kinds()
     found: list[PythonValue] = []
@@ -168,7 +168,7 @@ def _generators(
 def reachable_names(f: object) -> set[str]:
     """The globals and attributes named in the code that a function leads to, as far as it can be followed."""
     codes: list[CodeType] = []
-    kind = type(getattr(f, "__self__", f))  # of an object that is called, or whose method is
+    kind = type(getattr(f, "__self__", f))  # a callable object, or the object of a bound method
     methods = [m for base in kind.__mro__ for m in vars(base).values() if type(m) is FunctionType]
     _generators((f, *methods), codes)
     return {name for code in codes for name in _names_of(code)}
@@ -211,7 +211,7 @@ def _parts(value: PythonValue, kind: type) -> list[tuple[PythonValue, str]]:
 
 
 def _names_of(code: CodeType) -> tuple[str, ...]:
-    """The names, among them those of globals, in a function and those inside it."""
+    """The names, globals included, in a function and its nested functions."""
     names = process.names_in_code
     known = names.get(id(code))
     if known is None:
@@ -238,7 +238,7 @@ def _shared() -> list[PythonValue]:
 
 
 def _state(source: PythonValue) -> object:
-    """The state of a generator, to be compared with that of another moment."""
+    """The state of a generator, for comparison with a later one."""
     reader = process.generator_readers.get(id(source))
     if reader is None:
         reader = _reader(source)
@@ -271,16 +271,16 @@ def _reader(source: PythonValue) -> Callable[[], object]:
 
 
 def _bytes_of(source: object, size: int) -> ctypes.Array[ctypes.c_char]:
-    """The memory of an object behind its header."""
+    """The memory of an object after its header."""
     return (ctypes.c_char * (size - _HEADER)).from_address(id(source) + _HEADER)
 
 
-# Where MT19937 stands before the first draw: filled from entropy, or from a seed.
+# MT19937's position before the first draw: filled from entropy, or from a seed.
 _UNUSED_PLACES = (623, 624)
 
 
 def _has_drawn_since_import() -> bool:
-    """Whether NumPy's generator, loaded during the recording (SciPy does that, too), has left its first place."""
+    """True if NumPy's generator, loaded during the recording (also by SciPy), has left its first position."""
     place = sys.modules["numpy.random.mtrand"]._rand.get_state(legacy=False)["state"]["pos"]  # type: ignore[attr-defined]
     return place not in _UNUSED_PLACES
 
