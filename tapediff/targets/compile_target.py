@@ -1,4 +1,4 @@
-"""td.compile: a function, recorded at a point, or a tape, with its native kernels.
+"""td.compile: a tape, or a function recorded at a point, with native kernels.
 
 Comes in: a tape, or a function and where to record it. Goes out: a `CompiledTape` whose default kernel is made.
 """
@@ -22,7 +22,7 @@ from .record_function import record
 
 
 def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree]) -> None:
-    """Raises ArgumentMismatch where a function of arguments is to be recorded without any."""
+    """Raise ArgumentMismatch if a function with parameters is to be recorded without arguments."""
     if not callable(target) or isinstance(target, CompiledTape) or hasattr(target, "tape_for"):
         raise ArgumentMismatch("td.compile takes a function or a Tape", got=type(target).__name__, fix="td.compile(f, x)")
     if args or named:
@@ -35,7 +35,7 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
             f"{name} takes arguments, and td.compile was given none", got=str(error), fix="td.compile(f, x) records f at x"
         ) from error
     except ValueError:
-        return  # no signature: the call itself will tell
+        return  # no signature: the call itself will raise
 
 
 def compile(
