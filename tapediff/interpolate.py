@@ -148,7 +148,7 @@ def CubicSpline(
     """As scipy.interpolate.CubicSpline.
 
     Args:
-        bc_type: "not-a-knot", "clamped", "natural", "periodic", or a pair of these or of (order, value); values are plain.
+        bc_type: "not-a-knot", "clamped", "natural", "periodic", or a pair of names or (order, value) pairs; values are plain.
     """
     from scipy import interpolate
 

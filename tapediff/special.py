@@ -93,7 +93,7 @@ def logsumexp(
 def _below_largest(x: Operand, axis: int | Sequence[int] | None) -> tuple[Operand, Operand, Operand]:
     """x minus its largest entry; True where that entry is unique; and the sum of the exponentials of the others.
 
-    A unique largest entry is exactly 0 and left out of the sum, so that derivatives do not lose the others' contribution beside 1.
+    A unique largest entry becomes 0 and is left out of the sum, so that 1 - softmax does not cancel in its derivatives.
     """
     largest = STOP_GRADIENT(np.max(x, axis=axis, keepdims=True))
     is_largest = EQUAL(x, largest)
@@ -135,13 +135,13 @@ def factorial(n: Operand) -> Operand:
 
 
 def comb(N: Operand, k: Operand) -> Operand:
-    """The number of ways to choose k of N, 0 for k > N or negative ones; as scipy.special.comb with exact=False."""
+    """The number of ways to choose k of N, 0 for k > N or negative arguments; as scipy.special.comb with exact=False."""
     is_possible, n, k = _possible(N, k)
     return SELECT(is_possible, BY_SCIPY_NAME["binom"](n, k), 0.0)
 
 
 def perm(N: Operand, k: Operand) -> Operand:
-    """The number of ordered choices of k of N, 0 for k > N or negative ones; as scipy.special.perm with exact=False."""
+    """The number of ordered choices of k of N, 0 for k > N or negative arguments; as scipy.special.perm with exact=False."""
     is_possible, n, k = _possible(N, k)
     return SELECT(is_possible, BY_SCIPY_NAME["poch"](n - k + 1.0, k), 0.0)
 

@@ -16,8 +16,8 @@ from ..targets.native.c_function import CFunction
 def of_posterior(target: Tree, args: tuple[Tree, ...], *, example: bool = False) -> tuple[Tree, tuple[Tree, ...]]:
     """The tape of a td.Posterior, and the arguments followed by its data; other targets as they are.
 
-    example: the arguments are those of a call; without any, use a point where the density is finite.
-        example: the arguments are those of a call; where there are none, a point at which the density has a value is one.
+    Args:
+        example: the arguments are those of a call; without any, use a point where the density is finite.
     """
     if not hasattr(target, "log_density_gradient"):
         return target, args

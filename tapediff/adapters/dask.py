@@ -39,8 +39,8 @@ def sum_over(function: Target, shards: list[Shard], client: Foreign = None) -> S
     Raises:
         ImportError: distributed is not installed.
 
-    Cost of a gradient: 3 ms of the client for two terms; messages of 16 bytes per number of x and 1000 more for each; twice that through
-        the scheduler.
+    Cost: a gradient takes 3 ms of the client for two terms, and for each term 16 bytes per number of x and 1000 more; twice that
+        through the scheduler.
     """
     try:
         library = import_module("distributed")

@@ -33,7 +33,7 @@ def sum_over(function: Target, shards: list[Shard], **options: Foreign) -> Shard
     Raises:
         ImportError: ray is not installed.
 
-    Cost of a gradient: 1.4 ms of the client for two terms; messages of 16 bytes per number of x and 600 more for each.
+    Cost: a gradient takes 1.4 ms of the client for two terms, and for each term 16 bytes per number of x and 600 more.
     """
     try:
         ray = import_module("ray")

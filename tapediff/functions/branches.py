@@ -30,8 +30,8 @@ def cond(pred: Operand, true_fn: Callable[..., object], false_fn: Callable[..., 
 
     Raises:
         ArgumentMismatch, ShapeMismatch: the branches return different things.
-Cost: as one call of a sub-tape: about 20 ns more than the branch itself.
-    Cost: as one call of a sub-tape: about 20 ns beside the branch.
+
+    Cost: as one call of a sub-tape: about 20 ns more than the branch itself.
     """
     if not is_tracked(pred):
         return (true_fn if pred else false_fn)(*args)

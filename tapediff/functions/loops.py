@@ -40,7 +40,7 @@ def scan(
         length: the number of iterations, needed where xs is None.
         reverse: take the entries from the last to the first; y k still belongs to x k.
         checkpoint: "sqrt" stores the carries of about 2 sqrt(n) iterations for the reverse pass, and computes the others again;
-            "none" stores all that the reverse pass reads. None: "sqrt" where these would take more than 128 MB. It reads none of those
+            "none" stores all that the reverse pass reads. None: "sqrt" if that would take more than 128 MB. It does not read carries
             that the next carry depends on linearly, as in a heat equation with known coefficients.
 
     Returns:
@@ -183,7 +183,7 @@ def fori_loop(lower: Operand, upper: Operand, body: Callable[[Operand, Tree], Tr
     """value = body(i, value) for i from lower to upper - 1.
 
     Args:
-        lower, upper: integers; where they are tracked, the number of iterations is decided at run time.
+        lower, upper: integers; if they are tracked, the number of iterations is decided at run time.
         body: body(i, value) returns the next value, of the same structure, shapes and dtypes.
         init: the first value: arrays, numbers, and tuples, lists and dicts of these.
 

@@ -46,8 +46,8 @@ class RecordedLoop:
         Args:
             init: the first carries.
             streams: arrays with one entry for each iteration.
-            form: as far as it is known; the counts are filled in.
-            leading: the number of iterations, or the first test, where these are known at run time only.
+            form: of the loop; the counts are filled in.
+            leading: the number of iterations, or the first test, if known only at run time.
 
         Returns:
             The last carries, and the stacked further results.

@@ -200,13 +200,13 @@ def subtape(
     Args:
         f: arrays, numbers, and tuples, lists and dicts of these in and out, of any shapes; the same results on every path. Bools,
             strings, None and other hashable objects are specialised on. May be left out: @td.subtape(max_tapes=8).
-        guard: called with f's arguments; variants are kept apart by its value. Guards found by recording hold all the same.
+        guard: called with f's arguments; its value is part of the key of variants. Guards found by recording hold all the same.
         static: td.static(...), the arguments to specialise on.
         max_tapes: paths beyond this many are replayed with NumPy instead of compiled.
         compiled: False: its variants are always replayed with NumPy, also inside a compiled caller.
         name: of the function, in messages.
-        merge: whether branches in f are joined, so that one variant serves their paths: None: unless the recording around it says
-            otherwise; False: never. With a guard of the user's own they are not.
+        merge: None: merge the branches in f, so that one variant serves their paths, unless the recording around it says
+            otherwise. False: never. With a user's guard, branches are not merged.
 
     Returns:
         A function like f. Called with plain arrays it is f.
@@ -234,7 +234,7 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     """Wrap a function so that the reverse pass stores its inputs only, and computes the rest again when it needs it.
 
     Args:
-        f: as for td.subtape, of which this is another name: calls of sub-tapes store no more than their inputs.
+        f: as for td.subtape, an alias: calls of sub-tapes store no more than their inputs.
 
     Returns:
         A function like f.

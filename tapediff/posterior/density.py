@@ -68,7 +68,7 @@ class NamedDensity:
         self._without_jacobian: GuardedTape | None = None
         self._c_function: CFunction | None = None
 
-    # Contents
+    # Properties
 
     @property
     def data(self) -> dict[str, Tree]:

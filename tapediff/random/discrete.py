@@ -38,7 +38,7 @@ def categorical(key: Operand, logits: Operand, shape: Shape | None = None) -> Op
     Args:
         key: td.random.key(seed), plain or tracked.
         logits: shape (..., n); may be tracked.
-        shape: of the result, into which the leading axes of the logits are broadcast; these unless given.
+        shape: of the result, into which the leading axes of the logits are broadcast; those axes unless given.
     """
     logits = parameter(logits)
     if not logits.ndim or not logits.shape[-1]:

@@ -57,7 +57,7 @@ def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
         GuardFailed: a Tape or CompiledTape was asked for a path it does not hold.
         ShapeMismatch, DtypeMismatch: an argument or `out` differs from the recorded one.
 
-    Cost: two to four times the function itself; a function as target is recorded anew at every call.
+    Cost: two to four times the function itself; a function as target is recorded at every call.
     """
     if type(target) is CompiledTape or type(target) is GuardedTape:
         # As in FastPath.
@@ -134,8 +134,8 @@ def grad(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **opt
         options: of td.GuardedTape, such as static, merge, check_contents.
 
     Returns:
-        A function of f's arguments. It keeps one GuardedTape, so Python control flow is followed at every call, and f is recorded anew
-        where a global, a closure, an attribute or an array that it reads has changed.
+        A function of f's arguments. It keeps one GuardedTape, so Python control flow is followed at every call, and f is recorded again
+        if a global, a closure, an attribute or an array that it reads has changed.
 
     Cost: the first calls on a path replay with NumPy; a path that is used often is compiled.
     """

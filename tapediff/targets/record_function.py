@@ -26,9 +26,9 @@ def record(
             lists, dicts, named tuples and dataclasses of these; what else is in them (strings, None, bools) is part of their structure,
             which is fixed on the tape.
         prescribed: outcomes for the first guards (used by GuardedTape).
-        has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. What in it depends on the
-            arguments is recomputed at each call; the rest stays as it is.
-        merge: True: a tape of all paths that can be joined: both sides of a branch on data are run; see docs/guards.md. None: only
+        has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. Its parts that depend
+            on the arguments are recomputed at each call; the rest is fixed.
+        merge: True: a tape of all paths that can be merged: both sides of a branch on data are run; see docs/guards.md. None: only
             if it would have more than 30,000 operations, of which long loops become few, or if it reads whole arrays of
             positions; see docs/control_flow.md. False: never.
         named: further arguments by name. The tape takes by position those that f does, and all by name.

@@ -120,7 +120,7 @@ def merges_bodies() -> bool:
     return recorder is None or recorder.merges
 
 
-# The callees of td.cond, td.scan and so on, whose functions are often made anew at every recording; the latest are kept.
+# The latest callees of td.cond, td.scan and so on, whose functions are often new objects at every recording.
 _MOST_RECENT = 512
 _recent: OrderedDict[Hashable, tuple[RecordedCallee, Body]] = OrderedDict()
 

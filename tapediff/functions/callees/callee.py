@@ -62,7 +62,7 @@ class Callee:
         is_pure: equal inputs give equal results, so that equal calls may be one.
         may_branch: a call may take another path than the recorded one.
         is_merged: paths of its body were joined.
-        is_test: it decides whether a while loop begins.
+        is_test: it decides if a while loop begins.
         is_side: whoever selects among results ignores those of its variant 0.
         extends: the callee that it was made from, and whose results come first in its own.
     """

@@ -55,7 +55,7 @@ class InlinedCallee(Callee):
         if known is None:
             recorded: Any = self.called  # a RecordedCallee, whose file imports this one
             known = self._with(recorded.guarded_tape(number), number)
-            # Search from the path that was taken last. If constants of this tape rule that path out, its guards fail.
+            # A search begins with the path taken last. If constants of this tape rule it out, keep the tape unsimplified: its guards fail.
             with contextlib.suppress(GuardFailed):
                 known = run_passes(known)
             self._prepared[number] = known

@@ -161,7 +161,7 @@ class BackwardCallee(PythonCallee):
         types = (*forward.out_types[forward.output_count :], *(t for t in outputs if t.is_float))
         super().__init__(f"the rule of {forward.name}", forward.owner.rule, types, forward.is_compiled)
         self.out_types = tuple(t for t in forward.in_types if t.is_float)
-        # The treedef of the rule's last result in Python, and whether that is a tuple of cotangents.
+        # The treedef of the rule's last result in Python; True if that is a tuple of cotangents.
         self.returned: TreeDef | None = None
         self.is_tuple = True
 

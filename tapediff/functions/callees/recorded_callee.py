@@ -217,7 +217,7 @@ class RecordedCallee(Callee):
     def _variant(
         self, key: Hashable, decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
     ) -> PathEntry:
-        """A variant whose path starts with the decided outcomes, recorded unless there is one by now."""
+        """A variant whose path starts with the decided outcomes, recorded unless one exists now."""
         if missed is not None and missed.form != self._changes:
             decided, missed = (), None
         paths = self._paths_of(key)

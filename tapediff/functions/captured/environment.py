@@ -62,7 +62,7 @@ MOST_OBJECTS = 20_000
 # Functions that use these may look up any name.
 _BY_ANY_NAME = frozenset(("getattr", "hasattr", "vars", "globals", "eval", "exec", "locals", "__dict__", "attrgetter", "__getattribute__"))
 
-# Methods that look up any name.
+# Objects that look up any name.
 _LOOKING_UP = (operator.attrgetter, operator.methodcaller, operator.itemgetter)
 
 # The names of Python's builtins, which are taken to be constant.
@@ -77,7 +77,7 @@ _OPEN_BASES = frozenset(
      "ChainMap", "ABC", "Generic", "Protocol", "Enum", "IntEnum", "StrEnum", "ReprEnum", "int", "str", "SimpleNamespace")
 )  # fmt: skip
 
-# Methods that Python calls without naming them where a class is called, and methods that numerical code does not run.
+# Methods that Python calls without naming them when a class is called, and methods that numerical code does not run.
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _NEVER_RUN = frozenset(
     (*_CONSTRUCTORS, "__repr__", "__str__", "__del__", "__reduce__", "__getstate__", "__setstate__", "__init_subclass__")
@@ -184,7 +184,7 @@ class Environment:
         return sum(place.owner.nbytes for place in self.places if isinstance(place, ArrayPlace))
 
     def is_of_these_callbacks(self) -> bool:
-        """True unless more functions are called back at evaluations by now."""
+        """True if no more functions are called back at evaluations than before."""
         return self.callbacks == len(process.called_back)
 
     def changed_places(self, now: Environment) -> frozenset[Hashable]:
@@ -461,7 +461,7 @@ class Environment:
                 if name in namespace:
                     return
 
-        # Python calls these without a name in the code.
+        # Methods that Python calls without a name in the code.
         for name in sorted({name for names in namespaces for name, member in names.items() if _is_called_unnamed(name, member)}):
             ask(name)
         # A name may be added to any of them.

@@ -218,7 +218,7 @@ class FastTarget(Protocol):
 
 
 def key_of(calls: DirectCalls, verb: Hashable, argnums: Tree, named: dict[str, Tree], has_out: bool) -> Hashable:
-    """The key of direct calls: equal for calls that the same ones may serve."""
+    """A key, equal for calls that may share direct calls."""
     if argnums is FIRST and not named:
         return (verb, "out") if has_out else verb
     last, kinds = calls.last_argnums

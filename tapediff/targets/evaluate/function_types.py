@@ -27,7 +27,7 @@ class Gradient(Protocol[X, P]):
 
 
 class ValueAndGradient(Protocol[X, P]):
-    """The value of a function, and its gradient as of Gradient."""
+    """The value of a function, and its gradient as in Gradient."""
 
     @overload
     def __call__(

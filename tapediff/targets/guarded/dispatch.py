@@ -81,7 +81,7 @@ class Dispatch:
         return attempt
 
     def _is_replayed(self, variant: Variant, call: KeyedCall, decided: int) -> bool | GuardFailure:
-        """True if a tape is still replayed with NumPy. Or the failed guard of a tape that is not worth compiling."""
+        """True if a tape is still replayed with NumPy; or the failed guard of a rare path, which is not compiled to find it."""
         if variant.replays < self._policy.compile_after:
             return True
         if variant.compiled.kernels or not (variant.rare or self._policy.compile_after):

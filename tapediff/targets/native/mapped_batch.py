@@ -212,7 +212,7 @@ def _exception(call: UserFunction, args: Sequence[Tree]) -> BaseException | None
 def _on_paths(
     tape: CallsOwner, arguments: RowArguments, numbers: Numbers | None, out: list[Operand] | None, threads: int | None
 ) -> Results:
-    """Run the rows of a function with several paths. Python runs the first row left over; then the kernel of its path tries all others.
+    """Run the rows of a function with several paths. Python runs the first pending row; then the kernel of its path tries all others.
 
     A kernel succeeds only where all its guards hold, so the order in which kernels are tried does not matter.
     """

@@ -156,7 +156,7 @@ class NativeCalls:
 
         Returns:
             The exception of the latest such call in this thread, or else of any other thread; None if there is none. It is
-            handed out once.
+            returned once.
         """
         found = None if self._native is None else self._native.errors.take(any_thread=True)
         if found is not None or x is None:
@@ -171,7 +171,7 @@ class NativeCalls:
         """A function for numba's `@njit` code.
 
         Args:
-            args: where the tape takes several arguments, containers or data: as for `c_function`, whose `as_numba` this then is.
+            args: if the tape takes several arguments, containers or data: as for `c_function`, whose `as_numba` is returned.
             status: return a code of `address` instead of raising: for a `@cfunc`, whose caller would not notice an exception.
 
         Returns:

@@ -81,7 +81,7 @@ class NativeEntry:
     Attributes:
         symbol: its name in compiler.runtime.entries.c_entry.
         state_block: its last argument.
-        shape: of its argument; None until the first call, if no tape tells.
+        shape: of its argument; None until the first call, if no tape has it.
         few_rows: the builtin that runs all rows of a batch at once; None until a batch has timed some rows.
         row_seconds: the time of a row; infinite until then.
         row_calls: how batches run rows; see compiler.runtime.entries.batch_rows.ROW_CALLS.

@@ -26,7 +26,7 @@ class Path:
     """The kernel of one path in the form that dispatch loops run.
 
     Attributes:
-        address, state: of the adapter and its state block, as of a kernel; the first words of the state are those of c_entry.PATH.
+        address, state: of the adapter and its state block, as for a kernel; the state begins with the words of c_entry.PATH.
         noted: how many of its calls have been counted as hits.
     """
 
@@ -165,7 +165,7 @@ class PathsDispatch:
         self._drop_retired(table, own)
 
     def _drop_retired(self, table: PathsTable | None, own: int) -> None:
-        """Free old tables that no call uses. Call under the lock, when no call is under way but `own` many of this thread, in `table`."""
+        """Free old tables if the only calls under way are `own` many of this thread, in `table`. Call under the lock."""
         # New calls cannot find them.
         if self._retired and self.head[self.ACTIVE] == own:
             used = self.head[self.TABLE]

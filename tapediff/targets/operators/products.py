@@ -152,7 +152,7 @@ def vjp(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **nam
 
     Returns:
         (y, pull): pull(y_bar), for several results pull(y_bar, z_bar) or pull((y_bar, z_bar)), for a container one of its structure. It
-            gives a tuple with the cotangent of each argument that is no td.Output, None for those that are not differentiated. With one
+            returns a tuple with the cotangent of each argument except td.Output, None for those that are not differentiated. With one
             axis more in front, many cotangents at once. (y, pull, aux) with has_aux.
 
     Raises:
