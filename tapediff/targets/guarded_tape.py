@@ -105,7 +105,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
 
     Cost: comparing what f reads takes 0.01 to 0.02 µs for each name or array. With one float64 array as argument and no `guard`, a hit
     takes 0.02 µs more than the compiled tape's own call; a hit on another path, seen before from the tape used last, a partial run
-    of that one more. For other arguments these are 0.1 and 0.5 µs, with `guard` 0.5 µs plus
+    of that tape more. Otherwise these are 0.1 and 0.5 µs, with `guard` 0.5 µs plus
     its own time; containers, lists and other operators a few µs. A new path costs one recording and one compilation; a check costs one
     call of f and one NumPy replay.
     """
