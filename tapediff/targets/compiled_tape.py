@@ -256,7 +256,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return (0,) if scalar and 0 in tape.active_inputs else None
 
     def _evaluate(self, asked: Request, out: Out, keep: bool) -> Tree:
-        """The slow path of a gradient: any layout, lists, td.Constant, several gradients. Checks everything before it computes."""
+        """The full path of a gradient: any layout, lists, td.Constant, several gradients. Checks everything before it computes."""
         args, argnums = asked.args, asked.argnums
         numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
         inputs = as_inputs(self.tape, args)

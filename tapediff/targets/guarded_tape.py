@@ -263,7 +263,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         return found
 
     def _value(self, args: tuple[Tree, ...], named: dict[str, Tree], guarded: GuardValue | None) -> Tree:
-        """The slow path of a value."""
+        """The full path of a value."""
         self.refresh()
         given = Given(self, args, FIRST, named, tuple(named))
         if named:
@@ -328,7 +328,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         return variant, flatten_result(value)[0], variant.program.tape.returns_tuple
 
     def _gradient(self, asked: Request, out: Out, guard_value: tuple[Hashable, ...], keep: bool) -> Tree:
-        """The slow path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""
+        """The full path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""
         args = asked.args
         chosen = choose(self, args, asked.argnums)
         several = not chosen.is_plain

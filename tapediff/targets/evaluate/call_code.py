@@ -18,7 +18,7 @@ The code for the gradient of a function of a dict of two arrays:
         return direct
 
 It returns None if anything differs from the call that it was made for (a type, key, length or value): the call then takes
-the slow path, which raises the errors. The kernel checks the arrays itself, and writes nothing if it fails.
+the full path, which raises the errors. The kernel checks the arrays itself, and writes nothing if it fails.
 """
 
 from __future__ import annotations

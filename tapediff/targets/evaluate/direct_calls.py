@@ -231,7 +231,7 @@ def key_of(calls: DirectCalls, verb: Hashable, argnums: Tree, named: dict[str, T
 
 
 def directly(target: object, verb: Hashable, argnums: Tree, named: dict[str, Tree], args: tuple[Tree, ...], out: Out = None) -> Tree:
-    """Try a direct call. Returns None for the slow path, or a GuardValue to pass the user's guard value to it.
+    """Try a direct call. Returns None for the full path, or a GuardValue to pass the user's guard value to it.
 
     Args:
         args: the positional arguments, followed by tangents and cotangents.
@@ -308,7 +308,7 @@ def way_out(leaf: Tree, number: int, kernel: Kernel) -> str:
 
 
 class NoForm(Exception):
-    """Part of a call needs the slow path."""
+    """Part of a call needs the full path."""
 
 
 def form_of(tree: TreeDef, argument: Tree, leaf: Callable[[Tree], TreeDef], *, is_exact: bool = True) -> TreeDef:
@@ -350,7 +350,7 @@ def leaf_form(argument: Tree, type_: ValueType) -> TreeDef:
     """The form of an argument, or of a leaf of one, that is an input of this type.
 
     Raises:
-        NoForm: the slow path has to convert or reject it.
+        NoForm: the full path has to convert or reject it.
     """
     kind, dtype = type(argument), type_.dtype
     if isinstance(argument, (np.ndarray, np.generic)) and argument.dtype != dtype:

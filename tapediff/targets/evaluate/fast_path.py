@@ -54,7 +54,7 @@ class FastPath:
     _dtype: np.dtype
 
     def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
-        """Gradient, or value and gradient if `keep`, in a direct call or on the slow path.
+        """Gradient, or value and gradient if `keep`, in a direct call or on the full path.
 
         Args:
             status: of the fast path, None if it was not tried.

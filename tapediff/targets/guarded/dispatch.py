@@ -27,7 +27,7 @@ Attempt = Callable[[Variant, int], Answer]
 
 
 class Dispatch:
-    """The slow path of a call: the tape used last, tapes that its failed guards lead to, or a new one."""
+    """The full path of a call: the tape used last, tapes that its failed guards lead to, or a new one."""
 
     __slots__ = ("_cache", "_function", "_policy", "_recorder", "_staleness")
 

@@ -102,7 +102,7 @@ def forms_of(call: KeyedCall) -> tuple[TreeDef, ...]:
     """The form of each argument of a call; see direct_calls.
 
     Raises:
-        NoForm: the slow path has to sort them.
+        NoForm: the full path has to sort them.
     """
     specialised = {position: kind for position, kind, _ in call.bound.static}
     found = [value for position, _, value in call.bound.static if position == -1]

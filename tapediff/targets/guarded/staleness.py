@@ -43,7 +43,7 @@ class StalenessCheck:
         self.calls_left = policy.check_every
 
     def counted(self, kernel_call: UserFunction) -> UserFunction:
-        """Wrap a kernel so that it refuses the call at which a check is due, which then takes the slow path, and is checked."""
+        """Wrap a kernel so that it refuses the call at which a check is due, which then takes the full path, and is checked."""
         if not self._policy.check_every:
             return kernel_call
 

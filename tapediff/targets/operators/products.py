@@ -266,7 +266,7 @@ class SecondHalf:
         return self._tape.name
 
     def product(self, residuals: list[Tree], vectors: tuple[Tree, ...]) -> Tree:
-        """The product, on the slow path."""
+        """The product, on the full path."""
         trees, given = self._given(vectors)
         count = count_of(given, [t.shape for t in self._types])
         operator = replace(self._operator, count=count, vectors=len(self._types))

@@ -40,7 +40,7 @@ class DirectPaths:
         """The kernel for direct calls of this form; `alone`: on this path only.
 
         Raises:
-            NoForm: they need the slow path.
+            NoForm: they need the full path.
         """
         if not self.answers(variant):
             raise NoForm
