@@ -1,6 +1,6 @@
 """tapediff: a tape-based reverse-mode automatic-differentiation engine for plain NumPy code. The order below is the data flow.
 
-A module is loaded when a name of it is first used: importing everything takes three times as long as importing NumPy where no byte code
+A module is loaded when a name of it is first used: importing everything takes three times as long as importing NumPy if no byte code
 is kept, and a program that only catches td.TapediffError, or a process that only unpickles, needs little of it.
 """
 
@@ -106,7 +106,7 @@ HOME = {name: module for module, names in MODULES.items() for name in names.spli
 
 
 def _load(name: str) -> object:
-    """The public name or module of tapediff, loaded now (PEP 562); from then on it is an attribute like any other."""
+    """Load the public name or module of tapediff (PEP 562); from then on it is an attribute like any other."""
     if name.startswith("__"):  # asked for by inspect, doctest, pickle: never a module
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
@@ -123,7 +123,7 @@ def _load(name: str) -> object:
         raise
 
 
-# Type checkers know the names from above, and say so where a name is misspelt.
+# Type checkers know the names from above, and report misspelt names.
 if not TYPE_CHECKING:
     __getattr__ = _load
 

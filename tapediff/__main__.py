@@ -1,4 +1,4 @@
-"""`python -m tapediff doctor`: is this installation in order? `python -m tapediff versions`: what is installed."""
+"""`python -m tapediff doctor` checks this installation. `python -m tapediff versions` prints what is installed."""
 
 import argparse
 import sys

@@ -1,9 +1,9 @@
-"""Looking into a function while its tape runs: print, a breakpoint, or a function of yours, at every replay, also in compiled code.
+"""Looking into a function while its tape runs: print, a breakpoint, or a callback, at every replay, also in compiled code.
 
-Python's own `print` and `breakpoint()` run once, while the function is recorded. These are instructions on the tape, and run each time
-that the tape does: in order, once for each time that the function would come by, also in loops, sub-tapes and branches. They change no
-value and no derivative. A tape that is tried and turns out to be another path's has run up to the guard that failed. A kernel that has
-one calls Python, about 10 µs each time: take them out when the mistake is found.
+Python's own `print` and `breakpoint()` run once, while the function is recorded. These are instructions of the tape and run at each
+replay: in program order, once for each time that the function would reach them, also in loops, sub-tapes and branches. They change
+no value and no derivative. A tape that is tried on another path runs its calls up to the guard that fails. A kernel with one of
+these calls Python, about 10 µs each time: remove them when the mistake is found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def print(template: str, *args: Tree, **named: Tree) -> None:
     """Print values at every replay: td.debug.print("x = {}, {norm:.3f}", x, norm=n).
 
     Args:
-        template: text for `str.format`; doubled braces stand for braces.
+        template: text for `str.format`; doubled braces for literal ones.
         args, named: the values of its fields, arrays and numbers, and containers of these.
 
     Cost: a call of Python at each replay, about 10 µs and the printing.
@@ -46,7 +46,7 @@ def breakpoint(**values: Tree) -> None:
 
 
 def callback(f: UserFunction, *args: Tree, **named: Tree) -> None:
-    """Call f with values at every replay, for what it does: f(*args, **named); what it returns is ignored.
+    """Call f(*args, **named) with values at every replay, for its side effects; its result is ignored.
 
     Args:
         f: any function; it gets NumPy arrays that it cannot write to, and is not called while recording. Its exceptions end the replay.
@@ -58,21 +58,21 @@ def callback(f: UserFunction, *args: Tree, **named: Tree) -> None:
         f(*args, **named)
         return
     note_called_back(f)
-    # The call needs something tracked to be an instruction.
+    # The call needs a tracked operand to be an instruction.
     went_well = _primitive(f)(0.0 if is_any_tracked else tracked_array(np.zeros(())), args, named)
-    # A guard that always holds: passes remove neither guards nor what they look at, and keep their order.
+    # A guard that always holds: passes keep guards, the values they check, and their order.
     bool(went_well)
 
 
 @lru_cache(maxsize=256)
 def _primitive(f: UserFunction) -> Primitive:
-    """One for each function, so that a Python loop that calls it again and again is found to be one."""
+    """One primitive for each function, so that a Python loop that calls it can be rolled."""
     return Primitive(_Action(f), None, f"td.debug.{getattr(f, '__name__', 'callback')}", False)
 
 
 @dataclass(frozen=True)
 class _Action:
-    """The forward function of the primitive: its one result is always True, and has no derivative."""
+    """The forward function of the primitive: its one result is always True and has no derivative."""
 
     f: UserFunction
 

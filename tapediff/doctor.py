@@ -1,4 +1,4 @@
-"""Is this installation in order? `python -m tapediff doctor` looks, and `td.show_versions()` lists what a report of a fault needs."""
+"""Checks of this installation: `python -m tapediff doctor`; and `td.show_versions()`, the versions for a bug report."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ WELL, NOTE, FAULT = "ok", "note", "FAULT"
 
 
 class Finding(NamedTuple):
-    """What one check found.
+    """The result of one check.
 
     Attributes:
         state: WELL; NOTE: worth knowing; FAULT: something does not work.
-        text: what there is.
-        advice: what to do about it; empty where nothing is to be done.
+        text: the finding.
+        advice: what to do; empty if nothing is needed.
     """
 
     state: str
@@ -46,18 +46,18 @@ class Finding(NamedTuple):
 
 
 def show_versions() -> None:
-    """Print the versions of Python, the libraries and the machine, as a report of a fault should have them."""
+    """Print the versions of Python, the libraries and the machine for a bug report."""
     for name, text in (*_machine(), *_libraries()):
         print(f"{name:<12} {text}")
 
 
 def doctor() -> int:
-    """Check this installation, and print what was found and what to do about it.
+    """Check this installation; print the findings and what to do about them.
 
     Returns:
         0: everything works; 1: something does not. The exit code of `python -m tapediff doctor`.
 
-    Cost: about a second, most of which goes into the first kernel of a process.
+    Cost: about a second, mostly for the first kernel of a process.
     """
     show_versions()
     print()
@@ -72,7 +72,7 @@ def doctor() -> int:
 
 
 def _guarded(check: Callable[[], Finding]) -> Finding:
-    """A check that raises has found a fault: the others are made all the same."""
+    """Report a check that raises as a fault, and go on with the others."""
     try:
         return check()
     except Exception as raised:  # noqa: BLE001 -- whatever it is, it is what the report is for
@@ -99,7 +99,7 @@ def _libraries() -> Iterator[tuple[str, str]]:
 
 
 def _processor() -> str:
-    """Its name and its vector instructions, as the compiler sees them."""
+    """The processor's name and vector instructions, as the compiler sees them."""
     try:
         name, _ = processor()
     except (ImportError, OSError) as raised:  # llvmlite or its library: the check of the kernel tells more
@@ -116,7 +116,7 @@ def version(name: str) -> str | None:
 
 
 def blas() -> str:
-    """What NumPy multiplies large matrices with."""
+    """The BLAS library that NumPy uses."""
     built = np.show_config(mode="dicts")
     found = built.get("Build Dependencies", {}).get("blas", {}) if isinstance(built, dict) else {}
     return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
@@ -176,7 +176,7 @@ def _check_cache() -> Finding:
 
 
 def _check_kernel() -> Finding:
-    """One kernel of a function with matrices, a loop of special functions and a branch: against NumPy and against differences."""
+    """Compare a kernel with matrices, a loop of special functions and a branch to NumPy, and its gradient to differences."""
 
     def f(x: np.ndarray) -> float:
         y = np.tanh(matrix @ x)

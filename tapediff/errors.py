@@ -10,7 +10,7 @@ import numpy as np
 from .base.current_recording import current_recorder
 from .base.source_location import user_site
 
-# The outcome of a guard, as Python saw it: a truth value, a whole number (a float where int() would raise), or the array itself.
+# The outcome of a guard, as Python saw it: a bool, an integer (a float where int() would raise), or the array itself.
 Outcome: TypeAlias = bool | int | float | np.ndarray
 
 
@@ -24,7 +24,7 @@ class TapediffError(Exception):
         fix: how to change the code.
     """
 
-    # Samplers ask this: whether only this point has no value, so that they may go on with another.
+    # Samplers ask this: True if only this point has no value, so that they may go on with another.
     is_recoverable = False
 
     def __init__(self, what: str, *, at: object = None, got: str | None = None, fix: str | None = None) -> None:
@@ -44,7 +44,7 @@ class TapediffError(Exception):
 
 
 def _error(kind: type[TapediffError], args: tuple[object, ...], state: dict[str, object]) -> TapediffError:
-    """An error from another process; the constructors take other arguments than its text."""
+    """Make an error from another process; the constructors take other arguments than its text."""
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(state)
@@ -56,26 +56,26 @@ REJECTIONS = (np.linalg.LinAlgError, FloatingPointError)
 
 
 def is_recoverable(raised: BaseException) -> bool:
-    """Whether an exception only rejects one point, so that a sampler may go on with another: by its attribute, or by its type."""
+    """True if an exception only rejects one point, so that a sampler may go on with another: by its attribute, or by its type."""
     told = getattr(raised, "is_recoverable", None)
     return isinstance(raised, REJECTIONS) if told is None else bool(told)
 
 
 def rejection(raised: Exception) -> Exception:
-    """The exception, marked for samplers as the rejection of a point, unless it has the attribute already."""
+    """Mark an exception for samplers as the rejection of a point, unless it has the attribute already."""
     if getattr(raised, "is_recoverable", None) is None:
         raised.is_recoverable = True  # type: ignore[attr-defined]  # nutpie's convention
     return raised
 
 
 class RefusedByRecording(TapediffError):
-    """Something works on plain arrays, but not on tracked ones. The recording remembers the error.
+    """An operation that works on plain arrays, but not on tracked ones. The recording remembers the error.
 
-    With `is_write` it was a write of a tracked value into a plain array, or a read at tracked positions, and might do if that were tracked.
+    With `is_write`, a tracked value was written to a plain array, or read at tracked positions; it might work if that array were tracked.
 
-    `called` is the library's function that the user's code has called, if it was one.
+    `called` is the library function that the user's code called, if any.
 
-    If the user's code catches it, the recorded path is not that of the plain function. Not with `is_plain`: plain arrays then raise
+    If the user's code catches it, the recorded path differs from the plain function's. With `is_plain`, plain arrays raise
     an error of this kind too.
     """
 
@@ -100,7 +100,7 @@ class UnsupportedMethod(UnsupportedFunction, AttributeError):
 
 
 class TrackedValueEscaped(RefusedByRecording, TypeError):
-    """A tracked value was about to leave the recording as a plain number, which would drop its gradient."""
+    """A tracked value would leave the recording as a plain number, which would drop its gradient."""
 
 
 class TrackedValueLeaked(RefusedByRecording, RuntimeError):
@@ -114,7 +114,7 @@ class GuardFailed(TapediffError):
         ordinal: position of the guard among the guards of the tape, in recorded order.
         recorded: the outcome that the tape was recorded with.
         outcome: the outcome met now.
-        turn: if Python reached that line several times: which time, counted from 1, and how many times in all; else None.
+        turn: if Python reached that line several times: the iteration, counted from 1, and their number; else None.
     """
 
     def __init__(
@@ -131,20 +131,20 @@ class GuardFailed(TapediffError):
 
 
 class UnstableBranch(TapediffError, RuntimeError):
-    """A call returned to a guard whose outcome it knew already: two tapes disagree about a near tie."""
+    """A call reached a guard again whose outcome was known: two tapes disagree about a near tie."""
 
 
 class NewTape(TapediffError):
-    """A GuardedTape that may not record further tapes has none for this path or these arguments."""
+    """A GuardedTape without a tape for this path or these arguments may not record one."""
 
 
 class StaleTape(TapediffError):
-    """A tape was recorded with something that has changed since: a global, a variable of a closure, an attribute, an array, a function.
+    """A value that a tape was recorded with has changed since: a global, a variable of a closure, an attribute, an array, a function.
 
     Attributes:
-        name: of what has changed; empty where a check has compared values.
-        tape_value: what the tape gives.
-        function_value: what the function gives now.
+        name: of the changed value; empty if a check has compared results.
+        tape_value: the tape's result.
+        function_value: the function's present result.
     """
 
     def __init__(
@@ -180,11 +180,11 @@ class LoopTooLong(TapediffError, RuntimeError):
 
 
 class MemoryBudgetExceeded(TapediffError, MemoryError):
-    """A kernel needs more memory than memory= allows, however little its loops save."""
+    """A kernel needs more memory than memory= allows, even if its loops save as little as possible."""
 
 
 class NotConverged(LoopTooLong):
-    """An equation was not solved at this point, in the iterations that its solver may take."""
+    """An equation was not solved at this point within its solver's iterations."""
 
     is_recoverable = True
 
@@ -205,7 +205,7 @@ class RecursionTooDeep(TapediffError, RecursionError):
 
 
 def _stands_in_c() -> bool:
-    """Whether Python ran out of room long before its recursion limit: since 3.12 calls through C have a limit of their own."""
+    """True if Python ran out of stack long before its recursion limit: since 3.12 calls through C have a limit of their own."""
     depth, frame = 0, sys._getframe()
     while frame is not None:
         depth, frame = depth + 1, frame.f_back
@@ -225,7 +225,7 @@ class InvalidGuardValue(TapediffError, TypeError):
 
 
 class GuardWarning(UserWarning):
-    """A guard of the user's is too coarse to distinguish paths, or so fine that every call records a tape."""
+    """A user's guard is too coarse to distinguish paths, or so fine that every call records a tape."""
 
 
 class FrozenRandomWarning(GuardWarning):

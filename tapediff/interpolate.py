@@ -1,7 +1,7 @@
-"""scipy.interpolate's splines for tracked places and tracked ordinates, with SciPy's signatures; the knots are plain data.
+"""scipy.interpolate's splines for tracked points and tracked ordinates, with SciPy's signatures; the knots are plain data.
 
-SciPy's own objects, made of plain data, are evaluated at tracked places as they are; made of tracked ordinates inside a recorded function,
-they are these. A spline is a polynomial on each piece: derivatives are those of the piece that SciPy evaluates.
+SciPy objects made of plain data can be evaluated at tracked points. Made of tracked ordinates inside a recorded function,
+they become the classes here. A spline is a polynomial on each piece: derivatives are those of the piece that SciPy evaluates.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = [
     "make_interp_spline",
 ]  # fmt: skip
 
-# Objects and conditions of scipy.interpolate, which has no type information.
+# An untyped object or end condition of scipy.interpolate.
 Scipys: TypeAlias = Any
 # True or False, or "periodic".
 Extrapolate = bool | str | None
 
-# From so many ordinates on, the linear map from them to the coefficients is kept without what is below the rounding of its rows.
+# From this many ordinates on, the matrix from them to the coefficients is stored without entries below the rounding of its rows.
 FEWEST_SPARSE, NEGLIGIBLE = 64, 1e-18
 
 
@@ -42,14 +42,14 @@ class PiecewisePolynomial:
         c: shape (order, pieces, ...), the highest power first, of the distance from the piece's left end.
         x: the ends of the pieces, ascending.
         extrapolate: True continues the first and last piece, False gives NaN, "periodic" repeats.
-        axis: of the results, the one along which it interpolates.
+        axis: the axis of the results along which it interpolates.
     """
 
     def __init__(self, c: Operand, x: np.ndarray, extrapolate: Extrapolate = True, axis: int = 0) -> None:
         self.c, self.x, self.extrapolate, self.axis = c, x, extrapolate, axis
 
     def __call__(self, x: Operand, nu: int = 0, extrapolate: Extrapolate = None) -> Operand:
-        """The values at x, or the derivative of order nu: of the shape of x in place of the axis."""
+        """The values at x, or the derivative of order nu; the shape of x replaces the axis."""
         x = _floats(x)
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         ends, order, inside = self.x, self.c.shape[0], None
@@ -80,7 +80,7 @@ class PiecewisePolynomial:
         return type(self)(c, self.x, self.extrapolate, self.axis)
 
     def antiderivative(self, nu: int = 1) -> PiecewisePolynomial:
-        """What has this as its derivative of order nu, one order higher for each: 0 at the first end, and continuous."""
+        """The antiderivative of order nu, one degree higher for each: 0 at the first end, and continuous."""
         result = self
         for _ in range(nu):
             result = result._antiderivative()
@@ -95,12 +95,12 @@ class PiecewisePolynomial:
         for coefficients in c:
             whole = (whole + coefficients) * widths
         before = np.concatenate([np.zeros((1, *trailing)), np.cumsum(whole, axis=0)[:-1]])
-        # No longer periodic: it grows by one integral with each period.
+        # Not periodic: it grows by one integral with each period.
         extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
         return type(self)(np.concatenate([c, before[None]]), self.x, extrapolate, self.axis)
 
     def integrate(self, a: Operand, b: Operand, extrapolate: Extrapolate = None) -> Operand:
-        """The integral from number a to number b, of the shape of a value at one place."""
+        """The integral from number a to number b, with the shape of a value at one point."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         whole, ends = self._antiderivative(), self.x
         a, b = _floats(a), _floats(b)
@@ -112,7 +112,7 @@ class PiecewisePolynomial:
 
 
 class _SplinePieces(PiecewisePolynomial):
-    """The same of a BSpline, which is zero outside to its integrals where it is not extrapolated."""
+    """The pieces of a BSpline, whose integral counts the outside as zero if it is not extrapolated."""
 
     def integrate(self, a: Operand, b: Operand, extrapolate: Extrapolate = None) -> Operand:
         if not (self.extrapolate if extrapolate is None else extrapolate):
@@ -148,7 +148,7 @@ def CubicSpline(
     """As scipy.interpolate.CubicSpline.
 
     Args:
-        bc_type: "not-a-knot", "clamped", "natural", "periodic", or a pair of these or of (order, value); values are plain.
+        bc_type: "not-a-knot", "clamped", "natural", "periodic", or a pair of names or (order, value) pairs; values are plain.
     """
     from scipy import interpolate
 
@@ -175,7 +175,7 @@ def CubicSpline(
 def make_interp_spline(
     x: Operand, y: Operand, k: int = 3, t: Scipys = None, bc_type: Scipys = None, axis: int = 0, check_finite: bool = True
 ) -> PiecewisePolynomial:
-    """As scipy.interpolate.make_interp_spline, as a polynomial on each piece; conditions at the ends by name."""
+    """As scipy.interpolate.make_interp_spline, as a polynomial on each piece; end conditions by name."""
     from scipy import interpolate
 
     x, y, axis = _ordinates(x, y, axis)
@@ -195,7 +195,7 @@ def make_interp_spline(
 
 
 def _pieces_of(spline: Scipys) -> tuple[np.ndarray, np.ndarray]:
-    """The coefficients and ends of the pieces of a BSpline of SciPy's."""
+    """The coefficients and ends of the pieces of a SciPy BSpline."""
     from scipy.interpolate import BSpline
 
     along_first = BSpline.construct_fast(spline.t, spline.c, spline.k)
@@ -204,7 +204,7 @@ def _pieces_of(spline: Scipys) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _linear(of: Callable[[np.ndarray], np.ndarray], y: Operand, periodic: bool) -> Operand:
-    """The coefficients of y: a fixed linear map, made of those of unit vectors."""
+    """The coefficients of y: a fixed linear map, built from those of unit vectors."""
     n, trailing = y.shape[0], y.shape[1:]
     units = np.eye(n)
     if periodic:
@@ -292,7 +292,7 @@ def Akima1DInterpolator(
 
 
 class RegularGridInterpolator:
-    """As scipy.interpolate.RegularGridInterpolator with method="linear"; values and places may be tracked."""
+    """As scipy.interpolate.RegularGridInterpolator with method="linear"; values and points may be tracked."""
 
     def __init__(
         self, points: Sequence[Operand], values: Operand, method: str = "linear", bounds_error: bool = True,
@@ -334,7 +334,7 @@ class RegularGridInterpolator:
         return result
 
 
-# What SciPy's own objects answer during recordings; see recording/python_state/scipy_methods.py
+# Evaluation of SciPy's own objects during recordings; see recording/python_state/scipy_methods.py
 
 _OURS = {
     "CubicSpline": CubicSpline, "PchipInterpolator": PchipInterpolator, "Akima1DInterpolator": Akima1DInterpolator,
@@ -343,7 +343,7 @@ _OURS = {
 
 
 def ours(scipys: Scipys) -> PiecewisePolynomial | RegularGridInterpolator | None:
-    """What evaluates an object of SciPy's: it was made of tracked ordinates, or is read now; None where there is nothing."""
+    """The evaluator of a SciPy object: kept if it was made of tracked ordinates, else made from it now; None if there is none."""
     made = vars(scipys).get(TRACKED)
     names = [base.__name__ for base in type(scipys).__mro__ if base.__module__.startswith("scipy.interpolate.")]
     if made is not None or not names:
@@ -358,12 +358,12 @@ def ours(scipys: Scipys) -> PiecewisePolynomial | RegularGridInterpolator | None
     return None
 
 
-# Where an object of SciPy's that was made of tracked ordinates keeps what evaluates it.
+# The attribute of a SciPy object made of tracked ordinates that holds its evaluator.
 TRACKED = "_of_tapediff"
 
 
 def made_of_tracked(scipys: Scipys, args: Sequence[Operand], named: dict[str, Operand]) -> bool:
-    """Have an object of SciPy's evaluated by this module; whether it is of a class that is here."""
+    """Have a SciPy object evaluated by this module. Returns False if its class is not supported here."""
     make = _OURS.get(type(scipys).__name__)
     if make is not None:
         vars(scipys)[TRACKED] = make(*args, **named)

@@ -1,7 +1,7 @@
 """Sparse matrices with tracked entries, and SciPy's as constants: products, arithmetic, solves. The pattern is fixed, never tracked.
 
-SciPy's own matrices multiply tracked arrays as they are (`A @ x`, `A.T @ y`, `A.multiply(x)`); csr_array, csc_array and coo_array are
-for entries that are tracked. spsolve solves with either.
+SciPy's own matrices multiply tracked arrays directly (`A @ x`, `A.T @ y`, `A.multiply(x)`); csr_array, csc_array and coo_array are
+for tracked entries. spsolve solves with either.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .ops.matrices.sparse import SPARSE_PRODUCT, SPARSE_TRANSPOSED, rows_of
 
 __all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "spsolve"]
 
-# A matrix or array of scipy.sparse, which has no type information.
+# An untyped matrix or array of scipy.sparse.
 Scipys: TypeAlias = Any
 
 
 class Pattern:
-    """Where the entries of a matrix are: row by row, their columns; row r has those from starts[r] on. Compared by contents."""
+    """The positions of a matrix's entries, in CSR order: columns, and starts[r], where row r begins. Compared by contents."""
 
     __slots__ = ("columns", "shape", "starts")
 
@@ -45,7 +45,7 @@ class Pattern:
         return rows_of(self.starts)
 
     def without_repeats(self) -> tuple[Pattern, np.ndarray] | None:
-        """The pattern with each position once, and to which of its entries each of these belongs; None where none is repeated."""
+        """The pattern without repeated positions, and for each old entry its index there; None if no position is repeated."""
         positions = self.rows * self.shape[1] + self.columns
         if (np.diff(positions) > 0).all():
             return None
@@ -75,13 +75,13 @@ def _as_indices(numbers: np.ndarray) -> np.ndarray:
 
 
 class SparseArray:
-    """A sparse matrix whose entries may be tracked, with the methods of SciPy's that are linear in the entries.
+    """A sparse matrix whose entries may be tracked, with SciPy's methods that are linear in the entries.
 
     Args:
         entries: in the pattern's order, 1-d, tracked or plain.
         pattern: of the matrix, or of its transpose.
-        is_transposed: whether it is that of the transpose.
-        is_matrix: whether `*` is the product of matrices, as of SciPy's csr_matrix, or that of entries, as of its csr_array.
+        is_transposed: True if the pattern is that of the transpose.
+        is_matrix: True if `*` is the matrix product, as for SciPy's csr_matrix; False if elementwise, as for csr_array.
     """
 
     ndim = 2
@@ -118,7 +118,7 @@ class SparseArray:
     # Products with dense arrays
 
     def _times(self, x: Operand, transposed: bool) -> Operand:
-        """The product with a vector or the columns of a matrix, of this matrix or of its transpose."""
+        """The product of this matrix or its transpose with a vector or the columns of a matrix."""
         x = _dense(x, "@")
         height = self.shape[0 if transposed else 1]
         if x.ndim not in (1, 2) or x.shape[0] != height:
@@ -143,7 +143,7 @@ class SparseArray:
     # Arithmetic
 
     def multiply(self, other: Operand) -> SparseArray:
-        """The entries times a number, or those of a dense array that is broadcast to the shape."""
+        """The entries times a number, or times a dense array that is broadcast to the shape."""
         return self._scaled(other, np.multiply)
 
     def _scaled(self, other: Operand, operation: np.ufunc) -> SparseArray:
@@ -224,7 +224,7 @@ class SparseArray:
     def trace(self, offset: int = 0) -> Operand:
         return np.sum(self.diagonal(offset))
 
-    # Formats: there is one
+    # Formats: only one exists
 
     def _same(self, *_: object, **__: object) -> SparseArray:
         return self
@@ -239,13 +239,13 @@ class SparseArray:
 
 
 def register(scipys: type) -> None:
-    """Make a class of SciPy's matrices a container of their entries; a function is given a SparseArray instead."""
+    """Register a SciPy matrix class as a container of its entries; a recorded function gets a SparseArray instead."""
     if hasattr(scipys, "tocsr"):
         register_container(scipys, lambda a: _taken_apart(as_sparse(a)), lambda rest, parts: _unflattened(parts[0], *rest))
 
 
 def _taken_apart(a: SparseArray) -> tuple[tuple[Operand], tuple[Hashable, ...]]:
-    """The entries, and all else. Those of one position are one: the derivative by the matrix has it once."""
+    """The entries, and the rest as metadata. Equal positions are joined first: the derivative by the matrix has each once."""
     entries, pattern = a.data, a.pattern
     found = pattern.without_repeats()
     if found is not None:
@@ -268,7 +268,7 @@ def _is_scipys(value: object) -> bool:
 
 
 def _dense(value: Operand, operation: str, of: tuple[int, int] | None = None) -> Operand:
-    """A dense operand, of the shape of the matrix where it says so."""
+    """A dense operand, with the shape of the matrix if required."""
     if type(value) is SparseArray or _is_scipys(value):
         raise UnsupportedFunction(f"a product ({operation}) of two sparse matrices, of which one is tracked", at=user_site(),
                                   got=f"{value!r}", fix="multiply with the vector first, A @ (B @ x); or with .toarray()")  # fmt: skip
@@ -278,11 +278,11 @@ def _dense(value: Operand, operation: str, of: tuple[int, int] | None = None) ->
     return value
 
 
-# Making them
+# Constructors
 
 
 def as_sparse(matrix: SparseArray | Scipys) -> SparseArray:
-    """A matrix of scipy.sparse with its entries as constants, or what is one of these already."""
+    """Convert a scipy.sparse matrix with its entries as constants; a SparseArray stays as it is."""
     if type(matrix) is SparseArray:
         return matrix
     is_matrix = not _is_array(matrix)
@@ -305,7 +305,7 @@ def csr_array(arg: Scipys, shape: Sequence[int] | None = None) -> SparseArray:
 
     Args:
         arg: (entries, indices, indptr), or (entries, (rows, columns)); or a sparse matrix.
-        shape: needed for (entries, (rows, columns)); else the largest index says how many columns there are.
+        shape: needed for (entries, (rows, columns)); else the largest index gives the number of columns.
 
     Returns:
         SparseArray with `@`, `.T`, multiply, `+`, `-`, sums and toarray; also an argument of functions, a container of its entries.
@@ -351,11 +351,11 @@ def _from_coordinates(
     return SparseArray(entries[order], Pattern(columns[order], starts, shape), False, is_matrix)
 
 
-# What SciPy's own matrices answer during recordings where an operand is tracked; see recording/python_state/scipy_methods.py
+# SciPy's own matrices with a tracked operand during recordings; see recording/python_state/scipy_methods.py
 
 
 def answer(matrix: Scipys, method: str, *operands: Operand) -> Operand:
-    """One of the operators and methods of a matrix of SciPy's; or spsolve, whose further arguments choose among algorithms."""
+    """Evaluate an operator or method of a SciPy matrix; or spsolve, whose further arguments choose among algorithms."""
     return spsolve(matrix, operands[0]) if method == "spsolve" else _ANSWERS[method](as_sparse(matrix), operands[0])
 
 

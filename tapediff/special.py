@@ -28,12 +28,12 @@ ndtr, log_ndtr, ndtri = _ops.NDTR, _ops.LOG_NDTR, _ops.NDTRI
 xlogy, xlog1py, betaln, logit = _ops.XLOGY, _ops.XLOG1PY, _ops.BETALN, _ops.LOGIT
 expit, log_expit = BY_SCIPY_NAME["expit"], BY_SCIPY_NAME["log_expit"]
 
-# Every other function that tracked arrays answer, by SciPy's name.
+# All other functions for tracked arrays, by SciPy's name.
 OTHERS = {name for name in (*BY_SCIPY_NAME, *COMPOSITIONS) if name not in {*globals(), "exp2", "cbrt", "log1p", "expm1"}}
 
 
 def __getattr__(name: str) -> Callable[..., Operand]:
-    """A function by SciPy's name: for plain arguments SciPy's own."""
+    """Look up a function by SciPy's name: for plain arguments SciPy's own."""
     if name not in OTHERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     answer = COMPOSITIONS.get(name) or BY_SCIPY_NAME[name]
@@ -60,24 +60,24 @@ def logsumexp(
     Args:
         a: array of any shape.
         axis: int, tuple or None for all axes.
-        b: weights that broadcast to a; where the sum is negative, the result is NaN unless its sign is asked for.
+        b: weights that broadcast to a; if the sum is negative, the result is NaN unless return_sign is given.
         keepdims: keep reduced axes with length 1.
-        return_sign: give the logarithm of the sum's absolute value, and its sign.
+        return_sign: return the logarithm of the sum's absolute value, and its sign.
 
     Returns:
-        The reduced array; -inf where every term is zero, with derivative 0 there. With return_sign a pair, of which the second is the sign.
+        The reduced array; -inf where every term is zero, with derivative 0 there. With return_sign the pair (logarithm, sign).
     """
     a = _array(a)
     b = None if b is None else _array(b)
-    # Entries of weight 0 are dropped, whatever they are.
+    # Entries of weight 0 are dropped, even if infinite or NaN.
     kept = a if b is None or not (is_tracked(b) or np.any(b == 0.0)) else SELECT(b == 0.0, -np.inf, a)
     top = np.max(kept, axis=axis, keepdims=True)
-    # The shift is a constant of the mathematics: its derivative cancels, so none is taken.
+    # The shift cancels in the derivative, so it is treated as a constant.
     shift = STOP_GRADIENT(SELECT(np.isfinite(top), top, 0.0))
     if b is None:
         terms = np.exp(a - shift)
     else:
-        # Of a weight that is tracked, the derivative at 0 is the exponential, which may be infinite.
+        # The derivative by a tracked weight at 0 is the exponential, which may be infinite.
         terms = PRODUCT_OR_ZERO(b, np.exp(a - shift)) if is_tracked(b) else b * np.exp(kept - shift)
     total = np.sum(terms, axis=axis, keepdims=True)
     sign = np.sign(total) if return_sign else None
@@ -91,9 +91,9 @@ def logsumexp(
 
 
 def _below_largest(x: Operand, axis: int | Sequence[int] | None) -> tuple[Operand, Operand, Operand]:
-    """x less its largest entry; where this is the only one, whether; and the sum of the exponentials of the others.
+    """x minus its largest entry; True where that entry is unique; and the sum of the exponentials of the others.
 
-    The one largest entry is 0 by itself and not in the sum, so that in its derivatives nothing cancels that the others leave of 1.
+    A unique largest entry becomes 0 and is left out of the sum, so that 1 - softmax does not cancel in its derivatives.
     """
     largest = STOP_GRADIENT(np.max(x, axis=axis, keepdims=True))
     is_largest = EQUAL(x, largest)
@@ -124,7 +124,7 @@ def multigammaln(a: Operand, d: int) -> Operand:
 
 
 def polygamma(n: Operand, x: Operand) -> Operand:
-    """The n-th derivative of digamma at x, n whole numbers; as scipy.special.polygamma."""
+    """The n-th derivative of digamma at x, n integers; as scipy.special.polygamma."""
     return _polygamma(n, _array(x))
 
 
@@ -135,13 +135,13 @@ def factorial(n: Operand) -> Operand:
 
 
 def comb(N: Operand, k: Operand) -> Operand:
-    """The number of ways to choose k of N, 0 for k > N or negative ones; as scipy.special.comb with exact=False."""
+    """The number of ways to choose k of N, 0 for k > N or negative arguments; as scipy.special.comb with exact=False."""
     is_possible, n, k = _possible(N, k)
     return SELECT(is_possible, BY_SCIPY_NAME["binom"](n, k), 0.0)
 
 
 def perm(N: Operand, k: Operand) -> Operand:
-    """The number of ordered choices of k of N, 0 for k > N or negative ones; as scipy.special.perm with exact=False."""
+    """The number of ordered choices of k of N, 0 for k > N or negative arguments; as scipy.special.perm with exact=False."""
     is_possible, n, k = _possible(N, k)
     return SELECT(is_possible, BY_SCIPY_NAME["poch"](n - k + 1.0, k), 0.0)
 
@@ -154,8 +154,8 @@ def softplus(x: Operand) -> Operand:
 def lambertw(z: Operand, k: int = 0, tol: float = 1e-8) -> Operand:
     """The real w with w exp(w) = z, of the branch k = 0 (z >= -1/e) or k = -1 (-1/e <= z < 0); NaN elsewhere.
 
-    SciPy's gives complex numbers, whose real parts these are where the imaginary ones are zero; so do plain arguments here. `tol` changes
-    nothing.
+    SciPy returns complex numbers; these are their real parts where the imaginary ones are zero, also for plain arguments. `tol` has
+    no effect.
     """
     z = _array(z)
     if not is_tracked(z):
@@ -172,7 +172,7 @@ def _lambert_rule(w_bar: Operand, w: Operand, z: Operand) -> tuple[Operand]:
 
 
 def _lambert(z: Operand, k: int) -> Operand:
-    """Halley's iteration, cubic, from within a few percent; by the series at -1/e near it. Source: Corless et al. (1996)."""
+    """Halley's iteration, cubic, from a start within a few percent; near -1/e by the series there. Source: Corless et al. (1996)."""
     is_inside = LOGICAL_AND(z >= -np.exp(-1.0), LOGICAL_AND(z < np.inf, z == z if k == 0 else z < 0.0))
     x = SELECT(is_inside, z, 1.0 if k == 0 else -0.25)
     p = np.sqrt(np.clip(2.0 * (np.e * x + 1.0), 0.0, 2.0)) * (1.0 if k == 0 else -1.0)
@@ -184,7 +184,7 @@ def _lambert(z: Operand, k: int) -> Operand:
         size = np.log(np.minimum(-x, 0.3))
         w = SELECT(x < -0.25, near, size - np.log(-size) * (1.0 - 1.0 / size))
     for _ in range(4):
-        # Divided by exp(w), which may overflow on the way.
+        # Divided by exp(w), which may overflow.
         excess, more = w - x * np.exp(-w), w + 1.0
         is_end = EQUAL(more, 0.0)
         w = w - SELECT(is_end, 0.0, excess / SELECT(is_end, 1.0, more - (w + 2.0) * excess / (2.0 * SELECT(is_end, 1.0, more))))
@@ -194,7 +194,7 @@ def _lambert(z: Operand, k: int) -> Operand:
 
 @dataclass(frozen=True)
 class _SphericalRule:
-    """The derivative of a spherical Bessel function of order n, by those of the orders beside it."""
+    """The derivative of a spherical Bessel function of order n, from the neighbouring orders."""
 
     name: str
     n: int
@@ -203,7 +203,7 @@ class _SphericalRule:
         return (z_bar * _spherical_slope(self.name, self.n, x),)
 
 
-# The function that it is a multiple of, and the signs of its neighbours in (2 n + 1) f' = n f(n - 1) + (n + 1) f(n + 1).
+# The Bessel function it is a multiple of, and the signs of its neighbours in (2 n + 1) f' = n f(n - 1) + (n + 1) f(n + 1).
 _SPHERICAL = {"spherical_jn": ("jv", 1.0, -1.0), "spherical_yn": ("yv", 1.0, -1.0), "spherical_in": ("iv", 1.0, 1.0),
               "spherical_kn": ("kv", -1.0, -1.0)}  # fmt: skip
 
@@ -251,7 +251,7 @@ spherical_in, spherical_kn = _spherical_function("spherical_in"), _spherical_fun
 
 
 def _possible(n: Operand, k: Operand) -> tuple[Operand, Operand, Operand]:
-    """Whether k of n can be chosen, and the numbers, harmless ones where they cannot."""
+    """A mask where k of n can be chosen, and both numbers, replaced by harmless ones elsewhere."""
     n, k = _array(n), _array(k)
     is_possible = LOGICAL_AND(LOGICAL_AND(n >= k, n >= 0.0), k >= 0.0)
     return is_possible, SELECT(is_possible, n, 1.0), SELECT(is_possible, k, 0.0)

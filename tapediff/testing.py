@@ -66,8 +66,8 @@ def check_derivatives(
     Args:
         target: function, Tape, CompiledTape or GuardedTape.
         args: the point; floats and float arrays are differentiated, td.Constant, td.Cache, td.Output and other arguments are passed on.
-        modes: which to check: "jvp" against differences of values; "vjp" against "jvp", of which it is the transpose; "hvp" against
-            differences of the gradient, where the target returns one real scalar.
+        modes: which to check: "jvp" against differences of values; "vjp" against "jvp", its transpose; "hvp" against
+            differences of the gradient, if the target returns one real scalar.
         order: 2 also checks the derivatives of "jvp" and "vjp".
         rtol, atol: allowed errors, relative to the largest entry and absolute; the best of several step sizes must agree.
         seed: of the directions.
@@ -89,7 +89,7 @@ def check_derivatives(
     check.run(modes)
     if order > 1:
         v, w = check.tangents, check.weights
-        # The array that the derivative writes to is its own.
+        # Without td.Cache and td.Output: the derivative writes to arrays of its own.
         others = [k for k, a in enumerate(args) if not has_buffers(flatten_argument(a)[1])]
         filled = lambda given: [given[others.index(k)] if k in others else a for k, a in enumerate(args)]  # noqa: E731
         for mode, derivative in (
@@ -110,7 +110,7 @@ class _Check:
     ) -> None:  # fmt: skip
         self.value, self.target, self.args, self.rtol, self.atol = value, target, args, rtol, atol
         self.tangents = tuple(rng.normal(size=np.shape(a)) if is_differentiable(a) else None for a in args)
-        # Of the arguments that argnums and cotangents count.
+        # Tangents of the arguments that argnums and cotangents count: without td.Output.
         self.counted = [v for k, v in enumerate(self.tangents) if k not in outputs_among(args)]
         self.results = self._values(args)
         self.weights = [rng.normal(size=np.shape(r)) for r in self.results]
@@ -164,7 +164,7 @@ def check_rule(rule: Primitive, *args: Operand, rtol: float = 1e-6, atol: float 
     """Compare the derivative rule of a primitive with finite differences of its forward function, replayed and compiled.
 
     Args:
-        rule: what td.primitive made.
+        rule: a primitive made by td.primitive.
         args: where to check; floats and float arrays are differentiated, other arguments are passed on.
         rtol, atol: as for check_gradient.
         seed: of the random cotangents.

@@ -1,6 +1,6 @@
-"""Other libraries, each in a file of its own and imported only when it is used: `from tapediff.adapters import nutpie`.
+"""Adapters to other libraries, one per file, imported only when used: `from tapediff.adapters import nutpie`.
 
-Comes in: a target or its C function. Goes out: what the other library calls a model, a function or an operation.
+Comes in: a target or its C function. Goes out: a model, function or operation of the other library.
 Open first: `nutpie.py`.
 """
 
@@ -14,10 +14,10 @@ from ..targets.native.c_function import CFunction
 
 
 def of_posterior(target: Tree, args: tuple[Tree, ...], *, example: bool = False) -> tuple[Tree, tuple[Tree, ...]]:
-    """The tape of a td.Posterior, and the arguments with its data behind them; anything else as it is.
+    """The tape of a td.Posterior, and the arguments followed by its data; other targets as they are.
 
     Args:
-        example: the arguments are those of a call; where there are none, a point at which the density has a value is one.
+        example: the arguments are those of a call; without any, use a point where the density is finite.
     """
     if not hasattr(target, "log_density_gradient"):
         return target, args
@@ -29,7 +29,7 @@ def gradient_at(tape: CompiledTape | GuardedTape, args: tuple[Tree, ...]) -> CFu
     """Value and gradient as a C function, from the arguments of a call.
 
     Raises:
-        Exception: of the function at these arguments; a rejection says that others are wanted.
+        Exception: of the function at these arguments; if it is a rejection, give other arguments.
     """
     try:
         return tape.c_function("gradient", *args)

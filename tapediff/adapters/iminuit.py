@@ -18,7 +18,7 @@ from ..ir.instruction import Tree
 from ..targets.guarded_tape import GuardedTape
 from .scipy import Objective
 
-# A Minuit object, whose class is known only where it is installed.
+# A Minuit object, whose class exists only if it is installed.
 Foreign: TypeAlias = Any
 LIKELIHOOD, LEAST_SQUARES = 0.5, 1.0
 
@@ -32,7 +32,7 @@ def minuit(
         cost: called with the parameters and the data by name, in plain NumPy; returns a number to minimise.
         start: values of the parameters, by name.
         data: arrays, numbers, and containers of these, by name.
-        errordef: 0.5 for a negative log likelihood, 1 for a sum of squares; by how much it rises at one standard error.
+        errordef: 0.5 for a negative log likelihood, 1 for a sum of squares: the rise at one standard error.
 
     Returns:
         iminuit.Minuit; its fcn is a function of a vector.
@@ -40,9 +40,9 @@ def minuit(
     Raises:
         ImportError: iminuit is not installed.
 
-    An infinite or NaN value, a failed factorisation: infinity. Other errors are raised by migrad, hesse and minos.
+    An infinite or NaN value or a failed factorisation gives infinity. Other errors are raised by migrad, hesse and minos.
 
-    Cost: one kernel call for value and gradient, and 2 µs each.
+    Cost: one kernel call for value and gradient, plus 2 µs each.
     """
     try:
         library = import_module("iminuit")
@@ -60,7 +60,7 @@ def minuit(
     def g2(x: np.ndarray) -> np.ndarray:
         return np.diagonal(objective.hess(x)).copy()
 
-    # Where a second derivative is negative, Minuit asks for these whatever iminuit says, and 2.33 ends with a TypeError if there are none.
+    # If a second derivative is negative, Minuit asks for these whatever iminuit says; 2.33 raises a TypeError if they are missing.
     has_g2 = {"g2": g2} if "g2" in signature(library.Minuit).parameters else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="hessian overrides g2")

@@ -1,7 +1,7 @@
 """Ipopt: nonlinear programs with exact sparse Jacobians and Hessians.
 
-`pip install tapediff[ipopt]` installs ipyopt, which has Ipopt inside; tried with 0.12. cyipopt, which is built against an Ipopt that is
-installed, will do instead; tried with 1.7. Sources: Ipopt's TNLP interface, the references of ipyopt and cyipopt.
+`pip install tapediff[ipopt]` installs ipyopt, which includes Ipopt; tried with 0.12. cyipopt, which is built against an installed
+Ipopt, works too; tried with 1.7. Sources: Ipopt's TNLP interface, the references of ipyopt and cyipopt.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from .scipy import Objective, Residuals
 Array: TypeAlias = np.ndarray
 # A scipy.sparse array.
 Sparse: TypeAlias = Any
-# A module that is known only where it is installed.
+# A module that may not be installed.
 Foreign: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What Ipopt found.
+    """Ipopt's result.
 
     Attributes:
         x: the point.
-        value: of the objective there.
+        value: the objective there.
         multipliers: of the constraints.
-        status: Ipopt's; 0 where it has converged.
+        status: Ipopt's; 0 if it has converged.
     """
 
     x: Array
@@ -56,10 +56,10 @@ class Program:
         args: further arguments of both, td.Constant for data.
 
     It is a problem object for cyipopt too: `cyipopt.Problem(n, m, problem_obj=program, lb=..., ub=..., cl=..., cu=...)` calls objective,
-    gradient, constraints, jacobian, jacobianstructure, hessian and hessianstructure. An infinite or NaN value, a failed factorisation:
-    infinity, from which Ipopt steps back. Other errors are raised by `solve`.
+    gradient, constraints, jacobian, jacobianstructure, hessian and hessianstructure. An infinite or NaN value or a failed factorisation
+    gives infinity, from which Ipopt steps back. Other errors are raised by `solve`.
 
-    Cost: of a Hessian of the Lagrangian, as of td.sparse_hessian.
+    Cost: of a Hessian of the Lagrangian, as td.sparse_hessian.
     """
 
     def __init__(
@@ -83,15 +83,15 @@ class Program:
                             for b, n in ((bounds[0], start.size), (bounds[1], start.size), (lower, m), (upper, m)))  # fmt: skip
 
     def objective(self, x: Array) -> float:
-        """The value of f."""
+        """The objective f."""
         return self._objective(x)
 
     def gradient(self, x: Array) -> Array:
-        """Its gradient."""
+        """The gradient of f."""
         return self._objective.jac(x)
 
     def constraints(self, x: Array) -> Array:
-        """The values of g."""
+        """The constraints g."""
         if self._constraints is None:
             return np.zeros(0)
         try:
@@ -112,14 +112,14 @@ class Program:
         return self._hessian.entries(self._sparse_hessian(x, multipliers, factor))
 
     def hessianstructure(self) -> tuple[Array, Array]:
-        """Rows and columns of them."""
+        """Rows and columns of the entries of `hessian`."""
         return self._hessian.places
 
     def solve(self, start: Array | None = None, **options: str | float) -> Solution:
-        """Ipopt's solution, by ipyopt, or by cyipopt where only that is installed.
+        """Solve by ipyopt, or by cyipopt if only that is installed.
 
         Args:
-            start: a point; that of the program unless given.
+            start: a point; the program's unless given.
             options: of Ipopt: tol, max_iter, print_level=5 to see its steps, ...
 
         Raises:
@@ -163,25 +163,25 @@ class Program:
 
 
 class Pattern:
-    """The entries of a sparse matrix that Ipopt is told of: the same at every point.
+    """The positions of a sparse matrix's entries as given to Ipopt: the same at every point.
 
     Attributes:
-        places: their rows and columns.
+        places: rows and columns.
     """
 
     def __init__(self, matrix: Sparse, *, lower: bool = False) -> None:
         self._lower, self._shape = lower, matrix.shape
         self._first, keys = (matrix.indptr, matrix.indices), self._flat(matrix)[0]
         self._keys = np.unique(keys)
-        # Where the entries of this structure stand in the matrix's data, in the order of the keys; none of it stands there twice.
+        # Indices of these entries in the matrix's data, in the order of the keys; without duplicates.
         self._order = np.flatnonzero(self._is_chosen(matrix.tocoo()))[np.argsort(keys)]
         self.places = self._keys // matrix.shape[1], self._keys % matrix.shape[1]
 
     def entries(self, matrix: Sparse) -> Array:
-        """Its entries in this order; on another path there may be fewer.
+        """The matrix's entries in this order; on another path there may be fewer.
 
         Raises:
-            ArgumentMismatch: there are others.
+            ArgumentMismatch: there are entries elsewhere.
         """
         if all(map(np.array_equal, self._first, (matrix.indptr, matrix.indices))) and self._order.size == self._keys.size:
             return matrix.data[self._order]
@@ -204,21 +204,21 @@ class Pattern:
 
 
 class _Calls:
-    """Functions in ipyopt's forms. It goes on after an exception, so that the first is kept, and nothing is called any more.
+    """Functions in ipyopt's forms. Ipopt goes on after an exception, so the first one is kept, and later calls do nothing.
 
     Attributes:
-        fault: the exception.
+        fault: the first exception.
     """
 
     def __init__(self) -> None:
         self.fault: BaseException | None = None
 
     def number(self, function: Callable[[Array], float]) -> Callable[[Array], float]:
-        """Of a function that returns a number."""
+        """Wrap a function that returns a number."""
         return lambda x: float(self._answer(function, (x,)))
 
     def into(self, function: Callable[..., Array]) -> Callable[..., Array]:
-        """Of a function that ipyopt gives an array to write into, behind the others."""
+        """Wrap a function for ipyopt, which passes an array for the result as last argument."""
 
         def write(*args: Any) -> Array:
             args[-1][()] = self._answer(function, args[:-1])

@@ -1,6 +1,6 @@
 """JAX: compiled gradients as JAX functions, for blackjax, numpyro, optax and any jitted program; and jitted JAX functions on tapes.
 
-The C function of a target is called by XLA through its foreign function interface, without Python, also inside jit, vmap and scan.
+XLA calls the C function of a target through its foreign function interface, without Python, also inside jit, vmap and scan.
 Source: the interface's header, xla/ffi/api/c_api.h, which JAX ships; tried with JAX 0.10, blackjax 1.7, numpyro 0.22 and optax
 0.2. `pip install tapediff[jax]` installs it. Versions of JAX with another interface, or none, call through Python.
 """
@@ -31,7 +31,7 @@ from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
 from . import gradient_at, of_posterior
 
-# An object of JAX's or numba's, whose classes are known only where they are installed.
+# An object of JAX or numba, whose class exists only if they are installed.
 Foreign: TypeAlias = Any
 
 # Positions of 8-byte words in the structs of xla/ffi/api/c_api.h, whose layout is stable.
@@ -41,7 +41,7 @@ _FLOAT32 = 11
 _VERSION, _CREATE_ERROR = 4, 6  # of the interface
 _METADATA = 3  # of its extension; there the version is word 3
 _INTERNAL = 13  # a code of errors
-# Of the text of an error; what is longer is cut.
+# The most bytes of an error's text; longer ones are cut.
 _LENGTH = 4000
 
 _numbers = itertools.count()
@@ -52,7 +52,7 @@ def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
 
     Args:
         target: a function, a CompiledTape or a GuardedTape, which maps arrays of floats to a number; or a td.Posterior.
-        args: of a call: they say which shapes all calls have. td.Constant for data, which keep their values. None for a td.Posterior.
+        args: of a call: they give the shapes of all calls. td.Constant for data, which are fixed. None for a td.Posterior.
 
     Returns:
         f(*arrays) for the arguments that are not constants. Its attribute `c_function` is the C function, with take_error() and
@@ -62,11 +62,11 @@ def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
         ImportError: JAX is not installed.
         ArgumentMismatch: an argument that is neither an array of floats nor a constant.
 
-    float32 arrays, which are JAX's default, are widened, and results rounded. Where a factorisation fails, value and gradient are NaN. An
-    error of the function's program is an error of JAX's with the same text; `c_function.take_error()` is the exception itself.
+    float32 arrays, JAX's default, are widened, and results rounded. If a factorisation fails, value and gradient are NaN. An
+    exception of the function becomes a JAX error with the same text; `c_function.take_error()` returns the exception itself.
 
-    Cost: the kernel, and 0.3 µs inside a jitted program; the first call compiles a few lines with numba, 0.5 s. With a version of JAX whose
-    foreign function interface is not known, by `jax.pure_callback`: some 50 µs.
+    Cost: the kernel, and 0.3 µs inside a jitted program; the first call compiles a few lines with numba, 0.5 s. For versions of JAX with an
+    unknown foreign function interface, it uses `jax.pure_callback`: some 50 µs.
     """
     jax = _jax()
     target, args = of_posterior(target, args, example=True)
@@ -85,12 +85,12 @@ def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
     return f
 
 
-# Maps points of one array, along its last axis, to their values and gradients.
+# Maps points of one array, along its last axis, to values and gradients.
 _Both: TypeAlias = Callable[[Foreign], Foreign]
 
 
 def _knows_interface(jax: Foreign) -> bool:
-    """Whether the structs of the foreign function interface are those that `_handler` reads."""
+    """True if the structs of the foreign function interface have the layout that `_handler` reads."""
     try:
         header = Path(jax.ffi.include_dir(), "xla", "ffi", "api", "c_api.h").read_text()
     except (AttributeError, OSError):
@@ -99,7 +99,7 @@ def _knows_interface(jax: Foreign) -> bool:
 
 
 def _by_address(jax: Foreign, density: CFunction) -> tuple[Tree, _Both]:
-    """XLA calls the C function. Also what has to live as long."""
+    """Let XLA call the C function. Also returns what must be kept alive."""
     name = f"tapediff_{next(_numbers)}"
     handler, message = _handler(density)
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(ctypes.c_void_p(handler.address).value), platform="cpu")
@@ -107,7 +107,7 @@ def _by_address(jax: Foreign, density: CFunction) -> tuple[Tree, _Both]:
 
 
 def _by_python(jax: Foreign, density: CFunction) -> tuple[Tree, _Both]:
-    """XLA calls Python, which calls the C function."""
+    """Let XLA call Python, which calls the C function."""
     from numba import njit  # pyright: ignore[reportPrivateImportUsage] -- documented as numba.njit
 
     of_density = density.as_numba(status=True)
@@ -135,12 +135,12 @@ def _by_python(jax: Foreign, density: CFunction) -> tuple[Tree, _Both]:
 
 
 def _shapes(jax: Foreign, flat: Foreign) -> tuple[Foreign, Foreign]:
-    """Those of values and gradients."""
+    """The shapes of values and gradients."""
     return jax.ShapeDtypeStruct(flat.shape[:-1], flat.dtype), jax.ShapeDtypeStruct(flat.shape, flat.dtype)
 
 
 def _with_gradient(jax: Foreign, both: Callable[[Foreign], Foreign], shapes: list[tuple[int, ...]]) -> Foreign:
-    """The function of arrays of these shapes that is differentiated by the gradient that comes with its value."""
+    """The function of arrays of these shapes; its derivative is the gradient computed with its value."""
     jnp = jax.numpy
     ends = np.cumsum([prod(shape) for shape in shapes])
 
@@ -205,12 +205,12 @@ def _jax() -> Foreign:
 
 
 def size_of(density: CFunction) -> int:
-    """How many numbers its vector has; they are known where arguments were given."""
+    """The size of its vector; 0 if no arguments were given that tell it."""
     return 0 if density.sizes is None else density.sizes[0]
 
 
 class _Message:
-    """The text of the last error, where XLA reads it."""
+    """The text of the last error, in memory that XLA reads."""
 
     def __init__(self, density: CFunction) -> None:
         self._density, self._text = density, np.zeros(_LENGTH, np.uint8)
@@ -218,15 +218,15 @@ class _Message:
         self.callback = callback_address(_write_message, ("i64",), "i64")
 
     def write(self) -> int:
-        """Put the error there. Called by native code."""
+        """Write the error's text. Called by native code."""
         encoded = _text_of_error(self._density).encode()[: _LENGTH - 1]
-        self._text[:] = 0  # ends what is shorter
+        self._text[:] = 0  # terminates a shorter text
         self._text[: len(encoded)] = np.frombuffer(encoded, np.uint8)
         return 0
 
 
 def _text_of_error(density: CFunction) -> str:
-    """What a fault says, which is kept for take_error."""
+    """The text of a fault; the exception is kept for take_error."""
     raised = density.take_error()
     if raised is None:
         return "GuardFailed: the tape has no answer on this path; fix: to_jax of a function or a td.GuardedTape"
@@ -240,7 +240,7 @@ def _write_message(number: int) -> int:
 
 
 def _handler(density: CFunction) -> tuple[Foreign, _Message]:
-    """The function that XLA calls with a frame; and the message of its errors, which has to live as long."""
+    """The function that XLA calls with a frame; and the message of its errors, which must be kept alive."""
     from numba import carray, cfunc, njit, types  # pyright: ignore[reportPrivateImportUsage] -- documented as numba.carray
 
     of_density, size, message = density.as_numba(status=True), size_of(density), _Message(density)
@@ -261,7 +261,7 @@ def _handler(density: CFunction) -> tuple[Foreign, _Message]:
     def handler(frame):  # type: ignore[no-untyped-def]
         fields = carray(frame, 22)
         api = fields[_API]
-        if fields[_EXTENSION] != 0:  # a question for the version: that of the caller
+        if fields[_EXTENSION] != 0:  # a query for the version: return the caller's
             metadata = words(words(fields[_EXTENSION], 4)[_METADATA], 6)
             metadata[3] = words(api, _VERSION + 1)[_VERSION]
             return 0

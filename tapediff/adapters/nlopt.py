@@ -1,4 +1,4 @@
-"""NLopt: functions and constraints in its form, which writes gradients into an array that it is given.
+"""NLopt: functions and constraints in its form, which writes gradients into a given array.
 
 `pip install tapediff[nlopt]` installs it. Source: NLopt's reference for Python; tried with nlopt 2.11.
 """
@@ -19,9 +19,9 @@ def function(target: Target, *args: Tree, negate: bool = False) -> Callable[[Arr
     """An objective, or a constraint `f(x) <= 0`: `opt.set_min_objective(function(f))`, `opt.add_inequality_constraint(function(c), 1e-8)`.
 
     Args:
-        target, args, negate: as of adapters.scipy.Objective.
+        target, args, negate: as in adapters.scipy.Objective.
 
-    An infinite or NaN value, a failed factorisation: infinity; algorithms differ in whether they step back. Other errors stop the optimiser
+    An infinite or NaN value or a failed factorisation gives infinity; not all algorithms step back. Other errors stop the optimiser
     and are raised by `optimize`.
 
     Cost: the kernel and 1 to 2 µs.
@@ -40,7 +40,7 @@ def vector_function(target: Target, *args: Tree) -> Callable[[Array, Array, Arra
     """Several constraints at once, for `add_inequality_mconstraint` and `add_equality_mconstraint`.
 
     Args:
-        target, args: as of adapters.scipy.Residuals; maps a vector of n to a vector of m.
+        target, args: as in adapters.scipy.Residuals; maps a vector of n to a vector of m.
     """
     residuals = Residuals(target, *args)
 

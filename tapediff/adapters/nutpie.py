@@ -19,11 +19,11 @@ import numpy as np
 from ..targets.native.c_function import CFunction
 
 Shape = tuple[int, ...]
-# An object of nutpie, pandas or numba, whose classes are known only where they are installed; and what nutpie.sample returns.
+# An object of nutpie, pandas or numba, whose class exists only if they are installed; and the result of nutpie.sample.
 Foreign: TypeAlias = Any
 
 
-# The fields of nutpie's class without which it would not call what it is given.
+# Fields of nutpie's class that a model must fill to be called.
 ESSENTIAL = {"compiled_logp_func", "compiled_expand_func", "initial_point_func", "user_data", "n_expanded", "shape_info", "_n_dim"}
 
 
@@ -36,12 +36,12 @@ def model(
 
     Args:
         density: `tape.c_function("gradient", x, ...)`: log density and gradient of one vector.
-        expand: `tape.c_function("value", x, ...)`: of the same vector, all numbers that are kept of a draw, one behind the other; the
-            vector itself unless given.
+        expand: `tape.c_function("value", x, ...)`: maps the same vector to all numbers kept of a draw, concatenated; the
+            identity unless given.
         shapes: of the arrays that `expand` returns, by name, in their order; {"x": (size,)} unless given.
         coords: the names of the entries along each dimension; numbers from 0 unless given.
         dims: the dimensions of each array, by its name.
-        start: of a seed, the point at which a chain begins; uniform in (-2, 2) unless given, as Stan's.
+        start: maps a seed to a chain's starting point; uniform in (-2, 2) unless given, as in Stan.
 
     Returns:
         A nutpie.CompiledModel. It keeps the functions alive. For other data, `set_constants` of the functions, or make another model.
@@ -49,10 +49,10 @@ def model(
     Raises:
         ImportError: nutpie is not installed.
 
-    A point that the density rejects (a matrix that is not positive definite, an infinite value) is a divergence. An error of the program
+    A point that the density rejects (a matrix that is not positive definite, an infinite value) is a divergence. Any other error
     stops nutpie with the C function's code; `density.take_error()` is the error.
 
-    Cost: one compilation of a few lines by numba, 0.3 s, the first time; then 0.02 µs a gradient beside the kernel.
+    Cost: one compilation of a few lines by numba, 0.3 s, the first time; then 0.02 µs a gradient on top of the kernel.
     """
     if density.sizes is None:
         raise ValueError(
@@ -75,7 +75,7 @@ def model(
 def _entries(
     coords: Mapping[str, Sequence[Foreign]], dims: Mapping[str, tuple[str, ...]], shapes: Mapping[str, Shape]
 ) -> dict[str, Sequence[Foreign]]:  # fmt: skip
-    """Those of all dimensions that arrays have: nutpie asks for each."""
+    """The coordinates of all dimensions of the arrays: nutpie asks for each."""
     found = dict(coords)
     for name, axes in dims.items():
         shape = shapes.get(name)
@@ -89,7 +89,7 @@ def _entries(
 
 
 def _coordinate(entries: Sequence[Foreign]) -> Foreign:
-    """As nutpie takes them: a list of strings, or an index of numbers or dates."""
+    """Coordinates in nutpie's form: a list of strings, or an index of numbers or dates."""
     return (
         list(entries)
         if all(isinstance(entry, str) for entry in entries)
@@ -98,10 +98,10 @@ def _coordinate(entries: Sequence[Foreign]) -> Foreign:
 
 
 def sample(compiled_model: Foreign, **options: Foreign) -> Foreign:
-    """`nutpie.sample` of a model of `model()`, where an error of the density's program is raised as itself.
+    """`nutpie.sample` of a model of `model()`, but an error in the density is raised as itself.
 
-    nutpie itself panics in a thread of its own. Here the C function remembers the first fault and rejects every point from then on, so that
-    the run ends at once, and then the fault is raised.
+    nutpie itself would panic in one of its threads. Here the C function remembers the first fault and rejects every later point, so that
+    the run ends soon, and then the fault is raised.
     """
     library, parts = _library(), compiled_model._tapediff
     density, stopped = parts.density, np.zeros(2, np.int64)
@@ -114,7 +114,7 @@ def sample(compiled_model: Foreign, **options: Foreign) -> Foreign:
     except Exception as raised:
         if not stopped[0]:
             raise
-        failure = raised  # nutpie's own, as no point has a value any more
+        failure = raised  # nutpie's own error, as every point is rejected by now
     if stopped[0]:
         _wait_for_chains(stopped)
         raise density.fault(int(stopped[0])) from failure
@@ -122,7 +122,7 @@ def sample(compiled_model: Foreign, **options: Foreign) -> Foreign:
 
 
 def _wait_for_chains(stopped: np.ndarray) -> None:
-    """Until no chain asks any more: threads that call Python while it ends would end it with a segmentation fault."""
+    """Wait until no chain calls any more: threads that call Python during its shutdown would crash it."""
     before = -1
     while stopped[1] != before:
         before = stopped[1]
@@ -130,7 +130,7 @@ def _wait_for_chains(stopped: np.ndarray) -> None:
 
 
 def _until_a_fault(density: Foreign) -> Foreign:
-    """The density as a C function that answers nothing but a rejection once it has returned a negative code, which `user_data` keeps."""
+    """The density as a C function that only rejects once it has returned a negative code, which `user_data` keeps."""
     from numba import carray, cfunc, types  # pyright: ignore[reportPrivateImportUsage] -- documented as numba.carray
 
     doubles = types.CPointer(types.double)
@@ -166,7 +166,7 @@ def _library() -> Foreign:
 
 
 def _expander(function: Foreign) -> Foreign:
-    """The C function that nutpie calls for each draw: its order of arguments, and a code of 64 bits."""
+    """The C function that nutpie calls for each draw, with its order of arguments and a 64-bit code."""
     from numba import carray, cfunc, types  # pyright: ignore[reportPrivateImportUsage] -- documented as numba.carray
 
     doubles = types.CPointer(types.double)
@@ -185,17 +185,17 @@ def _expander(function: Foreign) -> Foreign:
     return cfunc(signature)(expand)
 
 
-# The model, as this version of nutpie takes it
+# The model in the form of this nutpie version
 
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """A C function, in the form in which nutpie holds numba's.
+    """A C function in nutpie's form for numba functions.
 
     Attributes:
         address: of the function.
         user_data: its last argument.
-        kept: what has to live as long.
+        kept: objects to keep alive.
     """
 
     address: int
@@ -205,11 +205,11 @@ class _At:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What a model is made of; see `model`.
+    """The parts of a model; see `model`.
 
     Attributes:
-        at: the density, as nutpie is to call it.
-        stopped: the code of the first fault, where that is kept, and how often Python was called after it.
+        at: the density as nutpie calls it.
+        stopped: the code of the first fault, if kept, and the number of Python calls after it.
     """
 
     density: CFunction
@@ -222,7 +222,7 @@ class _Parts:
     stopped: np.ndarray | None = None
 
     def model(self) -> Foreign:
-        """nutpie's object, which remembers the parts."""
+        """nutpie's object, with a reference to the parts."""
         made = self.by_addresses() or self.by_python()
         object.__setattr__(made, "_tapediff", self)  # nutpie's classes are frozen
         return made
@@ -232,9 +232,9 @@ class _Parts:
         return 0 if self.density.sizes is None else self.density.sizes[0]
 
     def by_addresses(self) -> Foreign:
-        """An object of the class that nutpie has for PyMC's compiled models, as that knows what this version of nutpie wants.
+        """An object of nutpie's class for PyMC's compiled models, which knows the needs of this nutpie version.
 
-        None where the class is not there, or wants something that it did not from 0.13 to 0.16.
+        None if the class is missing, or needs arguments that it did not need from 0.13 to 0.16.
         """
         _library()
         kind: Foreign = getattr(import_module("nutpie.compile_pymc"), "CompiledPyMCModel", None)
@@ -253,7 +253,7 @@ class _Parts:
         return kind(**{name: value for name, value in known.items() if name in declared}) if is_known else None
 
     def by_python(self) -> Foreign:
-        """The same by nutpie's public function for Python functions: a call takes some microseconds more."""
+        """The model by nutpie's public function for Python functions: a call takes some microseconds more."""
         of_density, stopped, size = self.density.as_numba(status=True), self.stopped, self.size
         of_expand = None if self.expand is None else self.expand.as_numba(status=True)
         ends = np.cumsum([prod(shape) for shape in self.shapes.values()])
@@ -289,8 +289,8 @@ class _Parts:
             return parts if is_flat else {name: part.reshape(self.shapes[name]) for name, part in parts.items()}
 
         library = import_module("nutpie.compiled_pyfunc")
-        is_flat = "_dim_sizes" not in library.PyFuncModel.__dataclass_fields__  # as nutpie 0.13 takes draws
-        # Each axis needs a name here, and the length of what it names.
+        is_flat = "_dim_sizes" not in library.PyFuncModel.__dataclass_fields__  # nutpie 0.13 takes flat draws
+        # Each axis needs a name here, and its length.
         dims = {name: self.dims.get(name, tuple(f"{name}_dim_{k}" for k in range(len(shape)))) for name, shape in self.shapes.items()}
         lengths = {dim: n for name, shape in self.shapes.items() for dim, n in zip(dims[name], shape)}
         coords = {dim: import_module("pandas").RangeIndex(n) for dim, n in lengths.items()} | self.coords
@@ -307,5 +307,5 @@ class _Rejection(ArithmeticError):
 
 
 def _pin_thread_state() -> None:
-    """Python keeps its state of this thread until the process ends, a kilobyte; a thread of Rust makes one at every call otherwise."""
+    """Keep Python's state of this thread, a kilobyte, until the process ends; otherwise a Rust thread makes one at every call."""
     ctypes.pythonapi.PyGILState_Ensure()

@@ -1,6 +1,6 @@
-"""PyMC and PyTensor: compiled gradients as operations of their graphs, in models and in every program that PyTensor compiles.
+"""PyMC and PyTensor: compiled gradients as Ops, in models and in every program that PyTensor compiles.
 
-PyTensor compiles with numba, and there the C function of a target is called by its address; so it is under nutpie.
+PyTensor compiles with numba, which calls the C function of a target by its address; so does nutpie.
 `pip install tapediff[pymc]` installs it. Source: PyTensor's guide on Ops in numba; tried with PyMC 5.28 and PyTensor 2.38.
 """
 
@@ -21,7 +21,7 @@ from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
 from . import gradient_at, of_posterior
 
-# An object of PyTensor's, PyMC's or numba's, whose classes are known only where they are installed.
+# An object of PyTensor, PyMC or numba, whose class exists only if they are installed.
 Foreign: TypeAlias = Any
 
 
@@ -30,19 +30,19 @@ def to_pytensor(target: Target, *args: Tree) -> Callable[..., Foreign]:
 
     Args:
         target: a function, a CompiledTape or a GuardedTape, which maps arrays of floats to a number; or a td.Posterior.
-        args: of a call: they say which shapes all calls have. td.Constant for data, which keep their values. None for a td.Posterior.
+        args: of a call: they give the shapes of all calls. td.Constant for data, which are fixed. None for a td.Posterior.
 
     Returns:
-        f(*variables) for the arguments that are not constants; gives a float64 scalar. Its attribute `c_function` is the C function, with
+        f(*variables) for the arguments that are not constants; returns a float64 scalar. Its attribute `c_function` is the C function, with
         set_constants() and take_error().
 
     Raises:
         ImportError: PyTensor is not installed.
         ArgumentMismatch: an argument that is neither an array of floats nor a constant.
 
-    Where a factorisation fails, value and gradient are NaN, which samplers reject. An error of the function's program is raised in
-    PyTensor's functions, by numba as a constant text: `c_function.take_error()` gives the error itself. nutpie takes every error of a PyMC
-    model as the rejection of a point; `sample` of this module does not.
+    If a factorisation fails, value and gradient are NaN, which samplers reject. An exception of the function is raised in
+    PyTensor's functions, by numba with a constant text: `c_function.take_error()` returns the error itself. nutpie takes every error of a
+    PyMC model as the rejection of a point; `sample` of this module does not.
 
     Cost: inside a compiled program, the kernel and 0.1 to 0.3 µs.
     """
@@ -72,10 +72,10 @@ def to_pytensor(target: Target, *args: Tree) -> Callable[..., Foreign]:
 
 
 def sample(model: Foreign = None, **options: Foreign) -> Foreign:
-    """`nutpie.sample` of a PyMC model, in which an error of a compiled function's program is raised as itself.
+    """`nutpie.sample` of a PyMC model, but an error of a compiled function is raised as itself.
 
-    nutpie takes every exception of such a model as the rejection of a point, and would sample another distribution. Here each function
-    rejects every point from its first fault on, so that the run soon ends, and then the fault is raised.
+    nutpie takes every exception of such a model as the rejection of a point, and so would sample another distribution. Here each function
+    rejects every point after its first fault, so that the run soon ends, and then the fault is raised.
 
     Args:
         model: a PyMC model; the one of the context unless given.
@@ -108,14 +108,14 @@ def _op_class() -> Foreign:
     pytensor = _pytensor()
     Apply, pt = pytensor.graph.basic.Apply, pytensor.tensor
 
-    # Without __props__: two of them are equal only if they are one.
+    # Without __props__: equal only if identical.
     class ValueAndGradient(pytensor.graph.op.Op):  # type: ignore[misc]
         def __init__(self, tape: CompiledTape | GuardedTape, args: tuple[Tree, ...]) -> None:
             self.made_of = tape, args
             self.density: CFunction = gradient_at(tape, args)
             self.constants = self.density._constants[-1:]
             self.function = self.density.as_numba(status=True)
-            self.state = np.zeros(2, np.int64)  # the code of a fault; whether all points are rejected from then on
+            self.state = np.zeros(2, np.int64)  # the code of a fault; 1 if all points are rejected from then on
 
         def __reduce__(self) -> tuple[Foreign, ...]:
             if self.density._constants[-1:] != self.constants:
@@ -153,7 +153,7 @@ def _op_class() -> Foreign:
             output_storage[0][0], output_storage[1][0] = np.asarray(value), gradient
 
         def infer_shape(self, *given: Foreign) -> Foreign:
-            """Of the graph (up to PyTensor 2), the node, and the shapes of inputs."""
+            """The shapes of the outputs, from the graph (up to PyTensor 2), the node, and the shapes of inputs."""
             return [(), given[-1][0]]
 
         def pullback(self, inputs: Foreign, outputs: Foreign, cotangents: Foreign) -> Foreign:
@@ -168,12 +168,12 @@ def _op_class() -> Foreign:
 
 
 def _op(tape: CompiledTape | GuardedTape, args: tuple[Tree, ...]) -> Foreign:
-    """An Op that was pickled."""
+    """Unpickle an Op."""
     return _op_class()(tape, args)
 
 
 def _register_for_numba(kind: Foreign) -> None:
-    """What PyTensor's numba programs call; it is not kept on disk, as addresses differ in the next process."""
+    """Register the function that PyTensor's numba programs call; it is not cached on disk, as addresses differ in the next process."""
     from numba import carray  # pyright: ignore[reportPrivateImportUsage] -- documented as numba.carray
 
     from .jax import as_pointer

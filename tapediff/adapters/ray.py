@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 from ..ir.instruction import Target
 from .shards import Array, Shard, ShardedSum, Term
 
-# An object of Ray's, whose classes are known only where it is installed.
+# A Ray object, whose class exists only if it is installed.
 Foreign: TypeAlias = Any
 
 
 def sum_over(function: Target, shards: list[Shard], **options: Foreign) -> ShardedSum:
-    """The sum of `function(x, shard)` over shards, each evaluated by an actor that has it.
+    """The sum of `function(x, shard)` over shards, each evaluated by the actor that holds it.
 
     Args:
         function: in plain NumPy, or a tape of it; maps a vector of float64 and data to a number.
@@ -27,13 +27,13 @@ def sum_over(function: Target, shards: list[Shard], **options: Foreign) -> Shard
     Returns:
         total, with `total.value_and_gradient(x)`, and `total(x)`, an operation in recorded functions.
 
-    The function and the data are sent once; then a gradient sends x to each actor, and its value and gradient back. A lost actor is started
-    again by Ray, from the data in its object store or by the function that reads them, and asked once more.
+    The function and the data are sent once. A gradient then sends x to each actor, and its value and gradient back. Ray restarts a lost
+    actor from the data in its object store, or by the function that reads them, and the call is repeated.
 
     Raises:
         ImportError: ray is not installed.
 
-    Cost: of a gradient, 1.4 ms of the client for two terms, and for each 16 bytes a number of x and 600 beside.
+    Cost: a gradient takes 1.4 ms of the client for two terms, and for each term 16 bytes per number of x and 600 more.
     """
     try:
         ray = import_module("ray")
@@ -47,13 +47,13 @@ class _Sum(ShardedSum):
         super().__init__(function, shards)
         self._ray = ray
         kind = ray.remote(Term).options(**{"max_restarts": -1, "max_task_retries": -1, **options})
-        # References stay here, so that Ray has the objects when it starts an actor again.
+        # References are kept, so that Ray has the objects when it restarts an actor.
         self._sent = ray.put(self.sent)
         self._data = [shard if callable(shard) or isinstance(shard, ray.ObjectRef) else ray.put(shard) for shard in shards]
         self.terms = [kind.remote(self._sent, data) for data in self._data]
 
     def answers(self, method: str, *points: Array) -> list[Foreign]:
-        """Of all terms, which compute at the same time."""
+        """Call all terms concurrently."""
         try:
             return self._ray.get([getattr(term, method).remote(*points) for term in self.terms])
         except self._ray.exceptions.RayTaskError as failed:

@@ -1,4 +1,4 @@
-"""Samplers that call Python: a log density in the forms of emcee, zeus, dynesty, mici, littlemcmc and their like.
+"""Samplers that call Python: a log density in the forms of emcee, zeus, dynesty, mici, littlemcmc and similar.
 
 Sources of the forms: emcee.EnsembleSampler, zeus.EnsembleSampler, mici.systems.EuclideanMetricSystem, littlemcmc.sample,
 dynesty.NestedSampler; tried with emcee 3.1, zeus 2.5, mici 0.4, littlemcmc 0.2, dynesty 3.1 and optuna 5.0.
@@ -23,7 +23,7 @@ Array: TypeAlias = np.ndarray
 # A td.Posterior, or another object with `log_density`, `log_density_gradient`, `tape` and `constants`.
 Model: TypeAlias = Any
 
-# A batch with a rejected row takes 1 ms to say so, a row alone 60 µs: after one, so many batches are evaluated row by row.
+# A batch with a rejected row takes 1 ms to report it, a single row 60 µs: after one, this many batches are evaluated row by row.
 AFTER_REJECTION = 30
 
 
@@ -37,9 +37,9 @@ class LogDensity:
     A point that the model rejects (a matrix that is not positive definite, an infinite or NaN value) has the value -inf and the gradient 0,
     by which every sampler rejects it. Every other exception is raised, and stops the sampler.
 
-    It can be pickled if the target can, as samplers with processes of their own want.
+    It can be pickled if the target can, for samplers with several processes.
 
-    Cost: 0.3 to 0.6 µs beside the kernel, at vectors of float64; lists and other data than numbers and arrays take longer.
+    Cost: 0.3 to 0.6 µs on top of the kernel, at vectors of float64; lists, and data other than numbers and arrays, take longer.
     """
 
     def __init__(self, target: Model, *args: Tree) -> None:
@@ -50,7 +50,7 @@ class LogDensity:
         self._connect()
 
     def _connect(self) -> None:
-        """Find what is to be called; again in another process."""
+        """Find the function to call; repeated in another process."""
         target = self.target
         self._is_posterior = hasattr(target, "log_density_gradient")
         self._value: Callable[..., float]
@@ -84,7 +84,7 @@ class LogDensity:
         return value if type(value) is float and isfinite(value) else -self(x)
 
     def negative_gradient(self, x: Array) -> tuple[Array, float]:
-        """Minus the gradient, then minus the value, for mici's `grad_neg_log_dens`: it does not ask for the value then."""
+        """Minus the gradient, then minus the value, for mici's `grad_neg_log_dens`, which then need not ask for the value."""
         calls = self._calls
         gradient = empty(calls.size)
         value = calls.negative_gradient(x, gradient)
@@ -109,7 +109,7 @@ class LogDensity:
             return self.rows(points)
         return np.where(np.isfinite(values), values, -inf)
 
-    # Where no native function is known yet, or it has kept an exception
+    # Slow calls: before there is a native function, or after it has kept an exception
 
     def _value_by_python(self, status: object, x: Array) -> float:
         try:
@@ -134,7 +134,7 @@ class LogDensity:
         return found
 
     def __getstate__(self) -> dict[str, object]:
-        """Without what belongs to this process."""
+        """The state without objects of this process."""
         return {"target": self.target, "args": self.args, "_one_by_one": 0}
 
     def __setstate__(self, state: dict[str, object]) -> None:

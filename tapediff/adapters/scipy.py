@@ -1,7 +1,7 @@
-"""scipy.optimize and scipy.integrate: functions, derivatives and products in the forms that they ask for, each computed once a point.
+"""scipy.optimize and scipy.integrate: functions, derivatives and products in their forms, each computed once a point.
 
-SciPy calls the value, the gradient and the Hessian apart, and the same point several times. The objects here keep the last point and what
-has been computed there. Source of the forms: SciPy's reference of minimize, least_squares, root, solve_ivp and NonlinearConstraint.
+SciPy calls the value, the gradient and the Hessian separately, and the same point several times. The objects here keep the last point
+and its results. Source of the forms: SciPy's reference of minimize, least_squares, root, solve_ivp and NonlinearConstraint.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ..targets.operators.sparse import linear_operator, sparse_hessian, sparse_j
 from . import of_posterior
 
 Array: TypeAlias = np.ndarray
-# An object of scipy.optimize or scipy.sparse, whose classes are imported where they are asked for.
+# An object of scipy.optimize or scipy.sparse, whose classes are imported on demand.
 Foreign: TypeAlias = Any
 
 
 def _guarded(target: Target) -> CompiledTape | GuardedTape:
-    """The target itself, or tapes of a plain function."""
+    """The target itself, or a GuardedTape of a plain function."""
     if isinstance(target, (CompiledTape, GuardedTape)):
         return target
     if not callable(target):
@@ -45,12 +45,12 @@ def _as_point(x: Tree) -> Array:
 
 
 def _is_current(target: CompiledTape | GuardedTape, check: EnvironmentCheck | None) -> bool:
-    """True while the environment is the one that this check belongs to."""
+    """True while the environment is the one of this check."""
     return check is target.environment_check and (check is None or check.is_unchanged())
 
 
 class _LastPoint:
-    """What has been computed at the last point, which is compared by its bytes: SciPy overwrites its arrays. Threads may share it."""
+    """Results at the last point, which is compared by its bytes: SciPy overwrites its arrays. Threads may share it."""
 
     __slots__ = ("_last", "_target")
 
@@ -62,7 +62,7 @@ class _LastPoint:
         return _LastPoint, (self._target,)
 
     def at(self, x: Array, key: str, compute: Callable[..., Tree], args: tuple[Tree, ...]) -> Tree:
-        """What `compute` gives at x."""
+        """Return `compute` at x, computed once."""
         point, last = _as_point(x), self._last
         here = point.tobytes()
         found = last[1].get(key) if here == last[0] and _is_current(self._target, last[2]) else None
@@ -78,19 +78,19 @@ class Objective:
     """A scalar function for scipy.optimize.minimize: `minimize(f, x0, jac=f.jac, hess=f.hess)`, or `minimize(x0=x0, **f.arguments)`.
 
     Args:
-        target: a function, a CompiledTape or a GuardedTape, which maps a vector of float64 to a number; or a td.Posterior, which wants
-            negate=True, with the data that it has.
+        target: a function, a CompiledTape or a GuardedTape, which maps a vector of float64 to a number; or a td.Posterior, which needs
+            negate=True, with its own data.
         args: further arguments, td.Constant for data.
-        negate: the function is to be maximised: minus f, and its derivatives.
-        sparse: Hessians are scipy.sparse matrices, by the pattern that the tape has.
+        negate: maximise the function: minus f, and its derivatives.
+        sparse: Hessians are scipy.sparse matrices, with the tape's pattern.
 
-    An infinite or NaN value, a failed factorisation: for SciPy a value of infinity, so that line searches step back, and second derivatives
+    An infinite or NaN value or a failed factorisation gives SciPy infinity, so that line searches step back, and second derivatives
     of zero, which trust regions ask for before they do.
 
     Attributes:
-        evaluations: at how many points SciPy has asked so far.
+        evaluations: the number of points at which SciPy has asked so far.
 
-    Cost: one kernel call for value and gradient, however often and in which order SciPy asks; and 0.7 to 1 µs for both.
+    Cost: one kernel call for value and gradient, however often and in which order SciPy asks; plus 0.7 to 1 µs for both.
     """
 
     def __init__(self, target: Target, *args: Tree, negate: bool = False, sparse: bool = False) -> None:
@@ -99,19 +99,19 @@ class Objective:
         self.target, self.args, self._sparse = _guarded(target), args, sparse
         self._is_negated, self._sign = negate, -1.0 if negate else 1.0
         self._calls = FixedCalls(self.target, args, owned=self._owned)
-        # The last point's bytes, as of _LastPoint, None for none; there, value and gradient.
+        # The last point's bytes, as in _LastPoint, None for none; value and gradient there.
         self._last: tuple[bytes | None, float, Array, EnvironmentCheck | None] = None, inf, np.empty(0), None
         self._hessian = _LastPoint(self.target)
         self.evaluations = 0
 
     @property
     def arguments(self) -> dict[str, Callable[..., Any]]:
-        """For minimize: fun, jac and hessp."""
+        """Arguments for minimize: fun, jac and hessp."""
         return {"fun": self, "jac": self.jac, "hessp": self.hessp}
 
     def __call__(self, x: Array) -> float:
         """The value."""
-        # As in _as_point and `jac`, and written out: three calls less are 0.3 of 1.5 µs.
+        # As _as_point and `jac`, but inlined: three calls less are 0.3 of 1.5 µs.
         point, last = x if type(x) is ndarray and x.dtype is FLOAT64 else _as_point(x), self._last
         here = point.tobytes()
         return last[1] if here == last[0] and _is_current(self.target, last[3]) else self._evaluated(point, here)[1]
@@ -150,7 +150,7 @@ class Objective:
         return self._sign * found if np.all(np.isfinite(found)) or self(x) < inf else np.zeros_like(found)
 
     def _evaluated(self, x: Array, here: bytes) -> tuple[bytes | None, float, Array, EnvironmentCheck | None]:
-        """The last point from now on; one tuple, so that another thread sees all of it or nothing."""
+        """Store the last point, as one tuple, so that another thread sees all of it or nothing."""
         self.evaluations += 1
         calls = self._calls
         gradient = np.empty(calls.size)
@@ -163,7 +163,7 @@ class Objective:
         return last
 
     def _by_python(self, status: object, x: Array) -> tuple[float, Array]:
-        """Where no native function is known yet, or it has kept an exception."""
+        """Evaluate in Python: before there is a native function, or after it has kept an exception."""
         try:
             self._calls.raise_kept(status)
             value, gradient = self.target.value_and_gradient(x, *self.args)
@@ -186,8 +186,8 @@ class Residuals:
     """A vector of residuals for scipy.optimize.least_squares and root: `least_squares(r, x0, jac=r.jac)`.
 
     Args:
-        target: as of Objective; maps a vector of n to a vector of m.
-        jacobian: "dense"; "sparse", by the pattern that the tape has; or "operator", products only, for large problems.
+        target: as in Objective; maps a vector of n to a vector of m.
+        jacobian: "dense"; "sparse", with the tape's pattern; or "operator", products only, for large problems.
     """
 
     def __init__(self, target: Target, *args: Tree, jacobian: str = "dense") -> None:
@@ -199,7 +199,7 @@ class Residuals:
         self._last, self._size = _LastPoint(self.target), 0
 
     def __call__(self, x: Array) -> Array:
-        """The residuals; infinite at a point that the model rejects after one that it did not."""
+        """The residuals; infinite at a rejected point, once another point was accepted."""
         try:
             found = np.array(self._last.at(x, "value", self.target, self.args))
         except Exception as raised:
@@ -222,8 +222,8 @@ def constraint(target: Target, lower: Foreign, upper: Foreign, *args: Tree, hess
     """A scipy.optimize.NonlinearConstraint `lower <= f(x) <= upper`, with its Jacobian and its Hessians' weighted sum.
 
     Args:
-        target, args: as of Residuals.
-        hessian: False for SLSQP and COBYLA, which warn where they are given one.
+        target, args: as in Residuals.
+        hessian: False for SLSQP and COBYLA, which warn if one is given.
     """
     residuals = Residuals(target, *args)
     weighted = GuardedTape(lambda x, v, *rest: np.sum(v * residuals.target(x, *rest)))
@@ -250,7 +250,7 @@ class CurveFit:
         return self._tape(np.array(parameters, dtype=np.float64), _constant(t))
 
     def jac(self, t: Array, *parameters: float) -> Array:
-        """Its derivatives by the parameters, one column for each."""
+        """The derivatives by the parameters, one column for each."""
         return self._tape.jacobian(np.array(parameters, dtype=np.float64), _constant(t))
 
 
@@ -269,7 +269,7 @@ class RightHandSide:
         return self._tape(y, float(t), *args)
 
     def jac(self, t: float, y: Array, *args: float) -> Array:
-        """Its derivatives by y."""
+        """The derivatives by y."""
         return self._tape.jacobian(y, float(t), *args)
 
 

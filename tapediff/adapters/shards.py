@@ -1,4 +1,4 @@
-"""The sum of a function over shards of data, each held by a process of its own: what the adapters of Dask and Ray have in common."""
+"""The sum of a function over shards of data, each held by its own process: the common part of the Dask and Ray adapters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
 
 Array: TypeAlias = np.ndarray
-# Data, or a function without arguments that reads them where it is called.
+# Data, or a function without arguments that reads them where it runs.
 Shard: TypeAlias = Any
 
 
@@ -36,29 +36,29 @@ class Term:
     def __init__(self, target: bytes, shard: Shard) -> None:
         self._tape: GuardedTape = pickle.loads(target)
         leaves, treedef = flatten((shard() if callable(shard) else shard,), arguments=True)
-        # Arrays that have come in a message stand at any byte; kernels would copy them at every call: 40 instead of 9 ms for 80 MB.
+        # Arrays from a message may be unaligned; kernels would copy them at every call: 40 instead of 9 ms for 80 MB.
         aligned = [np.require(leaf, None, ["C", "A"]) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
         self._data: Tree = Constant(unflatten(treedef, aligned)[0])  # type: ignore[assignment]
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Of this term."""
+        """Value and gradient of this term."""
         value, gradient = self._tape.value_and_gradient(x, self._data)
         return float(value), gradient
 
     def hessian_vector_product(self, x: Array, v: Array) -> Array:
-        """Of this term."""
+        """The Hessian of this term times v."""
         return self._tape.hvp(x, v, self._data)
 
 
 class ShardedSum(ABC):
     """The sum of `f(x, shard)` over shards, with its derivatives: `total.value_and_gradient(x)`, `total.hessian_vector_product(x, v)`.
 
-    `total(x)` in a recorded function is one operation, so that priors and other terms stand beside it. It can be differentiated twice; a
+    `total(x)` in a recorded function is one operation, so priors and other terms can be added. It can be differentiated twice; a
     Hessian takes a message a column and shard.
 
     Attributes:
-        evaluations: how many points were asked for.
-        restarts: how many terms were made anew, as their worker was lost; Ray does that by itself, and does not tell.
+        evaluations: the number of points evaluated.
+        restarts: the number of terms made again after their worker was lost; Ray does that by itself, without telling.
     """
 
     def __init__(self, function: Target, shards: list[Shard]) -> None:
@@ -68,7 +68,7 @@ class ShardedSum(ABC):
         self.shards, self.sent = shards, pickled(tape)
         self.evaluations = self.restarts = 0
         self.name = f"sum of {getattr(function, '__name__', 'shards')}"
-        # The last point's bytes, value and gradient: a kernel asks for both apart.
+        # The last point's bytes, value and gradient: a kernel asks for each separately.
         self._last: tuple[bytes | None, float, Array] = None, 0.0, np.empty(0)
         self._callees: dict[Hashable, RuledCallee] = {}
 
@@ -77,27 +77,27 @@ class ShardedSum(ABC):
         return self._operation(self._value, self._value_rule, True, x)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Value and gradient at a vector, summed in the order of the shards, so that the same numbers come again.
+        """Value and gradient at a vector, summed in the order of the shards, so that results are reproducible.
 
         Raises:
-            Exception: what the function raised in a worker.
+            Exception: raised by the function in a worker.
         """
         self.evaluations += 1
         answers = self.answers("value_and_gradient", np.array(x, dtype=np.float64))
         return sum(value for value, _ in answers), np.sum([gradient for _, gradient in answers], axis=0)
 
     def hessian_vector_product(self, x: Array, v: Array) -> Array:
-        """The Hessian at x times v, summed likewise."""
+        """The Hessian at x times v, summed in the same way."""
         return np.sum(self.answers("hessian_vector_product", *np.array((x, v), dtype=np.float64)), axis=0)
 
     @abstractmethod
     def answers(self, method: str, *points: Array) -> list[Tree]:
-        """Of each term, what a method of Term returns; makes the terms of lost workers anew."""
+        """The results of a method of Term for each term; makes the terms of lost workers again."""
 
-    # The operations in recorded functions: the rule of each is written with the next one
+    # Operations in recorded functions: the rule of each uses the next one
 
     def _operation(self, function: Callable[..., Array], rule: Rule, is_number: bool, *operands: Tree) -> Tree:
-        """A call of a function of points; its result is a number, or of their type."""
+        """Call a function of points; its result is a number, or of the points' type."""
         operands = tuple(value.astype(np.float64) if is_tracked(value) else np.asarray(value, dtype=np.float64) for value in operands)
         if not any(map(is_tracked, operands)):
             return function(*operands)[()]
@@ -137,7 +137,7 @@ class ShardedSum(ABC):
 
 
 def pickled(value: object) -> bytes:
-    """Also functions that no other process finds by their names, where cloudpickle is installed, as it is with Dask."""
+    """Pickle a value, including functions that cannot be found by name if cloudpickle is installed, as it is with Dask."""
     try:
         dumps = import_module("cloudpickle").dumps
     except ImportError:

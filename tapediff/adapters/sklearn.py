@@ -22,24 +22,24 @@ from ..targets.guarded_tape import GuardedTape
 from .scipy import Objective
 
 Array: TypeAlias = np.ndarray
-# A class or function of scikit-learn's, which are known only where it is installed.
+# A scikit-learn class or function, which exists only if it is installed.
 Foreign: TypeAlias = Tree
 
 _BASES = ("BaseEstimator", "RegressorMixin", "ClassifierMixin")
 try:
     _base: Foreign = import_module("sklearn.base")
     _validation: Foreign = import_module("sklearn.utils.validation")
-except ImportError:  # which making an estimator tells
+except ImportError:  # reported when an estimator is made
     _base = _validation = None
 _bases: list[Foreign] = [type(name, (), {}) if _base is None else getattr(_base, name) for name in _BASES]
 _BaseEstimator, _RegressorMixin, _ClassifierMixin = _bases
 
-# Tapes of so many models are kept: the copies that a search over parameters makes share them, and compile once for each size of data.
+# The most models whose tapes are kept: the copies made by a parameter search share them, and compile once for each size of data.
 MODELS = 16
 
 
 class _Estimator(_BaseEstimator):
-    """What regressors and classifiers have in common; see Regressor."""
+    """The common part of regressors and classifiers; see Regressor."""
 
     def __init__(
         self, model: UserFunction, start: Tree, *, loss: UserFunction | None = None, penalty: UserFunction | None = None,
@@ -47,7 +47,7 @@ class _Estimator(_BaseEstimator):
     ) -> None:  # fmt: skip
         if _base is None:
             raise ImportError("this adapter needs scikit-learn; fix: pip install tapediff[sklearn]")
-        # As given: scikit-learn copies estimators by these.
+        # Stored unchanged: scikit-learn copies estimators by these.
         self.model, self.start, self.loss, self.penalty, self.alpha = model, start, loss, penalty, alpha
         self.method, self.max_iter, self.tol = method, max_iter, tol
 
@@ -75,7 +75,7 @@ class _Estimator(_BaseEstimator):
         self.loss_, self.n_iter_ = float(found.fun), max(1, int(found.nit))
 
     def _answer(self, X: Tree) -> Array:
-        """What the model gives, in plain NumPy."""
+        """The model's result, in plain NumPy."""
         _validation.check_is_fitted(self)
         return np.asarray(self.model(self.parameters_, _validation.validate_data(self, X, dtype=np.float64, reset=False)))
 
@@ -89,8 +89,8 @@ class Regressor(_RegressorMixin, _Estimator):
             with the number of features.
         loss: called with y and the predictions; returns the loss of each sample, shape (n,), whose weighted mean is minimised. Half the
             square of the difference unless given.
-        penalty: called with the parameters, a number that is added.
-        alpha: what the penalty is multiplied by; a search over it compiles nothing anew.
+        penalty: called with the parameters; returns a number to add.
+        alpha: the factor of the penalty; a search over it compiles only once.
         method, max_iter, tol: of scipy.optimize.minimize; a method that takes gradients.
 
     Attributes:
@@ -117,7 +117,7 @@ class Regressor(_RegressorMixin, _Estimator):
 
 
 class Classifier(_ClassifierMixin, _Estimator):
-    """A classifier, with arguments as of Regressor, but for these.
+    """A classifier; arguments as Regressor, except for these.
 
     Args:
         model: returns scores: (n,) log-odds of the second of two classes, or (n, classes), whose softmax are probabilities.
@@ -136,12 +136,12 @@ class Classifier(_ClassifierMixin, _Estimator):
         return self
 
     def decision_function(self, X: Tree) -> Array:
-        """The model's scores; of two classes the log-odds of the second, as scikit-learn wants them."""
+        """The model's scores; for two classes the log-odds of the second, as scikit-learn expects them."""
         scores = self._answer(X)
         return scores[:, 1] - scores[:, 0] if scores.ndim > 1 and scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Tree) -> Array:
-        """Of each class, shape (n, classes)."""
+        """The probability of each class, shape (n, classes)."""
         scores = self._answer(X)
         if scores.ndim > 1:
             return np.asarray(softmax(scores, axis=1))
@@ -149,27 +149,27 @@ class Classifier(_ClassifierMixin, _Estimator):
         return np.stack([1.0 - second, second], axis=1)
 
     def predict(self, X: Tree) -> Array:
-        """The likeliest class."""
+        """The most probable class."""
         scores = self._answer(X)
         return self.classes_[np.argmax(scores, axis=1) if scores.ndim > 1 else (scores > 0.0).astype(int)]
 
 
 def squared(y: Array, predicted: Array) -> Array:
-    """Half the squared differences, of each sample."""
+    """Half the squared differences of each sample."""
     if np.shape(predicted) != np.shape(y):
         raise ShapeMismatch("predictions have another shape than y", got=f"predictions {np.shape(predicted)}, y {np.shape(y)}")
     return np.sum(0.5 * (y - predicted).reshape(len(y), -1) ** 2, axis=1)
 
 
 def negative_log_likelihood(codes: Array, scores: Array) -> Array:
-    """Of the classes by number, for log-odds or for scores of all classes."""
+    """The negative log likelihood of class numbers, from log-odds or from scores of all classes."""
     if scores.ndim == 1:
         return np.logaddexp(0.0, scores) - codes * scores
     return -log_softmax(scores, axis=1)[np.arange(len(codes)), codes]
 
 
 def _second_derivatives(method: Tree, objective: Objective) -> dict[str, Tree]:
-    """Those that a method of scipy.optimize.minimize takes; others would warn of them."""
+    """The second derivatives that a method of scipy.optimize.minimize takes; others would warn about them."""
     name = method.lower() if isinstance(method, str) else ""
     if name in ("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"):
         return {"hessp": objective.hessp}
@@ -180,7 +180,7 @@ def _second_derivatives(method: Tree, objective: Objective) -> dict[str, Tree]:
 def _tapes(
     model: UserFunction, loss: UserFunction, penalty: UserFunction | None, treedef: TreeDef, shapes: tuple[tuple[int, ...], ...]
 ) -> GuardedTape:  # fmt: skip
-    """Of the weighted mean loss and the penalty, by the parameters as one vector."""
+    """A tape of the weighted mean loss and the penalty, by the parameters as one vector."""
 
     def mean_loss(x: Array, X: Array, y: Array, weights: Array, alpha: float) -> Tree:
         parameters = unflatten(treedef, _split(x, shapes))

@@ -1,4 +1,4 @@
-"""PyTorch: compiled gradients as operations of its graphs, and its functions as operations on tapes; for tensors in the processor's memory.
+"""PyTorch: compiled gradients as operations of its graphs, and its functions as operations on tapes; for CPU tensors.
 
 `pip install tapediff[torch]` installs it. Source: torch.autograd.Function in PyTorch's reference; tried with 2.13.
 """
@@ -18,7 +18,7 @@ from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
 from . import of_posterior
 
-# An object of PyTorch's, whose classes are known only where it is installed.
+# A PyTorch object, whose class exists only if it is installed.
 Foreign: TypeAlias = Any
 
 
@@ -27,20 +27,20 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
 
     Args:
         target: a function, a CompiledTape or a GuardedTape, which maps arrays of floats to a number; or a td.Posterior.
-        constants: arguments behind the tensors, the same at every call; arrays are data.
+        constants: arguments after the tensors, the same at every call; arrays are data.
 
     Returns:
-        f(*tensors), which gives a tensor of shape (); float64 tensors share their memory with the arrays that the target sees, others
+        f(*tensors), which returns a tensor of shape (); float64 tensors share their memory with the target's arrays, others
         are widened, and results rounded.
 
     Raises:
         ImportError: PyTorch is not installed.
-        TypeError: a tensor on another device than the processor, or of whole numbers; or no tensor.
+        TypeError: a tensor that is not on the CPU, or has integers; or not a tensor.
 
-    A gradient that PyTorch makes with create_graph=True is differentiated once more, by products of the Hessian with vectors; a third
-    derivative is an error of PyTorch's.
+    A gradient made with create_graph=True can be differentiated once more, by Hessian-vector products; for a third
+    derivative PyTorch raises an error.
 
-    Cost: the kernel, and 19 µs beside a torch.autograd.Function that computes nothing, which takes 60: for one float64 tensor, whose
+    Cost: the kernel, and 19 µs more than a torch.autograd.Function that computes nothing, which takes 60: for one float64 tensor, whose
         gradient is not scaled on its way; else 10 µs more.
     """
     torch = _torch()
@@ -55,17 +55,17 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
 
     def scaled(ctx: Foreign, cotangent: Foreign) -> Foreign:
         if ctx.gradients is not None:
-            # New arrays at each call: PyTorch may add to them where they are.
+            # New arrays at each call: PyTorch may add to them in place.
             factor, tensors = cotangent.item(), ctx.at[0]
             return tuple([g if g is None else from_numpy(array(g * factor)).to(t.dtype) for g, t in zip(ctx.gradients, tensors)])
-        if ctx.gradient is None:  # handed out before, in a graph that was kept
+        if ctx.gradient is None:  # handed out before, in a retained graph
             return from_numpy(both(_unchanged(ctx.at)[0].detach().numpy(), *rest)[1]) * cotangent
         return ctx.gradient * cotangent
 
     class Compiled(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Foreign, *tensors: Foreign) -> Foreign:
-            """The value; the gradients by the tensors that want them are kept."""
+            """The value; keeps the gradients by the tensors that require them."""
             x = tensors[0]
             if len(tensors) == 1 and type(x) in tensor_types and x.dtype is float64 and x.requires_grad and x.ndim:
                 value, gradient = both(x.detach().numpy(), *rest)
@@ -75,14 +75,14 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
 
         @staticmethod
         def backward(ctx: Foreign, cotangent: Foreign) -> Foreign:
-            """The kept gradients times the cotangent; as a function of the tensors, where that is to be differentiated."""
+            """The kept gradients times the cotangent; as a function of the tensors, if that will be differentiated."""
             if is_grad_enabled():
                 wanted = tuple([k for k, needed in enumerate(ctx.needs_input_grad) if needed])
                 found = dict(zip(wanted, gradients_of(wanted, cotangent, *_unchanged(ctx.at))))
                 return tuple([found.get(k) for k in range(len(ctx.at[0]))])
             gradient = ctx.gradient
             if gradient is not None and cotangent.item() == 1.0:
-                # As at the end of every graph. A product takes 10 µs here, where nothing of it is in the processor's cache.
+                # As at the end of every graph. A product takes 10 µs here, with a cold cache.
                 ctx.gradient = None
                 return gradient
             return scaled(ctx, cotangent)
@@ -108,11 +108,11 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
 
 
 def _gradients(torch: Foreign, tape: CompiledTape | GuardedTape, rest: tuple[Tree, ...]) -> Callable[..., Foreign]:
-    """The gradients by some of the tensors, times a number, as a function that PyTorch differentiates once."""
+    """The gradients by some of the tensors, times a number, as a function that PyTorch can differentiate once."""
     from_numpy, array = torch.from_numpy, np.array
 
     def products(ctx: Foreign, *directions: Foreign) -> list[Foreign]:
-        """Of the Hessian with the directions."""
+        """The Hessian times the directions."""
         factor, *tensors = ctx.saved_tensors
         (first, *others), v = _arrays(tuple(tensors)), _arrays(directions)
         _, slopes, found = tape.value_gradient_and_hvp(first, tuple(v), *others, *rest, argnums=ctx.wanted)
@@ -139,7 +139,7 @@ def _gradients(torch: Foreign, tape: CompiledTape | GuardedTape, rest: tuple[Tre
             return tuple([None if part is None else next(refusing) for part in found])
 
     class Last(torch.autograd.Function):  # type: ignore[misc]
-        """Results that depend on tensors in a way that is not known: PyTorch would take their derivatives by these for zero."""
+        """Results whose dependence on the tensors is unknown to PyTorch, which would take their derivatives for zero."""
 
         @staticmethod
         def forward(ctx: Foreign, count: int, *values: Foreign) -> Foreign:
@@ -154,12 +154,12 @@ def _gradients(torch: Foreign, tape: CompiledTape | GuardedTape, rest: tuple[Tre
 
 
 def _arrays(tensors: tuple[Foreign, ...]) -> list[np.ndarray]:
-    """As float64; those of that type share their memory."""
+    """The tensors as float64 arrays; float64 tensors share their memory."""
     return [t.detach().double().numpy() for t in tensors]
 
 
 def _unchanged(at: tuple[tuple[Foreign, ...], tuple[int, ...]]) -> tuple[Foreign, ...]:
-    """The tensors of a call."""
+    """The tensors of a call. Raises RuntimeError if one was modified in place since."""
     tensors, versions = at
     if any(not t.is_inference() and t._version != version for t, version in zip(tensors, versions)):
         raise RuntimeError("the tensor that was differentiated by has been changed in place since; fix: call the function again")

@@ -12,16 +12,16 @@ import numpy as np
 
 from ..targets.native.c_function import CFunction
 
-# An object of walnutpie's or numba's, whose classes are known only where they are installed.
+# An object of walnutpie or numba, whose class exists only if they are installed.
 Foreign: TypeAlias = Any
 
 
 class Thunk:
-    """A C function of a log density for `walnuts_pyfunc(thunk.arguments, num_params=...)`; see `sample`, which does it.
+    """A C function of a log density for `walnuts_pyfunc(thunk.arguments, num_params=...)`; `sample` uses it.
 
     Attributes:
         density: the compiled function.
-        fault: after a run, the code of a fault of the density's program, or 0.
+        fault: after a run, the error code of the density, or 0.
     """
 
     def __init__(self, density: CFunction) -> None:
@@ -35,7 +35,7 @@ class Thunk:
 
     @property
     def arguments(self) -> tuple[Foreign, int]:
-        """The function and its last argument, as walnutpie takes them; keep the thunk as long as they are used."""
+        """The function and its last argument in walnutpie's form; keep the thunk as long as they are used."""
         return _library().logp_cfunc_type(self._function.address), int(self._fault.ctypes.data)
 
 
@@ -51,12 +51,12 @@ def sample(density: CFunction, **options: Foreign) -> list[Foreign]:
 
     Raises:
         ImportError: walnutpie is not installed.
-        Exception: an error of the density's program; walnutpie itself would reject the point and go on. Once there is one, every further
+        Exception: an error of the density; walnutpie itself would reject the point and go on. After one, every further
             point is rejected without a call, so that the run ends soon.
 
-    A point that the density rejects has the value -inf: walnutpie would print a line for each otherwise.
+    A point that the density rejects has the value -inf: otherwise walnutpie would print a line for each.
 
-    Cost: one compilation of a few lines by numba, 0.3 s; then 0.02 µs a gradient beside the kernel.
+    Cost: one compilation of a few lines by numba, 0.3 s; then 0.02 µs a gradient on top of the kernel.
     """
     library, thunk = _library(), Thunk(density)
     if density.sizes is None and not {"num_params", "inits"} & options.keys():
@@ -70,14 +70,14 @@ def sample(density: CFunction, **options: Foreign) -> list[Foreign]:
     except Exception as raised:
         if not thunk.fault:
             raise
-        failure = raised  # the sampler's own, as no point has a value any more
+        failure = raised  # the sampler's own error, as every point is rejected by now
     if thunk.fault:
         raise density.fault(thunk.fault) from failure
     return draws
 
 
 def _always_answers(density: Foreign) -> Foreign:
-    """The density as a C function that gives -inf for rejected points, and for all points once there was a fault, whose code it keeps."""
+    """The density as a C function that returns -inf for rejected points, and for all points after a fault, whose code it keeps."""
     from numba import carray, cfunc, types  # pyright: ignore[reportPrivateImportUsage] -- documented as numba.carray
 
     doubles = types.CPointer(types.double)

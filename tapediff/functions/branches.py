@@ -31,7 +31,7 @@ def cond(pred: Operand, true_fn: Callable[..., object], false_fn: Callable[..., 
     Raises:
         ArgumentMismatch, ShapeMismatch: the branches return different things.
 
-    Cost: as one call of a sub-tape: about 20 ns beside the branch.
+    Cost: as one call of a sub-tape: about 20 ns more than the branch itself.
     """
     if not is_tracked(pred):
         return (true_fn if pred else false_fn)(*args)
@@ -85,6 +85,6 @@ def _branch(name: str, choice: Operand, functions: Sequence[Callable[..., Tree]]
 
 
 def _taken(name: str, choice: Operand, functions: Sequence[Callable[..., Tree]], site: Site | None) -> Callable[..., Tree]:
-    with choice._recorder.at(site):  # the guard stands where td.cond does
+    with choice._recorder.at(site):  # the guard gets the site of td.cond
         taken = choice._recorder.observe(choice, "bool" if name == "cond" else "int")
     return _picked(functions, int(taken))

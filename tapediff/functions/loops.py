@@ -40,7 +40,7 @@ def scan(
         length: the number of iterations, needed where xs is None.
         reverse: take the entries from the last to the first; y k still belongs to x k.
         checkpoint: "sqrt" stores the carries of about 2 sqrt(n) iterations for the reverse pass, and computes the others again;
-            "none" stores all that the reverse pass reads. None: "sqrt" where these would take more than 128 MB. It reads none of those
+            "none" stores all that the reverse pass reads. None: "sqrt" if that would take more than 128 MB. It does not read carries
             that the next carry depends on linearly, as in a heat equation with known coefficients.
 
     Returns:
@@ -73,7 +73,7 @@ def scan(
 def _scan_loop(
     f: Callable[[Tree, Tree], tuple[Tree, Tree]], frozen: Frozen, treedef: TreeDef, x_treedef: TreeDef
 ) -> RecordedLoop:
-    """The loop of a scan whose carries and entries have these structures."""
+    """The recorded loop of a scan with these structures of carries and entries."""
 
     def run(functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
         result = functions[0](*tree)
@@ -89,13 +89,13 @@ def _scan_loop(
 def _looped_scan(
     loop: RecordedLoop, init_leaves: Sequence[Operand], x_leaves: Sequence[Operand], form: LoopForm
 ) -> tuple[Tree, Tree]:
-    """A scan as one instruction."""
+    """Record a scan as one instruction."""
     carries, ys = loop.record(init_leaves, [as_operand(leaf) for leaf in x_leaves], form)
     return unflatten(loop.treedef, carries), unflatten(loop.rest, ys)
 
 
 def _is_large(carries: Sequence[Operand], length: int) -> bool:
-    """Whether the carries of all iterations take more memory than it costs to compute them again."""
+    """True if storing the carries of all iterations costs more than computing them again."""
     return sum(8 * np.size(leaf) for leaf in carries) * length > LARGEST_TRAJECTORY
 
 
@@ -145,7 +145,7 @@ def _plain_scan(
 
 
 def _copied(tree: Tree) -> Tree:
-    """A tree of arrays of its own, which a body may write into: a loop hands on values, inside a recording too."""
+    """Copy the arrays of a tree, so that a body may write into them: a loop passes values, inside a recording too."""
     leaves, treedef = flatten(tree)
     return unflatten(treedef, [leaf if is_tracked(leaf) else np.array(leaf)[()] for leaf in leaves])
 
@@ -154,11 +154,11 @@ def _blocked_scan(
     f: Callable[[Tree, Tree], tuple[Tree, Tree]], init: Tree, treedef: TreeDef, leaves: Sequence[Operand], length: int,
     reverse: bool,
 ) -> tuple[Tree, Tree]:  # fmt: skip
-    """A scan of scans: only the carries between the inner ones are stored, and one inner scan at a time is computed again."""
+    """A scan of scans: only the carries between inner scans are stored, and one inner scan at a time is computed again."""
     size = math.isqrt(length - 1) + 1
     blocks = length // size
     rest = length - blocks * size
-    # The odd ones are done last, so they stand at the end that is reached last.
+    # The remainder goes last, at the end that is reached last.
     whole = slice(rest, None) if reverse else slice(0, length - rest)
     odd = slice(0, rest) if reverse else slice(length - rest, None)
     arrays = [leaf if is_tracked(leaf) else np.asarray(leaf) for leaf in leaves]
@@ -183,7 +183,7 @@ def fori_loop(lower: Operand, upper: Operand, body: Callable[[Operand, Tree], Tr
     """value = body(i, value) for i from lower to upper - 1.
 
     Args:
-        lower, upper: integers; where they are tracked, the number of iterations is decided at run time.
+        lower, upper: integers; if they are tracked, the number of iterations is decided at run time.
         body: body(i, value) returns the next value, of the same structure, shapes and dtypes.
         init: the first value: arrays, numbers, and tuples, lists and dicts of these.
 
@@ -211,7 +211,7 @@ def fori_loop(lower: Operand, upper: Operand, body: Callable[[Operand, Tree], Tr
 
     runs = None if any(map(is_tracked, bounds)) else max(0, int(upper) - int(lower))
     if runs is not None and _is_large(leaves, runs):
-        # The counter is carried: all of them in an array would take more than the values do.
+        # The counter is a carry: an array of all counts would take more memory than the values.
         counted = lambda carry, _: ((carry[0] + 1, body(carry[0], carry[1])), None)  # noqa: E731 -- the next line is its only use
         return scan(counted, (int(lower), init), None, runs)[0][1]
     whole = flatten((lower, init))[1]
@@ -252,7 +252,7 @@ def while_loop(
 def repeated_while(
     cond: Callable[[Tree], Operand], body: Callable[[Tree], Tree], init: Tree, most: int | None, failure: tuple[str, str] | None = None,
 ) -> Tree:  # fmt: skip
-    """The loop of td.while_loop; of a solver, `most` iterations without an end are td.NotConverged: what it says, and what to do."""
+    """Record td.while_loop. For a solver, `most` iterations without an end raise td.NotConverged, with its text and fix."""
     leaves, treedef = flatten(init)
     frozen = freeze(body, cond)
     form = LoopForm(0, 0, 0, None, stops=True, most=most, site=str(user_site()), failure=failure)
@@ -275,7 +275,7 @@ def repeated_while(
 
 
 def _first_test(cond: Callable[[Tree], Operand], operands: Sequence[Operand], treedef: TreeDef) -> Operand:
-    """cond(init) as a call of its own, so that its guards are none of the caller's."""
+    """Record cond(init) as a call of its own, so that its guards stay out of the caller."""
     frozen = freeze(cond)
     leaves, operands = operands, [*operands, *frozen.tracked]
     run = lambda functions, tree: _as_bool(functions[0](tree))  # noqa: E731 -- the next line is its only use

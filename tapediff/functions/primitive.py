@@ -1,7 +1,7 @@
-"""Primitives: functions that tapediff does not look into, with derivative rules given by the user.
+"""Primitives: opaque functions whose derivative rules the user gives.
 
-Both the function and its rule run again at every replay: nothing of them is frozen into a tape. Inside a kernel, functions that
-numba has compiled are called directly; others are called back in Python, which takes the interpreter lock.
+Both the function and its rule run again at every replay; no result is frozen into a tape. Kernels call functions compiled by
+numba directly; others are called back in Python, which takes the interpreter lock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .captured.pickling import Portable, found, place_of
 
 
 class Primitive:
-    """A function with a derivative rule of its own; see td.primitive."""
+    """A function with a user-defined derivative rule; see td.primitive."""
 
     # What it reads is not frozen: it is called at every evaluation of a tape.
     is_asked_at_each_call = True
@@ -57,13 +57,13 @@ class Primitive:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether kernels call it without Python."""
+        """True if kernels call it without Python."""
         if self.compiled is not None:
             return self.compiled
         return _is_dispatcher(self.forward) and (self._backward is None or _is_dispatcher(self._backward))
 
     def __call__(self, *args: Tree) -> Tree:
-        """The outputs of forward(*args); one instruction where an argument is tracked."""
+        """Return the outputs of forward(*args); one instruction where an argument is tracked."""
         leaves, _ = flatten(args, arguments=True)
         if not any(map(is_tracked, leaves)):
             return _own(outputs_and_saved(self.name, self.forward(*args))[0])
@@ -137,7 +137,7 @@ def primitive(
 
 
 def _own(outputs: Tree) -> Tree:
-    """The outputs in arrays of their own, as in a tape: they may be arguments, or kept by the function."""
+    """Copy the outputs, as in a tape: they may be arguments, or kept by the function."""
     leaves, treedef = flatten(outputs)
     return unflatten(treedef, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
 

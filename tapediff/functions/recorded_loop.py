@@ -1,4 +1,4 @@
-"""RecordedLoop: records a loop as one instruction, whose body is a callee."""
+"""RecordedLoop: records a loop as one instruction with the body as its callee."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BRANCHES_TO_INLINE = 1
 
 
 class RecordedLoop:
-    """A loop that is recorded.
+    """A loop to record.
 
     Args:
         run: run(functions, (carry, x)) gives (carry, further results).
@@ -46,8 +46,8 @@ class RecordedLoop:
         Args:
             init: the first carries.
             streams: arrays with one entry for each iteration.
-            form: as far as it is known; the counts are filled in.
-            leading: the number of iterations, or the first test, where these are known at run time only.
+            form: of the loop; the counts are filled in.
+            leading: the number of iterations, or the first test, if known only at run time.
 
         Returns:
             The last carries, and the stacked further results.
@@ -67,7 +67,7 @@ class RecordedLoop:
         return results[:n], results[n:]
 
     def carries_read(self, init: Sequence[Operand], streams: Sequence[Operand]) -> list[Operand]:
-        """The first carries of those that the reverse pass needs of every iteration. An iteration is recorded; the loop is not."""
+        """The initial values of the carries that the reverse pass needs at every iteration. Records one iteration, not the loop."""
         callee, _, carries = self._body(self.promoted(init), streams, False, True)
         tape = callee.only_tape()
         if tape is None:
@@ -81,7 +81,7 @@ class RecordedLoop:
     def _body(
         self, carries: Sequence[Operand], streams: Sequence[Operand], stops: bool, runs: bool
     ) -> tuple[RecordedCallee, Body, Sequence[Operand]]:
-        """The callee of the body, and the carries in the dtypes that an iteration keeps; recorded now if the loop runs at all."""
+        """The callee of the body, and the carries cast to the dtypes that an iteration returns; recorded now if the loop runs at all."""
         items = [ValueType(type_of(s).shape[1:], type_of(s).dtype) for s in streams]
         first = [self._first(stream, item) for stream, item in zip(streams, items)]
         while True:
@@ -101,7 +101,7 @@ class RecordedLoop:
 
     @staticmethod
     def _first(stream: Operand, item: ValueType) -> Operand:
-        """The first entry; of none, zeros, so that the types of the results can be found."""
+        """The first entry of a stream; zeros for an empty one, so that the result types can be found."""
         value = value_of(stream)
         return value[0] if len(value) else np.zeros(item.shape, item.dtype)[()]
 
@@ -125,7 +125,7 @@ class RecordedLoop:
         )
 
     def _fitting(self, callee: RecordedCallee, carries: Sequence[Operand]) -> list[Operand] | None:
-        """The carries in the dtypes that an iteration makes of them; None if they have them already."""
+        """The carries in the dtypes that an iteration returns; None if they have them already."""
         changed = False
         result = list(carries)
         for k, carry in enumerate(carries):

@@ -1,4 +1,4 @@
-"""Solves of sparse systems by SciPy's SuperLU, as one instruction on the tape."""
+"""Solve sparse systems by SciPy's SuperLU, as one instruction."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..ops.matrices.sparse import SPARSE_SAMPLED, matrix_of
 from .callees.body import as_operand, type_of
 from .callees.ruled_callee import RuledCallee
 
-# What scipy.sparse.linalg.splu gives, which has no type information.
+# The untyped result of scipy.sparse.linalg.splu.
 Factors: TypeAlias = Any
 
-# The latest factorisations are kept: the reverse pass finds that of the forward pass.
+# The latest factorisations are kept: the reverse pass reuses that of the forward pass.
 _MOST_FACTORS = 4
 # Forms of calls: the types of their operands.
 _MOST_CALLEES = 64
 
 
 def sparse_solve(entries: Operand, b: Operand, columns: np.ndarray, starts: np.ndarray, transposed: bool) -> Operand:
-    """The solution of A x = b, or of A^T x = b, for the matrix of these entries; see ops/matrices/sparse.py."""
+    """Solve A x = b, or A^T x = b, for the matrix with these entries; see ops/matrices/sparse.py."""
     if not (is_tracked(entries) or is_tracked(b)):
         return _solution(np.asarray(entries), np.asarray(b), columns, starts, transposed)
     operands = [as_operand(value) for value in (_as_floats(entries), _as_floats(b), columns, starts)]
@@ -45,7 +45,7 @@ def _solution(entries: np.ndarray, b: np.ndarray, columns: np.ndarray, starts: n
 
 
 def _rule(z_bar: Operand, x: Operand, entries: Operand, b: Operand, columns: Operand, starts: Operand, transposed: bool) -> list[Operand]:
-    """With A x = b: b_bar = A^-T x_bar, and the entries of A_bar = -b_bar x^T that the pattern has."""
+    """With A x = b: b_bar = A^-T x_bar, and A_bar = -b_bar x^T at the pattern's entries."""
     b_bar = sparse_solve(entries, z_bar, columns, starts, not transposed)
     left, right = (x, b_bar) if transposed else (b_bar, x)
     return [-SPARSE_SAMPLED(left, right, columns, starts), b_bar]
@@ -57,7 +57,7 @@ def _factors(entries: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> Fa
 
 @lru_cache(_MOST_FACTORS)
 def _factorised(entries: bytes, columns: bytes, starts: bytes) -> Factors:
-    """SuperLU's factors of the transpose, whose columns the rows are."""
+    """SuperLU's factors of the transpose, whose columns are the rows of the matrix."""
     from scipy.sparse.linalg import splu
 
     # Copies, as SciPy sorts the entries in place and adds up those of one position.

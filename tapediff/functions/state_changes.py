@@ -1,4 +1,4 @@
-"""What a function changes besides giving its results, as far as its source shows it: a sub-tape does so once for each path."""
+"""Side effects of a function, as far as its source shows them: a sub-tape has them once for each path, not at each call."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..base.source_location import is_library_file
 from ..base.source_text import Definition, NoSource, definition_of
 from .callees.path_messages import warn
 
-# Methods that change what they belong to, where their result is not used.
+# Methods that mutate their object, if their result is not used.
 _CHANGING = frozenset("append extend insert add update pop popleft appendleft remove discard clear setdefault write writelines".split())
 
-# Of so many functions that a body calls the source is looked at.
+# The most called functions whose source is read.
 MOST_FUNCTIONS = 50
 
 _seen: WeakSet[CodeType] = WeakSet()
@@ -26,12 +26,12 @@ _seen: WeakSet[CodeType] = WeakSet()
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A statement that changes something which outlives a call.
+    """A statement with a side effect that outlives the call.
 
     Attributes:
-        code: of the function that it stands in.
-        line: where.
-        text: of the statement.
+        code: the code object of the function that contains it.
+        line: its number.
+        text: its source.
     """
 
     code: CodeType
@@ -40,7 +40,7 @@ class Change:
 
 
 def warn_of_changes(function: object, name: str) -> None:
-    """A GuardWarning, once for each code, that names the first line at which a body changes something that outlives it."""
+    """Warn once for each code object, with a GuardWarning that names the first line with a side effect."""
     inner = getattr(function, "__func__", function)
     if type(inner) is not FunctionType or inner.__code__ in _seen:
         return
@@ -56,8 +56,8 @@ def warn_of_changes(function: object, name: str) -> None:
 
 
 def first_change(function: FunctionType) -> Change | None:
-    """The first change by a function, or by one that it calls by a name or as a method of an object with a name. None if none is seen."""
-    # With each function, those of its arguments that outlive its call: an object of which it is a method, all of a body's.
+    """The first side effect of a function, or of one that it calls by a name or as a method of a named object. None if none is found."""
+    # With each function, its arguments that outlive the call: `self` of a method, all arguments of a body.
     pending: list[tuple[FunctionType, Sequence[str]]] = [(function, _arguments(function.__code__))]
     seen = {function.__code__}
     for inner, outside in pending:
@@ -84,7 +84,7 @@ def _first_in(function: FunctionType, outside: Sequence[str]) -> Change | None:
 
 
 def _called(function: FunctionType) -> Iterator[tuple[FunctionType, Sequence[str]]]:
-    """Functions that a function, or one inside it, calls or refers to; those of objects with the argument that is the object."""
+    """Functions that a function, or one inside it, calls or refers to; methods with the argument that is the object."""
     codes = [function.__code__]
     for code in codes:
         codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
@@ -101,7 +101,7 @@ def _called(function: FunctionType) -> Iterator[tuple[FunctionType, Sequence[str
 
 
 def _value(function: FunctionType, name: str) -> object:
-    """What a name that is not the function's own stands for; None if nothing yet."""
+    """The value of a name that is not local; None if it is unbound."""
     free = function.__code__.co_freevars
     if name not in free:
         return function.__globals__.get(name)
@@ -116,7 +116,7 @@ def _arguments(code: CodeType) -> tuple[str, ...]:
 
 
 def _may_change(code: CodeType) -> bool:
-    """Whether there is anything to be looked for in the source, which takes longer to read."""
+    """True if the code may have side effects. Cheaper than reading the source."""
     if not _CHANGING.isdisjoint(code.co_names) or not {"print", "next"}.isdisjoint(code.co_names):
         return True
     changed = operands(code, "store cell")
@@ -126,7 +126,7 @@ def _may_change(code: CodeType) -> bool:
 def _changes(definition: Definition, function: FunctionType, outside: Sequence[str]) -> Iterator[ast.stmt | ast.expr]:
     code = function.__code__
     arguments = _arguments(code)
-    # What is made in the function is gone after it; what another function gives to it may be.
+    # Objects made in the function die with it; objects that another function returned may not.
     own = frozenset((*code.co_varnames, *code.co_cellvars)).difference(outside)
     pending: list[ast.AST] = list(ast.iter_child_nodes(definition))
     while pending:
@@ -146,7 +146,7 @@ def _changes(definition: Definition, function: FunctionType, outside: Sequence[s
 
 
 def _outlives(target: ast.AST, own: frozenset[str], arguments: tuple[str, ...]) -> bool:
-    """Whether what is assigned to outlives a call. Arrays among the arguments may not be written to, which is an error of its own."""
+    """True if an assignment to the target outlives the call. Writing to array arguments is an error of its own."""
     if isinstance(target, ast.Name):
         return isinstance(target.ctx, (ast.Store, ast.Del)) and target.id not in own and target.id not in arguments
     if not isinstance(target, (ast.Attribute, ast.Subscript)) or isinstance(target.ctx, ast.Load):
@@ -156,7 +156,7 @@ def _outlives(target: ast.AST, own: frozenset[str], arguments: tuple[str, ...]) 
 
 
 def _is_change(called: ast.expr, own: frozenset[str], function: FunctionType) -> bool:
-    """Whether a call whose result is not used prints, or changes a container that outlives it."""
+    """True if a call whose result is not used prints, or mutates a container that outlives it."""
     if isinstance(called, ast.Name):
         return called.id not in own and _found(function, called.id) is print
     if not isinstance(called, ast.Attribute) or called.attr not in _CHANGING:
@@ -166,7 +166,7 @@ def _is_change(called: ast.expr, own: frozenset[str], function: FunctionType) ->
 
 
 def _root(node: ast.expr) -> tuple[str | None, int]:
-    """The variable that attributes and entries are those of, and how many attributes there are."""
+    """The variable at the root of attributes and subscripts, and the number of attributes."""
     attributes = 0
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         attributes += isinstance(node, ast.Attribute)
@@ -175,5 +175,5 @@ def _root(node: ast.expr) -> tuple[str | None, int]:
 
 
 def _found(function: FunctionType, name: str) -> object:
-    """What a global or built-in name stands for."""
+    """The value of a global or built-in name."""
     return function.__globals__.get(name, getattr(builtins, name, None)) if name not in function.__code__.co_freevars else None

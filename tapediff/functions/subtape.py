@@ -1,4 +1,4 @@
-"""Sub-tapes: a function that, inside a recording, is one instruction with variants of its own, recorded and compiled separately."""
+"""Sub-tapes: a function that becomes one instruction of a recording, with variants that are recorded and compiled separately."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SubTape:
 
     @property
     def is_asked_at_each_call(self) -> bool:
-        """Whether a user's guard tells what it reads apart."""
+        """True if a user's guard tells changes of its environment apart."""
         return self.guard is not None
 
     def __call__(self, *args: Tree, **kwargs: Tree) -> Tree:
@@ -85,7 +85,7 @@ class SubTape:
         return SubTape, parts
 
     def _tapediff_rebuilt(self, rebuild: Callable[[object], UserFunction]) -> SubTape:
-        """With the variables it closes over changed; it shares its tapes, which are kept apart by these variables."""
+        """Replace its closure variables; the tapes are shared, and keyed by these variables."""
         f, guard = rebuild(self.f), rebuild(self.guard)
         if f is self.f and guard is self.guard:
             return self
@@ -93,7 +93,7 @@ class SubTape:
 
     @holding(LOCK)
     def _callee(self, treedef: TreeDef, frozen: Frozen, types: Sequence[ValueType]) -> tuple[RecordedCallee, Body]:
-        # The user's own guard says what variants there are to be.
+        # The user's guard decides which variants there are.
         merges = self.guard is None and (merges_bodies() if self.merge is None else self.merge)
         key = (treedef, frozen.key, tuple(types), merges)
         known = self._callees.get(key)
@@ -110,12 +110,12 @@ class SubTape:
 
     @property
     def recordings(self) -> int:
-        """How many variants were recorded so far."""
+        """The number of variants recorded so far."""
         return sum(callee.recordings for callee, _ in self._callees.values())
 
     @property
     def has_branches(self) -> bool:
-        """Whether some variant has guards, calls what may have them, or holds several paths."""
+        """True if a variant has guards, calls what may have them, or holds several paths."""
         return any(callee.may_branch or callee.is_merged for callee, _ in self._callees.values())
 
     def explain(self) -> str:
@@ -133,10 +133,10 @@ class SubTape:
 
 
 class _Asked:
-    """The user's guard value at plain inputs, for a guard that looks at more than its arguments.
+    """The value of the user's guard at plain inputs, for a guard that reads more than its arguments.
 
     Attributes:
-        is_needed: whether the guard's value was not tracked as a whole when it was recorded.
+        is_needed: True if the guard's value was not fully tracked when it was recorded.
     """
 
     def __init__(self, guard: Callable[..., object], frozen: Frozen, treedef: TreeDef) -> None:
@@ -152,7 +152,7 @@ class _Asked:
         return value_key(guard(*args, **kwargs), site_of(self.guard))
 
     def observe(self, value: Tree) -> None:
-        """Guard the value of the user's guard as far as it is tracked; the rest has to be asked for at every call."""
+        """Guard the tracked part of the user's guard value; the rest has to be evaluated at every call."""
         leaves, treedef = flatten(value, arguments=True)
         for leaf in leaves:
             if not is_tracked(leaf):
@@ -200,13 +200,13 @@ def subtape(
     Args:
         f: arrays, numbers, and tuples, lists and dicts of these in and out, of any shapes; the same results on every path. Bools,
             strings, None and other hashable objects are specialised on. May be left out: @td.subtape(max_tapes=8).
-        guard: called with f's arguments; variants are kept apart by its value. Guards found by recording hold all the same.
+        guard: called with f's arguments; its value is part of the key of variants. Guards found by recording hold all the same.
         static: td.static(...), the arguments to specialise on.
         max_tapes: paths beyond this many are replayed with NumPy instead of compiled.
         compiled: False: its variants are always replayed with NumPy, also inside a compiled caller.
         name: of the function, in messages.
-        merge: whether branches in f are joined, so that one variant serves their paths: None: unless the recording around it says
-            otherwise; False: never. With a guard of the user's own they are not.
+        merge: None: merge the branches in f, so that one variant serves their paths, unless the recording around it says
+            otherwise. False: never. With a user's guard, branches are not merged.
 
     Returns:
         A function like f. Called with plain arrays it is f.
@@ -234,7 +234,7 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     """Wrap a function so that the reverse pass stores its inputs only, and computes the rest again when it needs it.
 
     Args:
-        f: as for td.subtape, of which this is another name: calls of sub-tapes store no more than their inputs.
+        f: as for td.subtape, an alias: calls of sub-tapes store no more than their inputs.
 
     Returns:
         A function like f.

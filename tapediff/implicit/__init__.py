@@ -1,4 +1,4 @@
-"""Solutions of equations, fixed points and minima, with the derivatives that the implicit function theorem gives them.
+"""Solutions of equations, fixed points and minima, differentiated by the implicit function theorem.
 
 Comes in: a function, a start, the function's other arguments. Goes out: a solution; on a tape, one value whose rule solves a linear system.
 Open first: `solvers.py`, then `equation.py`.

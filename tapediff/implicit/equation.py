@@ -1,4 +1,4 @@
-"""An equation residual(x, *args) = 0 inside a recording: its callees, and the instruction that is its solution."""
+"""An equation residual(x, *args) = 0 inside a recording: its callees, and the instruction of its solution."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.structure import STOP_GRADIENT
 from ..targets.operators import matrices
 
-# Of the user's function, x and args: what is to be zero.
+# residual(f, x, *args): to be zero.
 Residual = Callable[..., Operand]
 
 
 class Equation:
-    """residual(f, x, *args) = 0, to be solved for x.
+    """residual(f, x, *args) = 0, an equation for x.
 
     Args:
         name: of the verb, in messages.
-        f: the user's function, which may close over tracked values: these are arguments too.
+        f: the user's function; tracked values that it closes over become arguments too.
         residual: one of the functions of solvers.py.
         x0: the start, a float64 array or number without derivative.
     """
@@ -44,7 +44,7 @@ class Equation:
     def is_tracked(self) -> bool:
         return bool(self._frozen.tracked) or any(map(is_tracked, self._leaves))
 
-    # As functions of x alone: closures and no methods, so that loops see the tracked values that they hold.
+    # Closures of x alone, not methods, so that loops see the tracked values that they hold.
 
     @property
     def residual(self) -> Callable[[Operand], Operand]:
@@ -64,14 +64,14 @@ class Equation:
 
     @property
     def value(self) -> Callable[[Operand], Operand]:
-        """The user's function itself."""
+        """The user's function of x."""
         f, args = self.f, self.args
         return lambda x: f(x, *args)
 
     # As callees
 
     def solution(self, found: Operand) -> Operand:
-        """What was found, as the solution of the equation: one instruction."""
+        """Mark a value as the solution of the equation: one instruction."""
         operands = self.operands(found)
         values = [value_of(operand) for operand in operands]
         for callee in (self.residual_callee, self.slope_callee):
@@ -81,7 +81,7 @@ class Equation:
         )
 
     def operands(self, x: Operand) -> list[Operand]:
-        """What the callees take: x, the leaves of the arguments, and the tracked values that f closes over."""
+        """The operands of the callees: x, the leaves of the arguments, and the tracked values that f closes over."""
         return [as_operand(leaf) for leaf in (x, *self._leaves[1:])] + self._frozen.tracked
 
     @property
@@ -122,7 +122,7 @@ def _checked(name: str, residual: Residual, shape: tuple[int, ...]) -> Residual:
 
 
 def as_start(name: str, x0: Operand) -> Operand:
-    """x0 as floats of its own, without derivative."""
+    """x0 as a new float array, without derivative."""
     x0 = x0 if is_tracked(x0) else as_value(x0)
     if x0.dtype.kind not in "fiu":
         raise DtypeMismatch(f"the start of {name} is an array of real numbers", got=f"dtype {x0.dtype}")

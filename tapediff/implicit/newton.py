@@ -8,21 +8,21 @@ from ..functions.loops import repeated_while
 from ..ir.instruction import Operand, Tree
 from .equation import Equation
 
-# The last step may be so large beside the largest x: its square is what is left.
+# The largest last step, relative to the largest x: the remaining error is its square.
 TOLERANCE = 1e-12
 # A step must take this part of the decrease that the slope promises (Armijo); else it is halved.
 DECREASE = 1e-4
-# A Newton step that decreases nothing even at this length is one of rounding alone, if it is also
+# A Newton step that decreases nothing even at this length is rounding, if it is also this factor
 SHORTEST = 2.0**-6
-# times smaller than the largest x, or the start where that was smaller than 1: a solution may be 0.
+# smaller than the largest x, or than the start if that was smaller than 1: a solution may be 0.
 ROUNDING = 1e-6
-# By so much of itself, an objective may seem to increase.
+# The relative increase of an objective that counts as rounding.
 LAST_BITS = 1e-15
 
 
-@np.errstate(all="ignore")  # of trial points that are not taken
+@np.errstate(all="ignore")  # for trial points that are rejected
 def newton(equation: Equation, tol: float | None, max_steps: int) -> Operand:
-    """A root, by damped steps: each is halved until the largest residual falls."""
+    """Find a root by damped steps: each is halved until the largest residual falls."""
     tol, at, x0 = TOLERANCE if tol is None else tol, equation.residual_and_slope, equation.x0
     floor = _floor(x0)
 
@@ -39,15 +39,15 @@ def newton(equation: Equation, tol: float | None, max_steps: int) -> Operand:
             return trial, _largest(residual), -np.reshape(flat, np.shape(x)), 1.0
         return x, norm, direction, 0.5 * length
 
-    # The first step is none: it only evaluates the start, inside the loop, so that branches of f are none of the caller's.
+    # The first step only evaluates the start inside the loop, so that branches of f stay out of the caller.
     start = x0, np.inf, np.zeros(np.shape(x0))[()], 1.0
     x, _, direction, _ = repeated_while(goes_on, step, start, max_steps, _failure(equation, "Newton's method"))
     return x + direction
 
 
-@np.errstate(all="ignore")  # of trial points that are not taken
+@np.errstate(all="ignore")  # for trial points that are rejected
 def newton_minimum(equation: Equation, tol: float | None, max_steps: int) -> Operand:
-    """A minimum, by steps along -|H|^-1 g, which lead downhill from everywhere: |H| has the absolute eigenvalues of the Hessian.
+    """Find a minimum by steps along -|H|^-1 g, which always lead downhill: |H| has the absolute eigenvalues of the Hessian.
 
     Source: Nocedal and Wright (2006), Numerical Optimization, chapters 3.1 and 3.4.
     """
@@ -73,9 +73,9 @@ def newton_minimum(equation: Equation, tol: float | None, max_steps: int) -> Ope
     return x + direction
 
 
-@np.errstate(all="ignore")  # of trial points that are not taken
+@np.errstate(all="ignore")  # for trial points that are rejected
 def iteration(equation: Equation, tol: float | None, max_steps: int) -> Operand:
-    """A fixed point, by x = f(x) until x no longer changes."""
+    """Find a fixed point by x = f(x) until x no longer changes."""
     tol, at = TOLERANCE if tol is None else tol, equation.residual
 
     def goes_on(state: Tree) -> Operand:
@@ -95,7 +95,7 @@ def _failure(equation: Equation, method: str) -> tuple[str, str]:
 
 
 def _is_far(x: Operand, direction: Operand, length: Operand, tol: float, floor: Operand) -> Operand:
-    """Whether the next step is more than rounding. A step of NaN never becomes less."""
+    """True if the next step is more than rounding. A NaN step never counts as converged."""
     size, largest = _largest(x), _largest(direction)
     is_stuck = (length < SHORTEST) & (largest <= ROUNDING * np.maximum(size, floor))
     return ~((largest <= tol * size) | is_stuck)

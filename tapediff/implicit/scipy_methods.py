@@ -24,7 +24,7 @@ class Solver:
 
     Attributes:
         name, site: of the call, in messages.
-        method, tol, options: as SciPy takes them.
+        method, tol, options: SciPy's arguments.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Solver:
     options: Mapping[str, object]
 
     def __call__(self, functions: Sequence[Function], x0: Operand) -> Operand:
-        """The solution; the functions take x in its shape, and return plain values."""
+        """Solve; the functions take x in its shape, and return plain values."""
         raise NotImplementedError
 
     @property
@@ -80,7 +80,7 @@ class Minimum(Solver):
 
 
 class FixedPoint(Solver):
-    """scipy.optimize.fixed_point; the function is what x changes by."""
+    """scipy.optimize.fixed_point; the function is f(x) - x."""
 
     def __call__(self, functions: Sequence[Function], x0: Operand) -> Operand:
         (change,) = functions
@@ -91,14 +91,14 @@ class FixedPoint(Solver):
 
 
 def solved(equation: Equation, solver: Solver, *callees: RecordedCallee) -> Operand:
-    """What SciPy finds; one call of Python at every replay, which solves the equation at the values of then."""
+    """Solve with SciPy; one call of Python at every replay, with the values of that replay."""
     make = lambda: Primitive(_Forward(solver, callees), None, equation.name, False)  # noqa: E731 -- its name is its use
     return callees[0].once(("solved", solver.key), make)(*equation.operands(equation.x0))
 
 
 @dataclass(frozen=True)
 class _Forward:
-    """The function of the primitive: of x0 and what the callees take beside it."""
+    """The function of the primitive: of x0 and the callees' other operands."""
 
     solver: Solver
     callees: tuple[RecordedCallee, ...]

@@ -15,7 +15,7 @@ from .newton import iteration, newton, newton_minimum
 from .scipy_methods import FixedPoint, Minimum, Root, solved
 
 MAX_STEPS = 100
-# Of x = f(x), whose error only shrinks by a factor at each step.
+# For x = f(x), whose error only shrinks by a factor at each step.
 MAX_ITERATIONS = 10_000
 
 
@@ -28,23 +28,23 @@ def root(
 
     Args:
         f: of x, an array or a number, and args; returns an array of the shape of x. Recorded like any function; it may branch.
-        x0: where to start, which decides the solution where there are several. It has no derivative.
-        args: arrays, numbers, and tuples, lists and dicts of these, in a tuple; what is no tuple is the only argument.
+        x0: the starting point, which selects the solution if there are several. It has no derivative.
+        args: arrays, numbers, and tuples, lists and dicts of these, in a tuple; anything but a tuple is the only argument.
         method: "newton": damped Newton steps inside the kernel; or one of scipy.optimize.root's, which is called in Python.
-        tol: of the last step, beside the largest x; 1e-12. For SciPy's methods what SciPy does with it.
+        tol: of the last step, relative to the largest x; 1e-12. SciPy's methods get it as their own.
         options: for SciPy's methods.
         max_steps: of Newton's method.
 
     Returns:
-        The solution, of the shape of x0. On a tape it is one instruction, behind those that solve the equation.
+        The solution, of the shape of x0. On a tape it is one instruction, after those that solve the equation.
 
     Raises:
         NotConverged: no solution was found, naming the line.
         numpy.linalg.LinAlgError: the derivative of f in x is singular.
         ShapeMismatch: f returns another shape than that of x.
 
-    Cost: of n unknowns, a Newton step takes the Jacobian of f and the solution of an n by n system; the gradient takes these once,
-        and one pullback of f. SciPy's methods take about 10 µs a call besides, and the interpreter lock.
+    Cost: for n unknowns, a Newton step takes the Jacobian of f and the solution of an n by n system; the gradient takes these once,
+        and one pullback of f. SciPy's methods take about 10 µs more a call, and the interpreter lock.
     Source: the implicit function theorem; Christianson (1994), Optimization Methods and Software 3, for its use in reverse mode.
     """
     name = "td.implicit.root"
@@ -88,14 +88,14 @@ def minimize(
 ) -> Operand:  # fmt: skip
     """x at which f(x, *args), a real scalar, has a minimum; arguments, results and errors as of td.implicit.root.
 
-    The derivative is that of the x at which the gradient of f is zero. So it is as good as the minimum: with SciPy's methods, give a
+    The derivative is that of the x at which the gradient of f is zero. Its accuracy is that of the minimum: with SciPy's methods, give a
     small tol; and f has to be twice differentiable there, with a regular Hessian, and without bounds or constraints.
 
     Args:
         method: "newton": damped steps with the Hessian's absolute eigenvalues; or one of scipy.optimize.minimize's without bounds or
             constraints, which gets the exact gradient.
 
-    Cost: of n unknowns, a Newton step takes the Hessian of f and its eigenvalues; SciPy's methods are called in Python.
+    Cost: for n unknowns, a Newton step takes the Hessian of f and its eigenvalues; SciPy's methods are called in Python.
     """
     name = "td.implicit.minimize"
     equation = Equation(name, f, _gradient, as_start(name, x0), _as_tuple(args))
@@ -116,7 +116,7 @@ def _plain(equation: Equation, function: Callable[[Operand], Operand]) -> Callab
 
 
 def _not_tracked(equation: Equation, value: Operand) -> Operand:
-    """A value of an equation that nothing tracked was found in."""
+    """A plain value of an equation without tracked values."""
     if is_tracked(value):
         raise TrackedValueLeaked(
             f"the function of {equation.name} uses a tracked value that is neither an argument nor a variable of an enclosing function",
@@ -125,7 +125,7 @@ def _not_tracked(equation: Equation, value: Operand) -> Operand:
     return value
 
 
-# What is to be zero
+# Residuals
 
 
 def _itself(f: Callable[..., Operand], x: Operand, *args: Tree) -> Operand:
@@ -141,7 +141,7 @@ def _gradient(f: Callable[..., Operand], x: Operand, *args: Tree) -> Operand:
 
 
 def _as_array(value: Operand) -> Operand:
-    """f's result: a list of tracked values, as SciPy's functions often return, is an array."""
+    """f's result as an array: SciPy's functions often return lists."""
     return np.array(value) if isinstance(value, (list, tuple)) else value
 
 

@@ -1,8 +1,8 @@
-"""scipy.linalg's functions by its names and with its arguments, on tracked and on plain arrays.
+"""scipy.linalg's functions with its names and arguments, for tracked and plain arrays.
 
-Comes in: matrices, tracked or plain; leading axes are those of a stack where SciPy has them. Goes out: recorded operations, or, for plain
-arguments, what SciPy gives. check_finite= and overwrite_*= are accepted and change nothing for tracked arrays: NaN gives NaN, or the error
-that its factorisation raises. Open first: `calls.py`, then `systems.py`.
+Comes in: matrices, tracked or plain; leading axes are a stack, where SciPy has them. Goes out: recorded operations or, for plain
+arguments, SciPy's results. check_finite= and overwrite_*= are accepted and change nothing for tracked arrays: NaN gives NaN, or the error
+of its factorisation. Open first: `calls.py`, then `systems.py`.
 """
 
 from .arrangements import (

@@ -1,4 +1,4 @@
-"""Matrices with a structure, made of tracked entries: each entry of the result is one of the arguments', or zero."""
+"""Structured matrices with tracked entries: each entry of the result is an entry of an argument, or zero."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .calls import array, scipys
 
 @scipys
 def block_diag(*arrs: Operand) -> Operand:
-    """The matrices along the diagonal of one; vectors are rows. Leading axes are those of a stack."""
+    """The block-diagonal matrix of the arguments; vectors are rows. Leading axes are a stack."""
     blocks = [np.atleast_2d(array(block)) for block in arrs]
     batch = np.broadcast_shapes(*(block.shape[:-2] for block in blocks))
     width = sum(block.shape[-1] for block in blocks)
@@ -47,7 +47,7 @@ def toeplitz(c: Operand, r: Operand = None) -> Operand:
 
 @scipys
 def circulant(c: Operand) -> Operand:
-    """Each column is the one before, turned by one."""
+    """A matrix whose columns are the previous ones, rotated by one."""
     c = np.atleast_1d(array(c))
     n = c.shape[-1]
     return _along_diagonals(c, (np.arange(n)[:, None] - np.arange(n)) % max(n, 1))
@@ -64,7 +64,7 @@ def hankel(c: Operand, r: Operand = None) -> Operand:
 
 @scipys
 def companion(a: Operand) -> Operand:
-    """Of a polynomial, its highest coefficient first."""
+    """The companion matrix of a polynomial, with its highest coefficient first."""
     a = np.atleast_1d(array(a))
     if a.shape[-1] < 2:
         raise ValueError("The length of `a` along the last axis must be at least 2.")
@@ -91,14 +91,14 @@ def leslie(f: Operand, s: Operand) -> Operand:
 
 @scipys
 def fiedler(a: Operand) -> Operand:
-    """|a_i - a_j|."""
+    """The matrix |a_i - a_j|."""
     a = np.atleast_1d(array(a))
     return np.abs(a[..., :, None] - a[..., None, :])
 
 
 @scipys
 def convolution_matrix(a: Operand, n: int, mode: str = "full") -> Operand:
-    """With which a product is numpy.convolve(a, v, mode) of vectors v of length n."""
+    """The matrix of v -> numpy.convolve(a, v, mode) for vectors v of length n."""
     if n <= 0:
         raise ValueError("n must be a positive integer.")
     if mode not in ("full", "valid", "same"):
@@ -119,7 +119,7 @@ def convolution_matrix(a: Operand, n: int, mode: str = "full") -> Operand:
 
 @scipys
 def khatri_rao(a: Operand, b: Operand) -> Operand:
-    """Kronecker products of the columns."""
+    """Kronecker products of corresponding columns."""
     a, b = array(a), array(b)
     if np.ndim(a) < 2 or np.ndim(b) < 2:
         raise ValueError("The both arrays should be 2-dimensional.")
@@ -131,7 +131,7 @@ def khatri_rao(a: Operand, b: Operand) -> Operand:
 
 @scipys
 def diagsvd(s: Operand, M: int, N: int) -> Operand:
-    """Singular values as the matrix between the factors."""
+    """The matrix of singular values between the factors."""
     s = array(s)
     count = s.shape[-1]
     if count not in (M, N):
@@ -142,19 +142,19 @@ def diagsvd(s: Operand, M: int, N: int) -> Operand:
     return np.concatenate([whole, np.zeros((*s.shape[:-1], M - N, N))], axis=-2)
 
 
-# The squares of numbers between the inverse and this, and their sums, are usual floats; others are brought there.
+# The squares of numbers between its inverse and this, and their sums, are normal floats; other numbers are scaled.
 _LARGE, _SCALE = 2.0**400, 2.0**600
 
 
 @scipys
 def norm(a: Operand, ord: Operand = None, axis: Operand = None, keepdims: bool = False, check_finite: bool = True) -> Operand:
-    """numpy.linalg.norm, but of vectors as a whole the length by BLAS, of which no square over- or underflows."""
+    """numpy.linalg.norm, except for lengths of whole vectors, by BLAS, where no square over- or underflows."""
     a = as_value(a)
     if not (ord in (None, 2) and axis is None and not keepdims and a.ndim == 1 and a.size):
         return np.linalg.norm(a, ord, axis, keepdims)
     if a.dtype == np.float32:
         return norm(a.astype(np.float64)).astype(np.float32)
-    # Powers of 2, so that usual vectors have NumPy's length to the bit.
+    # Powers of 2, so that normal vectors have NumPy's length to the bit.
     largest = STOP_GRADIENT(np.max(np.abs(a)))
     scale = np.where(largest > _LARGE, 1.0 / _SCALE, np.where(largest < 1.0 / _LARGE, _SCALE, 1.0))
     return np.linalg.norm(a * scale) / scale
@@ -162,7 +162,7 @@ def norm(a: Operand, ord: Operand = None, axis: Operand = None, keepdims: bool =
 
 @scipys
 def issymmetric(a: Operand, atol: Operand = None, rtol: Operand = None) -> bool:
-    """A guard, exact without tolerances."""
+    """True if symmetric, as a guard; exact without tolerances."""
     a = array(a)
     if np.ndim(a) != 2 or a.shape[0] != a.shape[1]:
         return False
@@ -179,7 +179,7 @@ def ishermitian(a: Operand, atol: Operand = None, rtol: Operand = None) -> bool:
 
 @scipys
 def bandwidth(a: Operand) -> tuple[int, int]:
-    """How far from the diagonal there is something below and above; both are guarded."""
+    """The distances of the outermost nonzero diagonals below and above the main one; both are guarded."""
     a = array(a)
     distance = np.arange(a.shape[-1]) - np.arange(a.shape[-2])[:, None]
     is_there = a != 0.0

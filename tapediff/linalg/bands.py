@@ -1,4 +1,4 @@
-"""Band matrices: the diagonals from the highest to the lowest in rows, each entry in its own column."""
+"""Band matrices, stored by diagonals: rows from the highest to the lowest, each entry in its own column."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def dense(ab: Operand, lower: int, upper: int) -> Operand:
 
 
 def symmetric(ab: Operand, lower: bool) -> Operand:
-    """The symmetric matrix of its diagonals below, or above."""
+    """The symmetric matrix with these diagonals below (or above) the main one."""
     count = ab.shape[-2] - 1
     return from_triangle(dense(ab, count if lower else 0, 0 if lower else count), lower)
 
 
 def bands_of(a: Operand, lower: int, upper: int) -> Operand:
-    """The diagonals of a matrix, zeros where they are shorter than it."""
+    """The diagonals of a matrix, padded with zeros."""
     n = a.shape[-1]
     columns = np.arange(n)
     rows = columns + np.arange(lower + upper + 1)[:, None] - upper
@@ -63,14 +63,14 @@ def _products(b_bar: Operand, z: Operand, lower: int, upper: int) -> Operand:
 
 @dataclass(frozen=True)
 class _BandedRule:
-    """b_bar solves the system of the transpose; the cotangent of the matrix is -b_bar z^T, of which the diagonals are stored."""
+    """b_bar solves the transposed system; the cotangent of the matrix is -b_bar z^T, of which the stored diagonals count."""
 
     lower: int
     upper: int
 
     def __call__(self, z_bar: Operand, z: Operand, ab: Operand, b: Operand) -> tuple[Operand, Operand]:
         n, width = ab.shape[1], self.lower + self.upper + 1
-        # Of the transpose, row k and column c hold the entry (c, c + k - lower).
+        # In the transpose, row k and column c hold the entry (c, c + k - lower).
         padded = np.concatenate([np.zeros((width, self.lower)), ab, np.zeros((width, self.upper))], axis=1)
         transposed = np.stack([padded[width - 1 - k, k : k + n] for k in range(width)])
         b_bar = _solved(transposed, z_bar, self.upper, self.lower)
@@ -83,7 +83,7 @@ def _solved(ab: Operand, b: Operand, lower: int, upper: int) -> Operand:
 
 @dataclass(frozen=True)
 class _DefiniteRule:
-    """As of a general matrix; a stored entry stands for itself and for its mirror image."""
+    """As for a general matrix, but a stored entry also counts for its mirror image."""
 
     lower: bool
 
@@ -104,9 +104,9 @@ def _solved_definite(ab: Operand, b: Operand, lower: bool) -> Operand:
 def solve_banded(
     l_and_u: tuple[int, int], ab: Operand, b: Operand, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True
 ) -> Operand:
-    """A x = b for a matrix with so many diagonals below and above the main one.
+    """Solve A x = b for a matrix with this many diagonals below and above the main one.
 
-    Cost: n times the number of diagonals, SciPy's call from Python included, in a compiled function too; the gradient's the same.
+    Cost: n times the number of diagonals, plus SciPy's call from Python, also in a compiled function; the same for the gradient.
     """
     lower, upper = map(int, l_and_u)
     ab, b = doubles(ab), doubles(b)
@@ -120,24 +120,24 @@ def solve_banded(
 def solveh_banded(
     ab: Operand, b: Operand, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False, check_finite: bool = True
 ) -> Operand:
-    """A x = b for a positive definite matrix by its diagonals above (or below) the main one. Cost: as solve_banded."""
+    """Solve A x = b for a positive definite matrix by its diagonals above (or below) the main one. Cost: as solve_banded."""
     return _solved_definite(doubles(ab), doubles(b), bool(lower))
 
 
 @scipys
 def cholesky_banded(ab: Operand, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True) -> Operand:
-    """The factor's diagonals. Cost: that of a dense factorisation."""
+    """The Cholesky factor's diagonals. Cost: that of a dense factorisation."""
     ab = doubles(ab)
     count = ab.shape[-2] - 1
     factor = linear_algebra.cholesky(symmetric(ab, lower))
     found = bands_of(factor, count, 0) if lower else bands_of(turned(factor), 0, count)
-    # What is stored beyond the ends of the diagonals stays there.
+    # The padding of the diagonals stays as it is.
     return np.where(bands_of(np.ones(factor.shape[-2:]), count if lower else 0, 0 if lower else count) == 1.0, found, ab)
 
 
 @scipys
 def cho_solve_banded(cb_and_lower: tuple[Operand, bool], b: Operand, overwrite_b: bool = False, check_finite: bool = True) -> Operand:
-    """A x = b, given cholesky_banded(A). Cost: that of dense triangular solves."""
+    """Solve A x = b, given cholesky_banded(A). Cost: that of dense triangular solves."""
     cb, lower = cb_and_lower
     cb, count = doubles(cb), np.shape(cb)[-2] - 1
     return cho_solve((dense(cb, count if lower else 0, 0 if lower else count), lower), b)

@@ -1,4 +1,4 @@
-"""How functions of scipy.linalg take tracked arguments: by recorded operations, or by SciPy's own value and a derivative rule."""
+"""Implementations of scipy.linalg for tracked arguments: by recorded operations, or by SciPy's value and a derivative rule."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ..ops.matrices.given_values import GIVEN
 Function = Callable[..., Operand]
 # types(*arguments, **options) gives the type of the result, or those of the results.
 Types = Callable[..., ValueType | tuple[ValueType, ...]]
-# rule(z_bar, z, *inputs) gives the cotangents of the inputs.
+# rule(z_bar, z, *inputs) -> cotangents of the inputs.
 Rule = Callable[..., tuple[Operand, ...]]
 
 
 def scipys(function: Function) -> Function:
-    """A function of tracked arrays under the name of scipy.linalg's, which answers where nothing is tracked."""
+    """Wrap a function of tracked arrays under its name in scipy.linalg, whose function is called for plain arguments."""
 
     @wraps(function)
     def call(*args: Operand, **named: Operand) -> Operand:
@@ -40,7 +40,7 @@ def scipys(function: Function) -> Function:
 
 @cache
 def _original(name: str) -> Function:
-    # Imported when called, as it takes longer than all of tapediff. During recordings the name stands for a function of this package's.
+    # Imported on demand, as it takes longer than all of tapediff. During recordings the name refers to this package's function.
     function = getattr(import_module("scipy.linalg"), name)
     return getattr(function, "original", function)
 
@@ -62,11 +62,11 @@ def _primitive(function: Callable[..., object], name: str, options: tuple[tuple[
 
 
 def computed(function: Callable[..., object], types: Types, *args: Operand, **options: Operand) -> Operand:
-    """The value of a plain function of arrays, computed anew at every replay: compiled, in Python. Its derivative is none, or `given`'s.
+    """Call a plain function of arrays in Python at every replay, also from kernels. Without `given` it has no derivative.
 
     Args:
-        types: of the result, or of the results in a tuple, from those of the arguments; also where nothing is run, as in a reverse pass.
-        options: plain values that the function is called with.
+        types: maps the types of the arguments to that of the result, or a tuple of them; also if nothing is run, as in a reverse pass.
+        options: plain keyword arguments of the function.
     """
     operands = [STOP_GRADIENT(value) if is_tracked(value) else value for value in args]
     if not any(map(is_tracked, operands)):
@@ -84,28 +84,28 @@ def like(value: Operand) -> ValueType:
 
 
 def given(value: Operand, *inputs: Operand, rule: Rule) -> Operand:
-    """A value that was computed in any way, with a rule for its derivative in the inputs."""
+    """A value computed by other means, with a rule for its derivative in the inputs."""
     return GIVEN(value, *inputs, rule=rule)
 
 
 def array(value: Operand) -> Operand:
-    """A tracked value as it is, lists of them as one; anything else as an array."""
+    """A tracked value unchanged, a list of them joined; anything else as an array."""
     return value if is_tracked(value) else as_value(value)
 
 
 def floats(*values: Operand) -> list[Operand]:
-    """As arrays of the floats that SciPy computes in."""
+    """Convert to arrays of the float type that SciPy computes in."""
     return [as_floats(array(value)) for value in values]
 
 
 def doubles(value: Operand) -> Operand:
-    """As an array of 64 bits."""
+    """Convert to a 64-bit array."""
     value = array(value)
     return converted(value, FLOAT64) if is_tracked(value) else np.asarray(value, FLOAT64)
 
 
 def square(a: Operand) -> Operand:
-    """A stack of square matrices, or the error that SciPy raises for anything else."""
+    """A stack of square matrices; raises SciPy's error for anything else."""
     a = as_floats(array(a))
     if np.ndim(a) < 2 or a.shape[-1] != a.shape[-2]:
         raise np.linalg.LinAlgError(f"Expected a square matrix, got an array of shape {np.shape(a)}")
@@ -113,5 +113,5 @@ def square(a: Operand) -> Operand:
 
 
 def refuse(name: str, what: str, fix: str) -> UnsupportedFunction:
-    """The error for an argument that is not there for tracked arrays."""
+    """The error for an argument that tracked arrays do not support."""
     return UnsupportedFunction(f"tapediff.linalg.{name} {what}", at=user_site(3), fix=fix)

@@ -1,4 +1,4 @@
-"""Eigenvalues: of symmetric, tridiagonal and band matrices, of pairs of matrices, with the signs that SciPy's routines give to vectors."""
+"""Eigenvalues of symmetric, tridiagonal and band matrices, and of pairs; eigenvectors have the signs of SciPy's routines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .systems import from_triangle
 
 
 def _packed(values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """The vectors in columns, and the values in a last row."""
+    """The vectors as columns, and the values as a last row."""
     return np.concatenate([vectors, values[..., None, :]], axis=-2)
 
 
@@ -39,10 +39,10 @@ def _of_band(a_band: np.ndarray, lower: bool) -> np.ndarray:
 
 
 def _eigen_rule(z_bar: Operand, z: Operand, a: Operand, *pair: Operand) -> tuple[Operand, ...]:
-    """dw_i = v_i^T (da - w_i db) v_i, and dv_i has v_j^T (da - w_i db) v_i / (w_i - w_j) of v_j; without db where there is no b.
+    """dw_i = v_i^T (da - w_i db) v_i. The v_j component of dv_i is v_j^T (da - w_i db) v_i / (w_i - w_j). Without b, db = 0.
 
-    The vectors of a repeated eigenvalue have no derivative: where their cotangents turn them into each other it is NaN, and so it is for
-    eigenvalues that rounding could have made of a repeated one.
+    The vectors of a repeated eigenvalue have no derivative: it is NaN where their cotangents rotate them into each other, also for
+    eigenvalues that are equal up to rounding.
     """
     vectors, values, n = z[..., :-1, :], z[..., -1, :], a.shape[-1]
     inner = turned(vectors) @ z_bar[..., :-1, :]
@@ -62,7 +62,7 @@ def _eigen_rule(z_bar: Operand, z: Operand, a: Operand, *pair: Operand) -> tuple
 
 
 def _by_values(bar: Operand, vectors: Operand, values: Operand, a: Operand, *pair: Operand) -> tuple[Operand, ...]:
-    """The cotangents that come from the eigenvalues: of a pair by those of L^-1 a L^-T, where b = L L^T, whose vectors are L^T v."""
+    """The cotangents from the eigenvalues: for a pair those of L^-1 a L^-T, where b = L L^T, whose vectors are L^T v."""
     if not pair:
         return (values_pulled_back(bar, _rows(vectors, values), a, True),)
     factor = np.linalg.cholesky(pair[0])
@@ -74,7 +74,7 @@ def _by_values(bar: Operand, vectors: Operand, values: Operand, a: Operand, *pai
 
 
 def _rows(vectors: Operand, values: Operand) -> Operand:
-    """As EIGH has them."""
+    """In EIGH's layout."""
     return np.concatenate([turned(vectors), values[..., None, :]], axis=-2)
 
 
@@ -124,7 +124,7 @@ def eigh_tridiagonal(
     d: Operand, e: Operand, eigvals_only: bool = False, select: Operand = "a", select_range: Operand = None, check_finite: bool = True,
     tol: float = 0.0, lapack_driver: str = "auto",
 ) -> Operand:  # fmt: skip
-    """Of the symmetric matrix with diagonal d and the entries e beside it. Cost of the gradient: n^3 with vectors, else n^2."""
+    """Eigenvalues and vectors of a symmetric matrix by diagonal d and off-diagonal e. Cost of the gradient: n^3 with vectors, else n^2."""
     _require_all("eigh_tridiagonal", select not in ("a", "all", 0))
     d, e = doubles(d), doubles(e)
     if np.ndim(d) != 1 or np.ndim(e) != 1 or d.shape[0] != e.shape[0] + 1:
@@ -148,7 +148,7 @@ def eig_banded(
     a_band: Operand, lower: bool = False, eigvals_only: bool = False, overwrite_a_band: bool = False, select: Operand = "a",
     select_range: Operand = None, max_ev: int = 0, check_finite: bool = True,
 ) -> Operand:  # fmt: skip
-    """Of a symmetric matrix by its diagonals. Cost of the gradient: n^3."""
+    """Eigenvalues and vectors of a symmetric matrix by its diagonals. Cost of the gradient: n^3."""
     _require_all("eig_banded", select not in ("a", "all", 0))
     a_band = doubles(a_band)
     value = computed(_of_band, _row_more, a_band, lower=bool(lower))
@@ -169,7 +169,7 @@ def eig(
     a: Operand, b: Operand = None, left: bool = False, right: bool = True, overwrite_a: bool = False, overwrite_b: bool = False,
     check_finite: bool = True, homogeneous_eigvals: bool = False,
 ) -> Operand:  # fmt: skip
-    """Of matrices with real eigenvalues; that they are real is a guard. SciPy's are complex numbers with imaginary part zero."""
+    """For matrices with real eigenvalues, which is guarded. SciPy's are complex numbers with imaginary part zero."""
     if b is not None or left or homogeneous_eigvals:
         raise refuse("eig", "has no b=, left= and homogeneous_eigvals= for tracked arrays",
                      "use eig(inv(b) @ a), or eig(a.T) for left vectors")  # fmt: skip

@@ -33,7 +33,7 @@ def sylvester(a: Operand, b: Operand, q: Operand) -> Operand:
 
 @scipys
 def solve_sylvester(a: Operand, b: Operand, q: Operand) -> Operand:
-    """The x with a x + x b = q, by SciPy's routine, which a compiled function calls in Python. Cost: 25 n^3 and more."""
+    """The x with a x + x b = q, by SciPy's routine, which kernels call through Python. Cost: 25 n^3 and more."""
     return sylvester(doubles(a), doubles(b), doubles(q))
 
 
@@ -51,7 +51,7 @@ solve_lyapunov = solve_continuous_lyapunov
 
 @scipys
 def solve_discrete_lyapunov(a: Operand, q: Operand, method: str | None = None) -> Operand:
-    """The x with a x a^T - x + q = 0, by the linear system of its entries below 10 rows, else by a bilinear transformation."""
+    """The x with a x a^T - x + q = 0: below 10 rows by the linear system of its entries, else by a bilinear transformation."""
     a, q = doubles(square(a)), doubles(square(q))
     n = a.shape[-1]
     if method not in (None, "direct", "bilinear"):
@@ -64,7 +64,7 @@ def solve_discrete_lyapunov(a: Operand, q: Operand, method: str | None = None) -
 
 
 def _continuous_rule(z_bar: Operand, z: Operand, a: Operand, b: Operand, q: Operand, r: Operand) -> tuple[Operand, ...]:
-    """The equation's differential is Lyapunov's, in the closed loop c = a - b k with the gain k = r^-1 b^T z."""
+    """The differential is a Lyapunov equation in the closed loop c = a - b k with the gain k = r^-1 b^T z."""
     gain = solve(r, turned(b) @ z)
     closed = a - b @ gain
     s = sylvester(closed, turned(closed), -0.5 * (z_bar + turned(z_bar)))

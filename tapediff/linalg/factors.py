@@ -1,4 +1,4 @@
-"""Factorisations: LU, QR, singular values, and what follows from them."""
+"""Factorisations: LU, QR, singular values, and functions based on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .systems import solve, solve_triangular
 
 
 def _order_of(pivots: np.ndarray, count: int) -> np.ndarray:
-    """The rows in the order that exchanging row k and row pivots[k], one after the other, makes of them."""
+    """The order of the rows after swapping row k with row pivots[k], for each k in turn."""
     order = np.empty((*pivots.shape[:-1], count), np.int64)
     for index in np.ndindex(pivots.shape[:-1]):
         rows = list(range(count))
@@ -52,7 +52,7 @@ def _lu_parts(packed: Operand) -> tuple[Operand, Operand]:
 
 
 def _lu_rule(z_bar: Operand, z: Operand, rows: Operand) -> tuple[Operand]:
-    """Of rows = L U. With x = L1^-1 d(rows1) U1^-1 of the first k rows and columns: dL1 = L1 below(x), dU1 = (x - below(x)) U1."""
+    """For rows = L U. With x = L1^-1 d(rows1) U1^-1 of the first k rows and columns: dL1 = L1 below(x), dU1 = (x - below(x)) U1."""
     (m, n), (l, u) = z.shape[-2:], _lu_parts(z)
     k = min(m, n)
     l_bar, u_bar = np.tril(z_bar[..., :, :k], -1), np.triu(z_bar[..., :k, :])
@@ -86,7 +86,7 @@ def _lu(a: Operand) -> tuple[Operand, Operand, Operand]:
 def lu(
     a: Operand, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
 ) -> tuple[Operand, ...]:
-    """P, L and U with a = P L U. A change of the pivots is no error: between them the factors are smooth."""
+    """P, L and U with a = P L U. The pivots may change without an error: between changes the factors are smooth."""
     packed, _, order = _lu(a)
     l, u = _lu_parts(packed)
     places = np.argsort(order, axis=-1)
@@ -106,7 +106,7 @@ def lu_factor(a: Operand, overwrite_a: bool = False, check_finite: bool = True) 
 def lu_solve(
     lu_and_piv: tuple[Operand, Operand], b: Operand, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Operand:
-    """a x = b, or a^T x = b with trans=1, given lu_factor(a)."""
+    """Solve a x = b, or a^T x = b with trans=1, given lu_factor(a)."""
     packed, pivots = lu_and_piv
     packed, b = array(packed), array(b)
     n, is_vector = packed.shape[-1], np.ndim(b) == 1
@@ -159,7 +159,7 @@ def svd(
     a: Operand, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Operand:  # fmt: skip
-    """Both kinds of vectors and the singular values; or the values alone."""
+    """The left vectors, the singular values and the right vectors; or the values alone."""
     if lapack_driver != "gesdd":
         raise refuse("svd", f"has no lapack_driver={lapack_driver!r} for tracked arrays", "leave it out")
     result = decompositions.svd(array(a), full_matrices, compute_uv)
@@ -173,7 +173,7 @@ def svdvals(a: Operand, overwrite_a: bool = False, check_finite: bool = True) ->
 
 
 def _count_above(s: Operand, rcond: Operand, shape: tuple[int, ...]) -> int:
-    """How many singular values count; guarded, as it is the width of a result."""
+    """The number of nonzero singular values; guarded, as it is the width of a result."""
     rcond = np.finfo(s.dtype).eps * max(shape) if rcond is None else rcond
     return int(np.count_nonzero(s > np.max(s, initial=0.0) * rcond))
 
@@ -189,7 +189,7 @@ def orth(A: Operand, rcond: Operand = None) -> Operand:
 def null_space(
     A: Operand, rcond: Operand = None, *, overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd"
 ) -> Operand:
-    """Orthonormal vectors that A makes zero. Their number is guarded; functions of the space that they span have a derivative."""
+    """An orthonormal basis of the null space. Its size is guarded; functions of the space have a derivative."""
     _, s, vh = svd(A, lapack_driver=lapack_driver)
     return turned(vh[_count_above(s, rcond, np.shape(A)) :])
 
@@ -199,7 +199,7 @@ def _same(z_bar: Operand, z: Operand, x: Operand) -> tuple[Operand]:
 
 
 def with_value(value: Operand, x: Operand) -> Operand:
-    """SciPy's value of what x is computed as by other operations, which have the derivative."""
+    """SciPy's value, with the derivative of x, which computes the same by other operations."""
     return given(value, x, rule=_same)
 
 
@@ -230,7 +230,7 @@ def polar(a: Operand, side: str = "right") -> tuple[Operand, Operand]:
 
 @scipys
 def orthogonal_procrustes(A: Operand, B: Operand, check_finite: bool = True) -> tuple[Operand, Operand]:
-    """The orthogonal matrix that takes A nearest to B, and the sum of the singular values of A^T B."""
+    """The orthogonal matrix that maps A nearest to B, and the sum of the singular values of A^T B."""
     a, b = doubles(A), doubles(B)
     if np.ndim(a) != 2 or np.shape(a) != np.shape(b):
         raise ValueError(f"the shapes of A and B differ ({np.shape(a)} vs {np.shape(b)})")

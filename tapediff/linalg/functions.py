@@ -16,7 +16,7 @@ from .calls import computed, doubles, given, like, scipys, square
 from .equations import sylvester
 from .systems import solve
 
-# The approximation of exp by Pade of degree 13, and the largest norm up to which it is exact to rounding.
+# Pade's approximation of exp of degree 13, and the largest norm for which it is exact to rounding.
 _PADE = tuple(
     float(math.factorial(26 - j) * math.factorial(13) // (math.factorial(13 - j) * math.factorial(j))) for j in range(14)
 )
@@ -25,7 +25,7 @@ _RADIUS = 4.25
 
 @scipys
 def expm(A: Operand) -> Operand:
-    """exp of each matrix of a stack, by scaling, Pade's approximation and squaring; the number of squarings is decided at run time.
+    """exp of each matrix of a stack, by scaling, Pade's approximation and squaring; the number of squarings is found at run time.
 
     Cost: 8 products and a solve, and a product for each doubling of the norm above 4; the gradient about three times as much.
     Source: Al-Mohy & Higham (2009), SIAM J. Matrix Anal. Appl. 31(3), without the smaller degrees.
@@ -42,17 +42,17 @@ def expm(A: Operand) -> Operand:
 
 
 def _norm(a: Operand) -> Operand:
-    """The largest sum of absolute values of a column."""
+    """The 1-norm: the largest sum of absolute values of a column."""
     return np.max(np.sum(np.absolute(a), axis=-2), axis=-1)
 
 
 def _doublings(a: Operand, fourth: Operand, sixth: Operand) -> Operand:
-    """How many times each matrix is halved. Norms of its powers say less than its own norm where it is far from normal."""
+    """The number of times to halve each matrix. For a highly non-normal one, norms of its powers are smaller than its own norm."""
     a, fourth, sixth = (STOP_GRADIENT(x) for x in (a, fourth, sixth))
     d4, d6, d8 = _norm(fourth) ** 0.25, _norm(sixth) ** (1.0 / 6.0), _norm(fourth @ fourth) ** 0.125
     size = np.minimum(np.maximum(d4, d6), np.maximum(d6, d8))
     doublings = np.ceil(np.log2(np.maximum(size / _RADIUS, 1.0)))
-    # What is left out of the series is bounded by the powers of the absolute values, which may be larger.
+    # The series' remainder is bounded by the powers of the absolute values, which may be larger.
     row = np.ones((*a.shape[:-2], 1, a.shape[-1]))
     scaled = np.absolute(a) * np.exp2(-doublings)[..., None, None]
     powers = scaled @ scaled
@@ -75,7 +75,7 @@ def _pade(a: Operand, powers: tuple[Operand, Operand, Operand], scale: Operand) 
 
 
 def _squared(x: Operand, times: Operand) -> Operand:
-    """Each matrix squared so many times."""
+    """Square each matrix `times` times."""
     if not is_tracked(times):
         times = np.asarray(times)
     most = np.max(times)
@@ -88,13 +88,13 @@ def _squared(x: Operand, times: Operand) -> Operand:
 
 
 def _halves(left: Operand, right: Operand, below: Operand, last: Operand) -> Operand:
-    """The matrix of four blocks."""
+    """The block matrix of four blocks."""
     return np.concatenate([np.concatenate([left, right], axis=-1), np.concatenate([below, last], axis=-1)], axis=-2)
 
 
 @scipys
 def expm_frechet(A: Operand, E: Operand, method: str | None = None, compute_expm: bool = True, check_finite: bool = True) -> Operand:
-    """exp of A and its derivative in the direction E, by the exponential of a matrix of twice the size."""
+    """exp of A and its derivative in the direction E, from the exponential of a matrix of twice the size."""
     a, e = doubles(square(A)), doubles(square(E))
     n = a.shape[-1]
     whole = expm(_halves(a, e, np.zeros(a.shape), a))
@@ -150,7 +150,7 @@ def tanhm(A: Operand) -> Operand:
 
 
 def _real(name: str, a: np.ndarray) -> np.ndarray:
-    """SciPy's function, where its value is real."""
+    """SciPy's function; raises if its value is not real."""
     value = getattr(import_module("scipy.linalg"), name)(a)
     if np.iscomplexobj(value):
         if np.any(value.imag != 0.0):
@@ -164,7 +164,7 @@ def _square_root(a: np.ndarray) -> np.ndarray:
 
 
 def _logarithm(a: np.ndarray) -> np.ndarray:
-    # SciPy's estimates of norms draw from NumPy's generator, which is put back.
+    # SciPy's estimates of norms draw from NumPy's generator, whose state is restored.
     state = np.random.get_state()  # noqa: NPY002 -- it is this generator that SciPy's function draws from
     try:
         return _real("logm", a)
@@ -179,7 +179,7 @@ def _root_rule(z_bar: Operand, z: Operand, a: Operand) -> tuple[Operand]:
 
 @scipys
 def sqrtm(A: Operand, disp: object = None, blocksize: object = None) -> Operand:
-    """The principal square root, by SciPy's routine, which a compiled function calls in Python.
+    """The principal square root, by SciPy's routine, which kernels call through Python.
 
     Raises:
         LinAlgError: it is not real.
@@ -189,14 +189,14 @@ def sqrtm(A: Operand, disp: object = None, blocksize: object = None) -> Operand:
 
 
 def _logarithm_rule(z_bar: Operand, z: Operand, a: Operand) -> tuple[Operand]:
-    """The derivative in the direction z_bar at a^T, which is in the corner of the logarithm of a matrix of twice the size."""
+    """The derivative in the direction z_bar at a^T: the corner block of the logarithm of a matrix of twice the size."""
     n = a.shape[-1]
     return (logm(_halves(turned(a), z_bar, np.zeros(a.shape), turned(a)))[..., :n, n:],)
 
 
 @scipys
 def logm(A: Operand, disp: object = None) -> Operand:
-    """The principal logarithm, by SciPy's routine, which a compiled function calls in Python.
+    """The principal logarithm, by SciPy's routine, which kernels call through Python.
 
     Raises:
         LinAlgError: it is not real.
@@ -209,7 +209,7 @@ def logm(A: Operand, disp: object = None) -> Operand:
 
 @scipys
 def fractional_matrix_power(A: Operand, t: Operand) -> Operand:
-    """exp(t log(A)), differentiable in t; whole numbers t that are not tracked are numpy.linalg.matrix_power's."""
+    """exp(t log(A)), differentiable in t; for a plain integer t, numpy.linalg.matrix_power."""
     a = doubles(square(A))
     if not is_tracked(t) and t == int(t):
         return np.linalg.matrix_power(a, int(t))

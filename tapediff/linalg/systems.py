@@ -1,4 +1,4 @@
-"""Linear systems: dense, triangular, banded, of Toeplitz form; least squares and inverses."""
+"""Linear systems: dense, triangular, banded and Toeplitz; least squares and inverses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def solve_triangular(
 
 
 def from_triangle(a: Operand, lower: bool) -> Operand:
-    """The symmetric matrix of one triangle, the only one that is read."""
+    """The symmetric matrix of one triangle; the other one is not read."""
     part = np.tril(a) if lower else np.triu(a)
     return part + turned(part) * (1.0 - np.eye(a.shape[-1]))
 
@@ -70,7 +70,7 @@ def solve(
     a: Operand, b: Operand, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, check_finite: bool = True,
     assume_a: str | None = None, transposed: bool = False,
 ) -> Operand:  # fmt: skip
-    """a x = b, or a^T x = b. Of what `assume_a` says is known, nothing is read; without it the matrix is a general one."""
+    """Solve a x = b, or a^T x = b. Entries that `assume_a` implies are not read; without it the matrix is general."""
     if assume_a not in _STRUCTURES:
         raise ValueError(f"{assume_a} is not a recognized matrix structure")
     a, b = square(a), array(b)
@@ -97,13 +97,13 @@ def inv(a: Operand, overwrite_a: bool = False, check_finite: bool = True, *, ass
 
 @scipys
 def det(a: Operand, overwrite_a: bool = False, check_finite: bool = True) -> Operand:
-    """The determinant; its derivative where it is zero is the matrix of cofactors."""
+    """The determinant; at a singular matrix its derivative is the matrix of cofactors."""
     return linear_algebra.det(square(a))
 
 
 @scipys
 def cholesky(a: Operand, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Operand:
-    """The factor of a positive definite matrix, of which one triangle is read: the upper one, unless lower=True."""
+    """The Cholesky factor of a positive definite matrix; reads one triangle: the upper one, unless lower=True."""
     return linear_algebra.cholesky(square(a), upper=not lower)
 
 
@@ -115,7 +115,7 @@ def cho_factor(a: Operand, lower: bool = False, overwrite_a: bool = False, check
 
 @scipys
 def cho_solve(c_and_lower: tuple[Operand, bool], b: Operand, overwrite_b: bool = False, check_finite: bool = True) -> Operand:
-    """a x = b, given cho_factor(a)."""
+    """Solve a x = b, given cho_factor(a)."""
     c, lower = c_and_lower
     half = solve_triangular(c, b, trans=0 if lower else 1, lower=lower)
     if np.ndim(b) == 1 and np.ndim(half) > 1:
@@ -124,7 +124,7 @@ def cho_solve(c_and_lower: tuple[Operand, bool], b: Operand, overwrite_b: bool =
 
 
 def _is_large(s: Operand, atol: Operand, rtol: Operand, shape: tuple[int, ...]) -> Operand:
-    """Which singular values count."""
+    """A mask of the nonzero singular values."""
     rtol = max(shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
     return s > (0.0 if atol is None else atol) + rtol * np.max(s, axis=-1, keepdims=True)
 
@@ -133,7 +133,7 @@ def _is_large(s: Operand, atol: Operand, rtol: Operand, shape: tuple[int, ...]) 
 def pinv(
     a: Operand, *, atol: Operand = None, rtol: Operand = None, return_rank: bool = False, check_finite: bool = True
 ) -> Operand:
-    """The pseudoinverse. Its derivative is that of matrices of the same rank."""
+    """The pseudoinverse. Its derivative holds for matrices of the same rank."""
     (a,) = floats(a)
     u, s, v = svd_parts(SVD(a), *a.shape[-2:])
     is_large = _is_large(s, atol, rtol, a.shape)
@@ -155,7 +155,7 @@ def lstsq(
     a: Operand, b: Operand, cond: Operand = None, overwrite_a: bool = False, overwrite_b: bool = False, check_finite: bool = True,
     lapack_driver: str | None = None,
 ) -> tuple[Operand, Operand, int, Operand]:  # fmt: skip
-    """By the pseudoinverse. The rank is guarded, as it decides whether there are residuals."""
+    """Least squares by the pseudoinverse. The rank is guarded, as it decides if there are residuals."""
     a, b = floats(a, b)
     if np.ndim(a) != 2:
         raise ValueError("Input array a should be 2D")
@@ -167,7 +167,7 @@ def lstsq(
 
 @scipys
 def solve_toeplitz(c_or_cr: Operand, b: Operand, check_finite: bool = True) -> Operand:
-    """With the matrix of `toeplitz`. Cost: that of a dense solve."""
+    """Solve with the matrix of `toeplitz`. Cost: that of a dense solve."""
     return linear_algebra.solve(_toeplitz(c_or_cr), array(b))
 
 
@@ -185,7 +185,7 @@ def _toeplitz(c_or_cr: Operand) -> Operand:
 def solve_circulant(
     c: Operand, b: Operand, singular: str = "raise", tol: Operand = None, caxis: int = -1, baxis: int = 0, outaxis: int = 0
 ) -> Operand:
-    """With the matrix of `circulant`. Cost: that of a dense solve."""
+    """Solve with the matrix of `circulant`. Cost: that of a dense solve."""
     if singular != "raise" or (caxis, baxis, outaxis) not in ((-1, 0, 0), (0, 0, 0)) or np.ndim(c) > 1:
         raise refuse("solve_circulant", "takes one vector c, and b by columns", "use solve(circulant(c), b)")
     return linear_algebra.solve(circulant(c), array(b))

@@ -1,6 +1,6 @@
-"""Initial value problems of ordinary differential equations, differentiated through the steps that were taken.
+"""Initial value problems of ordinary differential equations, differentiated through the steps taken.
 
-Comes in: a right-hand side, a start, times. Goes out: the solution at the times, plain or tracked, by loops that need no Python.
+Comes in: a right-hand side, a start, times. Goes out: the solution at the times, plain or tracked, by loops without Python.
 Open first: `solve.py`, then `stepping.py`.
 """
 

@@ -1,4 +1,4 @@
-"""One step of each method: from the state and its derivative to the next ones and an estimate of the error."""
+"""One step of each method: from the state and its derivative to the next ones and an error estimate."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from ..ir.instruction import Operand
 from ..targets.operators import matrices
 
-# The right-hand side, of time and state.
+# The right-hand side: f(time, state).
 Slope = Callable[[Operand, Operand], Operand]
-# From the next state, the sizes of errors that are allowed.
+# Maps the next state to the allowed sizes of errors.
 Scale = Callable[[Operand], Operand]
-# The next state, the right-hand side there, and the error as a part of what is allowed.
+# The next state, the right-hand side there, and the error relative to the allowed one.
 Stepped = tuple[Operand, Operand, Operand]
-# From the right-hand side, time, state, the right-hand side there, the length of the step, and the scale.
+# step(right-hand side, time, state, slope, length of the step, scale); the slope is the right-hand side at the state.
 Step = Callable[[Slope, Operand, Operand, Operand, Operand, Scale], Stepped]
 
 
@@ -27,7 +27,7 @@ class Method:
     """A method of integration.
 
     Attributes:
-        order: of the estimate of the error: what is left of it after a step of h is about h**order.
+        order: of the error estimate: after a step of h it is about h**order.
         step: one step.
     """
 
@@ -66,7 +66,7 @@ def _stages(
     f: Slope, t: Operand, y: Operand, slope: Operand, h: Operand, nodes: Sequence[float], stages: Sequence[Sequence[float]],
     weights: Sequence[float],
 ) -> tuple[Operand, list[Operand]]:  # fmt: skip
-    """An explicit Runge-Kutta step: the next state, and all slopes, the one there included."""
+    """An explicit Runge-Kutta step: the next state, and all slopes, including the one there."""
     slopes = [slope]
     for node, row in zip(nodes[1:], stages[1:]):
         slopes.append(f(t + node * h, y + h * _sum(row, slopes)))

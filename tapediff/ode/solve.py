@@ -21,7 +21,7 @@ MAX_STEPS = 100_000
 
 
 @options_by_name("td.ode.solve", "td.ode.solve(f, y0, t, args=({}))")
-@np.errstate(all="ignore")  # of steps that are not taken
+@np.errstate(all="ignore")  # for steps that are rejected
 def solve(
     f: Callable[..., Operand], y0: Operand, t: Operand, args: Tree = (), *, method: str = "rk45", rtol: float = 1e-6,
     atol: float = 1e-9, max_steps: int = MAX_STEPS,
@@ -31,8 +31,8 @@ def solve(
     Args:
         f: of a time, a state and args; returns an array of the shape of y0. Recorded like any function; it may branch.
         y0: array or number, float64; may be tracked.
-        t: times, shape (n,), increasing or decreasing; may be tracked. Steps end at each of them: nothing is interpolated.
-        args: arrays, numbers, and tuples, lists and dicts of these, in a tuple; what is no tuple is the only argument.
+        t: times, shape (n,), increasing or decreasing; may be tracked. Steps end at each time: nothing is interpolated.
+        args: arrays, numbers, and tuples, lists and dicts of these, in a tuple; anything but a tuple is the only argument.
         method: "rk45", Dormand and Prince's of order 5; "dop853", of order 8, for tolerances below 1e-8; "rodas4", Hairer and Wanner's
             of order 4 for stiff equations, with the exact Jacobian.
         rtol, atol: of the error of one step, of the size rtol |y| + atol, as in scipy.integrate.solve_ivp.
@@ -42,12 +42,12 @@ def solve(
         Array of shape (n, *y0.shape).
 
     Raises:
-        NotConverged: more steps than that, or the solution is no number; names the line.
+        NotConverged: more steps than that, or the solution is NaN or infinite; names the line.
         ShapeMismatch: f returns another shape than that of y0.
 
     Cost: six evaluations of f a step of rk45, twelve of dop853; six, the Jacobian and a factorisation of rodas4. The gradient goes back
         through the same steps. It stores the state at the times t and, for one interval at a time, at each step.
-    Source: the choice of steps is that of SciPy's solvers. Steps are constants for the derivative, which is that of the computed
+    Source: the step size control of SciPy's solvers. Steps are constants for the derivative, which is that of the computed
         solution for these steps (Bock 1981, internal numerical differentiation).
     """
     if method not in METHODS:
@@ -77,7 +77,7 @@ def solve(
 def _slope(f: Callable[..., Operand], t: Operand, y: Operand, args: tuple[Tree, ...]) -> tuple[Slope, Operand]:
     """f as a function of time and state, and its value at the start.
 
-    Branches of f are paths of a sub-tape; without any, its operations stand in the loop's body, where they take no call.
+    Branches of f are paths of a sub-tape; without any, f is inlined in the loop's body, which saves the call.
     """
     shape = np.shape(y)
 

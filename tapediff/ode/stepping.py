@@ -1,4 +1,4 @@
-"""Adaptive steps from one time to the next, and the choice of their lengths, which have no derivative."""
+"""Adaptive steps from one time to the next; step sizes have no derivative."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..ir.instruction import Operand, Tree
 from ..targets.derivatives import stop_gradient
 from .methods import Method, Scale, Slope, mean_square
 
-# As SciPy's solvers have it: a step is so much shorter than the estimate says, and changes by these factors at most.
+# As in SciPy's solvers: the safety factor of a step, and the largest changes of its length.
 SAFETY, SHORTEST, LONGEST = 0.9, 0.2, 10.0
-# A step that leaves less than this part of itself to the end is taken to the end.
+# A step that would leave less than this part of itself to the end is extended to the end.
 ENOUGH = 1.0 + 1e-10
 
 
@@ -55,7 +55,7 @@ def advanced(
         best = SAFETY * np.where(error > 0.0, error, 1e-300) ** (-1.0 / method.order)
         growth = np.where(np.isfinite(error), np.clip(best, SHORTEST, np.where(is_taken, most_growth, 1.0)), SHORTEST)
         proposed = stop_gradient(np.abs(h)) * growth
-        # A last step may be short for its end's sake only: then the length before it is as good as it was.
+        # A last step may be short only to hit the end: then keep the length before it.
         following = np.where(is_taken & is_last, np.maximum(length, proposed), proposed)
         return (
             np.where(is_taken, np.where(is_last, end, t + h), t), np.where(is_taken, after, y), np.where(is_taken, slope_after, slope),

@@ -1,4 +1,4 @@
-"""A first look at a posterior: is it finite where samplers begin, is the gradient right, how near are the branches."""
+"""A first look at a posterior: is it finite at samplers' starting points, is the gradient right, how near are the branches."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from .jumps import jump_beside
 from .progress import with_progress
 from .transforms import Array
 
-# Of a gradient against central differences: the differences have an error of about 1e-10 of the value's scale.
+# For a gradient against central differences, whose error is about 1e-10 of the value's scale.
 TOLERANCE = 1e-5
-# The steps of the differences, of which the best counts.
+# The steps of the differences; the best one counts.
 STEPS = (1e-4, 1e-5, 1e-6)
 LARGEST_STEP = max(STEPS)
-# Differences are taken along so many random directions where there are more parameters than that.
+# With more parameters than this, differences are taken along this many random directions.
 DIRECTIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What was found at one point.
+    """The findings at one point.
 
     Attributes:
         u: the unconstrained point.
         log_density: there; NaN or infinite where it is not defined.
         steepest: the largest entry of the gradient.
         error: of the gradient, relative to its largest entry, or to 1 where that is larger.
-        next_branch: how far the nearest comparison that Python makes of parameters is from another outcome; None if there is none.
+        next_branch: the distance of the nearest comparison of parameters from another outcome; None if there is none.
             Comparisons of data alone, such as of indices with the length of an array, do not count.
-        branch: that comparison, and the line of it; "" if there is none.
-        failure: an exception that was raised instead of an answer.
+        branch: that comparison and its line; "" if there is none.
+        failure: an exception raised instead of a result.
     """
 
     u: Array
@@ -46,22 +46,22 @@ class Point:
 
     @property
     def is_fine(self) -> bool:
-        """A finite value, and the gradient agrees with the differences, where it can be compared."""
+        """True if the value is finite and the gradient, if compared, agrees with the differences."""
         return self.failure is None and bool(np.isfinite(self.log_density)) and (self.error < TOLERANCE or not self.is_compared)
 
     @property
     def is_compared(self) -> bool:
-        """Whether differences tell the gradient: not beside a branch, which some of their steps cross."""
+        """True if differences test the gradient: not near a branch, which some of their steps cross."""
         return self.next_branch is None or self.next_branch >= LARGEST_STEP
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found at all points; prints as a table.
+    """The findings at all points; prints as a table.
 
     Attributes:
-        points: one after the other.
-        jump: by how much the log density changes at the nearest branch: 0 where it is continuous, None if that is not known.
+        points: the findings, in order.
+        jump: the change of the log density at the nearest branch: 0 if it is continuous, None if unknown.
     """
 
     points: tuple[Point, ...]
@@ -69,7 +69,7 @@ class Report:
 
     @property
     def is_fine(self) -> bool:
-        """Whether every point is."""
+        """True if every point is fine."""
         return all(point.is_fine for point in self.points)
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class Report:
         return "\n".join(lines)
 
     def _verdict(self) -> str:
-        """What the rows say, and no more."""
+        """The summary that the rows support."""
         if not self.is_fine:
             return "not fine at the marked points"
         compared = sum(p.is_compared for p in self.points)
@@ -103,7 +103,7 @@ class Report:
 
 
 def check_posterior(posterior: NamedDensity, points: int, seed: int) -> Report:
-    """At u = 0, and at points uniform in (-2, 2), where Stan's samplers begin."""
+    """Check at u = 0, and at points uniform in (-2, 2), where Stan's samplers begin."""
     rng, size = np.random.default_rng(seed), posterior.param_unc_num()
     starts = [np.zeros(size), *rng.uniform(-2.0, 2.0, size=(max(points - 1, 0), size))]
     found = tuple(_look_at(posterior, u, rng) for u in with_progress(starts, len(starts), "check"))
@@ -112,7 +112,7 @@ def check_posterior(posterior: NamedDensity, points: int, seed: int) -> Report:
 
 
 def _nearest(points: tuple[Point, ...]) -> Point | None:
-    """The point that is nearest to a branch, but not on it where there are others: on it, at u = 0, an equality may hold by chance."""
+    """The point nearest to a branch, but not on it if there are others: at u = 0 an equality may hold by chance."""
     branching = [p for p in points if p.next_branch is not None]
     return min(branching, key=lambda p: p.next_branch or np.inf, default=None)
 
@@ -145,7 +145,7 @@ def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Poi
 
 
 def _error(posterior: NamedDensity, u: Array, gradient: Array, rng: np.random.Generator) -> float:
-    """How far it is from central differences of the plain function, the best of three steps, along the axes or random directions."""
+    """The gradient's deviation from central differences of the plain function: best of three steps, along axes or random directions."""
     if u.size <= DIRECTIONS:
         directions = np.eye(u.size)
     else:

@@ -23,7 +23,7 @@ from .transforms import Array, Shape
 
 
 class NamedDensity:
-    """The parts of a td.Posterior that concern points and derivatives; see there for the arguments."""
+    """The part of td.Posterior for points and derivatives; see there for the arguments."""
 
     def __init__(
         self, log_density: UserFunction, *, data: Mapping[str, Tree] | None = None,
@@ -68,7 +68,7 @@ class NamedDensity:
         self._without_jacobian: GuardedTape | None = None
         self._c_function: CFunction | None = None
 
-    # What there is
+    # Properties
 
     @property
     def data(self) -> dict[str, Tree]:
@@ -93,7 +93,7 @@ class NamedDensity:
         return {block.name: block.shape for block in self.layout.blocks}
 
     def param_num(self) -> int:
-        """How many constrained numbers there are."""
+        """The number of constrained numbers."""
         return len(self.names)
 
     def param_unc_num(self) -> int:
@@ -107,11 +107,11 @@ class NamedDensity:
 
     @property
     def tape(self) -> GuardedTape:
-        """The tapes of the log density of (u, td.Constant(data)): for `explain()`, `margins`, and everything else that targets can do."""
+        """The tapes of the log density of (u, td.Constant(data)): for `explain()`, `margins`, and all other operations on targets."""
         return self._tape
 
     def set_data(self, values: Mapping[str, Tree] | None = None, /, **data: Tree) -> None:
-        """Replace some or all data by others, by name or in a dict; compiles only where shapes, dtypes or nesting are new.
+        """Replace some or all data, by name or in a dict; compiles only if shapes, dtypes or nesting are new.
 
         Raises:
             ValueError: a name that is not among the data.
@@ -122,14 +122,14 @@ class NamedDensity:
             raise ValueError(
                 f"no data of the name {', '.join(sorted(unknown))}; the names are {', '.join(self._data) or 'none'}"
             )
-        # Native code is specialised on Python's ints; Python's own calls take them as data once they have changed.
+        # Native code is specialised on Python ints; calls from Python take them as data once they have changed.
         self._ints_change |= any(type(v) is int and v != self._data[name] for name, v in new.items())
         self._data = {**self._data, **new}
         self._constants = cast(Tree, Constant(self._data))
         self._c_function = None
         self.native_calls.reset((self._constants,), off=self._ints_change)
 
-    # Between the vector and the parameters
+    # Transforms between the vector and the parameters
 
     def constrain(self, u: Array) -> dict[str, Array]:
         """The parameters at unconstrained points, plain arrays.
@@ -189,11 +189,11 @@ class NamedDensity:
         return cast(float, value), cast(Array, product)
 
     def plain_log_density(self, u: Array) -> float:
-        """The log density by plain Python and NumPy, without any tape: what the others have to agree with."""
+        """The log density by plain Python and NumPy, without a tape: the reference for all others."""
         return float(self._density(np.asarray(u, dtype=np.float64), self._data))
 
     def example_point(self) -> Array:
-        """A point at which the log density has a value, the same each time: the origin, or a random one. The origin if none is found."""
+        """A point with a finite log density, the same each time: the origin, or a random one. The origin if none is found."""
         found = points_with_a_value(self.plain_log_density, self.layout.size, np.random.default_rng(0))
         return next(found, np.zeros(self.layout.size))
 
@@ -202,14 +202,14 @@ class NamedDensity:
         return cast(tuple[Array, Array], self._tape.batch(_as_point(u), self._constants))
 
     def c_function(self) -> CFunction:
-        """Value and gradient as a C function; see GuardedTape.c_function. Another one after `set_data`; each keeps its data."""
+        """Value and gradient as a C function; see GuardedTape.c_function. A new one after `set_data`; each keeps its data."""
         if self._c_function is None:
             self._c_function = self._tape.c_function("gradient", self.example_point(), self._constants)
         return self._c_function
 
     @property
     def address(self) -> int:
-        """Of the C function `c_function()`, for compiled samplers; `user_data` is its last argument. Take both anew after `set_data`."""
+        """The address of `c_function()`, for compiled samplers; `user_data` is its last argument. Get both again after `set_data`."""
         return self.c_function().address
 
     @property
@@ -218,14 +218,14 @@ class NamedDensity:
         return self.c_function().user_data
 
     def __getstate__(self) -> dict[str, object]:
-        """Functions by name, or by cloudpickle if that is in use; without the C function, which is of this process."""
+        """Functions by name, or by cloudpickle if that is in use; without the C function, which belongs to this process."""
         functions = Portable(self._density.log_density), Portable(self.generated), Portable(self.prior)
         here = dict.fromkeys(("generated", "prior", "_without_jacobian", "_c_function", "native_calls"))
         return {**vars(self), **here, "_density": functions}
 
     def __setstate__(self, state: dict[str, Tree]) -> None:
         vars(self).update(state)
-        # Where nothing was pickled in between, as in copy.copy, they are what they stand for still.
+        # Without pickling in between, as in copy.copy, they still hold the functions themselves.
         functions: list[Tree] = [f.value if isinstance(f, Portable) else f for f in state["_density"]]
         self._density = _Density(functions[0], self.layout, jacobian=True)
         self.generated, self.prior = functions[1:]
@@ -241,7 +241,7 @@ class NamedDensity:
 
 
 class _Density(Wrapper):
-    """The function of (u, data) that is recorded."""
+    """The recorded function of (u, data)."""
 
     calls = "log_density"
 
@@ -253,7 +253,7 @@ class _Density(Wrapper):
         value = self.log_density(**values, **data)
         if value is None:
             raise ValueError("the log density is None; fix: a function ends with `return` and the number")
-        if np.size(value) != 1:  # the same at all points of a tape, so that this costs a call nothing
+        if np.size(value) != 1:  # fixed on a tape, so that this check costs calls nothing
             raise ValueError(f"the log density has shape {np.shape(value)}, and has to be one number; fix: add the terms up, with .sum()")
         return value + log_jacobian if self.jacobian else value
 
@@ -263,7 +263,7 @@ def _entries(given: int | Sequence[Tree]) -> tuple[Tree, ...]:
 
 
 def _as_point(u: Array) -> Array:
-    """Lists, whole numbers and other precisions as float64; tracked arrays as they are."""
+    """Convert lists, integers and other precisions to float64; tracked arrays stay as they are."""
     if isinstance(u, Mapping):
         raise ValueError("the point is a dict, and has to be an unconstrained vector; fix: post.unconstrain(values)")
     if isinstance(u, (list, tuple, int, float)) or (isinstance(u, np.ndarray) and u.dtype != np.float64):
@@ -272,7 +272,7 @@ def _as_point(u: Array) -> Array:
 
 
 def _as_data(value: Tree) -> Tree:
-    """Columns of data frames become arrays; so do lists of numbers; containers keep their nesting."""
+    """Convert columns of data frames and lists of numbers to arrays; containers keep their nesting."""
     if isinstance(value, Mapping):
         return {name: _as_data(part) for name, part in value.items()}
     if hasattr(value, "to_numpy"):

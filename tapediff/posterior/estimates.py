@@ -14,13 +14,13 @@ from .progress import with_progress
 from .starts import ATTEMPTS, minimized, points_with_a_value
 from .transforms import Array
 
-# Starting points with a finite log density that are tried.
+# The number of starting points with a finite log density to try.
 STARTS = 6
-# Newton's method takes a Hessian a step: beyond this size gradients alone, as one would take seconds.
+# Newton's method takes a Hessian a step, seconds beyond this size: there, use gradients alone.
 LARGEST_HESSIAN = 500
-# An unconstrained number beyond this is on its way to a bound, or to infinity.
+# An unconstrained number beyond this is diverging to a bound, or to infinity.
 FAR = 8.0
-# A point is a mode where the gradient is that small in comparison to how it changes over one unit.
+# A point is a mode if the gradient is this small relative to its change over one unit.
 FLAT = 1e-5
 
 
@@ -32,7 +32,7 @@ class Estimate:
         u: the unconstrained point.
         values: the parameters there.
         log_density: there.
-        gradient: there; what is left of it.
+        gradient: the remaining gradient there.
     """
 
     u: Array
@@ -43,12 +43,12 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class NormalApproximation:
-    """A normal distribution of the unconstrained vector, which has the log density's mode and Hessian there (Laplace's method).
+    """A normal distribution of the unconstrained vector, with the log density's mode and Hessian there (Laplace's method).
 
     Attributes:
         mode: its mean.
         covariance: the inverse of the negative Hessian.
-        log_evidence: the logarithm of the integral of the normal distribution that is scaled to the density at the mode.
+        log_evidence: the logarithm of the integral of the normal distribution, scaled to the density at the mode.
     """
 
     mode: Estimate
@@ -64,7 +64,7 @@ class NormalApproximation:
 
 
 def find_mode(posterior: NamedDensity, start: Array | None, jacobian: bool, seed: int) -> Estimate:
-    """The highest of the modes that a quasi-Newton method finds, then Newton's; from one start, the first that it finds."""
+    """Find modes by a quasi-Newton method, then Newton's, and return the highest; from one start, the first."""
     size, rng = posterior.param_unc_num(), np.random.default_rng(seed)
     starts = [start] if start is not None else [*islice(points_with_a_value(posterior.plain_log_density, size, rng), STARTS)]
 
@@ -110,7 +110,7 @@ def _value(posterior: NamedDensity, u: Array, jacobian: bool) -> float:
 
 
 def _why(posterior: NamedDensity, ends: list[Array], jacobian: bool) -> str:
-    """Which parameters went where, in the run that came highest."""
+    """Say which parameters diverged, and where to, in the run with the highest value."""
     if not ends:
         return "; fix: start={...}, values at which it is finite"
     u = max(ends, key=lambda u: _value(posterior, u, jacobian))
@@ -130,7 +130,7 @@ def _why(posterior: NamedDensity, ends: list[Array], jacobian: bool) -> str:
 
 
 def _sharpened(posterior: NamedDensity, u: Array, jacobian: bool) -> Array | None:
-    """The mode that Newton's method reaches from nearby; None if there is none."""
+    """The mode that Newton's method reaches from nearby; None if it reaches none."""
     if u.size > LARGEST_HESSIAN:
         _, gradient = posterior.log_density_gradient(u, jacobian=jacobian)
         _, step = posterior.log_density_hessian_vector_product(

@@ -17,12 +17,12 @@ from .progress import with_progress
 from .signatures import arguments, random_argument
 from .transforms import Array
 
-# The number of a draw, and its parameters, to quantities by name.
+# Maps the number of a draw and its parameters to quantities by name.
 Answer: TypeAlias = Callable[[int, Mapping[str, Tree]], Mapping[str, Tree]]
 
 
 def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int | None) -> dict[str, Array]:
-    """`generated` at each draw, stacked along the draws' leading axes."""
+    """Call `generated` at each draw, and stack the results along the draws' leading axes."""
     if posterior.generated is None:
         raise ValueError(
             "this posterior has no generated quantities; fix: td.Posterior(..., generated=lambda mu, tau: {...})"
@@ -44,9 +44,9 @@ def sample_prior(posterior: NamedDensity, draws: int, seed: int | None) -> dict[
         )
     answer = _answers(posterior.prior, "prior", {*posterior.data}, posterior.data, draws, seed)
     found = _stacked([answer(k, {}) for k in with_progress(range(draws), draws, "prior")])
-    for k in range(draws):  # a value outside of the support is an error with the parameter's name
+    for k in range(draws):  # a value outside of the support raises, with the parameter's name
         posterior.layout.unconstrain({name: values[k] for name, values in found.items()})
-    # Not the same draws as those of the prior.
+    # Other random numbers than those of the prior.
     later = None if seed is None else int(np.random.SeedSequence(seed).spawn(1)[0].generate_state(1)[0])
     return found if posterior.generated is None else {**found, **generate(posterior, found, later)}
 
@@ -54,7 +54,7 @@ def sample_prior(posterior: NamedDensity, draws: int, seed: int | None) -> dict[
 def _answers(
     function: UserFunction, what: str, names: set[str], data: Mapping[str, Tree], count: int, seed: int | None
 ) -> Answer:  # fmt: skip
-    """The function at each draw: plain Python if it takes `rng`, else compiled, with a key of its own for each draw if it takes `key`."""
+    """The function at each draw: plain Python if it takes `rng`, else compiled; if it takes `key`, each draw has its own."""
     draws_by = random_argument(function, names)
     wanted = arguments(function, names)
     given = {name: value for name, value in data.items() if name in wanted}
@@ -78,10 +78,10 @@ def _stacked(results: list[Mapping[str, Tree]]) -> dict[str, Array]:
 
 
 def as_dict(returned: Tree, what: str = "generated") -> dict[str, Tree]:
-    """What `generated` or `prior` has returned.
+    """Check the result of `generated` or `prior`.
 
     Raises:
-        ValueError: it is no dict.
+        ValueError: it is not a dict.
     """
     if not isinstance(returned, Mapping):
         raise ValueError(f"{what} returned {type(returned).__name__}, and has to return a dict; fix: return {{'theta': theta}}")
@@ -89,7 +89,7 @@ def as_dict(returned: Tree, what: str = "generated") -> dict[str, Tree]:
 
 
 class _ByName(Wrapper):
-    """The function of (values, data) that is recorded."""
+    """The recorded function of (values, data)."""
 
     calls = "function"
 

@@ -1,4 +1,4 @@
-"""Whether a log density jumps at the nearest branch: such a density has gradients everywhere, and they do not tell of the step."""
+"""Detects if a log density jumps at the nearest branch: it has gradients on both sides, which do not show the step."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from ..errors import is_recoverable
 from .density import NamedDensity
 from .transforms import Array
 
-# Ways from a point that are tried, of random directions, and steps of the secant method on each.
+# The number of random directions to try from a point, and of secant steps along each.
 WAYS, STEPS = 8, 30
-# The log density is looked at so far on either side of the branch, and a difference counts beyond what a slope makes of it.
+# The distance on either side of the branch at which the log density is evaluated, and the difference that exceeds a slope's.
 BESIDE, SMOOTH = 1e-7, 1e-4
 
 
 def jump_beside(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> float | None:
-    """By how much the log density changes at the branch that is nearest to a point: 0 where it is continuous; None if none was reached."""
+    """The change of the log density at the branch nearest to a point: 0 if it is continuous; None if none was reached."""
     try:
         for _ in range(WAYS):
             direction = rng.normal(size=u.size)
@@ -31,7 +31,7 @@ def jump_beside(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> 
 
 
 def _crossing(posterior: NamedDensity, u: Array, direction: Array) -> tuple[Array, Array] | None:
-    """Two points close together on both sides of the comparison that is nearest at u, on a line through u; None if it is not met."""
+    """Two close points on both sides of the comparison nearest at u, on a line through u; None if the line does not cross it."""
     number = _nearest(posterior, u)
     if number is None:
         return None
@@ -51,7 +51,7 @@ def _crossing(posterior: NamedDensity, u: Array, direction: Array) -> tuple[Arra
 
 
 def _nearest(posterior: NamedDensity, u: Array) -> tuple[str, int] | None:
-    """The line of the nearest comparison, and the how manieth of this line it is."""
+    """The line of the nearest comparison, and its index among the comparisons of this line."""
     margins = [m for m in posterior.tape.margins(u, posterior.constants) if m.kind == "guard"]
     moving = [k for k, m in enumerate(margins) if m.moves and np.isfinite(m.margin)]
     if not moving:

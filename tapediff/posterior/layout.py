@@ -1,4 +1,4 @@
-"""The unconstrained vector: where each parameter lies in it, and the values of all parameters there and back."""
+"""The layout of the unconstrained vector: the slice of each parameter, and the transforms of all values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Block:
         parameter: its declaration.
         shape: of its value.
         unconstrained_shape: of its part of the vector.
-        part: where that is.
+        part: its slice of the vector.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All parameters, in the order in which they were declared."""
+    """All parameters, in the order of their declaration."""
 
     blocks: tuple[Block, ...]
     size: int
@@ -54,8 +54,8 @@ class Layout:
         return values, total
 
     def constrain_rows(self, u: Array) -> dict[str, Array]:
-        """The values at each of the unconstrained vectors in the last axis of a plain array, with its other axes in front."""
-        if any(block.parameter.bounded for block in self.blocks):  # functions of a user, which take one value each
+        """The values at unconstrained vectors along the last axis of a plain array; its other axes lead."""
+        if any(block.parameter.bounded for block in self.blocks):  # user functions, which take one point each
             rows = [self.constrain(row)[0] for row in u.reshape(-1, self.size)]
             return {
                 block.name: np.array([row[block.name] for row in rows]).reshape((*u.shape[:-1], *block.shape)) for block in self.blocks
@@ -87,7 +87,7 @@ class Layout:
 
 
 def lay_out(parameters: Mapping[str, Parameter], lengths: Mapping[str, int]) -> Layout:
-    """The vector of these parameters, one behind the other."""
+    """Concatenate these parameters in one vector."""
     blocks: list[Block] = []
     start = 0
     for name, parameter in parameters.items():

@@ -1,4 +1,4 @@
-"""Where a parameter lives: its constraint, and its shape or the names of its dimensions."""
+"""Declarations of parameters: the constraint, and the shape or the names of the dimensions."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ..functions.captured.pickling import Portable
 from . import transforms
 from .transforms import Array, Shape, Transform
 
-# A number, an array, or a function of parameters that are declared before.
+# A number, an array, or a function of earlier parameters.
 Bound: TypeAlias = float | Array | Callable[..., Array | float]
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter as it is declared, before the lengths of its dimensions are known.
+    """A parameter as declared, before the lengths of its dimensions are known.
 
     Attributes:
-        transform: from unconstrained vectors; with bounds that depend on other parameters, for its name and shapes only.
-        shape: of its value; None where `dims` tells.
+        transform: from unconstrained vectors; if bounds depend on other parameters, only its name and shapes count.
+        shape: of its value; None if `dims` gives it.
         dims: names of dimensions, one for each axis, or ().
-        bounds: those that depend on other parameters, with others as numbers; () if none does.
-        bounded: the transform of the bounds' values.
+        bounds: functions of other parameters, with fixed bounds as numbers; () if no bound depends on others.
+        bounded: makes the transform from the bounds' values.
     """
 
     transform: Transform
@@ -40,7 +40,7 @@ class Parameter:
         return Parameter, (self.transform, self.shape, self.dims, bounds, self.bounded)
 
     def transform_at(self, values: Mapping[str, Array]) -> Transform:
-        """The transform, where parameters declared before have these values."""
+        """The transform for these values of earlier parameters."""
         if self.bounded is None:
             return self.transform
         return self.bounded(
@@ -48,7 +48,7 @@ class Parameter:
         )
 
     def depends_on(self) -> set[str]:
-        """The parameters that the bounds are functions of."""
+        """The parameters that the bounds depend on."""
         return {name for bound in self.bounds if callable(bound) for name in _names(bound)}
 
     def of_shape(self, name: str, lengths: Mapping[str, int]) -> Shape:
@@ -94,7 +94,7 @@ def _bounded(
     shape: int | Sequence[int] | None,
     dims: str | Sequence[str] | None,
 ) -> Parameter:
-    """A parameter with these bounds: fixed once and for all, or functions of others."""
+    """A parameter with these bounds: fixed, or functions of others."""
     checked = tuple(bound if callable(bound) else np.asarray(bound, dtype=np.float64) for bound in bounds)
     fixed = [bound for bound in checked if not callable(bound)]
     if not all(np.all(np.isfinite(bound)) for bound in fixed):
@@ -114,7 +114,7 @@ def real(shape: int | Sequence[int] | None = None, *, dims: str | Sequence[str] 
 
     Args:
         shape: of the value; () unless given.
-        dims: names of its dimensions instead, whose lengths `coords` tells.
+        dims: names of its dimensions instead, with lengths from `coords`.
     """
     return _parameter(transforms.identity(), shape, dims)
 
@@ -130,7 +130,7 @@ def lower(
     """Numbers above `bound`: bound + exp(u).
 
     Args:
-        bound: a number or an array that broadcasts to the shape; or a function of parameters that are declared before, by their names:
+        bound: a number or an array that broadcasts to the shape; or a function of earlier parameters, by their names:
             td.lower(lambda mu: mu).
     """
     return _bounded(transforms.above, (bound,), shape, dims)
@@ -161,7 +161,7 @@ def positive_ordered(shape: int | Sequence[int] | None = None, *, dims: str | Se
 
 
 def simplex(shape: int | Sequence[int] | None = None, *, dims: str | Sequence[str] | None = None) -> Parameter:
-    """Vectors of positive entries with sum 1; one unconstrained number less than entries."""
+    """Vectors of positive entries with sum 1; one unconstrained number fewer than entries."""
     return _parameter(transforms.simplex(), shape, dims)
 
 
@@ -171,7 +171,7 @@ def unit_vector(shape: int | Sequence[int] | None = None, *, dims: str | Sequenc
 
 
 def zero_sum(shape: int | Sequence[int] | None = None, *, dims: str | Sequence[str] | None = None) -> Parameter:
-    """Vectors with sum 0; one unconstrained number less than entries."""
+    """Vectors with sum 0; one unconstrained number fewer than entries."""
     return _parameter(transforms.zero_sum(), shape, dims)
 
 

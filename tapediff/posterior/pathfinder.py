@@ -1,7 +1,7 @@
-"""Pathfinder: normal distributions along the path of a quasi-Newton method to a mode, the best of which gives draws.
+"""Pathfinder: normal distributions along the path of a quasi-Newton method to a mode; the best one gives draws.
 
 Source: Zhang, Carpenter, Gelman and Vehtari (2022), J. Machine Learning Research 23(306): algorithms 1 to 4, with importance resampling by
-weights that are cut off (Ionides 2008, J. Computational and Graphical Statistics 17) in place of smoothed ones.
+truncated weights (Ionides 2008, J. Computational and Graphical Statistics 17) in place of smoothed ones.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .progress import with_progress
 from .starts import ATTEMPTS, minimized
 from .transforms import Array
 
-# Steps of the path that an estimate of the Hessian is made of, draws that an estimate of a divergence is made of; as in the paper.
+# The number of steps for an estimate of the Hessian, and of draws for an estimate of a divergence; as in the paper.
 HISTORY, DRAWS_TO_COMPARE = 6, 5
 MOST_STEPS = 1000
-# A step tells of the curvature where its product with the gradient's change is above this part of the latter's square.
+# A step shows the curvature if its product with the gradient's change is above this part of the latter's square.
 CURVATURE = 1e-12
 
 
@@ -32,7 +32,7 @@ class PathDraws:
     Attributes:
         u: the unconstrained points, shape (draws, param_unc_num()); the first ones are starting points for samplers.
         values: the parameters there, each of shape (draws, *shape).
-        elbos: of each path, the lower bound of the log evidence that its best normal distribution has. Where they differ by more than
+        elbos: for each path, the lower bound of the log evidence from its best normal distribution. If they differ by more than
             some units, paths have ended in different places.
         efficiency: of the importance weights, between 0 and 1; below 0.1 the draws are far from the posterior's.
     """
@@ -45,12 +45,12 @@ class PathDraws:
 
 @dataclass(frozen=True, slots=True)
 class _Normal:
-    """A normal distribution whose covariance is diagonal but for a matrix of low rank.
+    """A normal distribution with a diagonal plus low-rank covariance.
 
     Attributes:
-        mean: of it.
+        mean: the mean.
         scale: square roots of the diagonal part.
-        basis, factor: of the rest: scale * (1 + basis (factor - 1) basis.T) maps standard normal vectors to deviations.
+        basis, factor: of the low-rank part: scale * (1 + basis (factor - 1) basis.T) maps standard normal vectors to deviations.
         log_determinant: of the covariance.
     """
 
@@ -99,7 +99,7 @@ def _one_path(density: LogDensity, size: int, draws: int, rng: np.random.Generat
 
 
 def _path(density: LogDensity, size: int, rng: np.random.Generator) -> list[tuple[Array, Array]]:
-    """Points and gradients of the log density on the way to a mode."""
+    """Points and gradients of the log density on the path to a mode."""
     start = next((u for u in rng.uniform(-2.0, 2.0, size=(ATTEMPTS, size)) if np.isfinite(density(u))), None)
     if start is None:
         raise RuntimeError(f"the log density is not finite at {ATTEMPTS} points between -2 and 2; fix: look at check()")
@@ -119,7 +119,7 @@ def _path(density: LogDensity, size: int, rng: np.random.Generator) -> list[tupl
 
 
 def _normals(path: list[tuple[Array, Array]]) -> list[_Normal]:
-    """At each point of a path but the first, the distribution that its last steps tell of."""
+    """For each point of a path but the first, the normal distribution from its last steps."""
     found: list[_Normal] = []
     diagonal, steps, changes = np.ones(path[0][0].size), [], []
     for (before, slope), (u, gradient) in pairwise(path):
@@ -134,13 +134,14 @@ def _normals(path: list[tuple[Array, Array]]) -> list[_Normal]:
 
 
 def _diagonal(d: Array, s: Array, z: Array) -> Array:
-    """The diagonal estimate of the inverse Hessian after one step more."""
+    """The diagonal estimate of the inverse Hessian after one more step."""
     a, b, c = z @ (d * z), z @ s, s @ (s / d)
     return 1.0 / (a / (b * d) + z**2 / b - a * s**2 / (b * c * d**2))
 
 
 def _normal(u: Array, gradient: Array, d: Array, s: Array, z: Array) -> _Normal | None:
-    """With the inverse Hessian of L-BFGS (Byrd, Nocedal and Schnabel 1994, Mathematical Programming 63); None if it is singular."""
+    """The normal distribution with the inverse Hessian of L-BFGS (Byrd, Nocedal and Schnabel 1994, Mathematical Programming 63); None if
+    it is singular."""
     try:
         inverse = np.linalg.inv(np.triu(s.T @ z))
         outer, zero = np.concatenate([d[:, None] * z, s], axis=1), np.zeros_like(inverse)

@@ -21,14 +21,14 @@ class Posterior(NamedDensity):
         log_density: called with the parameters and the data by name; returns a number, and need not be normalised. Plain NumPy,
             scipy.special, td.stats; it may branch. It is the density of the constrained parameters: log-Jacobians are added here.
         data: by name: arrays, numbers, data frame columns, containers of these. They are arguments of the kernels, so `set_data` replaces
-            them without compiling anything; strings, None and bools are frozen in.
+            them without compiling; strings, None and bools are frozen in.
         coords: the names of the entries along each dimension: `{"school": ["A", "B"]}`, or its length, `{"school": 8}`.
         generated: called with the parameters and the data that it names; returns a dict of further quantities for each draw. With an
-            argument `key`, it gets a key of td.random, another for each draw. With an argument `rng`, it is called as plain Python, with
+            argument `key`, it gets a key of td.random, a new one for each draw. With an argument `rng`, it is called as plain Python, with
             a numpy.random.Generator; else it is compiled.
         prior: draws the parameters: called with the data that it names and with `key` or `rng`, returns a dict of all parameters, for
             `sample_prior`.
-        dims: names of the dimensions of what `generated` returns, `{"theta": ("school",)}`.
+        dims: names of the dimensions of the results of `generated`, `{"theta": ("school",)}`.
         parameters: td.real(), td.positive(), td.simplex(3), ... by name: as keywords, or a dict for names such as "data".
         options: of the td.GuardedTape inside, `{"max_tapes": 200}`.
 
@@ -51,7 +51,7 @@ class Posterior(NamedDensity):
             seed: of these points.
 
         Raises:
-            RuntimeError: no mode was found, as where the density has none.
+            RuntimeError: no mode was found; the density may have none.
         """
         return find_mode(self, None if start is None else self.unconstrain(start), jacobian, seed)
 
@@ -62,14 +62,14 @@ class Posterior(NamedDensity):
         )
 
     def pathfinder(self, draws: int = 1000, *, paths: int = 4, seed: int = 0) -> PathDraws:
-        """Draws that are close to the posterior's, from normal distributions along ways to its modes: a first look, or starting points.
+        """Draws that approximate the posterior's, from normal distributions along paths to its modes: a first look, or starting points.
 
         Args:
-            draws: how many.
-            paths: how many ways, each from another point.
+            draws: their number.
+            paths: their number; each begins at another point.
 
         Raises:
-            RuntimeError: the log density is finite nowhere where paths begin.
+            RuntimeError: the log density is not finite at any starting point.
 
         Cost: some 100 gradients and `draws` values for each path.
         Source: Zhang, Carpenter, Gelman and Vehtari (2022), J. Machine Learning Research 23(306).
@@ -77,7 +77,7 @@ class Posterior(NamedDensity):
         return pathfinder(self, draws, paths, seed)
 
     def check(self, points: int = 5, *, seed: int = 0) -> Report:
-        """A table to print: is the log density finite at typical points, its gradient against differences, the next branches."""
+        """A table to print: is the log density finite at typical points, its gradient right, how near are the branches."""
         return check_posterior(self, points, seed)
 
     # Draws
@@ -91,7 +91,7 @@ class Posterior(NamedDensity):
         Args:
             draws: of each chain, after `tune` more that are not kept.
             executor: runs each chain as a task: a dask.distributed.Client, a concurrent.futures.ProcessPoolExecutor, or another object
-                whose `submit(function, *args)` gives a future with `result()`. The posterior is sent to it, functions by cloudpickle where
+                whose `submit(function, *args)` returns a future with `result()`. It gets the posterior, with functions by cloudpickle if
                 that is installed.
             options: of nutpie.sample, such as cores, progress_bar=False, target_accept.
 
@@ -101,37 +101,37 @@ class Posterior(NamedDensity):
 
         Raises:
             ImportError: nutpie is not installed: pip install tapediff[sampler].
-            Exception: an error of the density itself stops the run. Points that it rejects are divergences.
+            Exception: an error in the density itself stops the run. Points that it rejects are divergences.
         """
         if executor is not None:
             return sample_by_tasks(self, draws, chains, tune, seed, options, executor)
         return sample(self, draws, chains, tune, seed, options)
 
     def nutpie_model(self) -> Tree:
-        """What nutpie.sample takes, to call it yourself."""
+        """The model for nutpie.sample, to call it yourself."""
         return nutpie_model(self)
 
     def generate(self, draws: Mapping[str, Array], *, seed: int | None = 0) -> dict[str, Array]:
-        """What `generated` returns at each draw.
+        """The results of `generated` at each draw.
 
         Args:
-            draws: the parameters, as `constrain` returns them: the same leading axes, and the parameter's shape behind.
-            seed: of the `rng` or the keys that `generated` is given, if it takes one; None for another at each call.
+            draws: the parameters, as `constrain` returns them: equal leading axes, followed by the parameter's shape.
+            seed: of the `rng` or the keys passed to `generated`, if it takes one; None for another at each call.
         """
         return generate(self, draws, seed)
 
     def sample_prior(self, draws: int = 1000, *, seed: int | None = 0) -> dict[str, Array]:
-        """Draws of the parameters by `prior`, and what `generated` returns at them: predictions before any data.
+        """Draws of the parameters by `prior`, and the results of `generated` at them: predictions before any data.
 
         Args:
-            draws: how many.
-            seed: of what `prior` and `generated` draw with; None for another at each call.
+            draws: their number.
+            seed: for the draws of `prior` and `generated`; None for another at each call.
 
         Returns:
             The parameters and generated quantities by name, each of shape (draws, *shape).
 
         Raises:
-            ValueError: there is no `prior`, or it has drawn a value outside of a parameter's support.
+            ValueError: there is no `prior`, or it drew a value outside of a parameter's support.
         """
         return sample_prior(self, draws, seed)
 

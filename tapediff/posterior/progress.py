@@ -1,4 +1,4 @@
-"""Progress bars of what turns out to take long."""
+"""Progress bars for long iterations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE = 2.0
 
 
 def with_progress(items: Iterable[T], count: int, what: str) -> Iterator[T]:
-    """The items; where they take longer than some seconds, with a bar in a terminal, if tqdm is installed (tapediff[demo])."""
+    """Yield the items; if they take longer than some seconds, show a bar in a terminal, if tqdm is installed (tapediff[demo])."""
     start, bar = perf_counter(), None
     for k, item in enumerate(items):
         if bar is None and k and perf_counter() - start > PATIENCE:
@@ -31,7 +31,7 @@ def with_progress(items: Iterable[T], count: int, what: str) -> Iterator[T]:
 
 
 def _bar(count: int, done: int, what: str) -> Tree:
-    """A bar of tqdm's, or None."""
+    """A tqdm bar, or None."""
     try:
         tqdm = import_module("tqdm").tqdm
     except ImportError:

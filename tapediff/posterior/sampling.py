@@ -1,4 +1,4 @@
-"""Draws from a posterior by nutpie: the model that it is given, and what it gives back."""
+"""Draws from a posterior by nutpie: its model, and the conversion of its results."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .transforms import Array, Shape
 
 
 class Future(Protocol):
-    """What a task gives."""
+    """The future of a task."""
 
     def result(self) -> Any:
-        """What its function returned; raises what it raised."""
+        """Return the task's result or raise its exception."""
 
 
 class Executor(Protocol):
-    """What runs tasks: concurrent.futures.Executor, dask.distributed.Client."""
+    """Runs tasks: concurrent.futures.Executor, dask.distributed.Client."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future:
         """Run fn(*args) in a worker."""
@@ -38,7 +38,7 @@ class Executor(Protocol):
 
 
 class Expanded(Wrapper):
-    """The function of (u, data) that gives all numbers kept of a draw, one behind the other: parameters, then generated quantities."""
+    """The function from (u, data) to all numbers kept of a draw, concatenated: parameters, then generated quantities."""
 
     calls = "generated"
 
@@ -50,7 +50,7 @@ class Expanded(Wrapper):
         return np.concatenate([np.ravel(value) for value in kept.values()])
 
     def by_name(self, u: Array, data: Mapping[str, Tree]) -> dict[str, Tree]:
-        """The same by name."""
+        """The same numbers as a dict by name."""
         values = self.layout.constrain(u)[0]
         if self.generated is None:
             return dict(values)
@@ -59,8 +59,8 @@ class Expanded(Wrapper):
 
 
 def nutpie_model(posterior: NamedDensity) -> Tree:
-    """What `nutpie.sample` takes: named draws, with coordinates, by compiled functions only."""
-    generated = None if draws_at_random(posterior) else posterior.generated  # what does is called afterwards
+    """The model for `nutpie.sample`: named draws, with coordinates, by compiled functions only."""
+    generated = None if draws_at_random(posterior) else posterior.generated  # random ones are called afterwards
     names = () if generated is None else tuple(sorted(arguments(generated, {*posterior.shapes, *posterior.data})))
     expanded = Expanded(posterior.layout, generated, names)
     start, data = posterior.example_point(), posterior.constants
@@ -80,7 +80,7 @@ def nutpie_model(posterior: NamedDensity) -> Tree:
 def sample(
     posterior: NamedDensity, draws: int, chains: int, tune: int, seed: int | None, options: Mapping[str, Tree]
 ) -> Tree:
-    """nutpie's draws, and those generated quantities that are random."""
+    """nutpie's draws, and the random generated quantities."""
     trace = nutpie.sample(nutpie_model(posterior), draws=draws, chains=chains, tune=tune, seed=seed, **options)
     if draws_at_random(posterior):
         of_parameters = {name: np.asarray(trace.posterior[name].values) for name in posterior.shapes}
@@ -97,7 +97,7 @@ def sample(
 
 
 def draws_at_random(posterior: NamedDensity) -> bool:
-    """Whether `generated` does, so that no compiled function of the parameters alone gives its results."""
+    """True if `generated` draws at random, so that its results are not a function of the parameters alone."""
     names = {*posterior.shapes, *posterior.data}
     return posterior.generated is not None and random_argument(posterior.generated, names) is not None
 
@@ -110,7 +110,7 @@ def _labelled(posterior: NamedDensity, name: str, values: Array, lead: tuple[str
 
 
 def _add_predictions(trace: Tree, posterior: NamedDensity, predicted: dict[str, Tree]) -> None:
-    """Quantities with the names of data in ArviZ's group for replicated data, and the data beside it, as its plots want them."""
+    """Add quantities with the names of data to ArviZ's group for replicated data, and the data to theirs, as its plots expect."""
     xarray = import_module("xarray")
     observed = {name: _labelled(posterior, name, np.asarray(posterior.data[name]), ()) for name in predicted}
     for group, contents in (("posterior_predictive", predicted), ("observed_data", observed)):
@@ -124,7 +124,7 @@ def _add_predictions(trace: Tree, posterior: NamedDensity, predicted: dict[str, 
 def sample_by_tasks(
     posterior: NamedDensity, draws: int, chains: int, tune: int, seed: int | None, options: Mapping[str, Tree], executor: Executor
 ) -> Tree:  # fmt: skip
-    """Each chain by a task of its own; the chains in one trace."""
+    """Run each chain as a task; join the chains in one trace."""
     seeds = np.random.SeedSequence(seed).generate_state(chains)
     sent, of_nutpie = pickled((posterior, draws, tune)), {"cores": 1, "progress_bar": False, **options}
     futures = [executor.submit(_chain, sent, of_nutpie, int(of_chain)) for of_chain in seeds]
@@ -134,7 +134,7 @@ def sample_by_tasks(
 
 
 def _joined(traces: Sequence[Tree]) -> Tree:
-    """The chains in one trace: ArviZ 0.x has a function for its own trees, 1.0 uses those of xarray."""
+    """Join the chains in one trace: ArviZ 0.x has a function for its own trees, 1.0 uses xarray's."""
     concat = getattr(import_module("arviz"), "concat", None)
     if concat is not None:
         return concat(*traces, dim="chain")
@@ -147,6 +147,6 @@ def _joined(traces: Sequence[Tree]) -> Tree:
 
 
 def _chain(sent: bytes, options: Mapping[str, Tree], seed: int) -> Tree:
-    """One chain, in a worker."""
+    """Run one chain in a worker."""
     posterior, draws, tune = pickle.loads(sent)
     return sample(posterior, draws, 1, tune, seed, options)

@@ -1,4 +1,4 @@
-"""Which of the parameters and data a user's function takes by name, and whether it draws at random."""
+"""The parameters and data that a user's function takes by name, and its source of random numbers."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import inspect
 
 from ..ir.instruction import UserFunction
 
-# Arguments by which `generated` and `prior` draw: a numpy.random.Generator of plain Python, and a key of td.random, which is compiled.
+# The arguments with which `generated` and `prior` draw: a numpy.random.Generator for plain Python, or a td.random key, which compiles.
 RANDOM = ("rng", "key")
 
 
 def arguments(function: UserFunction, names: set[str]) -> set[str]:
-    """Those of the names of parameters and data that a function takes: all if it takes any."""
+    """The names of parameters and data that a function takes: all of them if it has **kwargs."""
     taken, takes_any = _taken(function)
     return names if takes_any else names & taken
 
 
 def random_argument(function: UserFunction, names: set[str]) -> str | None:
-    """Which of rng and key a function takes, where no parameter or data have that name; None if it draws nothing.
+    """`rng` or `key`, if a function takes it and no parameter or data has that name; None if it does not draw.
 
     Raises:
-        ValueError: both.
+        ValueError: it takes both.
     """
     found = [name for name in RANDOM if name in _taken(function)[0] and name not in names]
     if len(found) > 1:
@@ -29,10 +29,10 @@ def random_argument(function: UserFunction, names: set[str]) -> str | None:
 
 
 def check_names(function: UserFunction, what: str, given: set[str], *, may_leave_out: bool) -> None:
-    """The function takes every name that it will be given, and is given all that it needs.
+    """Check that the function takes every given name, and that every required argument is given.
 
     Raises:
-        ValueError: it does not, or is not.
+        ValueError: one of these does not hold.
     """
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -52,7 +52,7 @@ def check_names(function: UserFunction, what: str, given: set[str], *, may_leave
 
 
 def _taken(function: UserFunction) -> tuple[set[str], bool]:
-    """The names of the arguments of a function, and whether it takes any others."""
+    """The names of a function's arguments, and True if it has **kwargs."""
     parameters = inspect.signature(function).parameters.values()
     named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     return named, any(p.kind is p.VAR_KEYWORD for p in parameters)

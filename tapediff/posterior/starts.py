@@ -1,4 +1,4 @@
-"""Points at which a log density has a value, where recordings, optimisers and samplers may begin; and the way from there to a mode."""
+"""Points with a finite log density, to start recordings, optimisers and samplers; and the path from there to a mode."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ..errors import is_recoverable
 from ..ir.instruction import Tree
 from .transforms import Array
 
-# Points uniform in (-2, 2) that are tried, where Stan's samplers begin, too.
+# The number of points to try, uniform in (-2, 2), where Stan's samplers begin, too.
 ATTEMPTS = 100
-# SciPy's method is begun again so often.
+# The most restarts of SciPy's method.
 RUNS = 30
 
 
 def points_with_a_value(log_density: Callable[[Array], float], size: int, rng: np.random.Generator) -> Iterator[Array]:
-    """u = 0, then random points: those at which the log density is finite.
+    """Yield points with a finite log density: u = 0, then random points.
 
     Args:
-        log_density: of an unconstrained point; plain Python, as a recording takes several times as long and may be in vain.
+        log_density: of an unconstrained point; plain Python, as a recording takes several times as long and may be useless.
         size: of points.
     """
     for attempt in range(ATTEMPTS):
@@ -42,16 +42,16 @@ def _has_value(log_density: Callable[[Array], float], u: Array) -> bool:
 def minimized(
     falling: Callable[[Array], tuple[float, Array]], start: Array, options: dict[str, Tree], record: Callable[[Array], None]
 ) -> Array:  # fmt: skip
-    """The point where SciPy's L-BFGS-B ends.
+    """Minimise with SciPy's L-BFGS-B, and return the last point.
 
     Args:
-        falling: value and gradient; an infinite value where a point is rejected.
-        record: called with each point of the path behind `start`.
+        falling: returns value and gradient; an infinite value if a point is rejected.
+        record: called with each point of the path after `start`.
 
-    Where its line search meets an infinite value, SciPy (1.17 and 1.18) steps back by so much that it takes the next step for
-    convergence. It is begun again there, with a short first step, as long as the value falls.
+    If its line search meets an infinite value, SciPy (1.17 and 1.18) shortens the step so much that it takes the next one for
+    convergence. It is restarted there, with a short first step, as long as the value falls.
     """
-    # When it is needed: importing SciPy takes longer than importing tapediff.
+    # On demand: importing SciPy takes longer than importing tapediff.
     minimize = import_module("scipy.optimize").minimize
     rejected = 0
 

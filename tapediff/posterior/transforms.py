@@ -1,8 +1,8 @@
 """Bijections from unconstrained vectors to constrained values, each with the logarithm of its Jacobian determinant.
 
-They are those of Stan (Stan Development Team, Stan Reference Manual 2.35, "Constraint Transforms"), so unconstrained points can be
+They are Stan's (Stan Development Team, Stan Reference Manual 2.35, "Constraint Transforms"), so unconstrained points can be
 compared. All take leading axes, which hold independent values: a simplex of shape (10, 3) is ten simplexes. Functions of the unconstrained
-vector are written in recorded operations; those of the constrained value run on plain arrays.
+vector use recorded operations; those of the constrained value run on plain arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array: TypeAlias = np.ndarray
 Shape: TypeAlias = tuple[int, ...]
 P = ParamSpec("P")
 
-# How far sums and symmetries of values that are given may be off, as Stan's: they come from files and printed tables.
+# The tolerance of sums and symmetries of given values, as Stan's: they come from files and printed tables.
 TOLERANCE = 1e-8
 
 
@@ -30,12 +30,12 @@ class Transform:
     """One kind of constraint.
 
     Attributes:
-        name: as users call it.
+        name: for users.
         constrain: u, of the unconstrained shape, to (x, log |det dx/du|), the sum over all values.
         unconstrain: the inverse, of plain arrays within the support.
-        violation: what is wrong with a plain array, or None.
-        unconstrained_shape: of the shape of a value; raises ValueError where no value has this shape.
-        source: the function below that made it, and its arguments: what a pickle keeps.
+        violation: describes an invalid plain array; None for a valid one.
+        unconstrained_shape: for the shape of a value; raises ValueError for an impossible shape.
+        source: the function below that made it, and its arguments: what a pickle stores.
     """
 
     name: str
@@ -138,7 +138,7 @@ def positive_ordered() -> Transform:
 
 @_noting_source
 def simplex() -> Transform:
-    """Stick breaking: of what is left, x_k takes the part expit(u_k - log(K - 1 - k)); u = 0 is the centre."""
+    """Stick breaking: x_k takes the part expit(u_k - log(K - 1 - k)) of the remainder; u = 0 is the centre."""
 
     def constrain(u: Array) -> tuple[Array, Array | float]:
         v = u - np.log(np.arange(u.shape[-1], 0, -1.0))
@@ -165,7 +165,7 @@ def simplex() -> Transform:
 
 @_noting_source
 def unit_vector() -> Transform:
-    """x = u / |u|. The length of u has a standard normal's distribution, which is what stands in place of the log-Jacobian."""
+    """x = u / |u|. The length of u has a standard normal's distribution, which replaces the log-Jacobian."""
     return Transform(
         "unit_vector",
         lambda u: (u / np.sqrt(np.sum(u**2, axis=-1, keepdims=True)), -0.5 * np.sum(u**2)),
@@ -177,7 +177,7 @@ def unit_vector() -> Transform:
 
 @_noting_source
 def zero_sum() -> Transform:
-    """x = B u with orthonormal columns (Helmert's), which all sum to zero: the log-Jacobian is 0."""
+    """x = B u, where the columns of B are orthonormal and sum to zero (Helmert's): the log-Jacobian is 0."""
 
     def constrain(u: Array) -> tuple[Array, float]:
         k = np.arange(1.0, u.shape[-1] + 1.0)
@@ -201,7 +201,7 @@ def zero_sum() -> Transform:
 
 
 def _vector(more: int) -> Callable[[Shape], Shape]:
-    """The unconstrained shape of vectors: so many entries more in the last axis."""
+    """The unconstrained shape of vectors: `more` entries more in the last axis."""
 
     def of(shape: Shape) -> Shape:
         if not shape or shape[-1] < 1:
@@ -280,7 +280,7 @@ def _correlation_factor(u: Array) -> tuple[Array, Array]:
     v = _in_matrix(u, index)
     # log(1 - tanh(v)^2) without cancellation; 0 where v is the padding's 0.
     log_rest = np.log(4.0) + _log_expit(2.0 * v) + _log_expit(-2.0 * v)
-    log_left = np.cumsum(log_rest, axis=-1) - log_rest  # of the row's unit length, to the left of each entry
+    log_left = np.cumsum(log_rest, axis=-1) - log_rest  # the remainder of the row's unit length, to the left of each entry
     parts = np.tanh(v) + np.eye(size)
     is_below = np.tri(size, k=-1)
     return parts * np.exp(0.5 * log_left), np.sum(is_below * (log_rest + 0.5 * log_left))
@@ -325,7 +325,7 @@ def _below_diagonal(shape: Shape) -> Shape:
 
 @lru_cache(maxsize=64)
 def _triangle(count: int, k: int) -> tuple[Array, int]:
-    """For each entry of a matrix, its place in the row-by-row vector of the triangle, `count` outside; and the matrix's size."""
+    """The index of each matrix entry in the row-by-row vector of the triangle, `count` outside; and the matrix's size."""
     size = round((np.sqrt(8 * count + 1) - 1) / 2) - k
     index = np.full((size, size), count)
     index[np.tril_indices(size, k)] = np.arange(count)

@@ -1,4 +1,4 @@
-"""Draws with a derivative in their parameters: each is a smooth function of uniform numbers, which do not depend on the parameters."""
+"""Draws with a derivative in their parameters: smooth functions of uniform numbers that do not depend on the parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .. import special
 from ..ir.instruction import Operand
 from .keys import Shape, drawn_shape, parameter, unit
 
-# Bounds of a truncated normal that are infinite are taken here, in standard deviations: the probability beyond is 0.
+# Replaces infinite bounds of a truncated normal, in standard deviations: the probability beyond is 0.
 INFINITE = 1e10
 
 
@@ -114,7 +114,7 @@ def dirichlet(key: Operand, alpha: Operand, shape: Shape | None = None) -> Opera
     Args:
         key: td.random.key(seed), plain or tracked.
         alpha: positive, shape (..., k); may be tracked.
-        shape: of the result, its last axis included; that of alpha unless given.
+        shape: of the result, including its last axis; that of alpha unless given.
     """
     alpha = parameter(alpha)
     draws = _gamma(key, alpha, drawn_shape("dirichlet", shape, alpha))
@@ -127,7 +127,7 @@ def multivariate_normal(key: Operand, mean: Operand, cov: Operand, shape: Shape 
     Args:
         key: td.random.key(seed), plain or tracked.
         mean, cov: arrays, which may be tracked.
-        shape: of the result, its last axis of length k included; (k,) unless given.
+        shape: of the result, including its last axis of length k; (k,) unless given.
 
     Raises:
         numpy.linalg.LinAlgError: the covariance is not positive definite.
@@ -140,18 +140,18 @@ def multivariate_normal(key: Operand, mean: Operand, cov: Operand, shape: Shape 
 def truncated_normal(
     key: Operand, lower: Operand, upper: Operand, shape: Shape | None = None, loc: Operand = 0.0, scale: Operand = 1.0
 ) -> Operand:
-    """Normal of mean loc and standard deviation scale under the condition that it is between lower and upper, in the far tails too.
+    """Normal of mean loc and standard deviation scale, truncated to lower < x < upper; accurate in the far tails too.
 
     Args:
         key: td.random.key(seed), plain or tracked.
         lower, upper: bounds of the draws, which may be infinite; with lower < upper.
-        loc, scale: of the normal before it is cut; all four may be tracked.
+        loc, scale: of the normal before truncation; all four may be tracked.
         shape: of the result; that of the parameters unless given.
     """
     lower, upper, loc, scale = parameter(lower), parameter(upper), parameter(loc), parameter(scale)
     shape = drawn_shape("truncated_normal", shape, lower, upper, loc, scale)
     low, high = _standardised(lower, loc, scale), _standardised(upper, loc, scale)
-    # In the lower tail logarithms of probabilities keep their digits, so an interval above 0 is mirrored.
+    # In the lower tail logarithms of probabilities are accurate, so an interval above 0 is mirrored.
     sign = np.where(low > 0.0, -1.0, 1.0)
     low, high = np.where(low > 0.0, -high, low), np.where(low > 0.0, -low, high)
     drawn = unit(key, shape)

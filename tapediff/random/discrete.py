@@ -1,4 +1,4 @@
-"""Draws of whole numbers and masks, which have no derivative: parameters may be tracked, and only decide which number is drawn."""
+"""Draws of integers and masks, which have no derivative: parameters may be tracked, but only select the draw."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def categorical(key: Operand, logits: Operand, shape: Shape | None = None) -> Op
     Args:
         key: td.random.key(seed), plain or tracked.
         logits: shape (..., n); may be tracked.
-        shape: of the result, into which the leading axes of the logits are broadcast; these unless given.
+        shape: of the result, into which the leading axes of the logits are broadcast; those axes unless given.
     """
     logits = parameter(logits)
     if not logits.ndim or not logits.shape[-1]:
@@ -48,7 +48,7 @@ def categorical(key: Operand, logits: Operand, shape: Shape | None = None) -> Op
 
 
 def _by_weights(key: Operand, weights: Operand, shape: tuple[int, ...]) -> Operand:
-    """The number of cumulative weights that a uniform number has passed; the last of those that count is the whole sum."""
+    """The number of cumulative weights below a uniform number times their sum; the last one is the sum itself, and left out."""
     ends = np.cumsum(weights, axis=-1)
     drawn = unit(key, shape)[..., None] * ends[..., -1:]
     return np.sum(_whole(drawn > ends[..., :-1]), axis=-1)
@@ -68,8 +68,8 @@ def choice(key: Operand, a: Operand, shape: Shape = (), replace: bool = True, p:
         key: td.random.key(seed), plain or tracked.
         a: an int, or an array, which may be tracked.
         shape: of the draws; the result has a's other axes after it.
-        replace: whether one row may be drawn several times.
-        p: probabilities of the rows, shape (n,), in any units; all the same unless given. May be tracked.
+        replace: True if a row may be drawn several times.
+        p: probabilities of the rows, shape (n,), unnormalised; uniform unless given. May be tracked.
     """
     array = a if is_tracked(a) else as_value(a)
     n = operator.index(a) if array.ndim == 0 else array.shape[0]
@@ -82,7 +82,7 @@ def choice(key: Operand, a: Operand, shape: Shape = (), replace: bool = True, p:
         if p.shape != (n,):
             raise ArgumentMismatch("p of td.random.choice has one entry for each row", got=f"shape {p.shape} for {n} rows")
     if not replace:
-        # The smallest of exponential times whose rates are the weights: as drawing one by one from what is left.
+        # The smallest of exponential times with the weights as rates: equivalent to drawing one by one from the remainder.
         times = unit(key, n) if p is None else -np.log(unit(key, n)) / p
         chosen = np.argsort(times)[:count].reshape(shape)
     elif p is not None:

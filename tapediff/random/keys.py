@@ -1,4 +1,4 @@
-"""Keys, and the uniform numbers that every draw is made of."""
+"""Keys, and the uniform numbers from which all draws are made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..numpy_api.joining import as_value
 from ..ops.elementwise.counter_based import RANDOM_BITS, RANDOM_UNIT
 
 WORD = 1 << 32
-# The upper word of a counter says what it is for: draws count from 0, and these are beyond all of them.
+# The upper word of a counter is its purpose: draws count from 0, and these are larger than any draw's.
 SPLIT, FOLD = 1 << 20, 2 << 20
 
 Shape = int | Sequence[int]
@@ -34,12 +34,12 @@ def key(seed: Operand) -> Operand:
 
 
 def split(key: Operand, n: int = 2) -> Operand:
-    """n new keys, the rows of an array of shape (n, 2). Draw from these, and not from the key itself again."""
+    """n new keys, the rows of an array of shape (n, 2). Draw from these, not from the key itself again."""
     return _encrypted(key, np.arange(operator.index(n)), SPLIT)
 
 
 def fold_in(key: Operand, number: Operand) -> Operand:
-    """A new key from a key and an integer from 0 to 2**32 - 1, such as the number of a step; it may be tracked."""
+    """A new key from a key and an integer from 0 to 2**32 - 1, such as a step number; it may be tracked."""
     if not is_tracked(number):
         number = np.asarray(number)
     _require_integers(number, "the number of td.random.fold_in")
@@ -63,7 +63,7 @@ def words(key: Operand) -> tuple[Operand, Operand]:
 
 
 def unit(key: Operand, shape: Shape, stream: int = 0) -> Operand:
-    """Numbers in (0, 1), odd multiples of 2**-53. A draw that needs several for each entry takes them from several streams."""
+    """Numbers in (0, 1), odd multiples of 2**-53. A draw that needs several per entry uses several streams."""
     shape = as_shape(shape)
     count = math.prod(shape)
     if count > WORD:
@@ -83,7 +83,7 @@ def parameter(value: Operand) -> Operand:
 
 
 def drawn_shape(name: str, shape: Shape | None, *parameters: Operand) -> tuple[int, ...]:
-    """The shape of a draw: as given, or that of the parameters together, which must fit into it."""
+    """The shape of a draw: as given, or the broadcast shape of the parameters, which must fit into it."""
     common = np.broadcast_shapes(*map(np.shape, parameters))
     if shape is None:
         return common

@@ -1,4 +1,4 @@
-"""Log densities and distribution functions by scipy.stats' names, differentiable in the value and all parameters.
+"""Log densities and distribution functions with scipy.stats' names, differentiable in the value and all parameters.
 
 Comes in: tracked or plain arrays. Goes out: tracked or plain arrays; scipy.stats itself is never imported.
 Open first: `distribution.py`, then `normal_family.py`.

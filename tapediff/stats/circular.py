@@ -1,4 +1,4 @@
-"""The distributions on the circle, in standard form."""
+"""Distributions on the circle, in standard form."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def _von_mises(z: Operand, kappa: Operand) -> Operand:
 
 
 def _von_mises_cdf(z: Operand, kappa: Operand) -> Operand:
-    """The integral of the density from the nearer end, beyond twelve standard deviations nothing; a turn adds 1."""
+    """The integral of the density from the nearer end, within twelve standard deviations; each full turn adds 1."""
     turns = np.rint(z / (2.0 * np.pi))
     angle = z - 2.0 * np.pi * turns
     is_left = angle < 0.0
-    distance = SELECT(is_left, -angle, angle)  # of one side at 0 too, as the selection below
+    distance = SELECT(is_left, -angle, angle)  # the derivative at 0 follows the same side as the selection below
     length = MINIMUM(np.pi - distance, 12.0 / np.sqrt(MAXIMUM(kappa, 1.0)))
     nodes, weights = gauss_rule(64)  # enough for a normal density over twelve standard deviations
     points = np.expand_dims(distance, -1) + np.expand_dims(length, -1) * nodes
@@ -36,7 +36,7 @@ def _von_mises_density(z: Operand, kappa: Operand) -> Operand:
 
 
 def _von_mises_slope(z: Operand, kappa: Operand) -> Operand:
-    """The derivative of the distribution function in kappa, for |z| <= pi: the integral of the density times cos less its mean."""
+    """The derivative of the distribution function in kappa, for |z| <= pi: the integral of the density times (cos - its mean)."""
     is_left, mean = z < 0.0, I1E(kappa) / I0E(kappa)
     distance = SELECT(is_left, -z, z)
     length = MINIMUM(np.pi - distance, 12.0 / np.sqrt(MAXIMUM(kappa, 1.0)))
@@ -62,7 +62,7 @@ def _wrapped_cauchy(z: Operand, c: Operand) -> Operand:
 
 
 def _wrapped_cdf(z: Operand, c: Operand) -> Operand:
-    """By the sine and the cosine: their quotient is infinite in the middle."""
+    """By sine and cosine: their quotient is infinite in the middle."""
     return np.arctan2((1.0 + c) * np.sin(0.5 * z), (1.0 - c) * np.cos(0.5 * z)) / np.pi
 
 

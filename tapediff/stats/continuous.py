@@ -1,4 +1,4 @@
-"""The other continuous distributions of one variable, in standard form: log densities, distribution functions, quantiles."""
+"""The other univariate continuous distributions, in standard form: log densities, distribution functions, quantiles."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _cauchy_ppf(q: Operand) -> Operand:
 
 
 def _halfcauchy_ppf(q: Operand, p: Operand) -> Operand:
-    """The quantile of q = 1 - p, of the smaller of the two."""
+    """The quantile of q = 1 - p, from the smaller of the two."""
     is_small = q < 0.5
     tangent = np.tan(0.5 * np.pi * SELECT(is_small, q, p))
     return SELECT(is_small, tangent, 1.0 / tangent)
@@ -116,7 +116,7 @@ weibull_min = Continuous(
 
 
 def _beta_ends(z: Operand, a: Operand, b: Operand) -> tuple[Operand, Operand]:
-    """Where the beta density is positive and finite, and its logarithm elsewhere."""
+    """A mask where the beta density is positive and finite, and its logarithm elsewhere."""
     at_left, left = power_at_zero(a - 1.0, z)
     at_right, right = power_at_zero(b - 1.0, 1.0 - z)
     return LOGICAL_AND(at_left, at_right), MAXIMUM(left, right)
@@ -192,7 +192,7 @@ def _pareto_inside(z: Operand, c: Operand) -> Operand:
 
 
 def _pareto_edge(z: Operand, c: Operand) -> Operand:
-    """At the upper edge, which there is for negative c, the density is infinite below c = -1, where it is 1."""
+    """The log density at the upper edge, which exists for negative c: infinite below c = -1; at c = -1 the density there is 1."""
     return SELECT(all_of(z > 0.0, EQUAL(c * z, -1.0), c < -1.0), np.inf, -np.inf)
 
 

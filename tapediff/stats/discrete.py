@@ -1,4 +1,4 @@
-"""The distributions of whole numbers; names and shapes are SciPy's, but for `categorical`, which SciPy does not have."""
+"""Distributions of integers, with SciPy's names and shapes, except `categorical`, which SciPy does not have."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _beta_binomial(k: Operand, n: Operand, a: Operand, b: Operand) -> Operand:
 
 
 def _beta_binomial_sum(k: Operand, n: Operand, a: Operand, b: Operand, above: bool) -> Operand:
-    """The sum of the probabilities up to k, or above k: of all numbers at once, or in a loop, where it is known at run time how many."""
+    """The sum of the probabilities up to k, or above k: vectorised, or in a loop if the number of terms is known only at run time."""
     most = STOP_GRADIENT(np.max(n, initial=0.0))
 
     def term(number: Operand, k: Operand, n: Operand, a: Operand, b: Operand) -> Operand:
@@ -134,7 +134,7 @@ betabinom = Discrete(
 
 
 class Categorical:
-    """Numbers 0, 1, ..., with their probabilities along the last axis of p. They are data: no derivative is taken in them."""
+    """Numbers 0, 1, ..., with their probabilities along the last axis of p. The numbers are data: no derivative is taken in them."""
 
     def __repr__(self) -> str:
         return "<tapediff.stats.categorical>"
@@ -144,11 +144,11 @@ class Categorical:
 
     @np.errstate(all="ignore")
     def logpmf(self, k: Operand, p: Operand) -> Operand:
-        """The logarithm of p[..., k]; -inf, with derivative zero, where k is none of the numbers. p is not normalised.
+        """The logarithm of p[..., k]; -inf, with derivative zero, if k is out of range. p is not normalised.
 
         Args:
-            k: whole numbers, whose shape broadcasts against that of p without its last axis.
-            p: probabilities, (..., number of categories); NaN comes out where one is negative.
+            k: integers, whose shape broadcasts against that of p without its last axis.
+            p: probabilities, (..., number of categories); the result is NaN if one is negative.
         """
         p, k = as_operand(p), as_operand(k)
         mask = EQUAL(np.expand_dims(k, -1), np.arange(p.shape[-1], dtype=float))

@@ -1,4 +1,4 @@
-"""What all distributions have in common: SciPy's arguments, location and scale, support, and the functions that follow from others."""
+"""The common part of all distributions: SciPy's arguments, location and scale, support, and functions derived from others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Formula = Callable[..., Operand]
 
 
 def as_operand(value: Operand) -> Operand:
-    """A tracked value as it is, lists of them as one; anything else as floats."""
+    """A tracked value unchanged, a list of them joined; anything else as floats."""
     if is_tracked(value):
         return value
     if type(value) is float:
@@ -31,26 +31,26 @@ def as_operand(value: Operand) -> Operand:
 
 
 def positive(value: Operand) -> Operand:
-    """The parameter itself, NaN where it is not positive, so that every result is NaN there."""
+    """Replace a parameter by NaN where it is not positive, so that every result is NaN there."""
     if type(value) is np.float64 and value > 0.0:
         return value
     return SELECT(value > 0.0, value, np.nan)
 
 
 def all_of(first: Operand, *masks: Operand) -> Operand:
-    """The conjunction of masks, of which True counts for nothing."""
+    """The conjunction of masks; a literal True is skipped."""
     for mask in masks:
         first = mask if first is True else first if mask is True else LOGICAL_AND(first, mask)
     return first
 
 
 def choose(condition: Operand, x: Operand, y: Operand) -> Operand:
-    """A selection, or x itself where the condition is True whatever the numbers."""
+    """Select by the condition; x itself if the condition is a literal True."""
     return x if condition is True else SELECT(condition, x, y)
 
 
 def _logarithm(p: Operand, q: Operand) -> Operand:
-    """log(p), of the smaller of p and q = 1 - p."""
+    """log(p), from the smaller of p and q = 1 - p."""
     is_small = p < 0.5
     return SELECT(is_small, np.log(SELECT(is_small, p, 0.5)), np.log1p(-SELECT(is_small, 0.5, q)))
 
@@ -61,13 +61,13 @@ def _always(*_: Operand) -> bool:
 
 @dataclass(frozen=True)
 class Support:
-    """Where a distribution is, in its standardised variable; all functions also get the shapes.
+    """The support of a distribution in its standardised variable; all functions also get the shapes.
 
     Attributes:
-        inside: whether the density at z is positive and finite.
+        inside: a mask where the density at z is positive and finite.
         middle: a point inside for all shapes, or a function of these.
-        at_edge: the log density where it is not inside: -inf, or a function.
-        below, above: whether z is below or above the whole support.
+        at_edge: the log density outside of `inside`: -inf, or a function.
+        below, above: masks where z is below or above the whole support.
     """
 
     inside: Formula = _always
@@ -77,7 +77,7 @@ class Support:
     above: Formula | None = None
 
     def point(self, shapes: tuple[Operand, ...]) -> Operand:
-        """The point inside."""
+        """A point inside."""
         return self.middle(*shapes) if callable(self.middle) else self.middle
 
 
@@ -86,18 +86,18 @@ EVERYWHERE = Support()
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Distribution:
-    """A distribution of one variable, with the methods of scipy.stats that a log density needs: same names, arguments and values.
+    """A univariate distribution, with the scipy.stats methods that a log density needs: same names, arguments and values.
 
-    The formulas are of the standardised variable and the shapes, and are written for arguments inside the support only: elsewhere they get
-    its middle instead. On plain numbers and arrays the methods give NumPy's results.
+    The formulas use the standardised variable and the shapes, and hold inside the support only: elsewhere they are evaluated at
+    its middle instead. On plain numbers and arrays the methods return NumPy's results.
 
     Attributes:
         name: SciPy's.
         shapes: the names of its shape parameters, in SciPy's order.
         density: the logarithm of the density or of the probability.
         support: where the density is positive.
-        valid: whether the shapes are ones of a distribution.
-        functions: cdf, logcdf, sf, logsf, ppf, isf; those that are missing follow from the others, if these are there.
+        valid: a mask where the shapes are valid.
+        functions: cdf, logcdf, sf, logsf, ppf, isf; missing ones are derived from the others, if possible.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Distribution:
     is_discrete = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "__module__", "tapediff.stats")  # where pickle finds it by its name
+        object.__setattr__(self, "__module__", "tapediff.stats")  # so that pickle finds it by its name
 
     def __repr__(self) -> str:
         return f"<tapediff.stats.{self.name}>"
@@ -210,7 +210,7 @@ class Distribution:
         return self.support.inside(z, *shapes)
 
     def _parameters(self, args: tuple[Operand, ...], named: dict[str, Operand]) -> tuple[tuple[Operand, ...], Operand, Operand]:
-        """Shapes, location and scale by SciPy's rules; None for a location or a scale that is not given."""
+        """Parse shapes, location and scale by SciPy's rules; None for a missing location or scale."""
         names = (*self.shapes, "loc") if self.is_discrete else (*self.shapes, "loc", "scale")
         if len(args) > len(names):
             raise TypeError(f"{self.name} takes at most the parameters {', '.join(names)}, but {len(args)} were given")
@@ -239,7 +239,7 @@ class Continuous(Distribution):
     def logpdf(self, x: Operand, *args: Operand, **named: Operand) -> Operand:
         """The logarithm of the density at x: `logpdf(x, *shapes, loc=0, scale=1)`.
 
-        -inf outside of the support, with derivative zero; NaN where a parameter is not valid, as in SciPy. Where it is infinite at an edge
+        -inf outside of the support, with derivative zero; NaN if a parameter is not valid, as in SciPy. If it is infinite at an edge
         of the support, its derivative is zero too.
         """
         return self._log_density(x, args, named)
@@ -250,12 +250,12 @@ class Continuous(Distribution):
 
 
 class Discrete(Distribution):
-    """A distribution of whole numbers. They are data: no derivative is taken in them."""
+    """A distribution of integers. They are data: no derivative is taken in them."""
 
     is_discrete = True
 
     def logpmf(self, k: Operand, *args: Operand, **named: Operand) -> Operand:
-        """The logarithm of the probability of k: `logpmf(k, *shapes, loc=0)`. -inf, with derivative zero, where k is impossible."""
+        """The logarithm of the probability of k: `logpmf(k, *shapes, loc=0)`. -inf, with derivative zero, if k is impossible."""
         return self._log_density(k, args, named)
 
     def pmf(self, k: Operand, *args: Operand, **named: Operand) -> Operand:

@@ -1,4 +1,4 @@
-"""Distributions of vectors and matrices; names and arguments are SciPy's, but for `lkj`, which SciPy does not have."""
+"""Distributions of vectors and matrices, with SciPy's names and arguments, except `lkj`, which SciPy does not have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .supports import HALF_LOG_TWO_PI, LOG_PI
 
 @dataclass(frozen=True)
 class _Named:
-    """A distribution with methods of its own arguments."""
+    """A distribution whose methods have their own arguments."""
 
     name: str
 
@@ -37,7 +37,7 @@ class _MultivariateNormal(_Named):
         Args:
             x: one vector, (d,), or several, (..., d).
             mean: the mean, (d,); zero if None.
-            cov: the covariance: a positive definite matrix, (d, d), of which one triangle is read; a number or a vector is its diagonal.
+            cov: the covariance: a positive definite matrix, (d, d), of which one triangle is read; or a number or vector, its diagonal.
 
         Raises:
             LinAlgError: cov is not positive definite.
@@ -92,8 +92,8 @@ class _Multinomial(_Named):
         """The logarithm of the multinomial probability; p is taken to sum to 1 along its last axis.
 
         Args:
-            x: counts, (..., d): data, no derivative is taken in them. -inf, with derivative zero, where they are impossible.
-            n: their sum, data too.
+            x: counts, (..., d): data, no derivative is taken in them. -inf, with derivative zero, if they are impossible.
+            n: their sum, also data.
             p: probabilities, (..., d).
         """
         x, n, p = STOP_GRADIENT(as_operand(x)), STOP_GRADIENT(as_operand(n)), as_operand(p)
@@ -111,7 +111,7 @@ class _Multinomial(_Named):
 
 
 class _LKJ(_Named):
-    """Of correlation matrices, or of their Cholesky factors: the density is as a power of the determinant.
+    """Correlation matrices, or their Cholesky factors: the density is a power of the determinant.
 
     Source: Lewandowski, Kurowicka & Joe (2009), J. Multivariate Analysis 100.
     """

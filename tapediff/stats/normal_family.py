@@ -1,4 +1,4 @@
-"""The normal distribution and those made of it, in standard form: half, logarithmic, truncated, skew, and with an exponential tail."""
+"""The normal distribution and relatives, in standard form: half, logarithmic, truncated, skew, and exponentially modified."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ lognorm = Continuous("lognorm", ("s",), _lognormal, OPEN_POSITIVE_LINE, valid=ar
 
 
 def _log_normal_mass(low: Operand, high: Operand) -> Operand:
-    """log(ndtr(high) - ndtr(low)), from the tail that is nearer."""
+    """log(ndtr(high) - ndtr(low)), from the nearer tail."""
     is_right = low > 0.0
     first, second = SELECT(is_right, -high, low), SELECT(is_right, -low, high)
     is_bounded = first > -np.inf
@@ -63,7 +63,7 @@ def _log_share(part: tuple[Operand, Operand], rest: tuple[Operand, Operand], who
 
 
 def _quantile_of_log(log_p: Operand, log_q: Operand) -> Operand:
-    """The normal quantile of the sum of two probabilities, which rounding must not make more than 1."""
+    """The normal quantile of the sum of two probabilities, clipped to 1 against rounding."""
     return NDTRI_EXP(MINIMUM(np.logaddexp(log_p, log_q), 0.0))
 
 
@@ -110,12 +110,12 @@ def _skew_slope(z: Operand, a: Operand) -> Operand:
     return -np.exp(-0.5 * z * z * square) / (np.pi * square)
 
 
-# Below this the thin tail is a difference of Owen's functions that loses a digit at most, and above its integral decays on one scale.
+# Below this the thin tail is a difference of Owen's functions that loses at most a digit; above, its integral decays on one scale.
 _NEAR = 1.0
 
 
 def _log_thin(h: Operand, b: Operand) -> Operand:
-    """log P(Z < -h) for the shape b, both not negative: 1/pi times the integral over t > b of exp(-h**2 (1 + t**2) / 2) / (1 + t**2)."""
+    """log P(Z < -h) for the shape b, h and b >= 0: 1/pi times the integral over t > b of exp(-h**2 (1 + t**2) / 2) / (1 + t**2)."""
     far = h * np.hypot(1.0, b)
     is_near = far <= _NEAR
     near_h, near_b = SELECT(is_near, h, 0.0), SELECT(is_near, b, 0.0)
@@ -133,8 +133,8 @@ def _log_thin(h: Operand, b: Operand) -> Operand:
 
 
 def _skew_parts(z: Operand, a: Operand) -> tuple[Operand, Operand, Operand, Operand]:
-    """Whether the shape points to the right; h = |z|, whose slope at 0 is that from the right; the logarithm of the thin tail beyond h; the
-    distribution function at h of the shape that points to the right, which is as accurate for small h.
+    """A mask of right-skewed shapes; h = |z|, with the right slope at 0; the logarithm of the thin tail beyond h; the
+    distribution function at h of the right-skewed shape, accurate for small h too.
     """
     h, is_right = SELECT(z < 0.0, -z, z), a >= 0.0
     log_thin = _log_thin(h, SELECT(is_right, a, -a))
@@ -148,7 +148,7 @@ def _skew_cdf_value(z: Operand, a: Operand) -> Operand:
 
 
 def _skew_log_cdf(z: Operand, a: Operand) -> Operand:
-    """Its derivatives are those of the operations: far out, density over probability is not a ratio of exponentials."""
+    """Its derivatives are those of the operations: in the far tail, density over probability is not a ratio of exponentials."""
     is_right, h, log_thin, upper = _skew_parts(z, a)
     is_low = upper < 0.5
     low = SELECT(is_low, upper, 0.5)
@@ -200,7 +200,7 @@ def _exponnorm_slope(z: Operand, K: Operand) -> Operand:
 
 
 _exponnorm_rule = InverseRule(_exponnorm_density, (_exponnorm_slope,))
-# The sum of a normal and an exponential number, neither of which is further out.
+# The sum of a normal variable within (-40, 40) and an exponential one below 750 K.
 _exponnorm_ends = (lambda K: -40.0, lambda K: 40.0 + 750.0 * K)
 _minus_sf_inverse = inverse(lambda z, K: -_exponnorm_sf(z, K), _exponnorm_rule, *_exponnorm_ends)
 def _exponnorm_isf(q: Operand, K: Operand) -> Operand:

@@ -1,4 +1,4 @@
-"""Quantiles of distributions whose distribution function has no inverse in closed form: by bisection, with the inverse's derivative."""
+"""Quantiles of distributions without a closed-form inverse: by bisection, with the inverse's derivative."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Function = Callable[..., Operand]
 
 
 def filled(value: Operand, *others: Operand) -> Operand:
-    """A value in the shape of all of them."""
+    """Broadcast a value to the common shape."""
     shape = np.broadcast_shapes(np.shape(value), *map(np.shape, others))
     value = value * 1.0
     return broadcast(value, shape) if np.shape(value) != shape else value
@@ -50,7 +50,7 @@ class InverseRule:
 def inverse(function: Function, rule: InverseRule, low: Function, high: Function) -> Function:
     """The quantile function of a distribution function of (x, shape), increasing from low(shape) to high(shape).
 
-    Cost: 62 evaluations; of its derivative one. Error: that of the distribution function, over the density.
+    Cost: 62 evaluations; one for its derivative. Error: that of the distribution function, divided by the density.
     """
 
     def quantile(q: Operand, shape: Operand) -> Operand:
@@ -66,7 +66,7 @@ def inverse(function: Function, rule: InverseRule, low: Function, high: Function
 
 
 def first_number(function: Function, start: float, last: Function | None = None) -> Function:
-    """The quantile function of whole numbers from `start` on: the first at which the distribution function is q or more.
+    """The quantile function on integers from `start` on: the first at which the distribution function is at least q.
 
     It is a step function, whose derivative is zero.
     """

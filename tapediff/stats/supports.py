@@ -1,4 +1,4 @@
-"""Where continuous distributions have their densities, and what those are on the edges: supports that several families share.
+"""Supports of continuous distributions, with the densities on their edges, shared by several families.
 
 Comes in: formulas of the standardised variable. Goes out: a `Support`, or the mask of valid parameters.
 """
@@ -38,13 +38,13 @@ def _not_negative(z: Operand, *_: Operand) -> Operand:
 
 
 def power_at_zero(exponent: Operand, z: Operand) -> tuple[Operand, Operand]:
-    """Of z**exponent on 0 <= z < inf: whether it is positive and finite, and its logarithm where it is not."""
+    """For z**exponent on 0 <= z < inf: a mask where it is positive and finite, and its logarithm elsewhere."""
     inside = LOGICAL_AND(LOGICAL_OR(z > 0.0, LOGICAL_AND(EQUAL(z, 0.0), EQUAL(exponent, 0.0))), z < np.inf)
     return inside, SELECT(LOGICAL_AND(EQUAL(z, 0.0), exponent < 0.0), np.inf, -np.inf)
 
 
 def with_power_at_zero(exponent: Formula) -> Support:
-    """The support z >= 0 of a density that is like z**exponent(*shapes) near 0."""
+    """The support z >= 0 of a density that behaves like z**exponent(*shapes) near 0."""
     return Support(
         inside=lambda z, *shapes: power_at_zero(exponent(*shapes), z)[0], middle=1.0,
         at_edge=lambda z, *shapes: power_at_zero(exponent(*shapes), z)[1], below=below_zero, above=at_infinity,
@@ -53,7 +53,7 @@ def with_power_at_zero(exponent: Formula) -> Support:
 
 POSITIVE_LINE = Support(_not_negative, 1.0, below=below_zero, above=at_infinity)
 OPEN_POSITIVE_LINE = Support(_finite_and_positive, 1.0, below=below_zero, above=at_infinity)
-# At infinity the tails of these densities would be an infinity minus another one.
+# At infinity the tails of these densities would be inf - inf.
 FINITE = Support(lambda z, *_: IS_FINITE(z), below=lambda z, *_: EQUAL(z, -np.inf), above=at_infinity)
 
 

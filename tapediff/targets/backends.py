@@ -1,4 +1,4 @@
-"""The backends: ways to turn a tape into code that can be called."""
+"""Backends: ways to compile a tape into callable code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NATIVE, NUMBA = "native", "numba"
 
 
 def check_backend(name: str) -> str:
-    """The name of a backend. Raises ArgumentMismatch where there is none of that name."""
+    """Return the name of a backend. Raises ArgumentMismatch for an unknown one."""
     if name not in (NATIVE, NUMBA):
         raise ArgumentMismatch(
             "there is no such backend", got=repr(name), fix=f"backend={NATIVE!r}, the default, or backend={NUMBA!r}"
@@ -27,15 +27,15 @@ def check_backend(name: str) -> str:
     return name
 
 
-# More threads than this are not started.
+# The most threads to start.
 MOST_THREADS = 256
 
 
 def threads_of(threads: int | None, backend: str) -> int:
-    """How many threads may share the loops of a kernel; 0 where neither the user nor the environment says.
+    """The number of threads that may share the loops of a kernel; 0 if neither the user nor the environment sets it.
 
     Raises:
-        ArgumentMismatch: it is no such number, or the backend has no threads.
+        ArgumentMismatch: not a positive integer, or the backend has no threads.
     """
     given, name = threads, "threads"
     if threads is None:
@@ -56,7 +56,7 @@ def threads_of(threads: int | None, backend: str) -> int:
 
 
 def make_kernel(backend: str, tape: Tape, program: Program | None = None, threads: int = 0) -> Kernel:
-    """Compile a tape, or its program where that is made already.
+    """Compile a tape, or its program if there is one already.
 
     The compilers are imported when the first kernel is compiled, so that `import tapediff` stays fast.
     """
@@ -67,7 +67,7 @@ def make_kernel(backend: str, tape: Tape, program: Program | None = None, thread
         from ..compiler.pipeline import build_program
 
         program = program or build_program(tape)
-        # Byte code has nothing that numba could compile.
+        # Byte code leaves numba nothing to compile.
         if not any(isinstance(group, Interpreted) for group in program.groups):
             from ..compiler.numba_backend.kernel import NumbaKernel
 
@@ -76,7 +76,7 @@ def make_kernel(backend: str, tape: Tape, program: Program | None = None, thread
 
 
 def sent_code(kernels: Iterable[Kernel]) -> Sent | None:
-    """Object code for a pickle of a target that has these kernels."""
+    """The object code of these kernels, for the pickle of a target."""
     made = list(kernels)
     if not made:
         return None
@@ -86,7 +86,7 @@ def sent_code(kernels: Iterable[Kernel]) -> Sent | None:
 
 
 def receive_code(sent: Sent | None) -> None:
-    """Keep object code that came in a pickle."""
+    """Keep object code from a pickle."""
     if sent is not None:
         from ..compiler.jit.sent_code import receive
 

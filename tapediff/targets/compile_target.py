@@ -1,4 +1,4 @@
-"""td.compile: a function, recorded at a point, or a tape, with its native kernels.
+"""td.compile: a tape, or a function recorded at a point, with native kernels.
 
 Comes in: a tape, or a function and where to record it. Goes out: a `CompiledTape` whose default kernel is made.
 """
@@ -22,7 +22,7 @@ from .record_function import record
 
 
 def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree]) -> None:
-    """Raises ArgumentMismatch where a function of arguments is to be recorded without any."""
+    """Raise ArgumentMismatch if a function with parameters is to be recorded without arguments."""
     if not callable(target) or isinstance(target, CompiledTape) or hasattr(target, "tape_for"):
         raise ArgumentMismatch("td.compile takes a function or a Tape", got=type(target).__name__, fix="td.compile(f, x)")
     if args or named:
@@ -35,7 +35,7 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
             f"{name} takes arguments, and td.compile was given none", got=str(error), fix="td.compile(f, x) records f at x"
         ) from error
     except ValueError:
-        return  # no signature: the call itself will tell
+        return  # no signature: the call itself will raise
 
 
 def compile(
@@ -50,22 +50,22 @@ def compile(
         backend: "native", this package's own compiler; or "numba", which compiles the text that `source` shows.
         has_aux: the function returns (y, aux), and so does a call; see td.record. Derivatives are of y, and come with aux where they
             are asked for it, as td.gradient(c, x, has_aux=True).
-        merge: as of td.record: one tape for several paths, where the function is in Python.
-        memory: the most that a kernel may need beside its arguments and results, as "200MB" or in bytes. Loops of known length save
+        merge: as in td.record: one tape for several paths, if the target is a Python function.
+        memory: the most that a kernel may need besides its arguments and results, as "200MB" or in bytes. Loops of known length save
             less for the reverse pass then, and compute the rest again, each iteration about once more at most until blocks of blocks
             are needed. None for what is fastest.
         threads: how many threads may share one gradient: the loops and matrix products in it that take 40 µs or longer. Any number
             gives the same bits. None for as many as the environment variable TAPEDIFF_THREADS says; without it, one. See docs/calling.md.
         check_contents: how the arrays and containers that the function reads besides its arguments are compared at each call; see
             td.GuardedTape.
-        frozen: whether globals, closures, attributes and their contents stay as they were recorded, whatever becomes of them. With a tape
-            as target they do.
+        frozen: True if globals, closures, attributes and their contents stay as recorded, even if they change. With a tape
+            as target they always do.
 
     Returns:
         A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
 
     Raises:
-        StaleTape: at calls, where the function would read something else besides its arguments than it has.
+        StaleTape: at calls, if the function would read something else besides its arguments than when it was recorded.
         MemoryBudgetExceeded: a kernel does not fit into `memory`; the message names what needs the most.
 
     Cost: about 0.05 s for models of a few dozen array operations, growing with the number of operations on the tape; with numba

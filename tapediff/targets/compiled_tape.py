@@ -63,22 +63,22 @@ if TYPE_CHECKING:
 
 Argnums = int | Sequence[int]
 
-# Of a kernel: the argnums of a gradient, an operator, None for the value.
+# The key of a kernel: the argnums of a gradient, an operator, or None for the value.
 Key = tuple[int, ...] | Operator | None
 
 
 class CompiledTape(FastPath, OperatorMethods, NativeCalls):
-    """A tape with native kernels: one for its value, one for each set of arguments it was differentiated by.
+    """A tape with native kernels: one for its value, and one for each set of argnums differentiated by.
 
-    It answers only where the recorded control flow holds and raises GuardFailed elsewhere; and StaleTape where the function that td.compile
-    has recorded would read something else besides its arguments than it did then. Safe to use from several threads
+    It is valid only where the recorded control flow holds, and raises GuardFailed elsewhere. It raises StaleTape if the function that
+    td.compile recorded would read something else besides its arguments than it did then. Safe to use from several threads
     at once; long kernels release the interpreter lock.
 
     Attributes:
         tape: the recorded tape.
         backend: how it is compiled, "native" or "numba"; see td.compile.
-        memory: the most bytes that a kernel may need beside its arguments and results; None for any number. See td.compile.
-        threads: how many threads may share the loops of a kernel; 0 where nobody has said. See td.compile.
+        memory: the most bytes that a kernel may need besides its arguments and results; None for no limit. See td.compile.
+        threads: how many threads may share the loops of a kernel; 0 if unset. See td.compile.
         seconds: time spent compiling so far.
     """
 
@@ -135,28 +135,28 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     @property
     def environment_check(self) -> EnvironmentCheck | None:
-        """Tells whether the function reads what it has read when it was recorded; None of one that is frozen."""
+        """Checks that the function still reads what it read when it was recorded; None for a frozen function."""
         return self._check
 
     def refresh(self) -> None:
-        """Raises StaleTape where the recorded function would read something else by now; called unless a kernel has compared."""
+        """Raise StaleTape if the recorded function would read something else now; called unless a kernel has compared."""
         change = None if self._check is None else self._check.change()
         if change is not None:
             assert self._check is not None
             raise stale_error(self.tape.name, self._check, change)
 
     def _checked(self, call: Callable[..., Tree]) -> Callable[..., Tree]:
-        """A kernel that refuses then."""
+        """Wrap a kernel so that it refuses to run when the environment has changed."""
         return call if self._check is None else self._check.checked(call)
 
     @property
     def argument_names(self) -> tuple[str, ...]:
-        """The names of the arguments; empty for those without."""
+        """The names of the arguments; empty for unnamed ones."""
         return self.tape.argument_names
 
     @property
     def named_only(self) -> int:
-        """How many of them, the last ones, are given by name only."""
+        """The number of keyword-only arguments, which come last."""
         return self.tape.named_only
 
     @property
@@ -202,7 +202,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     @property
     def workspace_bytes(self) -> int:
-        """Memory that a call of the kernel that `source` shows needs beside its arguments and results, in bytes.
+        """Memory that one call of the kernel in `source` needs besides its arguments and results, in bytes.
 
         Every call in progress has its own: up to 32 kB on the stack, more on the heap, where it is kept for the next call. What
         sub-tapes and the bodies of loops need comes on top.
@@ -211,7 +211,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     @property
     def kernels(self) -> Mapping[Key, Kernel]:
-        """Those that are compiled so far."""
+        """The kernels compiled so far."""
         return self._kernels
 
     def kernel(self, argnums: Key) -> Kernel:
@@ -226,11 +226,11 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if known is None:
             known = without_collections(lambda: self._make_kernel(argnums))
             self.seconds += known.seconds
-            # First of all: `call` does not hold the code that it runs.
+            # First of all, as `call` does not keep its code alive.
             self._kernels[argnums] = known
-        # An interrupt may come before any line, so that this may be left for the next call.
+        # An interrupt may come before any line, and leave this to the next call.
         if self.tape.arguments is not None or self.tape.named_only:
-            return known  # which takes the arguments in another form
+            return known  # its arguments have another form
         if argnums == (0,):
             known.allow_constants()
             self._fast = self._checked(known.call)
@@ -246,17 +246,17 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return make_kernel(self.backend, tape, program, self.threads)
 
     def _is_long(self, argnums: tuple[int, ...]) -> bool:
-        """Whether the kernel of value and gradient is there without a tape of the derivative."""
+        """True if the kernel of value and gradient exists without a derivative tape."""
         return is_long(self.tape) and self.kernel(argnums).is_swept
 
     def _default(self) -> tuple[int, ...] | None:
-        """Which kernel is wanted first: the gradient by the first argument, if there is such a thing."""
+        """The key of the kernel needed first: the gradient by the first argument, or the value if it has none."""
         tape = self.tape
         scalar = not tape.returns_tuple and tape.output_types[0].shape == () and tape.output_types[0].is_float
         return (0,) if scalar and 0 in tape.active_inputs else None
 
     def _evaluate(self, asked: Request, out: Out, keep: bool) -> Tree:
-        """The full path of a gradient: any layout, lists, td.Constant, several gradients; checks everything before it computes."""
+        """The full path of a gradient: any layout, lists, td.Constant, several gradients. Checks everything before it computes."""
         args, argnums = asked.args, asked.argnums
         numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
         inputs = as_inputs(self.tape, args)
@@ -287,17 +287,17 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return (value, found) if keep else found
 
     def _direct_kernel(self, key: Key, args: Sequence[Tree]) -> DirectKernel:
-        """For direct calls of this form."""
+        """The kernel for direct calls of this form."""
         kernel, types = self.kernel(key), iter(self.tape.input_types)
         trees = self.tape.arguments or (ARRAY,) * len(self.tape.inputs)
         leaf = leaf_forms(types)
         forms = tuple([form_of(tree, argument, leaf) for tree, argument in zip(trees, args)])
-        # One for each kernel, as calls of one form are told by it.
+        # One object per kernel, as its identity is part of the key.
         call = kernel.call if self._check is None else self._check.calls.setdefault(key, self._checked(kernel.call))
         return DirectKernel(call, kernel, forms, len(self.tape.inputs))
 
     def _attempt_alone(self, numbers: Numbers, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> Tree:
-        """The same as attempt, of the gradients without the value, by a kernel that does not compute it."""
+        """Like `attempt`, but gradients only, by a kernel that does not compute the value."""
         operator = Operator(joint_tape, numbers)
         outputs = self.run_operator(operator, inputs, outs)
         if isinstance(outputs, GuardFailure):
@@ -307,7 +307,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return None, outputs
 
     def _is_plain(self, key: Key) -> bool:
-        """Whether a kernel takes the arguments as they are, and gives the results as they are given out."""
+        """True if a kernel takes the arguments, and returns the results, without conversion."""
         kernel = self.kernel(key)
         is_exact = all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
         return is_exact and self.tape.arguments is None and not self.tape.named_only
@@ -353,11 +353,11 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return found
 
     def run_operator(self, operator: Operator, inputs: Sequence[Operand], outs: Out = None) -> list[Operand] | GuardFailure:
-        """The outputs of an operator's tape by its kernel, the last ones also in `outs`; or the failure of a guard."""
+        """Run an operator's kernel; return its outputs, the last ones also in `outs`, or the failure of a guard."""
         return run_kernel(self.kernel(operator), inputs, outs)
 
     def run_unguarded(self, operator: Operator, inputs: Sequence[Operand]) -> list[Operand]:
-        """As above, at a point whose path is known to hold; recorded where an input is tracked."""
+        """Run at a point whose path is known to hold; recorded if an input is tracked."""
         if any(map(is_tracked, inputs)):
             return inline(operator.tape(self.tape), inputs)
         outputs = self.run_operator(operator, inputs)
@@ -394,7 +394,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return self._entry(types[0].shape)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Kernels are made when they are needed; from the object code where the processor and the versions of libraries are the same.
+        # Kernels are made on demand, from the object code if the processor and the library versions match.
         description = {name: vars(self)[name] for name in _DESCRIPTION if name in vars(self)}
         code = sent_code(list(self._kernels.values()))
         return _unpickled, (self.tape, self.backend, description, code, self.memory, self.threads or None)
@@ -426,7 +426,7 @@ def _derived(tape: Tape, argnums: Key) -> Tape:
     return with_dear_sides(made)
 
 
-# What a pickle keeps of the function that was compiled, which other processes may not have.
+# A pickle's record of the compiled function, which other processes may not have.
 _DESCRIPTION = ("__module__", "__qualname__", "__doc__")
 
 

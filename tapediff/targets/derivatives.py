@@ -29,7 +29,7 @@ from .tapes.gradient_tape import gradient_tape_in_use, joint_tape
 Argnums = int | Sequence[int]
 
 
-# For editors: the gradient by an array is an array, by a number a number, by a container one of its type. The rest depends on options.
+# For editors: the gradient by an array, a number or a container has that type. All other cases depend on options.
 @overload
 def gradient(target: Target, x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None) -> np.ndarray: ...
 @overload
@@ -57,7 +57,7 @@ def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
         GuardFailed: a Tape or CompiledTape was asked for a path it does not hold.
         ShapeMismatch, DtypeMismatch: an argument or `out` differs from the recorded one.
 
-    Cost: two to four times the function itself; a function as target is recorded anew at every call.
+    Cost: two to four times the function itself; a function as target is recorded at every call.
     """
     if type(target) is CompiledTape or type(target) is GuardedTape:
         # As in FastPath.
@@ -134,8 +134,8 @@ def grad(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **opt
         options: of td.GuardedTape, such as static, merge, check_contents.
 
     Returns:
-        A function of f's arguments. It keeps one GuardedTape, so Python control flow is followed at every call, and f is recorded anew
-        where a global, a closure, an attribute or an array that it reads has changed.
+        A function of f's arguments. It keeps one GuardedTape, so Python control flow is followed at every call, and f is recorded again
+        if a global, a closure, an attribute or an array that it reads has changed.
 
     Cost: the first calls on a path replay with NumPy; a path that is used often is compiled.
     """
@@ -153,13 +153,13 @@ def value_and_grad(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = Fa
     return _later(value_and_gradient, f, argnums, has_aux=has_aux, **options)
 
 
-# The options that are those of the GuardedTape.
+# Options of the GuardedTape.
 _SETTINGS = (
     "guard", "max_tapes", "compile_after", "name", "on_new_tape", "check_every", "static", "backend", "merge", "memory", "threads",
     "check_contents", "frozen",
 )  # fmt: skip
 
-# A function differentiated once or twice is not worth the compiler's wait.
+# Compiling does not pay for a function that is differentiated once or twice.
 COMPILE_AFTER = 3
 
 
@@ -192,8 +192,8 @@ def jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
         ArgumentMismatch: an unknown mode.
         GuardFailed: a Tape or CompiledTape was asked for a path that it does not hold.
 
-    Cost: min(size of T, size of S) sweeps, all in one pass over the tape; entries that are zero at every point are not computed, and
-        columns or rows that have no entries at the same places share a sweep.
+    Cost: min(size of T, size of S) sweeps, all in one pass over the tape. Entries that are zero at every point are not computed, and
+        columns or rows without entries in the same places share a sweep.
     """
     if x is ABSENT and is_options(options):
         return _later(matrices.jacobian, target, argnums, **options)
@@ -221,8 +221,8 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
         NonScalarOutput: the target does not return one real scalar.
         GuardFailed: a Tape or CompiledTape was asked for a path that it does not hold.
 
-    Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; of sparse Hessians, as many as there are
-        groups of columns without entries in the same row.
+    Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; for sparse Hessians, one for each
+        group of columns without entries in the same row.
     """
     if x is ABSENT and is_options(options):
         return _later(matrices.hessian, target, argnums, **options)
@@ -248,7 +248,7 @@ def jacrev(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **o
 
 
 def _later(verb: UserFunction, f: UserFunction, argnums: Argnums, **options: Tree) -> UserFunction:
-    """A function of f's arguments. It keeps one GuardedTape of f, so that Python control flow is followed at every call."""
+    """A function of f's arguments with one GuardedTape of f, so that Python control flow is followed at every call."""
     is_plain = callable(f) and not isinstance(f, (Tape, CompiledTape, GuardedTape))
     given = {name: options.pop(name) for name in _SETTINGS if name in options} if is_plain else {}
     settings: Tree = {"compile_after": COMPILE_AFTER, "has_aux": bool(options.get("has_aux")), **given}

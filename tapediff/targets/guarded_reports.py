@@ -1,4 +1,4 @@
-"""What a GuardedTape tells about itself: how often its tapes answered, which they are, and how far a point is from the next branch.
+"""Reports of a GuardedTape: how often its tapes were used, which there are, and how far a point is from the next branch.
 
 Comes in: its function, tapes and recorder, and points. Goes out: counts, text, margins. No kept tape changes.
 """
@@ -49,21 +49,21 @@ class GuardedReports:
     @overload
     def explain(self, points: Sequence[Tree] = (), *, as_dict: Literal[True]) -> dict[str, object]: ...
     def explain(self, points: Sequence[Tree] = (), *, as_dict: bool = False) -> str | dict[str, object]:
-        """Why there are several tapes, what was joined, and the tapes that are kept, as text.
+        """Why there are several tapes, what was merged, and the kept tapes, as text.
 
-        First of the latest recording: each line that keeps the function on several paths, why, and what to write instead; then the branches
-        and loops of which all paths are on the tape. Of each tape its argument types, guards, lines and outcomes, hits and seconds. For the
-        last call that no tape could answer: the closest tape, the guard at which they parted, and its two sides.
+        First the latest recording: each line that keeps the function on several paths, why, and what to write instead; then the branches
+        and loops with all paths on the tape. For each tape its argument types, guards, lines and outcomes, hits and seconds. For the
+        last call without a tape: the closest tape, the guard at which they diverged, and its two sides.
 
         Args:
             as_dict: the same of all tapes, as a dict of plain values; without points.
-            points: to count at which way each branch goes, merged or not, also in sub-tapes; those in bodies of td.scan, td.while_loop and
-                td.cond are not counted. Of a function of several arguments each is a tuple of these.
+            points: to count at which way each branch goes, merged or not, also in sub-tapes; without bodies of td.scan, td.while_loop
+                and td.cond. For a function of several arguments each point is a tuple.
 
         Raises:
             TrackedValueEscaped: called with points inside a recording.
 
-        Cost: one recording for each of the points. The kept tapes stay as they are, and so do the counts of hits.
+        Cost: one recording for each of the points. The kept tapes and the counts of hits do not change.
         """
         recorder = self._recorder
         if as_dict:
@@ -75,14 +75,14 @@ class GuardedReports:
         return "\n".join([text, *ways_taken(paths)])
 
     def translated(self) -> str:
-        """The function as it is recorded, with operators in place of what data may decide; why there is none, if there is not."""
+        """The function as it is recorded, with operators that replace branches on data; or why there is none."""
         # Imported where it is used.
         from ..flow import translated_text
 
         return translated_text(self._function.f)
 
     def _path_at(self, args: tuple[Tree, ...]) -> Tape:
-        """The tape of the path at a point, which is not kept: every branch on data is a guard of it."""
+        """The tape of the path at a point, which is not kept: every branch on data is a guard."""
         if is_recorded(args):
             raise TrackedValueEscaped(
                 "counts of branches look at values, which a recording would not notice", fix="ask for them outside it"
@@ -96,16 +96,16 @@ class GuardedReports:
             args, named: as for safe(*args, **named).
 
         Returns:
-            One td.Margin for each comparison that a guard depends on, in the order in which Python came to them, then one for
+            One td.Margin for each comparison that a guard depends on, in program order, then one for
             each np.where, maximum, minimum, clip and absolute value that the result depends on.
 
         Raises:
             TrackedValueEscaped: called inside a recording.
 
-        Of branches that are joined, those comparisons are listed that guards would depend on with merge=False.
+        For merged branches, it lists the comparisons that would be guards with merge=False.
 
-        Cost: one replay with NumPy; or one recording where no tape is kept for the point, or branches are merged. The kept tapes stay
-        as they are.
+        Cost: one replay with NumPy; or one recording if no tape is kept for the point, or branches are merged. The kept tapes do not
+        change.
         """
         args = tuple(args) if not named else positional(self._function.f, args, named)
         if is_recorded(args):
@@ -113,7 +113,7 @@ class GuardedReports:
                 "margins look at values, which a recording would not notice", fix="ask for them outside it"
             )
         call = self._function.call(args, ())
-        # Branches that are joined have no guards.
+        # Merged branches have no guards.
         tape = None if self._policy.merge else self._cache.tape_at(call.key, call.bound.inputs)
         if tape is None:
             call = self._function.call(args, (), with_data=False)
@@ -122,13 +122,13 @@ class GuardedReports:
 
 
 def _by_paths(name: str) -> Recorder:
-    """A recording of one path, in bodies of sub-tapes and loops as well."""
+    """A recorder of one path, also in bodies of sub-tapes and loops."""
     recorder = Recorder(name)
     recorder.merges = False
     return recorder
 
 
 def _record_inlined(recorder: Recorder, bound: BoundCall) -> Tape:
-    """The tape of a call, with the branches of its sub-tapes as its own."""
+    """The tape of a call, with the branches of its sub-tapes inlined."""
     recorder.inlines = True
     return record_bound(recorder, bound)

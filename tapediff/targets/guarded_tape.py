@@ -58,54 +58,54 @@ Argnums = int | Sequence[int]
 
 
 class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
-    """A function with all paths through its Python branches, compiled: on one tape those that can be joined, each of the others on its own.
+    """A function with all paths through its Python branches compiled: mergeable paths share one tape, each of the others has its own.
 
-    Values that decide what cannot be joined (docs/guards.md), or with merge=False all that Python looks at (`if`, `while`, `int(x)`,
-    masks), are guards. A call runs the tape used last; where one of its guards comes out differently, the tape for that outcome; and
-    where there is none, f is recorded again and compiled.
+    Values that decide branches that cannot be merged (docs/guards.md), or with merge=False all that Python looks at (`if`, `while`,
+    `int(x)`, masks), are guards. A call runs the tape used last; if one of its guards differs, the tape for that outcome; and
+    if there is none, f is recorded again and compiled.
 
     Args:
         f: the function, in plain NumPy; returns a real scalar for td.gradient, anything td.record takes for safe(x).
         guard: called as guard(*args) once per call, on plain floats and read-only arrays; tapes are kept apart by its
             value (None, bool, number, string, array, or a tuple, enum or frozen dataclass of these). Guards found
             by recording hold all the same.
-        max_tapes: how many tapes are kept; the one not used for the longest time is dropped for a new one.
-        compile_after: how many answers of a new tape are replayed with NumPy before it is compiled. Unless given 10 with
+        max_tapes: how many tapes to keep; a new one replaces the least recently used.
+        compile_after: how many calls of a new tape are replayed with NumPy before it is compiled. Unless given 10 with
             on_new_tape="interpret"; else 0, or 1 where hardly any of at least four tapes has been used again.
-        on_new_tape: how a call is answered for which no tape is kept. "compile": record and compile one. "interpret": record one
-            and answer by replaying it with NumPy, at once. "warn": as "compile", with a GuardWarning for each tape after the
+        on_new_tape: what to do at a call without a tape. "compile": record and compile one. "interpret": record one
+            and replay it with NumPy, at once. "warn": as "compile", with a GuardWarning for each tape after the
             first. "raise": NewTape, once there is a tape. May be set later, as `safe.on_new_tape = "raise"` after a warm-up.
-        check_every: every so many calls the plain function is run beside its tape, once more and on plain arrays; 0 is never.
+        check_every: every so many calls the plain function is run as well as its tape, once more and on plain arrays; 0 is never.
         name: of the function, in messages.
         static: td.static(...), the arguments to specialise on: a tape is kept for each value that they take.
         backend: how tapes are compiled, "native" or "numba"; see td.compile.
         has_aux: f returns (y, aux), and so does safe(x); see td.compile.
-        memory: the most bytes that a kernel of a tape may need beside arguments and results; see td.compile.
+        memory: the most bytes that a kernel of a tape may need besides arguments and results; see td.compile.
         threads: how many threads may share one gradient; see td.compile.
-        merge: whether a recording holds all paths that can be joined: both sides of a branch on data are run, and the states that they
-            leave are joined, so that one tape serves them; see docs/guards.md. False: each path has a tape of its own.
-        check_contents: how arrays and containers that f reads from outside are compared at each call: "sample": up to 1 kB whole, of larger
+        merge: True if a recording holds all paths that can be merged: both sides of a branch on data are run and their
+            states joined, so that one tape serves them; see docs/guards.md. False: each path has a tape of its own.
+        check_contents: how arrays and containers that f reads from outside are compared at each call: "sample": up to 1 kB whole; of larger
             arrays 17 numbers, and another kB at every 16th call; "always": whole; "off": not at all.
-        frozen: whether f goes on as it was when it was recorded, whatever happens to what it reads from outside.
+        frozen: True if f stays as it was when it was recorded, whatever happens to the values it reads from outside.
 
     Raises:
-        UnstableBranch: with on_new_tape="raise", two tapes disagree about a near tie; or the function came to other branches when it was
+        UnstableBranch: with on_new_tape="raise", two tapes disagree about a near tie; or the function reached other branches when it was
             recorded again at the same point.
         InvalidGuardValue: the guard returned something that cannot be a key.
         NewTape: with on_new_tape="raise", no kept tape will do; the kept ones stay as they are.
         StaleTape: at a check, the function gave another value than its tape, by more than rounding.
 
     Inside a recording, and on tracked arguments, f runs as itself: its operations and guards become part of that
-    recording. What f reads besides its arguments (globals, closures, attributes, entries, functions) is constant on its tapes. Where it has
-    changed at a call, f is recorded anew, or the tapes of these values come back. Random numbers, clocks and files stay as they
+    recording. What f reads besides its arguments (globals, closures, attributes, entries, functions) is constant on its tapes. If it has
+    changed at a call, f is recorded again, or the tapes of these values are reused. Random numbers, clocks and files stay as they
     were recorded, and so does what f itself changes; check_every notices when these change. Safe to use from several threads at once.
 
-    An int argument is data from its second value on, computed with as Python does: a step number costs no recordings but those of
-    its paths. Where Python needs its value, as for range(t), it is specialised on, and recorded anew for each value.
+    An int argument is data from its second value on, and Python's arithmetic with it is recorded: a step number costs recordings only
+    for its paths. If Python needs its value, as for range(t), it is specialised on, and f is recorded again for each value.
 
-    Cost: comparing what f reads takes 0.01 to 0.02 µs for each name or array. With one float64 array as argument and no `guard`, a hit adds
-    0.02 µs to the compiled tape's own call; one on another
-    path, seen before from the tape used last, a partial run of that one. Otherwise these are 0.1 and 0.5 µs, with `guard` 0.5 µs beside
+    Cost: comparing what f reads takes 0.01 to 0.02 µs for each name or array. With one float64 array as argument and no `guard`, a hit
+    takes 0.02 µs more than the compiled tape's own call; a hit on another path, seen before from the tape used last, a partial run
+    of that tape more. Otherwise these are 0.1 and 0.5 µs, with `guard` 0.5 µs plus
     its own time; containers, lists and other operators a few µs. A new path costs one recording and one compilation; a check costs one
     call of f and one NumPy replay.
     """
@@ -137,7 +137,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         self._dtype = FLOAT64
         like(self, f)
 
-    # The tapes for what the function reads now
+    # The tapes for the present environment
 
     @property
     def _cache(self) -> TapeCache:  # pyright: ignore[reportIncompatibleVariableOverride]  # read, never assigned
@@ -157,11 +157,11 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
 
     @property
     def environment_check(self) -> EnvironmentCheck | None:
-        """Tells whether the function reads the same as when the tapes in use were recorded."""
+        """Checks that the function reads the same as when the tapes in use were recorded."""
         return self._recordings.current.check
 
     def refresh(self) -> None:
-        """Use the tapes for what the function reads now; called before every answer that is not a kernel's own."""
+        """Switch to the tapes for the present environment; called before every result that does not come from a kernel directly."""
         if self._policy.frozen or current_recorder() is not None:
             return
         check = self._recordings.current.check
@@ -196,22 +196,22 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
 
     @property
     def max_tapes(self) -> int:
-        """How many tapes are kept."""
+        """How many tapes to keep."""
         return self._policy.max_tapes
 
     @property
     def check_every(self) -> int:
-        """Every so many calls the plain function is run beside its tape; 0 is never."""
+        """Every so many calls the plain function is run as well as its tape; 0 is never."""
         return self._policy.check_every
 
     @property
     def compile_after(self) -> int:
-        """How many answers of a new tape are replayed with NumPy before it is compiled."""
+        """How many calls of a new tape are replayed with NumPy before it is compiled."""
         return self._policy.compile_after
 
     @property
     def on_new_tape(self) -> str:
-        """How a call is answered for which no tape is kept: "compile", "interpret", "raise" or "warn"."""
+        """What to do at a call without a tape: "compile", "interpret", "raise" or "warn"."""
         return self._policy.on_new_tape
 
     @on_new_tape.setter
@@ -232,7 +232,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         return self._in_full(args, argnums, out, named, status, keep)
 
     def _raise_kept(self, status: int) -> None:
-        """Raise what user code has raised that native code called."""
+        """Raise the exception of user code that native code called."""
         if status == PENDING:
             raise_pending()
         if (raised := self.take_error()) is not None:
@@ -263,7 +263,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         return found
 
     def _value(self, args: tuple[Tree, ...], named: dict[str, Tree], guarded: GuardValue | None) -> Tree:
-        """The full path."""
+        """The full path of a value."""
         self.refresh()
         given = Given(self, args, FIRST, named, tuple(named))
         if named:
@@ -298,9 +298,9 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         return found
 
     def tape_for(self, args: Sequence[Tree]) -> tuple[Tape, list[Operand]]:
-        """The tape whose path holds at `args`, and its inputs there, for derivatives of any kind.
+        """The tape whose path holds at `args`, and its inputs there, for any operator.
 
-        Its guards are decided by NumPy's replay, as those of the tapes derived from it will be.
+        NumPy's replay decides its guards, as it will for the derived tapes.
         """
         self.refresh()
         if is_recorded(args):
@@ -312,13 +312,13 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
 
     def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Operand]:
-        """The tape that answers at x, the value, and the gradient; for calls from compiled code."""
+        """The tape that holds at x, the value, and the gradient; for calls from compiled code."""
         self.refresh()
         _, variant, (value, gradients) = self._gradients(self._function.call((x,), (0,)), None)
         return variant, value, gradients[0]
 
     def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Variant, list[Operand], bool]:
-        """The tape that answers, value and gradients (or the results, without argnums), and whether f returns several."""
+        """The tape that holds, value and gradients (the results, without argnums), and True if f returns several."""
         self.refresh()
         call = self._function.call(args, argnums or ())
         attempts = lambda call: self._dispatch.attempt(call, None if argnums is None else call.bound.argnums, None)  # noqa: E731
@@ -353,21 +353,21 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         return self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, call.bound.argnums, outs))
 
     def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:
-        """Let the next call of this kind take the fast path."""
+        """Make the next call of this kind take the fast path."""
         self._shape, self._dtype = variant.shape, variant.dtype
         native = self.native_call(variant)
         fast = self._direct.fast_call(call, variant, (0,)) if native is None else self._recordings.current.checked(native)
         self._fast = self._fast_gradient = fast
 
     def _use_fast_value(self, call: KeyedCall, variant: Variant) -> None:
-        """The same for its value, where that is a number."""
+        """Make the next call of the value take the fast path, if the value is a number."""
         tape = variant.program.tape
         is_number = tape.output_types == (FLOAT_SCALAR,) and not tape.returns_tuple
         if is_number and variant.is_direct and self._direct.answers(variant):
             self._fast_value = self._direct.fast_call(call, variant, None)
 
     def _inlined(self, call: BoundCall, out: Out, several: bool) -> tuple[Tree, Tree]:
-        """Inside a recording: f may use its values, so nothing is kept, and the gradient's operations are recorded."""
+        """Inside a recording: record the gradient's operations. f may use recorded values, so nothing is kept."""
         tape, inputs = record_nested(call)
         joint = gradient_tape(tape, call.argnums)
         tracked = any(is_tracked(value) for value in inputs)
@@ -380,7 +380,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         return (str, (self.__dask_tokenize__(),)) if is_hashed_by_joblib() else super().__reduce_ex__(protocol)
 
     def __dask_tokenize__(self) -> str:
-        """Of the function with what it closes over, and the settings; which tapes it keeps so far does not matter."""
+        """Hash the function with its closure, and the settings; the tapes kept so far do not matter."""
         policy = self._policy
         settings = (
             self.max_tapes, policy.compile_after_given, self.on_new_tape, self.check_every, self.backend, policy.merge,
@@ -399,7 +399,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
 
     def __deepcopy__(self, memo: dict[int, object]) -> GuardedTape:
         copied = memo[id(self)] = GuardedTape.__new__(GuardedTape)
-        # The function stays itself; where it is a method, it is that of the copied object.
+        # The function is not copied; a method is bound to the copied object.
         state = {**self.__getstate__(), "static": None}
         copied._restore(copy.deepcopy(self.f, memo), copy.deepcopy(self.guard, memo), state)
         return copied

@@ -1,4 +1,4 @@
-"""Functions in the form that holds all their paths: flow/, which is imported when the first of them is recorded."""
+"""Functions with merged paths: flow/, which is imported when the first of them is recorded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..recording.joined_forms import record_joined_by
 
 
 def joined(f: UserFunction, note: Callable[[Any], None] | None = None) -> UserFunction:
-    """A function whose recordings hold all paths that can be joined; `note` is called with the report of each."""
+    """A function whose recordings hold all paths that can be merged; `note` is called with the report of each recording."""
     from ..flow import flowed
 
     return flowed(f, note)

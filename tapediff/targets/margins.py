@@ -1,4 +1,4 @@
-"""Margins: how far a point is from the next branch of a tape, by NumPy."""
+"""Margins: the distance of a point from the next branch of a tape, by NumPy."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ..ops.elementwise.comparison import SELECT
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """One comparison that decides how a function goes on, and how far its two sides are apart.
+    """One comparison that decides how a function goes on, and the distance of its two sides.
 
     Attributes:
         at: the user's line, as file:line in function.
         kind: "guard" where Python looked at it; "where" where it chooses between arrays; "kink" where a maximum, minimum, clip
             or absolute value has its corner.
-        comparison: less, less_equal, greater, ..., maximum, absolute, or int for a whole number that Python looked at.
+        comparison: less, less_equal, greater, ..., maximum, absolute, or int for an integer that Python looked at.
         left, right: the two sides; of arrays the elements that are closest.
         margin: left - right; NaN where there is no distance, as from NaN.
-        outcome: of the comparison there: a bool; for int the integer; for kinks whether left is the greater.
+        outcome: of the comparison there: a bool; for int the integer; for kinks True if left is the greater.
         tie: the two sides are equal.
         index: the position of the closest elements; () for scalars.
-        moves: the comparison depends on an argument that may be differentiated; False if it is of data and constants alone.
+        moves: True if the comparison depends on a differentiable argument; False if it depends on data and constants alone.
     """
 
     at: str
@@ -52,12 +52,12 @@ class Margin:
 
 
 def margins(tape: Tape, inputs: Sequence[Operand]) -> list[Margin]:
-    """Every comparison behind the guards of a tape, in order, then the places where its results have a kink or a jump."""
+    """Every comparison that guards of a tape depend on, in order, then the kinks and jumps of its results."""
     return _margins(tape, inputs, tape.active_inputs)
 
 
 def _margins(tape: Tape, inputs: Sequence[Operand], active: Collection[int]) -> list[Margin]:
-    """The same; `active` are the positions of the inputs that may move."""
+    """Like `margins`; `active` are the positions of the inputs that may move."""
     values, moving = values_at(tape, inputs), _moving(tape, active)
     found = [m for guard in tape.guards for m in guard_margins(tape, values, guard, moving)]
     needed = _needed_by_outputs(tape)
@@ -80,18 +80,18 @@ def _moving(tape: Tape, active: Collection[int]) -> set[int]:
 
 
 def _inside(tape: Tape, values: Sequence[Operand], instruction: Instruction, moving: set[int]) -> list[Margin]:
-    """The margins of the functions that a tape calls; of all iterations of a loop, those closest to another outcome."""
+    """The margins of called functions; for a loop, over all iterations, those closest to another outcome."""
     operands = [values[i] for i in instruction.inputs]
-    # In a loop, what is carried from turn to turn may come to depend on anything.
+    # In a loop, carries may come to depend on anything.
     is_one_call = instruction.op is CALL
     active = [k for k, i in enumerate(instruction.inputs) if i in moving or (not is_one_call and moving)]
     watched = _Watched(instruction.params[0], active)
-    if not hasattr(watched.callee, "variants"):  # a user's primitive, which nobody looks into
+    if not hasattr(watched.callee, "variants"):  # a user's primitive, which is opaque
         return []
     if instruction.op is CALL:
         _, number = watched.answer(None, operands)
         called: Tape = watched.callee.variants[number].tape
-        # The condition of td.cond was compared outside.
+        # The condition of td.cond is compared by the caller.
         given = [(g, called.inputs.index(g.value)) for g in called.guards if g.value in called.inputs]
         outside = [_decisions(tape, values, instruction.inputs[k], str(g.site), "guard", g.kind, moving) for g, k in given]
         return [*(margin for found in outside for margin in found), *watched.found]
@@ -120,7 +120,7 @@ class _Watched:
 
 @np.errstate(all="ignore")
 def values_at(tape: Tape, inputs: Sequence[Operand], guard: int | None = None) -> list[Operand]:
-    """Every value of a tape, whatever its guards say; up to the guard of this ordinal if one is given."""
+    """Every value of a tape, ignoring its guards; up to the guard of this ordinal if given."""
     values: list[Operand] = []
     for op, ids, params, _, _ in tape.instructions:
         if op is CONSTANT:
@@ -137,7 +137,7 @@ def values_at(tape: Tape, inputs: Sequence[Operand], guard: int | None = None) -
 
 
 def guard_margins(tape: Tape, values: Sequence[Operand], guard: Guard, moving: set[int] | None = None) -> list[Margin]:
-    """The comparisons that a guard depends on, those under `and`, `or`, `not`, all() and any() included."""
+    """The comparisons that a guard depends on, through `and`, `or`, `not`, all() and any()."""
     at = str(guard.site or "unknown line")
     return _decisions(tape, values, guard.value, at, "guard", guard.kind, moving)
 
@@ -155,7 +155,7 @@ def _decisions(
         if op.compares is not None and not instruction.type.is_float:
             closest = _closest(at, kind, op.name, *op.compares(values[number], *operands, *instruction.params))
             found += _marked(closest, number, moving)
-            # Integers and truth values change where the comparisons that they were made by do.
+            # Integers and bools change where the comparisons that made them do.
             below = [i for i in ids if i not in seen and not tape.instructions[i].type.is_float]
             seen.update(below)
             pending += reversed(below)
@@ -173,12 +173,12 @@ def _marked(found: list[Margin], number: int, moving: set[int] | None) -> list[M
 
 
 def _is_count(tape: Tape, instruction: Instruction) -> bool:
-    """A float made from integers or truth values, which change where those do."""
+    """True for a float made from integers or bools, which changes where those do."""
     return instruction.op is CONVERT and not tape.instructions[instruction.inputs[0]].type.is_float
 
 
 def _number(tape: Tape, values: Sequence[Operand], number: int, at: str, kind: str, looked_at: str) -> list[Margin]:
-    """A number whose truth or whole part decides."""
+    """The margin of a number whose truth or integer part decides."""
     value = values[number]
     if looked_at == "bool":
         return _closest(at, kind, "not_equal", value, 0.0, np.not_equal(value, 0.0))
@@ -203,7 +203,7 @@ def _kinks(tape: Tape, values: Sequence[Operand], number: int, moving: set[int])
 
 
 def _needed_by_outputs(tape: Tape) -> set[int]:
-    """The values that outputs are computed from."""
+    """The values that the outputs depend on."""
     needed = set(tape.outputs[: tape.value_count])
     for number in range(len(tape.instructions) - 1, -1, -1):
         if number in needed:
@@ -212,7 +212,7 @@ def _needed_by_outputs(tape: Tape) -> set[int]:
 
 
 def _closest(at: str, kind: str, name: str, left: Operand, right: Operand, outcome: Outcome) -> list[Margin]:
-    """The pair of elements with the smallest distance; none of an empty array."""
+    """The pair of elements with the smallest distance; empty for an empty array."""
     if np.size(left) == 0 or np.size(right) == 0:
         return []
     left, right, outcome = np.broadcast_arrays(left, right, outcome)

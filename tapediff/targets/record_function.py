@@ -1,4 +1,4 @@
-"""td.record: the tape of a function, of one path or of all that can be joined."""
+"""td.record: the tape of one path of a function, or of all that can be merged."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def record(
     Args:
         f: a function of float arrays or floats, in plain NumPy; returns a real number, an array, or a container of these.
         args: where to record: floats or float arrays of any shape, which may be differentiated; integers, booleans and values
-            wrapped in td.Constant are data, which may change from call to call. Where Python needs an integer it is guarded. Tuples,
+            wrapped in td.Constant are data, which may change from call to call. If Python needs an integer, it is guarded. Tuples,
             lists, dicts, named tuples and dataclasses of these; what else is in them (strings, None, bools) is part of their structure,
-            which the tape is for.
+            which is fixed on the tape.
         prescribed: outcomes for the first guards (used by GuardedTape).
-        has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. What in it depends on the
-            arguments is recomputed at each call; the rest stays as it is.
-        merge: True: a tape of all paths that can be joined: both sides of a branch on data are run; see docs/guards.md. None: only
-            where it would have more than 30,000 operations, of which long loops become few, or where it looks at whole arrays of
+        has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. Its parts that depend
+            on the arguments are recomputed at each call; the rest is fixed.
+        merge: True: a tape of all paths that can be merged: both sides of a branch on data are run; see docs/guards.md. None: only
+            if it would have more than 30,000 operations, of which long loops become few, or if it reads whole arrays of
             positions; see docs/control_flow.md. False: never.
         named: further arguments by name. The tape takes by position those that f does, and all by name.
 
@@ -37,11 +37,11 @@ def record(
         The tape, valid wherever its guards hold.
 
     Raises:
-        DtypeMismatch: no argument is real floating point, or one is no number at all.
+        DtypeMismatch: no argument is real floating point, or one is not a number at all.
         UnsupportedFunction, TrackedValueEscaped: naming the user's line and the fix.
-        ArgumentMismatch: merge is none of the three.
+        ArgumentMismatch: merge is not one of these.
 
-    Cost: one call of f, plus about 2 µs per operation; with paths joined, a few of them.
+    Cost: one call of f, plus about 2 µs per operation; with merged paths, a few calls.
     """
     if merge is not None and type(merge) is not bool:
         raise ArgumentMismatch("merge is True, False or None", got=repr(merge), fix="merge=True: one tape of all paths that can be joined")
@@ -52,7 +52,7 @@ def record(
         raise_own_error(refusal, lambda: plain_result(f, *args, has_aux=has_aux, **named))
         raise
     if process.asked_if_recording[0] != asks and process.warnings_of_draws == draws:
-        # Imported where it is asked for, as below.
+        # Imported on demand, as below.
         from .guarded.staleness import refuse_if_asked
 
         refuse_if_asked(tape, asks, *plain_call(f, *args, has_aux=has_aux, **named))
@@ -62,7 +62,7 @@ def record(
 def _recorded(
     f: UserFunction, args: Sequence[Tree], named: dict[str, Tree], prescribed: Sequence[Outcome], has_aux: bool, merge: bool | None
 ) -> Tape:
-    """The tape of a function, in the form that is asked for."""
+    """The tape of a function, in the requested form."""
     if not merge:
         is_asked = merge is None and current_recorder() is None and not prescribed
         longest = LONG if is_asked else None

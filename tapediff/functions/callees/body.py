@@ -1,4 +1,4 @@
-"""Bodies: the functions behind an instruction with a callee, and the recording of its calls."""
+"""Bodies: the functions that an instruction with a callee runs, and the recording of its calls."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Body:
         frozen: the functions.
         treedef: of the tree that `run` gets.
         run: run(functions, tree) gives a tree of results.
-        keeps_arguments: whether writing into an argument is an error, as the caller's array would have to change too.
-        merges: whether one variant holds all paths that can be joined.
+        keeps_arguments: True if writing into an argument is an error, as the caller's array would have to change too.
+        merges: True if one variant holds all paths that can be joined.
 
     Attributes:
-        has_merged: some were.
+        has_merged: paths were joined.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Body:
         return self._frozen._functions
 
     def __call__(self, arguments: Sequence[Operand]) -> list[Operand]:
-        """Run on tracked arrays: the leaves of the tree, then the inputs in place of the tracked values that are closed over."""
+        """Run on tracked arrays: the leaves of the tree, then the inputs that replace the tracked values of the closure."""
         self._check_globals()
         first_hole = len(arguments) - self._frozen.hole_count
         if self._integers:
@@ -115,12 +115,12 @@ class Body:
 
 
 def merges_bodies() -> bool:
-    """Whether the bodies of sub-tapes and loops that are recorded now hold all their paths."""
+    """True if sub-tapes and loop bodies that are recorded now hold all their paths."""
     recorder = current_recorder()
     return recorder is None or recorder.merges
 
 
-# The callees of td.cond, td.scan and so on, whose functions are often made anew at every recording; the latest are kept.
+# The latest callees of td.cond, td.scan and so on, whose functions are often new objects at every recording.
 _MOST_RECENT = 512
 _recent: OrderedDict[Hashable, tuple[RecordedCallee, Body]] = OrderedDict()
 
@@ -167,7 +167,7 @@ def type_of(operand: Operand) -> ValueType:
 
 
 def value_of(operand: Operand) -> Operand:
-    """The plain value of an operand at record time."""
+    """The value of an operand at record time, as a plain array or number."""
     return operand._value if is_tracked(operand) else operand
 
 
@@ -186,9 +186,9 @@ def call(callee: RecordedCallee, body: Body, operands: Sequence[Operand], leaves
 
 
 def caught_outside() -> Site | None:
-    """The `except` that would end the failure of a factorisation in a function called now.
+    """The `except` that would catch a failed factorisation in a function called now.
 
-    Such a call is no instruction: the failure is a path of the caller, which that one's tapes must tell apart.
+    If there is one, the call is inlined: the failure is a path that the caller's tapes must tell apart.
     """
     recorder = current_recorder()
     return None if recorder is None else recorder.handler_of(np.linalg.LinAlgError, managers=False)

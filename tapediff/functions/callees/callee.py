@@ -1,7 +1,7 @@
-"""Callees: the functions that CALL and LOOP instructions run. Each has several variants, one tape for each path, all of the same types.
+"""Callees: the functions that CALL and LOOP instructions run. Each has one variant (tape) for each path; all have the same types.
 
-A DerivedCallee's variants are pullbacks of another callee's, of the same numbers; a TapeCallee has one. For those that record their
-variants see recorded_callees. They are replayed with NumPy while they are new and run by native code from then on.
+The variants of a DerivedCallee are pullbacks of another callee's, with the same numbers. A TapeCallee has one variant. For callees
+that record their variants see recorded_callee. New callees are replayed with NumPy, used ones run as native code.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from ...compiler.runtime.call_frame import ArgumentLayout
     from ...compiler.runtime.callees.native_callee import NativeKernel
 
-# So many calls and iterations of a callee are answered with NumPy before it is compiled, which takes as long as a few hundred.
+# NumPy runs this many calls and iterations of a callee before it is compiled, which takes as long as a few hundred.
 NUMPY_ANSWERS = 100
-# A while loop is computed by NumPy for so many operations before it is compiled, which takes as long as ten times as many.
+# NumPy runs this many operations of a while loop before it is compiled, which takes as long as ten times as many.
 MOST_WITH_NUMPY = 3000
 
-# Whether replays may run native code for callees; the tests compare both.
+# False: replays never run callees as native code. The tests compare both.
 NATIVE = True
 
-# Held while any callee's variants change: a recording may call other callees, so one lock for all cannot be taken in two orders.
+# Held while any callee's variants change. One lock for all: recordings call other callees, so several would be taken in two orders.
 LOCK = new_lock()
 
 Made = TypeVar("Made")
@@ -56,15 +56,15 @@ class Callee:
     Attributes:
         name: in messages.
         in_types, out_types: of its arguments and results; out_types is None until the first variant is recorded.
-        stops: its last result says whether the while loop that it is the body of goes on.
-        is_compiled: whether it may run natively; if not, every run is answered by Python.
+        stops: its last result says whether to continue the while loop that it is the body of.
+        is_compiled: whether it may run natively; if not, Python runs every call.
         native: the native side, made when first needed.
         is_pure: equal inputs give equal results, so that equal calls may be one.
         may_branch: a call may take another path than the recorded one.
         is_merged: paths of its body were joined.
-        is_test: it decides whether a while loop begins.
-        is_side: results of its variant 0 are not chosen by who reads them, whatever they are.
-        extends: the callee whose results this one's begin with, if it was made from it.
+        is_test: it decides if a while loop begins.
+        is_side: whoever selects among results ignores those of its variant 0.
+        extends: the callee that it was made from, and whose results come first in its own.
     """
 
     is_pure = True
@@ -97,19 +97,19 @@ class Callee:
     # For native code
 
     def variant_tape(self, number: int) -> Tape:
-        """The tape of a variant, ready to be compiled: with guards where the callee decides, else without."""
+        """Return the tape of a variant to compile: with guards where the callee decides the path, else without."""
         raise NotImplementedError
 
     def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
-        """The tape of a variant without its guards; `inputs`, where it ran, for one that may have been dropped."""
+        """Return a variant's tape without guards. `inputs`: where it ran, to record a dropped variant again."""
         raise NotImplementedError
 
     def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
-        """The variant to try after one failed at a guard, or the first one; recorded if there is none."""
+        """Return the variant to try after a guard of `number` failed, or the first one; record it if there is none."""
         raise NotImplementedError
 
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
-        """Results at these inputs with NumPy, by the given variant or the one that holds there, and its number."""
+        """Evaluate with NumPy by the given variant or the one whose path holds; return the results and its number."""
         raise NotImplementedError
 
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
@@ -124,15 +124,15 @@ class Callee:
         return lambda: LoopKernel(tape, layout)
 
     def failed(self, status: int) -> Exception:
-        """The exception for a status that only native code of the callee's own returns."""
+        """The exception for a status code that only this callee's native code returns."""
         raise NotImplementedError
 
     def may_compile(self, number: int) -> bool:
-        """Whether a variant is worth compiling; otherwise Python answers for it."""
+        """True if a variant is worth compiling; otherwise Python runs it."""
         raise NotImplementedError
 
     def known_paths(self) -> dict[int, PathEntry | None]:
-        """The variants by their numbers, as entries of a trie of paths; None where a variant is on no path of its own."""
+        """The variants by number, as entries of the path trie; None for a variant without a path of its own."""
         return {0: None}
 
     # Runs
@@ -146,7 +146,7 @@ class Callee:
             except RecursionTooDeep:
                 raise
             except RecursionError as error:
-                # Deep down there may be no room for this either; then a call further up says it.
+                # Deep in a recursion there may be no stack left for this either; then a caller raises it.
                 raise RecursionTooDeep(self.name, user_site()) from error
         if number is None:
             *outputs, ran = _native(CALL, (self,), values)
@@ -154,7 +154,7 @@ class Callee:
         return list(_native(CALL_VARIANT, (self,), [np.int64(number), *values])), number
 
     def run_loop(self, form: LoopForm, values: Sequence[Operand]) -> tuple[Operand, ...]:
-        """A loop, natively unless it is short and the callee new."""
+        """Run a loop, natively unless it is short and the callee new."""
         if self.is_compiled and NATIVE:
             length = form.length
             if length is None and not form.stops:
@@ -168,7 +168,7 @@ class Callee:
         return np.errstate(all="ignore")(loop_with_numpy)(self, form, values)
 
     def _short_loop(self, form: LoopForm, values: Sequence[Operand]) -> tuple[Operand, ...] | None:
-        """The results of a while loop that ends soon, without compiling it; None for others."""
+        """Run a short while loop with NumPy. None for other loops, and for those that turn out longer."""
         tape = self.only_tape()
         if tape is None or LOOP in tape.ops or CALL in tape.ops or self._numpy_left <= 0:
             return None
@@ -193,18 +193,18 @@ class Callee:
         return self._derive((wrt, seeds, maybe_discarded), in_types, out_types, used, make)
 
     def loop_flow(self, which: LoopCotangents, given: tuple[int, ...]) -> LoopFlow:
-        """How cotangents go through a loop of which the last values of the carries `given` have cotangents."""
+        """Trace cotangents through a loop; the last values of the carries `given` have cotangents."""
         tape = self.only_tape()
         if tape is None:
             return whole_flow(self.in_types, which)
         return self.once(("flow", which, given), lambda: loop_flow(run_passes(tape, PREPARE), which, given))
 
     def only_tape(self) -> Tape | None:
-        """The tape of the only variant that there can be; None if there may be others."""
+        """The tape of the only possible variant; None if there may be others."""
         return None
 
     def only_path(self) -> Tape | None:
-        """The tape of the only variant that there is now, with its guards; None if there are several, or calls that may have several."""
+        """The tape of the only variant so far, with its guards; None if there are several, or calls that may have several."""
         return self.only_tape()
 
     def loop_pullback(self, which: LoopCotangents) -> DerivedCallee:
@@ -227,14 +227,14 @@ class Callee:
         return _adder(type_)
 
     def fixed(self, tape: Tape, *, extends: Callee | None = None) -> Callee:
-        """A callee that runs a tape, compiled as this one is."""
+        """Make a callee that runs a tape, compiled as this one is."""
         made = TapeCallee(self.name, tape, is_compiled=self.is_compiled)
         made.extends = None if extends is None else extends.extends or extends
         return made
 
     @holding(LOCK)
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """The result of `make`, made once for each key and kept with the callee."""
+        """Return `make()`, called once for each key and kept with the callee."""
         if key not in self._derived:
             self._derived[key] = make()
         return self._derived[key]
@@ -250,7 +250,7 @@ class DerivedCallee(Callee):
     """A callee whose variants are made from those of another one.
 
     Args:
-        used: where among its inputs those of the other one are.
+        used: positions of the other callee's inputs among its own.
         make: its tape from the other one's.
     """
 
@@ -297,7 +297,7 @@ class DerivedCallee(Callee):
         return None if self._source.only_path() is None else self.plain_tape(0, None)
 
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
-        # It is the variant that ran, and 0 where there is one only.
+        # The number of the variant that ran; 0 if there is only one.
         ran = 0 if number is None else number
         return run(self.plain_tape(ran, inputs), inputs), ran
 
@@ -312,7 +312,7 @@ class DerivedCallee(Callee):
 
 
 def _derived_again(source: Callee, key: LoopCotangents | tuple[tuple[int, ...], tuple[int, ...], bool]) -> DerivedCallee:
-    """A pullback is pickled as the callee that it is made from."""
+    """Unpickle a pullback: make it again from its source."""
     return source.loop_pullback(key) if isinstance(key, LoopCotangents) else source.pullback(*key)
 
 
@@ -347,7 +347,7 @@ class TapeCallee(Callee):
 
 
 class SideCallee(TapeCallee):
-    """A side of a branch: variant 1 computes it. Variant 0 gives zeros, or anything: nothing that is chosen reads it."""
+    """A side of a branch. Variant 1 computes it; variant 0 returns zeros or anything, as the select discards its results."""
 
     is_side = True
 
@@ -375,7 +375,7 @@ def _of_zeros(tape: Tape) -> Tape:
 
 
 def with_dear_sides(tape: Tape) -> Tape:
-    """The tape to compile: dear sides of its branches run only where they are taken."""
+    """The tape to compile: expensive sides of branches run only where they are taken."""
     return dear_sides(tape, lambda side: SideCallee(side.name, side))
 
 
@@ -390,7 +390,7 @@ def _sum(recorder: Recorder, type_: ValueType) -> Tape:
 
 
 def without_guards(tape: Tape) -> Tape:
-    """The same instructions without the guards, for replays whose path is known to hold."""
+    """Drop the guards, for replays whose path is known to hold."""
     rewriter = Rewriter(tape)
     for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
         if op is not GUARD:

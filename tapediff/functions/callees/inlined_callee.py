@@ -1,6 +1,6 @@
 """Loop bodies with one call in them: the paths of the called function become paths of the body.
 
-An iteration is then one run of native code, with everything in registers, where a call would hand its arguments and results
+An iteration is then one run of native code with its values in registers. A call would pass arguments and results
 through memory.
 """
 
@@ -31,11 +31,11 @@ def branching_calls(tape: Tape) -> list[int]:
 
 
 class InlinedCallee(Callee):
-    """A tape with one branching call, as a callee that has one variant for each path of the called function, of its number.
+    """A tape with one branching call, as a callee. Variant k inlines variant k of the called function.
 
     Args:
         tape: without guards of its own.
-        call: the number of the call.
+        call: the number of the call instruction.
     """
 
     may_branch = True
@@ -55,7 +55,7 @@ class InlinedCallee(Callee):
         if known is None:
             recorded: Any = self.called  # a RecordedCallee, whose file imports this one
             known = self._with(recorded.guarded_tape(number), number)
-            # A search begins with the path that was taken last. Where constants of this tape rule that out, it is left to its guards.
+            # A search begins with the path taken last. If constants of this tape rule it out, keep the tape unsimplified: its guards fail.
             with contextlib.suppress(GuardFailed):
                 known = run_passes(known)
             self._prepared[number] = known
@@ -89,7 +89,7 @@ class InlinedCallee(Callee):
         return run(self._before, inputs)
 
     def _with(self, inner: Tape, number: int) -> Tape:
-        """The tape with the called function's own in place of the call."""
+        """Inline a variant's tape of the called function at the call."""
         rewriter = Rewriter(self._tape)
         results: dict[int, int] = {}
         for old, (op, inputs, params, *_) in enumerate(self._tape.instructions):

@@ -1,4 +1,4 @@
-"""Messages about the paths of a function: where they part most often, that there are too many, that one was not found again."""
+"""Messages about the paths of a function: the line where most diverge, too many paths, a path that was not found again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .path_trie import Fork, PathEntry
 
 
 def most_split_line(entries: Sequence[PathEntry]) -> tuple[str, int, int]:
-    """The line at which most paths part: its text, how many outcomes it had, and how often paths part there."""
+    """The line at which most paths diverge: its text, its number of outcomes, and how often paths diverge there."""
     lines: Counter[str] = Counter()
     outcomes: dict[str, set[Hashable]] = {}
     forks: dict[int, tuple[Fork[PathEntry], PathEntry]] = {id(f): (f, v) for v in entries for f in v.forks.values()}
@@ -28,7 +28,7 @@ def most_split_line(entries: Sequence[PathEntry]) -> tuple[str, int, int]:
 
 
 def paths_text(name: str, most: int, entries: Sequence[PathEntry]) -> str:
-    """That a function takes many paths, the line at which most of them part, and what to write instead."""
+    """Say that a function takes many paths, at which line most diverge, and what to write instead."""
     line, outcomes, _ = most_split_line(entries)
     is_position = any(type(guard.outcome) is int and str(guard.site) == line for guard in entries[-1].tape.guards)
     positions = "give entries to td.scan, or read plain arrays by td.asarray(array)[k], where k is a position; else "
@@ -41,7 +41,7 @@ def paths_text(name: str, most: int, entries: Sequence[PathEntry]) -> str:
 
 
 def check_prescribed(tape: Tape, missed: Tape, count: int) -> None:
-    """Raises UnstableBranch unless the recording came to the same guards as the tape whose place it takes."""
+    """Raise UnstableBranch unless the recording has the same guards as the tape that it replaces."""
     for k in range(count):
         old, new = missed.guards[k], tape.guards[k] if k < len(tape.guards) else None
         if new is None or old.kind != new.kind or not is_same_line(old.site, new.site):
@@ -61,7 +61,7 @@ def warn(message: str) -> None:
 
 
 def site_of(function: Callable[..., object]) -> str:
-    """Where a function is defined."""
+    """Where a function is defined, as text."""
     code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     if code is None:
         return short(function)

@@ -17,15 +17,15 @@ from ...recording.python_state.filled_arrays import Fills
 
 
 class PathEntry:
-    """One tape, and where the paths of other tapes leave its own.
+    """One tape, and the guards at which other paths diverge from its own.
 
     Attributes:
         number: recordings are counted from 1.
-        outcomes: of the guards, in order; `path` holds their keys.
-        forks: where other tapes leave this one's path, by guard ordinal.
+        outcomes: of the guards, in order; `path` has their keys.
+        forks: where other tapes diverge from this path, by guard ordinal.
         used: when it was last used, in the order of a counter.
-        form: tapes of the same form of the function come to the same guards as long as these have the same outcomes.
-        fills: which arrays that the function makes are tracked.
+        form: tapes of the same form have the same guards as long as their outcomes agree.
+        fills: which arrays made by the function are tracked.
     """
 
     __slots__ = ("fills", "forks", "form", "number", "outcomes", "path", "tape", "used")
@@ -53,13 +53,13 @@ def _last_use(entry: PathEntry) -> int:
 
 
 class Fork(Generic[Entry]):
-    """A guard at which paths part: the tapes on each side of it, by the guard's outcome."""
+    """A guard at which paths diverge: the tapes for each of its outcomes."""
 
     __slots__ = ("ordinal", "tapes")
 
     def __init__(self, ordinal: int) -> None:
         self.ordinal = ordinal
-        # Tuples that are replaced, never changed: calls read them without the lock.
+        # Tuples are replaced, never mutated: calls read them without the lock.
         self.tapes: dict[Hashable, tuple[Entry, ...]] = {}
 
     def add(self, entry: Entry) -> None:
@@ -93,7 +93,7 @@ class Paths(Generic[Entry]):
         return max((v for v in self.tapes if v.path[: len(prefix)] == prefix), key=_last_use, default=None)
 
     def insert(self, entry: Entry) -> None:
-        """Add a tape and the forks where its path leaves the others'."""
+        """Add a tape, and the forks where its path diverges from the others'."""
         for other in self.tapes:
             ordinal = _first_difference(entry.path, other.path)
             # All tapes with this difference share the path up to it, so one fork serves them.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class UserFunctions(Protocol):
-    """A function with a derivative rule of its own: a Primitive."""
+    """A function with a user-defined derivative rule: a Primitive."""
 
     name: str
     forward: Callable[..., object]
@@ -64,7 +64,7 @@ class PythonCallee(Callee):
 
     @property
     def knows_results(self) -> bool:
-        """Whether the structure of the results is known, so that the function can be compiled."""
+        """True if the structure of the results is known, so that the function can be compiled."""
         return True
 
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
@@ -73,7 +73,7 @@ class PythonCallee(Callee):
         return lambda: NumbaCall(self)
 
     def native_layout(self, names: list[str]) -> tuple[list[str], list[str | None]]:
-        """The function's arguments as expressions of the inputs' names, and the place of each result in its return value."""
+        """The function's arguments as expressions of the inputs' names, and the position of each result in its return value."""
         raise NotImplementedError
 
     def failed(self, status: int) -> Exception:
@@ -90,7 +90,7 @@ class PythonCallee(Callee):
 
 
 class ForwardCallee(PythonCallee):
-    """The forward function for arguments of certain types; its results are the outputs, then the saved values."""
+    """The forward function for given argument types; its results are the outputs, then the saved values."""
 
     def __init__(self, owner: UserFunctions, treedef: TreeDef, types: Sequence[ValueType]) -> None:
         super().__init__(owner.name, owner.forward, types, owner.is_compiled)
@@ -108,7 +108,7 @@ class ForwardCallee(PythonCallee):
         self.__dict__.update(state)
 
     def declare(self, types: ValueType | tuple[ValueType, ...]) -> None:
-        """Say what it returns, a value or a tuple of values and nothing saved, before it has run."""
+        """Declare the result type, or a tuple of types, before the first run. Nothing is saved for the rule."""
         is_tuple = not isinstance(types, ValueType)
         self.out_types = types if is_tuple else (types,)
         self.results = flatten(tuple(0.0 for _ in types) if is_tuple else 0.0)[1]
@@ -139,7 +139,7 @@ class ForwardCallee(PythonCallee):
         return arguments, [*paths(self.results, "[0]"), *paths(self.saved, "[1]")]
 
     def call_rule(self, z_bars: Sequence[Operand], z: Operand, inputs: Sequence[Operand], active: Sequence[bool]) -> list[Operand]:
-        """The reverse pass of a call: another call, of the rule."""
+        """The reverse pass of a call: a call of the rule."""
         back = _rule_of(self)
         saved = [GET(z, k=k) for k in range(self.output_count, len(self.out_types))]
         bars = [
@@ -152,7 +152,7 @@ class ForwardCallee(PythonCallee):
 
 
 class BackwardCallee(PythonCallee):
-    """The rule: from the saved values and the cotangents of the float outputs to those of the float arguments."""
+    """The rule: maps saved values and cotangents of the float outputs to cotangents of the float arguments."""
 
     def __init__(self, forward: ForwardCallee) -> None:
         outputs = forward.out_types[: forward.output_count]
@@ -161,7 +161,7 @@ class BackwardCallee(PythonCallee):
         types = (*forward.out_types[forward.output_count :], *(t for t in outputs if t.is_float))
         super().__init__(f"the rule of {forward.name}", forward.owner.rule, types, forward.is_compiled)
         self.out_types = tuple(t for t in forward.in_types if t.is_float)
-        # The treedef of the rule's last result in Python, and whether that is a tuple of cotangents.
+        # The treedef of the rule's last result in Python; True if that is a tuple of cotangents.
         self.returned: TreeDef | None = None
         self.is_tuple = True
 
@@ -212,7 +212,7 @@ class BackwardCallee(PythonCallee):
         return result
 
     def checked(self, returned: Tree) -> list[np.ndarray]:
-        """The cotangents of the float arguments, of the right number and shapes."""
+        """Return the cotangents of the float arguments, checked for number and shapes."""
         forward = self.forward
         arguments = forward.treedef.parts
         self.returned = flatten(returned)[1]

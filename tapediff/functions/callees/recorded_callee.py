@@ -1,4 +1,4 @@
-"""Callees that record their variants: one for each path through a function, when it is first taken."""
+"""Callees that record their variants: a path through the function is recorded when it is first taken."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from .path_trie import PathEntry, Paths
 from .rolled_loop import rolled
 from .spliced_calls import is_spliced_test
 
-# Of the inputs, as a sequence of tracked arrays; gives the results.
+# Maps the inputs, as a sequence of tracked arrays, to the results.
 Function: TypeAlias = Callable[[Sequence[Operand]], Sequence[Operand]]
 
 
 class UserGuard(Protocol):
-    """Gives the value of a user's guard at plain inputs; not needed where the tapes guard all that it depends on."""
+    """Evaluates a user's guard at plain inputs; not needed where the tapes guard all that it depends on."""
 
     @property
     def is_needed(self) -> bool: ...
@@ -53,9 +53,9 @@ class RecordedCallee(Callee):
     Args:
         function: of the inputs, as a sequence of tracked arrays; returns a sequence of results. It is run when a path is new,
             perhaps long after the recording that first called it has ended.
-        most_compiled: further variants are replayed with NumPy, and the latest of them are kept.
-        branches_to_inline: how many td.cond of the function are to be paths of it instead of calls.
-        ask: gives the user's guard value at plain inputs, if `ask.is_needed`; then Python answers every call.
+        most_compiled: further variants are replayed with NumPy, and only the latest of them are kept.
+        branches_to_inline: how many td.cond of the function become paths instead of calls.
+        ask: evaluates the user's guard at plain inputs, if `ask.is_needed`; then Python runs every call.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class RecordedCallee(Callee):
         super().__init__(name, in_types, stops=stops, is_compiled=is_compiled)
         self._function, self._most_compiled, self._ask = function, most_compiled, ask
         self._branches_to_inline = branches_to_inline
-        # Which arrays are tracked from the first attempt of a recording on; how often that has changed.
+        # Arrays tracked from the first attempt of a recording on, and how often that set has changed.
         self._fills, self._changes = Fills.NOTHING, 0
         self._paths: dict[Hashable, Paths[PathEntry]] = {}
         self.variants: dict[int, PathEntry] = {}
@@ -81,7 +81,7 @@ class RecordedCallee(Callee):
 
     def __getstate__(self) -> dict[str, object]:
         function, ask = remembered(self.name, self._function, self._ask)
-        # A guard that the tapes themselves look at need not be asked.
+        # Tapes that guard it themselves need no separate evaluation.
         ask = ask if self._ask is not None and self._ask.is_needed else None
         paths = [(key, [v.number for v in p.tapes]) for key, p in self._paths.items() if not has_identities(key)]
         variants = [self.variants[number] for _, numbers in paths for number in numbers]
@@ -97,7 +97,7 @@ class RecordedCallee(Callee):
         }
 
     def __dask_tokenize__(self) -> str:
-        """Of the function and its first path: others may be recorded at any time."""
+        """Hash the function and its first path only: other paths may be recorded at any time."""
         if self._token is None:
             first = self.variants[min(self.variants)].tape if self.variants else None
             self._token = token_of("callee", self.name, first, self._function)
@@ -117,7 +117,7 @@ class RecordedCallee(Callee):
 
     @property
     def is_merged(self) -> bool:  # type: ignore[override]  # known to be False for the others
-        """Whether paths of the function were joined."""
+        """True if paths of the function were joined."""
         return getattr(self._function, "has_merged", False)
 
     @property
@@ -141,14 +141,14 @@ class RecordedCallee(Callee):
         if known is not None:
             return known
         variant = self.variants.get(number)
-        if variant is None:  # one of too many, and dropped: made again where it is asked for
+        if variant is None:  # dropped, as one of too many: record it again
             assert inputs is not None, "variants that are compiled are kept"
             return without_guards(self._record(inputs, ())[0])
         known = self._plain[number] = without_guards(rolled(variant.tape))
         return known
 
     def only_tape(self) -> Tape | None:
-        # A variant that looks at nothing is never left for another one, but by the user's guard.
+        # A variant without guards never fails, except for the user's guard.
         if len(self.variants) != 1 or self.may_branch or self._ask is not None:
             return None
         (number,) = self.variants
@@ -185,28 +185,28 @@ class RecordedCallee(Callee):
                     self._paths_of(key).last = variant
                 return outputs, variant.number
             following = variant.sibling(outputs) or self._variant(key, _decided(variant, outputs), variant, inputs)
-            # The guards of another form are others.
+            # Other forms have other guards.
             held = outputs.ordinal + 1 if following.form == variant.form else 0
             variant = following
 
     def ensure(self, inputs: Sequence[Operand]) -> None:
-        """Record a variant at these inputs if there is none, so that the types of the results are known."""
+        """Record a variant at these inputs if there is none, so that the result types are known."""
         if not self.variants:
             self._variant(self._key(inputs), (), None, inputs)
 
     def _key(self, inputs: Sequence[Operand]) -> Hashable:
-        """The user's guard value."""
+        """Evaluate the user's guard."""
         if self._ask is None:
             return None
         if not self.variants:
-            self._record(inputs, ())  # shows whether the guard has to be asked
+            self._record(inputs, ())  # shows if the guard has to be evaluated
         if not self._ask.is_needed:
             return None
         self.is_compiled = False
         return self._ask(inputs)
 
     def _paths_of(self, key: Hashable) -> Paths[PathEntry]:
-        """The variants under the user's guard value, with the arrays that are tracked now."""
+        """The variants for a value of the user's guard and the arrays tracked now."""
         full = self._changes, key
         paths = self._paths.get(full)
         return self._paths.setdefault(full, Paths()) if paths is None else paths
@@ -217,7 +217,7 @@ class RecordedCallee(Callee):
     def _variant(
         self, key: Hashable, decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
     ) -> PathEntry:
-        """A variant whose path starts with the decided outcomes, recorded unless there is one by now."""
+        """A variant whose path starts with the decided outcomes, recorded unless one exists now."""
         if missed is not None and missed.form != self._changes:
             decided, missed = (), None
         paths = self._paths_of(key)
@@ -237,15 +237,15 @@ class RecordedCallee(Callee):
             except UnstableBranch:
                 if fills <= max(missed.fills, self._fills):
                     raise
-                # With more tracked arrays the function has other guards: its paths are recorded afresh.
+                # More tracked arrays mean other guards: record the paths again.
                 self._fills, self._changes = fills, self._changes + 1
                 form, paths = self._changes, self._paths_of(key)
-        # A recursive function records the path that it is on once more, further in.
+        # A recursive function records its current path again, one level deeper.
         found = paths.find(tuple(guard.outcome for guard in tape.guards))
         return found or self._keep(paths, tape, form, fills)
 
     def _record(self, inputs: Sequence[Operand], decided: tuple[Outcome, ...], missed: PathEntry | None = None) -> tuple[Tape, Fills]:
-        """A tape, and which arrays are tracked on it."""
+        """Record a tape, and which arrays are tracked on it."""
         drawn = DrawnGuards(getattr(self._function, "functions", ()))
         recorded = self._run(inputs, decided, missed)
         drawn.refuse(recorded[0], lambda: self._run(inputs, (), None)[0])
@@ -305,7 +305,7 @@ class RecordedCallee(Callee):
         return variant
 
     def must_not_fail(self, handler: Site) -> None:
-        """Refuse factorisations that may fail, as a handler around the loop would end the error where no guard tells of it."""
+        """Reject factorisations that may fail: a handler around the loop would catch the error, and no guard tells of it."""
         self._handler = handler
         for variant in self.variants.values():
             self._refuse_failures(variant.tape)
@@ -335,7 +335,7 @@ class RecordedCallee(Callee):
 
 
 def _decided(variant: PathEntry, miss: GuardFailure) -> tuple[Outcome, ...]:
-    """The outcomes up to a guard that has failed, with its new one."""
+    """The outcomes up to the failed guard, and the new outcome of that guard."""
     return (*variant.outcomes[: miss.ordinal], miss.outcome)
 
 
@@ -347,7 +347,7 @@ def _attempt(tape: Tape, inputs: Sequence[Operand], decided: int) -> list[Operan
 
 
 def _with_plain_results_as(tape: Tape, types: Sequence[ValueType]) -> Tape:
-    """The tape with results that are plain numbers, as of `return 0`, in the dtypes of another path, where that changes no value."""
+    """Give constant results, as of `return 0`, the dtypes of another path, where no value changes."""
     if len(tape.outputs) != len(types):
         return tape
     instructions, outputs = list(tape.instructions), list(tape.outputs)

@@ -1,4 +1,4 @@
-"""Python loops on a tape as loops again, before it is differentiated or compiled; see passes.rolling.reroll."""
+"""Roll the Python loops on a tape before it is differentiated or compiled; see passes.rolling.reroll."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from ...passes.simplify.dead_code import dead_code
 from ...passes.simplify.forward_writes import forward_writes
 from .spliced_calls import spliced
 
-# Arrays are kept only where that lets a tape shrink by this factor: elsewhere their entries are better in registers.
+# Arrays are kept only if a tape shrinks by this factor: otherwise their entries are better in registers.
 LEAST_SHRUNK = 4
 
-# Tapes of so many instructions beside their loops are looked at once more, and taken in another order where that lets them shrink by this
+# Tapes with this many instructions outside loops are tried once more in another order, which is kept if they shrink by this
 # factor.
 LONG, LEAST_FEWER = 300, 2
 
 
 def rolled(tape: Tape) -> Tape:
-    """The tape with its Python loops as loops, and what else is alike at once."""
+    """Roll the Python loops and batch isomorphic operations elsewhere."""
     if not settings.roll_loops:
         return tape
     known = tape.derived.get("rolled")
@@ -45,7 +45,7 @@ def rolled(tape: Tape) -> Tape:
 
 
 def rolled_apart(tape: Tape) -> Tape:
-    """The tape with its Python loops as loops, and what is alike elsewhere as it was recorded."""
+    """Roll the Python loops; leave all other instructions as recorded."""
     whole = tape
     known = whole.derived.get("rolled apart")
     if known is None:
@@ -57,9 +57,9 @@ def rolled_apart(tape: Tape) -> Tape:
 
 
 def _with_loops_prepared(tape: Tape) -> Tape:
-    """The tape with less in the bodies of its loops, and what keeps turns of others from being alike at once."""
+    """Simplify the bodies of loops, and remove what keeps iterations of Python loops from being isomorphic."""
     if LOOP in tape.ops:
-        tape = dead_code(tape)  # of entries of what a loop gives there may be very many, which nothing reads
+        tape = dead_code(tape)  # loops may return very many entries that nothing reads
         tape = tape if unread_carries.__name__ in settings.left_out else unread_carries(tape)
     tape = tape if alike_powers.__name__ in settings.left_out else alike_powers(tape)
     counted = tape if counted_loops.__name__ in settings.left_out else counted_loops(tape)
@@ -67,14 +67,14 @@ def _with_loops_prepared(tape: Tape) -> Tape:
 
 
 def _straightened(tape: Tape) -> Tape:
-    """The tape whose entries are read where they are computed, and whose loops hand on numbers and no rows that nothing reads."""
+    """Forward array entries to their readers; drop unread rows of loops, and split array carries into scalars."""
     straight = run_passes(tape, STRAIGHTEN)
     read = straight if last_rows.__name__ in settings.left_out else last_rows(straight)
     return read if split_carries.__name__ in settings.left_out else split_carries(read)
 
 
 def limited(tape: Tape, save_limit: float, is_whole: bool = False) -> Tape:
-    """The tape, of whose derivatives no loop saves more than about so many bytes; `is_whole` as of reroll."""
+    """Bound the bytes that each loop saves for derivatives; `is_whole` as in reroll."""
     made = replace(tape, save_limit=save_limit)
     if settings.roll_loops:
         made.derived["rolled"] = _rolled_whole(tape) if is_whole else rolled(tape)
@@ -93,7 +93,7 @@ def _rolled_whole(tape: Tape) -> Tape:
 
 
 def _with_states(tape: Tape) -> Tape | None:
-    """The tape with its loops, where these are over arrays that are written cell by cell and then read; None for others."""
+    """Roll loops over arrays that are written cell by cell and then read; None for other tapes."""
     if {"forward_writes", "keep_states"} & settings.left_out or not states(tape):
         return None
     used = dead_code(tape)
@@ -116,7 +116,7 @@ def _rolled(straight: Tape) -> Tape:
         made = other if LEAST_FEWER * len(other.instructions) <= len(made.instructions) else made
     made = exchange_loops(made, callee_of)
     if wavefronts.__name__ not in settings.left_out:
-        # Numbers that cells read of an array are lanes; of an array as a whole there is one for all of them.
+        # Array entries that cells read become lanes; an array read as a whole is shared by all lanes.
         split = split_constants(made)
         tables = wavefronts(split, callee_of)
         made = made if tables is split else tables
@@ -124,7 +124,7 @@ def _rolled(straight: Tape) -> Tape:
 
 
 def _with_alike_at_once(tape: Tape) -> Tape:
-    """The tape with what is alike in it at once, where that makes it much shorter."""
+    """Batch isomorphic operations, where that shortens the tape a lot."""
     from ...passes.rolling.alike.batch_alike import batch_alike
 
     made = tape if batch_alike.__name__ in settings.left_out else batch_alike(tape)
@@ -132,7 +132,7 @@ def _with_alike_at_once(tape: Tape) -> Tape:
 
 
 def _with_lengths_alike(straight: Tape) -> Tape | None:
-    """The tape with its loops, where arrays that get shorter at every turn would keep them from being found; None for others."""
+    """Pad arrays that shrink at every iteration, then roll the loops; None if the tape does not shrink enough."""
     from ...passes.rolling.reroll import reroll
     from .tape_callee import callee_of
 
@@ -146,7 +146,7 @@ def _with_lengths_alike(straight: Tape) -> Tape | None:
 
 
 def prepared(tape: Tape) -> Tape:
-    """The tape ready to be differentiated."""
+    """Prepare a tape for differentiation."""
     ready = rolled(tape) if settings.roll_loops else run_passes(tape, STRAIGHTEN)
     ready = run_passes(split_constants(ready), REFINE)
     if tape.save_limit is None:
@@ -158,10 +158,10 @@ def prepared(tape: Tape) -> Tape:
 
 
 def prepared_apart(tape: Tape) -> Tape:
-    """The same with what is alike as it was recorded, but for loops."""
+    """Prepare a tape with its loops rolled but no isomorphic operations batched."""
     return run_passes(split_constants(rolled_apart(tape)), REFINE)
 
 
 def prepared_straight(tape: Tape) -> Tape:
-    """The same with its Python loops as they were recorded."""
+    """Prepare a tape with its Python loops unrolled, as recorded."""
     return run_passes(_straightened(_with_loops_prepared(spliced(tape))), REFINE)

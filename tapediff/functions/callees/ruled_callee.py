@@ -1,4 +1,4 @@
-"""A Python function with a derivative rule in tracked operations, as one instruction: kernels call it, derivatives have every order."""
+"""A Python function with a derivative rule in tracked operations, as one instruction. Kernels call it; derivatives of any order exist."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ...ir.instruction import Operand, ValueType
 from ...ops.control.calls import GET
 from .primitive_callees import PythonCallee
 
-# rule(z_bar, z, *inputs) -> the cotangents of the float inputs, in their order.
+# rule(z_bar, z, *inputs) -> cotangents of the float inputs, in their order.
 Rule = Callable[..., Sequence[Operand]]
 
 
 class RuledCallee(PythonCallee):
-    """A function of arrays, which gives one array or number, and its rule; `options` are frozen, and handed to both by name.
+    """A function from arrays to one array or number, with its rule; both get the frozen `options` by name.
 
     Attributes:
-        rule: its derivative, written with tracked operations, calls of other such functions among them.
+        rule: its derivative, written with tracked operations, which may call other such functions.
     """
 
     is_pure = True

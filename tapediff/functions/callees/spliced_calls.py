@@ -1,4 +1,4 @@
-"""Calls of short merged bodies and of tests of loops become instructions of the caller, whose loops are found as if these stood in it."""
+"""Inline calls of short merged bodies and of loop tests, so that the caller's loops can be rolled."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from ...ir.tape import Tape
 from ...ops.control.callee import Callee
 from ...ops.control.calls import CALL, GET
 
-# Longer bodies, and those of larger values, stay calls: these store nothing for the reverse pass but their arguments.
+# Longer bodies, and larger values, stay calls: a call stores only its arguments for the reverse pass.
 LARGEST_SPLICED = 400
 
-# A caller does not become longer than this.
+# The most instructions of a caller after inlining.
 LONGEST_CALLER = 100_000
 
 
 def spliced(tape: Tape) -> Tape:
-    """The tape with short merged bodies, and tests of loops, that have one variant, and never another, in place of their calls."""
+    """Inline the calls of short merged bodies and of loop tests that have one possible variant."""
     if CALL not in tape.ops:
         return tape
     calls = [n for n, i in enumerate(tape.instructions) if i.op is CALL and (i.params[0].is_merged or i.params[0].is_test)]
     found = {callee: _body_of(callee) for callee in {tape.instructions[n].params[0] for n in calls}}
     bodies = {n: body for n in calls if (body := found[tape.instructions[n].params[0]]) is not None}
     for op, inputs, params, *_ in tape.instructions:
-        # The reverse half of a call asks which variant it has run.
+        # The reverse half of a call asks for the number of the variant that ran.
         if op is GET and inputs[0] in bodies and params[0] >= len(bodies[inputs[0]].outputs):
             del bodies[inputs[0]]
     if not bodies or sum(map(len, bodies.values())) > LONGEST_CALLER:
@@ -40,7 +40,7 @@ def spliced(tape: Tape) -> Tape:
 
 
 def is_spliced_test(instruction: Instruction) -> bool:
-    """Whether it calls the test of a loop in whose place that stands."""
+    """True for a call of a loop's test that `spliced` would inline."""
     return instruction.op is CALL and instruction.params[0].is_test and _body_of(instruction.params[0]) is not None
 
 

@@ -1,4 +1,4 @@
-"""Callees of loops that were Python loops: one for every different body."""
+"""Callees of rolled loops: one for each distinct body."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .inlined_callee import InlinedCallee, branching_calls
 
 
 class BodyCallee(TapeCallee):
-    """A callee whose one tape may call others."""
+    """A callee with one tape, which may call others."""
 
     def __init__(self, tape: Tape) -> None:
         super().__init__(f"a loop of {tape.name}", tape)
@@ -32,7 +32,7 @@ _callees: weakref.WeakValueDictionary[Hashable, Callee] = weakref.WeakValueDicti
 
 @holding(_lock)
 def callee_of(tape: Tape) -> Callee:
-    """The callee of a loop's body: the same one for equal bodies, so that these are compiled once, and loops of them alike."""
+    """The callee of a loop's body. Equal bodies share one, so they are compiled once and their loops are isomorphic."""
     key = (tuple(map(_key, tape.instructions)), tape.outputs)
     known = _callees.get(key)
     if known is None:

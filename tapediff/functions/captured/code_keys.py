@@ -11,7 +11,7 @@ from ...recording.python_state.object_snapshot import PLAIN, PythonValue, plain_
 
 @functools.lru_cache(maxsize=1000)
 def code_key(code: CodeType) -> Hashable:
-    """Equal for codes that do the same, wherever they stand."""
+    """Equal for codes that do the same, wherever they are defined."""
     return (
         code.co_code, tuple(map(_constant_key, code.co_consts)), code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
         code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_exceptiontable,
@@ -30,5 +30,5 @@ def _constant_key(constant: PythonValue) -> Hashable:
 
 @functools.lru_cache(maxsize=1000)
 def names_of(code: CodeType) -> frozenset[str]:
-    """The names of globals and attributes in a code, and in those of functions inside it."""
+    """The names of globals and attributes in a code object and in the functions inside it."""
     return frozenset(code.co_names).union(*(names_of(c) for c in code.co_consts if isinstance(c, CodeType)))

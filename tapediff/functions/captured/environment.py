@@ -1,7 +1,7 @@
-"""The environment of a function: globals, closures, defaults, attributes, entries, arrays and functions that it reads.
+"""The environment of a function: the globals, closures, defaults, attributes, entries, arrays and functions that it reads.
 
-The walk goes from the function over everything that its names may reach. It gives a key, equal while nothing of that has changed, and the
-places to compare at each call (`places.py`). It follows names, so it may note more than a function reads, and never less, but for what
+The walk follows every name that the function may reach. It gives a key, equal while nothing of that has changed, and the places to
+compare at each call (`places.py`). It may note more than the function reads, but never less, except for what
 docs/frozen.md lists: code of installed packages, and state that Python cannot see.
 """
 
@@ -56,16 +56,16 @@ from .places import (
     contents_of,
 )
 
-# Beyond so many objects the walk ends: what only further ones reach is not compared.
+# The most objects to walk over: what only further ones reach is not compared.
 MOST_OBJECTS = 20_000
 
 # Functions that use these may look up any name.
 _BY_ANY_NAME = frozenset(("getattr", "hasattr", "vars", "globals", "eval", "exec", "locals", "__dict__", "attrgetter", "__getattribute__"))
 
-# Objects that do.
+# Objects that look up any name.
 _LOOKING_UP = (operator.attrgetter, operator.methodcaller, operator.itemgetter)
 
-# The names of Python's own builtins, which stay as they are.
+# The names of Python's builtins, which are taken to be constant.
 _BUILTINS = frozenset(vars(builtins))
 
 _WRAPPERS = (MethodType, functools.partial, BuiltinMethodType, staticmethod, classmethod, property, functools.cached_property)
@@ -77,7 +77,7 @@ _OPEN_BASES = frozenset(
      "ChainMap", "ABC", "Generic", "Protocol", "Enum", "IntEnum", "StrEnum", "ReprEnum", "int", "str", "SimpleNamespace")
 )  # fmt: skip
 
-# Methods that Python calls without naming them where a class is called, and others that numerical code does not run.
+# Methods that Python calls without naming them when a class is called, and methods that numerical code does not run.
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _NEVER_RUN = frozenset(
     (*_CONSTRUCTORS, "__repr__", "__str__", "__del__", "__reduce__", "__getstate__", "__setstate__", "__init_subclass__")
@@ -86,30 +86,30 @@ _NEVER_RUN = frozenset(
 _METHOD_KINDS = (FunctionType, staticmethod, classmethod, property, functools.cached_property)
 
 
-# Of the functions that tapes call back, so many are kept.
+# Keep this many functions that tapes call back.
 _MOST_CALLED_BACK = 256
 
 
 def note_called_back(function: object) -> None:
-    """Note a function that tapes call back at every evaluation: what it collects in containers is no change."""
+    """Note a function that tapes call back at every evaluation: filling its own containers is not a change."""
     while len(process.called_back) >= _MOST_CALLED_BACK:
         del process.called_back[next(iter(process.called_back))]
     process.called_back[id(function)] = function
 
 
 def _collected() -> frozenset[Hashable]:
-    """The containers that these functions may fill."""
+    """The containers that functions called back may fill."""
     environments = [Environment(function, "off", is_of_callback=True) for function in list(process.called_back.values())]
     return frozenset(place.where for e in environments for place in e.places if isinstance(place, (ListPlace, ContentsPlace)))
 
 
 class _Owner(NamedTuple):
-    """Something whose attributes are looked up by name.
+    """An object whose attributes are looked up by name.
 
     Attributes:
         ask: notes an attribute.
-        namespaces: where it may have them.
-        attributes: those that may be looked up by a name that is no part of the code.
+        namespaces: dicts that may hold them.
+        attributes: names that code may look up without spelling them.
     """
 
     value: object
@@ -118,7 +118,7 @@ class _Owner(NamedTuple):
     attributes: Collection[str]
 
     def having(self, names: Set[str], by_any_name: bool) -> list[str]:
-        """Those of the names that it has, in their order."""
+        """The given names that it has, in their order."""
         found = {name for namespace in self.namespaces for name in names & namespace}
         return sorted(found.union(self.attributes) if by_any_name else found)
 
@@ -138,14 +138,14 @@ class Environment:
     Args:
         function: anything that is called.
         contents: "sample", "always" or "off": how the contents of arrays are compared; see GuardedTape.
-        before: of an earlier moment: digests of large arrays that look the same are taken from there.
-        own: places that the function itself changes, which are left out.
+        before: an earlier environment: digests of large arrays that look the same are reused.
+        own: places that the function itself changes, and that are left out.
 
     Attributes:
         key: equal for environments in which the function reads the same.
-        places: to compare; they hold what was there.
-        is_whole: it was not too large to be walked over, and every object could be looked into.
-        callbacks: how many functions were called back at evaluations when it was made.
+        places: to compare; they hold the recorded values.
+        is_whole: the walk covered everything: not too large, and no opaque object.
+        callbacks: the number of functions called back at evaluations when it was made.
     """
 
     __slots__ = (
@@ -175,37 +175,37 @@ class Environment:
         self._begin_at(function)
         self._walk()
         self.key = tuple(self._tokens)
-        # Others belong to the walk.
+        # The other attributes belong to the walk.
         self._owners, self._asked, self._before, self._numbers, self._constructors = [], set(), {}, {}, {}
 
     @property
     def nbytes(self) -> int:
-        """Of the arrays in it."""
+        """The size of its arrays in bytes."""
         return sum(place.owner.nbytes for place in self.places if isinstance(place, ArrayPlace))
 
     def is_of_these_callbacks(self) -> bool:
-        """True unless more functions are called back at evaluations by now."""
+        """True if no more functions are called back at evaluations than before."""
         return self.callbacks == len(process.called_back)
 
     def changed_places(self, now: Environment) -> frozenset[Hashable]:
-        """The places that differ by now, and names added to namespaces of this environment; see `own`."""
+        """The places that differ now, and names added to namespaces of this environment; see `own`."""
         known, owners = {place.where for place in self.places}, {id(place.owner) for place in self.places}
         added = (p.where for p in now.places if isinstance(p, Binding) and p.where not in known and id(p.owner) in owners)
         return frozenset((*(place.where for place in self.places if not place.is_same()), *added))
 
     def difference(self, other: Environment) -> str:
-        """The name of the first thing that is another one in the other environment."""
+        """The name of the first thing that differs in the other environment."""
         for ours, theirs, label in zip(self.key, other.key, self._labels):
             if ours != theirs:
                 return label
         return self._labels[-1] if self._labels else ""
 
     def fingerprint(self) -> bytes:
-        """Equal in another process in which the function reads the same."""
+        """A digest that is equal in another process in which the function reads the same."""
         return hashlib.blake2b(repr([_portable(token) for token in self.key]).encode(), digest_size=16).digest()
 
     def site_of(self, name: str) -> str | None:
-        """The first line of the functions in which a name stands."""
+        """The first line of the functions that use a name."""
         word = re.compile(rf"\b{re.escape(name)}\b")
         for place in self.places:
             if isinstance(place, FunctionPlace):
@@ -230,7 +230,7 @@ class Environment:
                 except Exception:  # noqa: BLE001 -- of classes that answer questions in their own ways: objects that are told by their identity
                     self._token(IdentityKey(value), label)
                     self.is_whole = False
-            # New names may be those of attributes of what was met before.
+            # New names may be attributes of objects that were met before.
             names, owners = frozenset(self._names), list(self._owners)
             new = names - known
             by_any_name = not _BY_ANY_NAME.isdisjoint(names)
@@ -247,7 +247,7 @@ class Environment:
         self._labels.append(label)
 
     def _bound(self, place: Place, value: object, label: str) -> None:
-        """Note a place whose value is looked up by name, and go on with the value."""
+        """Note a place that is looked up by name, then visit its value."""
         place.label = label
         if place.where not in self._own:
             self.places.append(place)
@@ -255,10 +255,10 @@ class Environment:
             self._refer(value, label)
 
     def _refer(self, value: object, label: str, *, is_bound: bool = True) -> None:
-        """Note a value; what can be looked into has a number, in the order in which it was met.
+        """Note a value; objects are numbered in the order in which they are met.
 
         Args:
-            is_bound: code has it at hand; else it is only the class of an object.
+            is_bound: code can reach it; else it is only the class of an object.
         """
         if hasattr(type(value), "value_and_gradient"):
             # A recursive function whose name is given to the target made of it: within a recording that is the function.
@@ -284,7 +284,7 @@ class Environment:
             self._token(("object", number), label)
 
     def _is_opaque(self, value: PythonValue, kind: type) -> bool:
-        """True for values compared by identity, into which the walk does not look."""
+        """True for values that are compared by identity and not walked into."""
         if isinstance(value, ModuleType):
             return self._is_library(value.__name__)
         if isinstance(value, type):
@@ -298,12 +298,12 @@ class Environment:
         return self._is_foreign(file) and not _is_of_this_package(file)
 
     def _wraps_users(self, function: FunctionType) -> bool:
-        """True for a function that a decorator of another package has made of one of the user's."""
+        """True for a function that another package's decorator made from one of the user's."""
         held = [getattr(function, "__wrapped__", None), *map(_inside, function.__closure__ or ())]
         return any(type(part) is FunctionType and not self._is_foreign(part.__code__.co_filename) for part in held)
 
     def _is_library(self, module: str) -> bool:
-        """True for modules whose state is taken to be constant: of the standard library, and of other packages that are installed."""
+        """True for modules whose state is taken to be constant: the standard library and other installed packages."""
         root = module.partition(".")[0]
         if root in ("__main__", self._home):
             return False
@@ -317,13 +317,13 @@ class Environment:
         return is_library_file(filename) or (is_installed(filename) and installed_package(filename) != self._home)
 
     def _begin_at(self, function: object) -> None:
-        """Take the package of the recorded function for the user's, though it may be installed."""
+        """Treat the package of the recorded function as the user's, even if it is installed."""
         code = _code_of(getattr(function, "__wrapped__", function))
         if not self._home and code is not None and is_installed(code.co_filename) and not is_library_file(code.co_filename):
             self._home = installed_package(code.co_filename)
 
     def _visit(self, value: PythonValue, label: str) -> None:
-        """Note what is in an object."""
+        """Note the contents of an object."""
         kind = type(value)
         if kind is _Constructed:
             self._constructed(value.kind)
@@ -373,7 +373,7 @@ class Environment:
         self._owners.append(_Owner(owner, ask, namespaces, attributes))
 
     def _sized(self, namespace: dict[str, PythonValue], label: str) -> None:
-        """Note a namespace in which a name may be added that is missing now."""
+        """Note a namespace to which a missing name may be added later."""
         place = SizePlace(namespace, label)
         if place.where not in self._own:
             self.places.append(place)
@@ -413,7 +413,7 @@ class Environment:
             self._entry(attributes, "__wrapped__", name)
 
     def _entry(self, namespace: dict[str, PythonValue], name: str, prefix: str) -> None:
-        """A name in a namespace; if it is not there now, it may be later."""
+        """Note a name in a namespace; a missing name may be added later."""
         if (id(namespace), name) in self._asked:
             return
         self._asked.add((id(namespace), name))
@@ -427,10 +427,10 @@ class Environment:
             return
         if levels_of_data(value):
             self._token((kind, data_key(value)), label)
-            # Contents of nested ones are objects of their own.
+            # Nested contents are objects of their own.
             self.places += [_place_of_list(part, label) for part in _lists_of_data(value)]
             return
-        # By the methods of the builtin class: those of the user's may do anything.
+        # Call the builtin class's methods: the user's overrides may do anything.
         parts = contents_of(value)
         self._token((kind, len(parts)), label)
         if isinstance(value, dict):
@@ -442,7 +442,7 @@ class Environment:
         else:
             if not isinstance(value, (tuple, frozenset)):
                 self.places.append(_place_of_list(value, label))
-            # The order of a set is not that of an equal one.
+            # Equal sets may differ in order.
             for part in sorted(parts, key=_order) if isinstance(value, (set, frozenset)) else parts:
                 self._refer(part, inside)
         if kind not in (tuple, list, dict, set, frozenset, deque):
@@ -461,10 +461,10 @@ class Environment:
                 if name in namespace:
                     return
 
-        # Python calls these without a name in the code.
+        # Methods that Python calls without a name in the code.
         for name in sorted({name for names in namespaces for name, member in names.items() if _is_called_unnamed(name, member)}):
             ask(name)
-        # One may be added in any of them.
+        # A name may be added to any of them.
         for base, namespace in zip(own, namespaces):
             self._sized(namespace, base.__name__)
         names = {name for namespace in namespaces for name in namespace if not name.startswith("__")}
@@ -474,14 +474,14 @@ class Environment:
             self._refer(type(kind), label)
 
     def _constructed(self, kind: type) -> None:
-        """A class that a function has at hand may be called."""
+        """Note a class that a function can reach, and so may call."""
         ask = self._constructors.pop(id(kind), None)
         if ask is not None:
             for name in _CONSTRUCTORS:
                 ask(name)
 
     def _object(self, value: PythonValue, kind: type, label: str) -> None:
-        """An object with attributes. What its class keeps elsewhere cannot be seen, so that another object counts as another state."""
+        """Note an object with attributes. State that its class keeps elsewhere is invisible, so another object counts as another state."""
         name_of_it = label or kind.__name__
         self._refer(kind, label, is_bound=False)
         if any(self._is_library(_module_of(base)) and base.__name__ not in _OPEN_BASES for base in kind.__mro__):
@@ -492,17 +492,17 @@ class Environment:
             self._sized(attributes, label)
 
             def ask(name: str) -> None:
-                # An attribute of the class may be hidden by one of the object later.
+                # An attribute of the object may hide one of its class later.
                 if name in attributes or not name.startswith("__"):
                     found = attributes.get(name, ABSENT)
                     self._bound(EntryPlace(attributes, name, found), found, f"{name_of_it}.{name}")
 
             self._owns(value, ask, attributes.keys(), *(vars(base).keys() for base in kind.__mro__), attributes=attributes)
             is_library = self._is_library(_module_of(kind))
-            # Those of UserDict, UserList and ChainMap are their contents.
+            # The attributes of UserDict, UserList and ChainMap are their contents.
             is_container = any(_module_of(base) == "collections" for base in kind.__mro__)
             for name, part in list(attributes.items()):
-                # Code that is not looked into reads the arrays of its objects: those of a sparse matrix, of an interpolant.
+                # Code that the walk skips reads the arrays of its objects, such as a sparse matrix or an interpolant.
                 if name == "__wrapped__" or is_container or (is_library and isinstance(part, np.ndarray)):
                     self._asked.add((id(value), name))
                     ask(name)
@@ -515,7 +515,7 @@ class Environment:
             self._bound(SlotPlace(value, name, member, found), found, f"{name_of_it}.{name}")
 
     def _of_this_package(self, value: PythonValue, kind: type, label: str) -> None:
-        """Objects of this package stay as they are; the functions that they hold may be the user's."""
+        """Objects of this package are constant, but may hold functions of the user."""
         self._token(IdentityKey(value), label)
         if getattr(value, "is_asked_at_each_call", False):
             return
@@ -523,7 +523,7 @@ class Environment:
             self._if_callable(getattr(value, name, None), label, is_wrapped=True)
 
     def _if_callable(self, value: object, label: str, *, is_wrapped: bool = False) -> None:
-        """Note what is called.
+        """Note a callable.
 
         Args:
             is_wrapped: by an object or a function of this package.
@@ -548,7 +548,7 @@ class Environment:
 
 
 def _portable(token: Hashable) -> object:
-    """A token without addresses."""
+    """A token without memory addresses."""
     if isinstance(token, IdentityKey):
         held = token.held
         return getattr(held, "__module__", ""), getattr(held, "__qualname__", type(held).__qualname__)
@@ -573,7 +573,7 @@ def _attributes_of(value: PythonValue) -> dict[str, PythonValue] | None:
 
 
 def _order(value: PythonValue) -> tuple[str, str]:
-    """Of the entries of sets, which have none; the same for equal numbers and strings."""
+    """A sort key for entries of sets; the same for equal numbers and strings."""
     kind = type(value)
     return kind.__qualname__, repr(value) if kind in PLAIN else str(id(value))
 
@@ -583,7 +583,7 @@ def _place_of_list(value: PythonValue, label: str) -> Place:
 
 
 def _lists_of_data(value: PythonValue) -> Iterator[PythonValue]:
-    """Containers in a container of numbers that may change, itself among them, and arrays."""
+    """Mutable containers within a container of numbers, itself included, and arrays."""
     pending = [value]
     while pending:
         part = pending.pop()
@@ -595,7 +595,7 @@ def _lists_of_data(value: PythonValue) -> Iterator[PythonValue]:
 
 
 def _namespace(kind: type) -> dict[str, PythonValue]:
-    """The dict behind a class's read-only view of it."""
+    """The dict that a class's read-only view wraps."""
     view = kind.__dict__
     found = gc.get_referents(view)
     return found[0] if len(found) == 1 and type(found[0]) is dict else dict(view)
@@ -622,7 +622,7 @@ def _inside(cell: CellType) -> object:
 
 
 def _code_of(function: PythonValue) -> CodeType | None:
-    """The code that a call of an object begins with."""
+    """The code that runs first when an object is called."""
     while isinstance(function, (MethodType, functools.partial)):
         function = function.__func__ if isinstance(function, MethodType) else function.func
     if not isinstance(function, FunctionType):
@@ -631,7 +631,7 @@ def _code_of(function: PythonValue) -> CodeType | None:
 
 
 def _module_of(kind: PythonValue) -> str:
-    """The module of a class; those of compiled code may have none."""
+    """The name of a class's module; compiled classes may have none."""
     found = getattr(kind, "__module__", None)
     return found if isinstance(found, str) else "builtins"
 

@@ -1,4 +1,4 @@
-"""Tells, at each call of a compiled function, whether what the function reads besides its arguments is as it was when it was recorded."""
+"""Check at each call of a compiled function that its environment has not changed since it was recorded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Change(NamedTuple):
     Attributes:
         name: of the variable, attribute or entry.
         environment: what the function reads now.
-        stale_calls: how many calls before this may have used old contents of a large array that was changed in place; else 0.
+        stale_calls: how many earlier calls may have used old contents of a large array that was changed in place; else 0.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 
 def stale_error(name: str, check: EnvironmentCheck, change: Change) -> StaleTape:
-    """The error of a tape that cannot be recorded anew."""
+    """The error of a tape that cannot be recorded again."""
     variable = re.split(r"[.\[]", change.name.partition("[")[0])[-1]
     return StaleTape(
         f"{name} reads {change.name}, which has changed since its tape was recorded", at=check.environment.site_of(variable),
@@ -43,7 +43,7 @@ def stale_error(name: str, check: EnvironmentCheck, change: Change) -> StaleTape
 
 
 def part_text(name: str) -> str:
-    """That a function may read more than is compared."""
+    """Say that a function may read more than is compared."""
     return (
         f"{name} may read more than {MOST_OBJECTS} objects besides its arguments, or some that cannot be looked into; changes of these "
         "will not be noticed\n"
@@ -52,17 +52,17 @@ def part_text(name: str) -> str:
 
 
 class EnvironmentCheck:
-    """Compares the environment of a function with what it was.
+    """Compares a function's environment with the recorded one.
 
     Args:
         function, contents: see Environment.
         environment: what the function reads, if that is known.
-        before: what it read before it was recorded: what the recording has changed is not compared.
+        before: what it read before the recording: what the recording itself changed is not compared.
 
     Attributes:
         environment: as it was when the latest tape was recorded.
-        is_same: a function without arguments: whether nothing has changed, as far as one call can see.
-        calls: what `checked` has made, by names that callers give.
+        is_same: a function without arguments: True if one call sees no change.
+        calls: the functions made by `checked`, under the callers' names.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class EnvironmentCheck:
         self._own: frozenset[Hashable] = frozenset() if before is None else before.changed_places(self.environment)
         if self._own:
             self.environment = Environment(function, contents, before, self._own)
-        # The first calls are answered by NumPy, before any native code is loaded.
+        # NumPy runs the first calls, before any native code is loaded.
         self._is_native = False
         self.is_same: Callable[[], bool] = self._is_same
 
@@ -111,10 +111,10 @@ class EnvironmentCheck:
 
     @holding("_lock")
     def change(self) -> Change | None:
-        """Return the first difference, or None. An equal object in the place of another is no difference."""
+        """Return the first difference, or None. Replacing an object by an equal one is no difference."""
         if self.is_unchanged() or self._renewed():
             return None
-        # The digests of before are no good where a block has shown a difference.
+        # Earlier digests are void once a block has differed.
         found = Environment(self._function, self._contents, None if self._table.by_block else self.environment, self._own)
         if found.key == self.environment.key:
             self._adopt(found)
@@ -126,9 +126,9 @@ class EnvironmentCheck:
 
     @holding("_lock")
     def adopt(self, environment: Environment | None = None) -> bool:
-        """Take an environment for the recorded one, by default that of now: what a recording itself has changed is no change.
+        """Take an environment, by default the present one, as the recorded one: what a recording itself changed is not a change.
 
-        Returns whether it is another one.
+        Returns True if it differs from the previous one.
         """
         is_new = environment is not None or not self.is_same() or not self.environment.is_of_these_callbacks()
         if is_new:
@@ -136,7 +136,7 @@ class EnvironmentCheck:
         return is_new
 
     def _name_of(self, found: Environment) -> str:
-        """Of the first thing that has changed."""
+        """The name of the first difference."""
         for place in self.environment.places:
             if not place.is_same():
                 return place.label
@@ -174,11 +174,11 @@ class EnvironmentCheck:
         keep: list[object] = []
         places = self.environment.places if self._is_native else []
         rows = [row for place in places for row in place.rows(keep)]
-        # Rows of one kind one after the other: the processor foresees them, which halves the time.
+        # Sorted by kind: branch prediction halves the time.
         self._table.replace(sorted(rows, key=lambda row: row.kind), keep)
 
     def _is_same(self) -> bool:
-        """The comparison in Python; all of the arrays are compared at every 16th call."""
+        """Compare in Python; every 16th call compares whole arrays."""
         head = self._table.head
         calls = self._table.calls + 1
         head[watch.HEAD.word("calls")] = calls

@@ -1,8 +1,8 @@
-"""Functions as they are at one moment: the variables of enclosing functions are taken as they stand, tracked ones as arguments.
+"""Snapshots of functions: closure variables keep their present values, tracked ones become arguments.
 
-A sub-tape or the branch of a td.cond may be recorded for the first time when the recording around it has long ended. Then the
-variables that it closes over may have changed, and tracked values among them belong to a recording that is over. So a frozen
-function has copies of these variables, with a hole for each tracked value, which is filled with an input of the new recording.
+A sub-tape or the branch of a td.cond may be recorded for the first time after the recording around it has ended. By then its
+closure variables may have changed, and tracked values among them belong to a finished recording. So a frozen function holds
+copies of these variables, with a hole for each tracked value, which an input of the new recording fills.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .frozen_walk import Filling, Freezing, Owning, global_key
 
 
 class Frozen:
-    """Functions as they were.
+    """Functions with the values of their variables at one moment.
 
     Attributes:
-        tracked: the tracked values that they close over; none where these are a callee's own.
-        hole_count: how many these are.
-        originals: for each of them the program's own arrays of that value.
+        tracked: the tracked values that they close over; empty for a callee's own functions.
+        hole_count: the number of tracked values.
+        originals: for each tracked value, the program's own arrays of it.
         arrays: the plain arrays that they close over, and keys of their contents.
         key: equal for functions of the same code that close over equal values.
     """
@@ -40,18 +40,18 @@ class Frozen:
         self._is_live = is_live
 
     def changed_global(self) -> tuple[str, object, object] | None:
-        """A global that is another one by now: its name, its value then, and its value now."""
+        """A global that has changed: its name, its value then, and its value now."""
         for names, name, value, key in () if self._is_live else self._globals:
             if name not in names or global_key(names[name]) != key:
                 return name, value, names.get(name)
         return None
 
     def state_changed(self) -> bool:
-        """Whether containers and objects that they close over, or globals, are others by now."""
+        """True if containers, objects or globals that they close over have changed."""
         return any(not snapshot.is_same() for snapshot in self._held) or self.changed_global() is not None
 
     def owned(self) -> Frozen:
-        """With copies of the arrays, containers and objects, which the program may change from now on, and no recording's values."""
+        """Copy the arrays, containers and objects, which the program may change from now on, and drop tracked values."""
         walk = Owning()
         made = copy.copy(self)
         made.tracked, made.originals, made.arrays = [], [], []
@@ -60,10 +60,9 @@ class Frozen:
         return made
 
     def filled(self, values: Sequence[Operand]) -> tuple[list[Callable[..., Tree]], Callable[[], bool], set[int]]:
-        """The functions with these values in place of the tracked ones; whether they have changed a copied container since; and
-        the ids of the plain arrays that they close over.
+        """Fill the holes. Returns the functions, a test for changed copied containers, and the ids of the plain arrays in the closure.
 
-        Unchanged containers and objects are the program's own, so that the function's changes to them are seen outside.
+        Unchanged containers and objects are the program's own, so that changes by the function are visible outside.
         """
         changed = {id(c.held): self._copies.get(id(c.held), c.held) for c in self._held if not c.is_same()}
         if self._is_live:
@@ -82,9 +81,9 @@ class Frozen:
 
 
 def freeze(*functions: Callable[..., object], is_live: bool = False) -> Frozen:
-    """The functions as they are now.
+    """Freeze functions with the present values of their variables.
 
     Args:
-        is_live: a user's guard tells changes apart; containers, objects and globals may be others later.
+        is_live: a user's guard tells changes apart, so containers, objects and globals may differ later.
     """
     return Frozen(functions, is_live)

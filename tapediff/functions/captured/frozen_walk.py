@@ -1,4 +1,4 @@
-"""Walks over the variables that functions close over, their containers and objects: to freeze functions, to copy and to fill them."""
+"""Walks over functions' closure variables with their containers and objects: to freeze, to copy and to fill them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Hole:
 
 
 class Walk:
-    """Copies a function with the variables it closes over, where `leaf` replaces any of them. Cycles are followed once."""
+    """Copies a function and its closure variables; `leaf` may replace any of them. Cycles are followed once."""
 
     def __init__(self) -> None:
         self.done: dict[int, PythonValue] = {}
@@ -45,7 +45,7 @@ class Walk:
         raise NotImplementedError
 
     def state(self, value: PythonValue) -> PythonValue:
-        """A container or object without tracked values stays itself."""
+        """Return the copy of a container or object; without tracked values it stays itself."""
         return value
 
     def copy(self, value: PythonValue) -> PythonValue:
@@ -87,14 +87,14 @@ class Walk:
         if kind is dict:
             self.enter(kind, len(value))
             return self.changed(value, {key: self.copy(part) for key, part in value.items()}, value.values())
-        # A named tuple's class may make, count and go over its entries in a way of its own.
+        # A named tuple's class may override construction, length and iteration.
         old = list(tuple.__iter__(value)) if issubclass(kind, tuple) else value
         self.enter(kind, len(old))
         parts = [self.copy(part) for part in old]
         return self.changed(value, _tuple_of(kind, parts, value) if issubclass(kind, tuple) else parts, old)
 
     def changed(self, value: PythonValue, made: PythonValue, old: PythonValue) -> PythonValue:
-        """The container itself if nothing in it has changed."""
+        """Return the container itself if nothing in it has changed."""
         new = made.values() if type(made) is dict else tuple.__iter__(made) if isinstance(made, tuple) else made
         return value if all(a is b for a, b in zip(new, old)) else made
 
@@ -126,7 +126,7 @@ class Walk:
         return made
 
     def _object(self, value: PythonValue) -> PythonValue:
-        """An object whose attributes hold tracked values is copied."""
+        """Copy an object whose attributes hold tracked values."""
         self.enter(type(value), IdentityKey(value))
         made = shallow_copy(value)
         self._remember(value, made)
@@ -141,12 +141,12 @@ class Walk:
 
 
 def _is_tuple(kind: type) -> bool:
-    """Whether it is tuple, or a class of named tuples: other classes may have `_fields`, too."""
+    """True for tuple and named tuple classes: other classes may have `_fields`, too."""
     return kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
 
 
 def _tuple_of(kind: type, parts: Sequence[PythonValue], like: PythonValue) -> PythonValue:
-    """A tuple of a class, made without its constructor, with the attributes that another one has."""
+    """Make a tuple of a class without calling its constructor, with the attributes of `like`."""
     made = tuple.__new__(kind, parts)
     if getattr(like, "__dict__", None):
         vars(made).update(vars(like))
@@ -154,7 +154,7 @@ def _tuple_of(kind: type, parts: Sequence[PythonValue], like: PythonValue) -> Py
 
 
 def _is_ours(kind: type) -> bool:
-    """Whether a class is of this package: others may answer for any attribute."""
+    """True for classes of this package: others may respond to any attribute."""
     return str(kind.__module__).startswith("tapediff.")
 
 
@@ -209,7 +209,7 @@ class Freezing(Walk):
 
     def meet(self, function: FunctionType) -> None:
         """The globals of a function, and those of the functions among them."""
-        # One code may be that of functions in several namespaces.
+        # Functions in several namespaces may share a code object.
         identity = id(function.__code__), id(function.__globals__)
         if identity in self._met or is_library_file(function.__code__.co_filename):
             return
@@ -247,7 +247,7 @@ class Filling(Walk):
         self._made: list[tuple[PythonValue, PythonValue]] = []
 
     def copy(self, value: PythonValue) -> PythonValue:
-        # Also one that had no tracked values when it was frozen, and has some by now.
+        # Also an object that held no tracked values when it was frozen, and holds some now.
         return self._replaced[id(value)] if id(value) in self._replaced else super().copy(value)
 
     def changed(self, value: PythonValue, made: PythonValue, old: PythonValue) -> PythonValue:
@@ -280,7 +280,7 @@ _ABSENT = object()
 
 
 def global_key(value: PythonValue) -> Hashable:
-    """Equal while a global is the same."""
+    """A key, equal while a global is the same."""
     if type(value) in PLAIN or isinstance(value, np.generic):
         return plain_key(value)
     if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""Pickled functions: by name. The functions of a callee are pickled with it if they can be found by name."""
+"""Pickle functions by name. A callee is pickled with those of its functions that can be found by name."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ...recording.python_state.object_snapshot import LARGEST_COMPARED, PLAIN, P
 from .freeze import Frozen, freeze
 from .frozen_walk import global_key
 
-# The attributes under which td.subtape, td.primitive and decorators keep the function that they have taken the name of.
+# The attributes under which td.subtape, td.primitive and decorators keep the wrapped function.
 _WRAPPED = ("", "f", "forward", "__wrapped__")
 
 Made = TypeVar("Made")
 
-# How pickle is to make an object again, as `__reduce__` tells it; or NotImplemented.
+# The recipe of `__reduce__` to make an object again; or NotImplemented.
 Reduced: TypeAlias = tuple[Any, ...]
 
 
 def place_of(value: object) -> tuple[str, str, str] | None:
-    """Module, name and attribute under which another process finds a function or its wrapper; None if it would not."""
+    """Module, name and attribute that locate a function or its wrapper in another process; None if they would not."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str):
         return None
@@ -50,7 +50,7 @@ def _named(module: ModuleType, name: str) -> PythonValue:
 
 
 def _is_same_function(a: object, b: object) -> bool:
-    """Whether both are one function; frozen functions with default arguments are copies of the program's."""
+    """True if both are one function; frozen functions with default arguments are copies of the program's."""
     return type(a) is FunctionType and type(b) is FunctionType and a.__code__ is b.__code__ and not b.__closure__
 
 
@@ -61,7 +61,7 @@ def found(module: str, name: str, attribute: str) -> PythonValue:
 
 
 def reduced(value: PythonValue) -> Reduced:
-    """How a function, partial function or method is pickled, where pickle itself would not find it; else NotImplemented."""
+    """The `__reduce__` recipe of a function, partial or method that pickle would not find itself; else NotImplemented."""
     kind = type(value)
     if kind is functools.partial:
         return _partial, (Portable(value.func), value.args, value.keywords)
@@ -89,7 +89,7 @@ def _partial(function: Callable[..., Made], args: tuple[object, ...], keywords: 
 
 
 class Portable:
-    """A function in a pickle, unpickled as that function: also where its name stands for its wrapper."""
+    """A function in a pickle, unpickled as itself even if its name refers to its wrapper."""
 
     def __init__(self, value: object) -> None:
         self.value = value
@@ -122,7 +122,7 @@ def _reduced_frozen(frozen: Frozen) -> Reduced:
 
 
 def _frozen_again(functions: list[Callable[..., object]], kept: list[tuple[str, str, PythonValue]]) -> Frozen:
-    """The functions that this process has by these names, which must find the same numbers among their globals as when recorded."""
+    """Freeze this process's functions of these names; globals must hold the same numbers as when they were recorded."""
     frozen = freeze(*functions).owned()
     frozen._globals = [
         (importlib.import_module(module).__dict__, name, value, global_key(value)) for module, name, value in kept
@@ -131,7 +131,7 @@ def _frozen_again(functions: list[Callable[..., object]], kept: list[tuple[str, 
 
 
 class Remembered:
-    """A function that a callee records new paths with, as it was pickled; unpickled when first called.
+    """A pickled function with which a callee records new paths; unpickled at its first call.
 
     Attributes:
         is_needed: as of the user's guard of a sub-tape.
@@ -158,7 +158,7 @@ class Remembered:
 
 
 def remembered(name: str, *parts: object) -> list[Remembered | None]:
-    """Each part in a form that can be pickled; a part that cannot is left behind, and raises when it is called."""
+    """Each part in a picklable form; a part that cannot be pickled is dropped, and raises when it is called."""
     content, why, file = None, "", io.BytesIO()
     try:
         _Pickler(file).dump(parts)

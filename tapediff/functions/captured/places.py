@@ -1,4 +1,4 @@
-"""Places that a function reads besides its arguments, each with what was there: compared in Python, or as rows of the native comparison."""
+"""Places that a function reads besides its arguments, with their recorded values: compared in Python or as native rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...recording.python_state.object_snapshot import PythonValue
 
 
 class _Absent:
-    """Stands where nothing is."""
+    """Marks a missing value."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -22,7 +22,7 @@ class _Absent:
 
 ABSENT = _Absent()
 
-# Contents up to so many bytes are compared at every call; so many words of larger ones, and a block of 1 kB at every 16th call.
+# Contents up to this many bytes are compared at every call; of larger ones, this many words, and a block of 1 kB at every 16th call.
 SMALL = 1024
 SAMPLED_WORDS = 16
 
@@ -38,12 +38,12 @@ class Place:
 
     Attributes:
         owner: the object that it belongs to.
-        label: what the user calls it.
+        label: its name for the user.
     """
 
     __slots__ = ("label", "owner")
 
-    # Whether another number, or an equal array, may take the place without a change.
+    # True if an equal number or array may replace the value without a change.
     is_binding = False
 
     def __init__(self, owner: PythonValue, label: str = "") -> None:
@@ -51,7 +51,7 @@ class Place:
 
     @property
     def where(self) -> Hashable:
-        """The place itself, whatever is there."""
+        """A key of the place, independent of its value."""
         return id(self.owner), getattr(self, "name", "")
 
     def is_same(self) -> bool:
@@ -143,7 +143,7 @@ class SlotPlace(Binding):
 
 
 class SizePlace(Place):
-    """The number of names in a namespace: one that was missing may be added."""
+    """The number of names in a namespace, which tells when a missing name is added."""
 
     __slots__ = ("_count",)
 
@@ -197,7 +197,7 @@ class FunctionPlace(Place):
 
 
 class ListPlace(Place):
-    """The entries of a list, told by their identity."""
+    """The entries of a list, compared by identity."""
 
     __slots__ = ("_entries",)
 
@@ -219,7 +219,7 @@ class ListPlace(Place):
 
 
 class ContentsPlace(Place):
-    """The entries of a dict, a set or a deque, told by their identity; the bytes of a buffer."""
+    """The entries of a dict, a set or a deque, compared by identity; the bytes of a buffer."""
 
     __slots__ = ("_entries",)
 
@@ -245,7 +245,7 @@ class ContentsPlace(Place):
 
 
 class ArrayPlace(Place):
-    """An array, and its contents: all of a small one, a sample and blocks in turn of a large one.
+    """An array and its contents: all of a small one; of a large one a sample, and its blocks in turn.
 
     Attributes:
         key: equal for arrays of the same type, shape and contents.
@@ -262,7 +262,7 @@ class ArrayPlace(Place):
         self._saved: PythonValue = None
         self._digests: np.ndarray | None = None
         if owner.dtype.hasobject:
-            # What the references are to has tokens of its own.
+            # The objects that the references point to have tokens of their own.
             self._saved = owner.tobytes()
             self.key: Hashable = (np.ndarray, owner.dtype.str, owner.shape)
             return
@@ -302,7 +302,7 @@ class ArrayPlace(Place):
 
     @property
     def blocks(self) -> int:
-        """In how many blocks the contents are compared in turn; 0 for a small array."""
+        """The number of blocks that are compared in turn; 0 for a small array."""
         return 0 if self._digests is None else len(self._digests)
 
     def rows(self, keep: list[object]) -> list[watch.Row]:
@@ -330,7 +330,7 @@ class ArrayPlace(Place):
 
 
 def contents_of(container: PythonValue) -> list[PythonValue]:
-    """The entries of a container, the keys of a dict, and the bytes of a buffer, by the methods of the builtin class."""
+    """The entries of a container, keys of a dict or bytes of a buffer, read with the builtin class's methods."""
     if isinstance(container, BUFFERS):
         return list(memoryview(container).tobytes())
     kind: PythonValue = next(kind for kind in (tuple, list, OrderedDict, dict, set, frozenset, deque) if isinstance(container, kind))
@@ -338,7 +338,7 @@ def contents_of(container: PythonValue) -> list[PythonValue]:
 
 
 def called(is_same: Callable[[], bool], keep: list[object]) -> list[watch.Row]:
-    """Compared by a Python function."""
+    """A row that calls a Python function."""
     keep.append(is_same)
     return [watch.Row(watch.CALL, id(is_same), 0, id(True))]
 
@@ -352,7 +352,7 @@ def _header(array: np.ndarray) -> Hashable:
 
 
 def _memory(array: np.ndarray) -> np.ndarray | None:
-    """The bytes of an array in one piece; None where they are not, and of references, which NumPy does not show as bytes."""
+    """The bytes of a contiguous array; None for others, and for references, which NumPy does not show as bytes."""
     if array.dtype.hasobject:
         return None
     if array.flags.c_contiguous:
@@ -361,7 +361,7 @@ def _memory(array: np.ndarray) -> np.ndarray | None:
 
 
 def _sampled_offsets(size: int) -> np.ndarray:
-    """Offsets of words in so many bytes, the last one among them."""
+    """Offsets of sampled words in this many bytes, the last word included."""
     return np.append(np.arange(SAMPLED_WORDS) * (size // SAMPLED_WORDS // 8 * 8), size - 8).astype(np.int64)
 
 
@@ -370,12 +370,12 @@ def _words_at(memory: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _sampled(array: np.ndarray) -> tuple[object, ...]:
-    """A sample of the contents, for the key of an array that is not compared."""
+    """A sample of the contents, for the key of an array that is not compared at calls."""
     return () if array.dtype.hasobject else (array.reshape(-1)[:: array.size // 64 + 1].tobytes(),)
 
 
 def _digests(memory: np.ndarray) -> np.ndarray:
-    """A number for each block of words; it changes with any one of them."""
+    """One number for each block of words, which changes with any of them."""
     words = memory[: memory.size // 8 * 8].view(np.uint64)
     size = watch.BLOCK_WORDS
     whole = len(words) // size

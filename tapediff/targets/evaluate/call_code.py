@@ -1,4 +1,4 @@
-"""Generates the Python code of a direct call: it takes the arguments apart, calls the kernel, and puts the results together.
+"""Generates the Python code of a direct call: it unpacks the arguments, calls the kernel, and packs the results.
 
 The code for the gradient of a function of a dict of two arrays:
 
@@ -17,8 +17,8 @@ The code for the gradient of a function of a dict of two arrays:
             return {c2: o0, c3: o1}
         return direct
 
-Whatever is not as in the call that the code was made for (another type, key, length or value) makes it return None: the call then takes
-the full path, which has the errors. The kernel checks the arrays themselves, and writes nothing where it fails.
+It returns None if anything differs from the call that it was made for (a type, key, length or value): the call then takes
+the full path, which raises the errors. The kernel checks the arrays itself, and writes nothing if it fails.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ from ...ir.keys import EXACT, static_key
 from ...ir.outputs import share_memory
 from ...ir.pytree import MIXED, REGISTERED, TreeDef, assembled, is_static
 
-# In the form of an argument: anything may be there.
+# In the form of an argument: matches anything.
 IGNORED = TreeDef(object)
 
-# In the form of an argument, the keys of a mark of its own: a class with a `value`.
+# In the form of an argument: keys of a leaf that is a marker class with a `value`.
 MARK = "mark"
 
-# How an output of the kernel is given out.
+# Conversions of a kernel's output to a result.
 AS_IT_IS, NUMPY_SCALAR, PYTHON_FLOAT, NUMPY_FLOAT = "{}", "{}[()]", "float({})", "float64({})"
 FLOAT32_ARRAY, FLOAT32_SCALAR = "{}.astype(float32)", "float32({})"
 
-# The number of the caller's own `out`, in place of an output's.
+# Output number of the caller's own `out`.
 GIVEN = -1
 
 
 class GuardValue(NamedTuple):
-    """The answer to a call for which no kernel was found, though the user's guard was called: its value."""
+    """Returned if no kernel was found after the user's guard was called: the guard's value."""
 
     value: Tree
 
 
 class Result(NamedTuple):
-    """What a direct call returns.
+    """The result of a direct call.
 
     Attributes:
         tree: its structure.
-        leaves: for each leaf the number of the kernel's output, and how it is given out.
+        leaves: for each leaf the number of the kernel's output, and its conversion.
     """
 
     tree: TreeDef
@@ -71,12 +71,12 @@ class Result(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where things are among the arguments of a direct call, in the order in which the kernel takes them.
+    """Positions among the arguments of a direct call, in the kernel's order.
 
     Attributes:
-        arguments: those of the function.
+        arguments: of the function.
         vectors: tangents and cotangents.
-        options: which the kernel does not take.
+        options: not passed to the kernel.
     """
 
     arguments: tuple[int, ...]
@@ -85,7 +85,7 @@ class Places(NamedTuple):
 
 
 class KernelType(NamedTuple):
-    """How a kernel is called: with arrays for `written` behind its inputs; it returns another output, the first, if `returns_value`."""
+    """A kernel's signature: arrays for `written` follow its inputs; if `returns_value`, the return value is its first output."""
 
     written: tuple[tuple[tuple[int, ...], np.dtype], ...]
     returns_value: bool
@@ -95,14 +95,14 @@ def direct_call(
     kernel: Callable[..., Tree], type_: KernelType, places: Places, forms: Sequence[TreeDef], out: TreeDef | None, result: Result,
     guard: Callable[[tuple[Tree, ...]], Tree] | None = None,
 ) -> Callable[[tuple[Tree, ...]], Tree]:  # fmt: skip
-    """A function of the arguments, as a tuple, that calls a kernel; it returns None where they are not as wanted, or the kernel fails.
+    """Make a function of the tuple of arguments that calls a kernel. It returns None if an argument has another form or the kernel fails.
 
     Args:
-        kernel: returns a float where it has succeeded. With `guard`: gives such a kernel, or None, of the guard's value.
-        forms: the structure of each argument. Leaves go to the kernel; through a function, where that is the leaf's `keys`.
+        kernel: returns a float if it succeeds. With `guard`: maps the guard's value to such a kernel, or None.
+        forms: the structure of each argument. Leaves go to the kernel, through the leaf's `keys` if that is a function.
         out: the structure of one more argument, which holds arrays for the last outputs.
         result: what it returns.
-        guard: gives the value of the user's guard, which comes back as a GuardValue where the call fails after it.
+        guard: evaluates the user's guard. If the call fails after it, the value is returned as a GuardValue.
     """
     # Imported with the first kernel, so that `import tapediff` stays fast.
     from ...compiler.runtime.entries.new_arrays import maker_of
@@ -139,7 +139,7 @@ def direct_call(
 
 
 def leaves_of(forms: Sequence[TreeDef]) -> Callable[[tuple[Tree, ...]], tuple[Tree, ...] | None]:
-    """A function of arguments, as a tuple, that gives their leaves; None where they have another form."""
+    """Make a function from the tuple of arguments to their leaves; it returns None if they have another form."""
     writer = _Writer()
     names, leaves = [f"a{k}" for k in range(len(forms))], []
     writer.lines.append(f"({''.join(f'{name}, ' for name in names)}) = args")
@@ -177,14 +177,14 @@ if type(status) is not float: return missed(status) or GuardValue(value)"""
 
 
 def _missed(status: Tree) -> None:
-    """Raise what user code has raised that the kernel called."""
+    """Raise the exception of user code that the kernel called."""
     if status == PENDING:
         raise_pending()
 
 
 def raise_pending() -> NoReturn:
-    """Raise what user code has raised that a kernel called."""
-    # Imported when a kernel has called something, so that `import tapediff` stays fast.
+    """Raise the exception of user code that a kernel called."""
+    # Imported once a kernel has called Python, so that `import tapediff` stays fast.
     from ...compiler.runtime import callbacks
 
     callbacks.raise_pending()
@@ -198,40 +198,40 @@ _NAMES = {
 
 @lru_cache(256)
 def _maker(text: str) -> Callable[..., Tree]:
-    """The function `make` of a text; texts are shared by all calls that differ in constants alone."""
+    """Compile the function `make` of a text; calls that differ in constants alone share the text."""
     found: dict[str, Tree] = {}
     exec(compile(text, "<direct call of tapediff>", "exec"), dict(_NAMES), found)
     return found["make"]
 
 
 class _Writer:
-    """The text of a direct call, while it is written.
+    """Builds the text of a direct call.
 
     Attributes:
-        lines: those that take the arguments apart.
-        constants: the objects that they name.
+        lines: unpack the arguments.
+        constants: the objects that the lines name.
     """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.constants: list[Tree] = []
         self._parts = 0
-        # The arrays that the function may write to, and all others, where there are any.
+        # Arrays that the function may write to, and all other arrays if there are any.
         self._buffers: list[str] = []
         self._others: list[str] = []
 
     def constant(self, value: Tree) -> str:
-        """The name of an object."""
+        """Return a name for an object."""
         self.constants.append(value)
         return f"c{len(self.constants) - 1}"
 
     def array_type(self, shape: tuple[int, ...], dtype: np.dtype) -> str:
-        """The arguments of np.empty, which takes less time where they are fewer."""
+        """The arguments of np.empty: fewer arguments take less time."""
         extents = self.constant(shape[0] if len(shape) == 1 else shape)
         return extents if dtype == FLOAT64 else f"{extents}, {self.constant(dtype)}"
 
     def take(self, form: TreeDef, name: str, leaves: list[str]) -> None:
-        """Check one argument, or a part of one, and add its leaves."""
+        """Emit the checks of an argument or a part of one, and add its leaves."""
         kind, keys, parts = form
         if form is IGNORED:
             return
@@ -254,7 +254,7 @@ class _Writer:
             self._container(form, name, leaves)
 
     def keep_buffers_apart(self) -> None:
-        """Raise where an array that the function may write to shares memory with another argument."""
+        """Emit a check that raises if an array that the function may write to shares memory with another argument."""
         if self._buffers:
             others = f"[a for a in ({''.join(f'{name}, ' for name in self._others)}) if type(a) is ndarray]"
             self.lines.append(f"require_apart(({''.join(f'{name}, ' for name in self._buffers)}), {others})")
@@ -281,14 +281,14 @@ class _Writer:
         self.lines.append(f"if {unlike}: return None")
 
     def _unpack(self, values: str, parts: Sequence[TreeDef], leaves: list[str]) -> None:
-        """Take so many values; another number of them is an exception."""
+        """Unpack exactly this many values; any other number raises."""
         names = [self._part() for _ in parts]
         self.lines.append(f"({''.join(f'{name}, ' for name in names)}) = {values}")
         for part, name in zip(parts, names):
             self.take(part, name, leaves)
 
     def _part(self, value: str = "") -> str:
-        """A new name, for a part of an argument."""
+        """Return a new name for a part of an argument."""
         name = f"v{self._parts}"
         self._parts += 1
         if value:

@@ -1,4 +1,4 @@
-"""The arguments that a derivative is by: their arrays among all inputs, and results in the structure of the arguments."""
+"""The arguments to differentiate by: their arrays among all inputs, and results in the arguments' structure."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Numbers = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Arguments that a derivative is by.
+    """The arguments to differentiate by.
 
     Attributes:
         numbers: their positions among the arguments.
-        several: there may be more than one, so that results are tuples.
-        trees: the treedef of the gradient by each; None where each is one array.
-        arrays: those that are differentiated, or their types.
-        parts: the entries of each that are differentiated; empty for all.
+        several: True if results are tuples, as for a tuple of argnums.
+        trees: the treedef of the gradient by each argument; None if each is one array.
+        arrays: the differentiated arrays, or their types.
+        parts: the differentiated entries of each; empty for all.
     """
 
     numbers: Numbers
@@ -43,11 +43,11 @@ class Chosen:
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is one argument, of one array."""
+        """True for one argument of one array."""
         return self.trees is None and not self.several
 
     def tree_like(self, given: Tree) -> TreeDef:
-        """The structure that tangents, or the caller's arrays, must have."""
+        """The structure that tangents or the caller's arrays must have."""
         trees = (ARRAY,) * len(self.numbers) if self.trees is None else self.trees
         return TreeDef(type(given), (), trees) if self.several else trees[0]
 
@@ -57,23 +57,23 @@ class Chosen:
         return self.tree_like(())
 
     def by_argument(self, arrays: Sequence[Tree]) -> tuple[Tree, ...]:
-        """The results for each argument, of those for each array."""
+        """Group results for each array by argument."""
         if self.trees is None:
             return tuple(arrays)
         rest = iter(arrays)
         return tuple([unflatten(tree, rest) for tree in self.trees])
 
     def plain(self, arrays: Sequence[Operand]) -> Sequence[Operand]:
-        """Results for each array, Python's floats where they stand alone or in a container."""
+        """Results for each array, as Python floats if they are single numbers or in a container."""
         return arrays if self.several and self.trees is None else [as_number(array) for array in arrays]
 
     def nested(self, arrays: Sequence[Operand]) -> Tree:
-        """The result as the caller gets it, of those for each array."""
+        """Nest results for each array as the caller gets them."""
         found = self.by_argument(arrays)
         return found if self.several else found[0]
 
     def flat(self, trees: Tree, what: str) -> list[Operand]:
-        """The arrays in a container that is structured like the result: tangents, or the caller's arrays.
+        """Flatten a container structured like the result: tangents, or the caller's arrays.
 
         Raises:
             ArgumentMismatch: another structure.
@@ -92,10 +92,10 @@ class Chosen:
 
 
 def leaves_like(treedef: TreeDef, tree: Tree, what: str) -> list[Operand]:
-    """The arrays in a tree that must have this treedef.
+    """Return the arrays in a tree with this treedef.
 
     Raises:
-        ArgumentMismatch: it has another one.
+        ArgumentMismatch: the treedef differs.
     """
     leaves: list[Operand] = []
     if not flatten_as(treedef, tree, leaves, is_exact=False):
@@ -107,7 +107,7 @@ def leaves_like(treedef: TreeDef, tree: Tree, what: str) -> list[Operand]:
 
 
 def _require_own_arrays(treedef: TreeDef, out: Tree) -> None:
-    """Raise where a container gives copies of its arrays, each time others: what is written to these is not in it."""
+    """Raise if a container returns copies of its arrays at each access: writing to a copy is lost."""
     for one, other in zip(leaves_like(treedef, out, "out"), leaves_like(treedef, out, "out")):
         if isinstance(one, np.ndarray) and one.size and not np.may_share_memory(one, other):
             raise ArgumentMismatch(
@@ -121,7 +121,7 @@ def name_of(target: Target) -> str:
 
 
 def tape_of(target: Target) -> Tape | None:
-    """The one tape of a target that has no other."""
+    """The target's tape if it can have no other, else None."""
     if isinstance(target, Tape):
         return target
     tape = getattr(target, "tape", None) if hasattr(target, "operate") else None
@@ -129,11 +129,11 @@ def tape_of(target: Target) -> Tape | None:
 
 
 def choose(target: Target, args: Sequence[Tree], argnums: object, wrt: Operand = None) -> Chosen:
-    """The arguments that `argnums` names, in a call of a target, and of these the entries that `wrt` selects.
+    """Resolve `argnums` in a call of a target, and the entries of these arguments that `wrt` selects.
 
     Raises:
-        ArgumentMismatch: an argument that is not there, or holds nothing to differentiate.
-        IndexError: an index that no entry has.
+        ArgumentMismatch: an argument that does not exist or has nothing to differentiate.
+        IndexError: an index without an entry.
     """
     chosen = _choose(target, args, argnums)
     return chosen if wrt is None else _restricted(chosen, wrt, name_of(target))
@@ -169,7 +169,7 @@ def _choose(target: Target, args: Sequence[Tree], argnums: object) -> Chosen:
 
 
 def chosen_of_tape(tape: Tape, numbers: Numbers, several: bool) -> Chosen:
-    """The same for a tape, whose arguments have the structure that they were recorded with."""
+    """Like `choose`, for a tape, whose arguments have the recorded structure."""
     if tape.arguments is None:
         return Chosen(numbers, several, None, [tape.instructions[tape.inputs[k]].type for k in numbers if k < len(tape.inputs)])
     key = ("chosen", numbers, several)
@@ -183,7 +183,7 @@ def chosen_of_tape(tape: Tape, numbers: Numbers, several: bool) -> Chosen:
 
 def _gradient_tree(treedef: TreeDef, active: list[bool], name: str, number: int) -> TreeDef:
     if treedef == ARRAY:
-        return ARRAY  # where it cannot be differentiated, that is found out and named where it is bound
+        return ARRAY  # if it is not differentiable, binding it raises, with its name
     tree = only(treedef, iter(active))
     if not count_leaves(tree):
         raise ArgumentMismatch(f"argument {number} of {name} holds nothing to differentiate",
@@ -192,7 +192,7 @@ def _gradient_tree(treedef: TreeDef, active: list[bool], name: str, number: int)
 
 
 def inputs_of(tape: Tape, numbers: Numbers) -> Numbers:
-    """The inputs of a tape that hold arguments which are differentiated."""
+    """The inputs of a tape that belong to differentiated arguments."""
     if tape.arguments is None:
         return numbers
     positions = positions_of(tape.arguments)
@@ -206,7 +206,7 @@ def shape_of(argument: Tree) -> tuple[int, ...]:
 
 
 def is_differentiable(argument: Tree) -> bool:
-    """Whether an argument is floats, tracked or not, and no td.Constant; of a container, whether there are such in it."""
+    """True if an argument is floats, tracked or not, and not td.Constant; for a container, if it holds any of these."""
     if is_tracked(argument):
         return bool(argument.type.is_float)
     if is_container(argument):

@@ -1,4 +1,4 @@
-"""Direct calls: once a kernel has answered a call, the next calls of the same form run it directly; see call_code."""
+"""Direct calls: after a kernel has answered a call, calls of the same form run it directly; see call_code."""
 
 from __future__ import annotations
 
@@ -35,34 +35,34 @@ if TYPE_CHECKING:
     from .chosen import Chosen
 
 class Default(int):
-    """A default, told by its identity from the same number given."""
+    """A default value, told by identity from an equal number that the caller gave."""
 
 
-# The argnums of nearly every call.
+# The most common argnums.
 FIRST = Default(0)
 
-# The verbs of gradients. The second also answers for the first, unless a kernel of its own does.
+# The verbs of gradients. A call of the second may serve the first, unless the first has its own kernel.
 GRADIENT, VALUE_AND_GRADIENT = "gradient", "value_and_gradient"
 
 FLOAT32 = np.dtype(np.float32)
 
-# For each verb, the direct calls of so many forms are kept: with constants, with strided arrays, with other results on another path.
+# The most forms kept for each verb: with constants, with strided arrays, with other results on another path.
 MOST_FORMS = 4
 
 
-# The number of a leaf that is no output.
+# The number of a leaf that is not an output.
 UNKNOWN = -2
 
 
 class DirectKernel(NamedTuple):
-    """The kernel that gave an answer, and the form of the call.
+    """The kernel that answered a call, and the form of the call.
 
     Attributes:
-        run: called with inputs and outputs, as Kernel.call; with `guard`, it gives such a function, or None, of the guard's value.
-        kernel: the kernel that is run, or one with the same inputs and outputs.
+        run: called with inputs and outputs, as Kernel.call. With `guard`: maps the guard's value to such a function, or None.
+        kernel: the kernel to run, or one with the same inputs and outputs.
         forms: the form of each argument.
-        inputs: how many inputs come before tangents and cotangents.
-        guard: the value of the user's guard, of the arguments.
+        inputs: the number of inputs, which tangents and cotangents follow.
+        guard: evaluates the user's guard.
     """
 
     run: Callable[..., Tree]
@@ -73,11 +73,11 @@ class DirectKernel(NamedTuple):
 
 
 class KernelAnswer(NamedTuple):
-    """An answer that a kernel gave.
+    """The result of a kernel, before it is nested.
 
     Attributes:
         tree: its structure.
-        numbers: for each leaf, the number of the kernel's output that it is; GIVEN for the caller's own array, or UNKNOWN.
+        numbers: for each leaf, the number of the kernel's output; GIVEN for the caller's own array, or UNKNOWN.
         leaves: the leaves.
     """
 
@@ -86,12 +86,12 @@ class KernelAnswer(NamedTuple):
     leaves: Sequence[Tree]
 
     def result(self) -> Tree:
-        """What the caller gets."""
+        """The nested result for the caller."""
         return unflatten(self.tree, self.leaves)
 
 
 def joined(answers: Sequence[KernelAnswer]) -> KernelAnswer:
-    """Several answers of a kernel as a tuple."""
+    """Join several results of a kernel as a tuple."""
     numbers = [number for answer in answers for number in answer.numbers]
     return KernelAnswer(tuple_of([a.tree for a in answers]), numbers, [leaf for answer in answers for leaf in answer.leaves])
 
@@ -99,7 +99,7 @@ def joined(answers: Sequence[KernelAnswer]) -> KernelAnswer:
 def known_gradient(
     chosen: Chosen, value: Tree, found: Tree, out: Out, *, keep: bool = True
 ) -> tuple[KernelAnswer, tuple[()], tuple[TreeDef, Tree] | None]:
-    """The answer of a kernel of value and gradients, as DirectCalls.remember takes it; of gradients alone without `keep`."""
+    """The result of a kernel of value and gradients, as DirectCalls.remember takes it; gradients alone without `keep`."""
     if out is not None:
         gradient, into = KernelAnswer(ARRAY, (GIVEN,), (out,)), (chosen.tree_like(out), out)
     else:
@@ -109,13 +109,13 @@ def known_gradient(
 
 
 class AskedFor(NamedTuple):
-    """A call of a verb: what it asks for, and how the target's arguments were given.
+    """A call of a verb: the verb and its options, and how the target's arguments were given.
 
     Attributes:
-        verb, argnums: what it asks for.
+        verb, argnums: the operator.
         args: the arguments by position.
         named: options, and arguments by name.
-        arguments: for each of the target's arguments, which of these it is, those by name last; None for one that was not given.
+        arguments: for each of the target's arguments, its position in the call, keyword arguments last; None if it was not given.
     """
 
     verb: Hashable
@@ -126,12 +126,12 @@ class AskedFor(NamedTuple):
 
 
 class DirectCalls:
-    """The direct calls of a target, by what they ask for.
+    """The direct calls of a target, by verb and options.
 
     Attributes:
-        known: those for a key, the latest first. Tuples that are replaced, never changed: calls read them without a lock.
-        without_value: there are some of gradients without the value.
-        last_argnums: those of the last call that had a tuple of them, and their types.
+        known: the calls for a key, the latest first. Tuples are replaced, never mutated: calls read them without a lock.
+        without_value: some compute gradients without the value.
+        last_argnums: the tuple of argnums of the last call that had one, and their types.
     """
 
     __slots__ = ("known", "last_argnums", "without_value")
@@ -145,21 +145,21 @@ class DirectCalls:
         self, asked: AskedFor, kernel: Callable[[], DirectKernel], answer: KernelAnswer,
         vectors: Sequence[tuple[TreeDef, Tree]] = (), out: tuple[TreeDef, Tree] | None = None,
     ) -> None:  # fmt: skip
-        """Let the next calls of this form run the kernel directly.
+        """Make the next calls of this form run the kernel directly.
 
         Args:
             asked: the call.
-            kernel: gives the kernel that answered.
-            answer: its answer.
-            vectors: what comes behind the arguments by position: tangents and cotangents, with the structure that they must have.
-            out: what comes last: arrays for the last outputs.
+            kernel: returns the kernel that answered.
+            answer: its result.
+            vectors: tangents and cotangents, which follow the positional arguments, with the required structure.
+            out: arrays for the last outputs, the last argument.
         """
         try:
             key = key_of(self, asked.verb, asked.argnums, asked.named, out is not None)
             calls = self.known.get(key, ())
             specification = _specification(asked, kernel(), answer, vectors, out)
         except (NoForm, TypeError):
-            return  # argnums may be in a list
+            return  # argnums may contain a list
         if all(getattr(call, "specification", None) != specification for call in calls):
             made = direct_call(*specification)
             made.specification = specification  # type: ignore[attr-defined]  # a function made there
@@ -177,7 +177,7 @@ def _specification(
     ways = [way_out(leaf, number, found.kernel) for leaf, number in zip(answer.leaves, answer.numbers, strict=True)]
     count = len(asked.args)
     forms: list[TreeDef] = [ARRAY] * count + moved + [NOTHING] * len(asked.named)
-    # Those by name come behind the vectors.
+    # Keyword arguments follow the vectors.
     arguments = [_at(k if k is None or k < count else k + len(moved)) for k in asked.arguments]
     for k, form in zip(arguments, found.forms, strict=True):
         forms[k] = form
@@ -198,7 +198,7 @@ def _at(position: int | None) -> int:
 
 
 def _option_form(value: Tree) -> TreeDef:
-    """An option has to be the same one again."""
+    """Require an option to be the same value again."""
     kind = type(value)
     if kind is slice:
         return TreeDef(slice, _SLICE, tuple([_option_form(getattr(value, name)) for name in _SLICE]))
@@ -218,12 +218,12 @@ class FastTarget(Protocol):
 
 
 def key_of(calls: DirectCalls, verb: Hashable, argnums: Tree, named: dict[str, Tree], has_out: bool) -> Hashable:
-    """By which direct calls are known: equal for what may be answered by the same ones."""
+    """A key, equal for calls that may share direct calls."""
     if argnums is FIRST and not named:
         return (verb, "out") if has_out else verb
     last, kinds = calls.last_argnums
     if argnums is not last:
-        # 1, 1.0 and True are equal, and so are tuples of these. A tuple is mostly the same object again.
+        # 1, 1.0 and True are equal, and so are tuples of them. A tuple is mostly the same object again.
         kinds = tuple(map(type, argnums)) if type(argnums) is tuple else type(argnums)
         if type(argnums) is tuple:
             calls.last_argnums = argnums, kinds
@@ -231,10 +231,10 @@ def key_of(calls: DirectCalls, verb: Hashable, argnums: Tree, named: dict[str, T
 
 
 def directly(target: object, verb: Hashable, argnums: Tree, named: dict[str, Tree], args: tuple[Tree, ...], out: Out = None) -> Tree:
-    """The answer of a direct call; None for the full path, a GuardValue where that is to know the user's guard.
+    """Try a direct call. Returns None for the full path, or a GuardValue to pass the user's guard value to it.
 
     Args:
-        args: the arguments by position, with tangents and cotangents behind them.
+        args: the positional arguments, followed by tangents and cotangents.
     """
     calls = getattr(target, "direct_calls", None)
     if calls is None or current_recorder() is not None:
@@ -265,7 +265,7 @@ def directly(target: object, verb: Hashable, argnums: Tree, named: dict[str, Tre
 def gradient_directly(
     target: FastTarget, argnums: Tree, named: dict[str, Tree], args: tuple[Tree, ...], out: Out, keep: bool
 ) -> Tree:
-    """As above, of gradients, or values and gradients if `keep`."""
+    """Try a direct call of gradients, or of values and gradients if `keep`."""
     if not keep and target.direct_calls.without_value:
         found = directly(target, GRADIENT, argnums, named, args, out)
         if found is not None:
@@ -278,10 +278,10 @@ def gradient_directly(
 
 
 def way_out(leaf: Tree, number: int, kernel: Kernel) -> str:
-    """How an output becomes this leaf.
+    """The conversion of an output to this leaf.
 
     Raises:
-        NoForm: that is unknown.
+        NoForm: there is no known conversion.
     """
     if number == GIVEN:
         return AS_IT_IS
@@ -308,16 +308,16 @@ def way_out(leaf: Tree, number: int, kernel: Kernel) -> str:
 
 
 class NoForm(Exception):
-    """Something in a call is left to the full path."""
+    """Part of a call needs the full path."""
 
 
 def form_of(tree: TreeDef, argument: Tree, leaf: Callable[[Tree], TreeDef], *, is_exact: bool = True) -> TreeDef:
-    """The form of an argument: its structure, with its constants, and how each leaf becomes what kernels take.
+    """The form of an argument: its structure with constants, and the conversion of each leaf to a kernel input.
 
     Args:
         tree: the recorded structure.
-        leaf: gives the form of a leaf; called in order.
-        is_exact: values that are no arrays have to be those of the tree.
+        leaf: returns the form of a leaf; called in order.
+        is_exact: values other than arrays must equal those of the tree.
 
     Raises:
         NoForm: there is none.
@@ -335,7 +335,7 @@ def form_of(tree: TreeDef, argument: Tree, leaf: Callable[[Tree], TreeDef], *, i
         return tree
     if is_static(tree):
         if not is_exact:
-            # None may be in the place of a tangent; another call may have one there.
+            # None may replace a tangent; another call may have a tangent there.
             return IGNORED if argument is not None else NOTHING
         if type(argument) is not tree.kind:
             raise NoForm
@@ -350,7 +350,7 @@ def leaf_form(argument: Tree, type_: ValueType) -> TreeDef:
     """The form of an argument, or of a leaf of one, that is an input of this type.
 
     Raises:
-        NoForm: the full path is to convert it, or to refuse it.
+        NoForm: the full path has to convert or reject it.
     """
     kind, dtype = type(argument), type_.dtype
     if isinstance(argument, (np.ndarray, np.generic)) and argument.dtype != dtype:
@@ -371,14 +371,14 @@ def leaf_form(argument: Tree, type_: ValueType) -> TreeDef:
 
 
 def vector_leaf(argument: Tree, type_: ValueType) -> TreeDef:
-    """The form of a tangent or cotangent, where Python's integers are taken for floats."""
+    """The form of a tangent or cotangent; Python integers count as floats."""
     if type(argument) is int and type_.dtype == FLOAT64:
         return TreeDef(None, as_float)
     return leaf_form(argument, type_)
 
 
 def substituted(tree: TreeDef, inside: TreeDef) -> TreeDef:
-    """A structure with another one in the place of each leaf."""
+    """Replace each leaf of a structure by another structure."""
     if tree.kind is None:
         return inside
     return tree._replace(parts=tuple([substituted(part, inside) for part in tree.parts]))
@@ -389,11 +389,11 @@ def tuple_of(trees: Sequence[TreeDef]) -> TreeDef:
 
 
 def leaf_forms(types: Iterator[ValueType], leaf: Callable[[Tree, ValueType], TreeDef] = leaf_form) -> Callable[[Tree], TreeDef]:
-    """For `form_of`, where every leaf is an input, of the next of these types."""
+    """Make the `leaf` of `form_of` for arguments whose leaves are all inputs, with these types in order."""
     return lambda argument: leaf(argument, next(types))
 
 
-# What leaves become. Each changes what it is meant for only, as the kernel refuses everything else.
+# Conversions of leaves. Each changes only its own type; the kernel rejects everything else.
 
 
 def in_one_piece(argument: Tree) -> Tree:
@@ -417,7 +417,7 @@ def as_zero_dimensional(argument: Tree) -> Tree:
 
 
 def as_double(argument: Tree) -> Tree:
-    """Of float32, in which kernels take no arguments."""
+    """Convert float32, which kernels do not take as arguments."""
     if type(argument) is np.ndarray and argument.dtype == FLOAT32:
         return argument.astype(FLOAT64, "C")
     return float(argument) if type(argument) is np.float32 else None

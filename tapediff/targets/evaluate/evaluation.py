@@ -1,6 +1,6 @@
-"""An operator at a point: the target's tape that holds there, and the operator's tape of it, run.
+"""Evaluate an operator at a point: select the target's tape that holds there, and run the operator's tape of it.
 
-By its kernel for compiled targets, with NumPy for others; its instructions become part of a recording that is going on.
+Compiled targets run its kernel, others use NumPy. Within a recording, its instructions become part of the recording.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ Run = Callable[[Operator, Sequence[Operand]], list[Operand]]
 
 
 class Evaluation:
-    """An operator at a point: its outputs, and where further operators at the same point come from.
+    """An operator at a point: its outputs, and access to further operators at the same point.
 
     Attributes:
-        outputs: as the operator's tape gives them.
-        tape: the function's own tape at the point, without what it returns beside its value unless that was asked for.
-        wrt: the inputs of the tape that the operator differentiates with respect to; of a container there may be several.
-        run: run(operator, inputs) gives the outputs of another operator of `tape`.
+        outputs: of the operator's tape.
+        tape: the function's own tape at the point, without aux unless that was asked for.
+        wrt: the inputs of the tape to differentiate by; several for a container.
+        run: run(operator, inputs) returns the outputs of another operator of `tape`.
         kernel_of: the kernel of an operator of `tape`, if a kernel gave the outputs: they are new arrays, and the caller's have theirs.
-        kernel: gives this kernel for the next calls, where they may run it directly; kernel(True) for calls on this path only.
+        kernel: returns this kernel for direct calls, if possible; kernel(True) for calls on this path only.
     """
 
     __slots__ = ("kernel", "kernel_of", "outputs", "run", "tape", "wrt")
@@ -58,7 +58,7 @@ class Evaluation:
         self, verb: Hashable, asked: Request, answer: KernelAnswer, vectors: Sequence[tuple[TreeDef, Tree]] = (),
         out: tuple[TreeDef, Tree] | None = None, *, is_of_one_path: bool = False,
     ) -> Tree:  # fmt: skip
-        """What the caller gets; the next calls of a verb run the kernel directly, where they may. See DirectCalls."""
+        """Return the result to the caller, and let the next calls of the verb run the kernel directly if possible. See DirectCalls."""
         kernel = self.kernel
         if kernel is not None:
             calls: DirectCalls = asked.given.target.direct_calls  # pyright: ignore[reportAttributeAccessIssue]  # those with kernels have them
@@ -66,7 +66,7 @@ class Evaluation:
         return answer.result()
 
     def delivered(self, results: Sequence[Operand], out: Out = None, several: bool = True) -> Tree:
-        """Results as arrays of their own, or in the caller's."""
+        """Copy results into new arrays, or into the caller's."""
         if self.kernel_of is not None:
             if out is not None:
                 return out
@@ -81,7 +81,7 @@ class Evaluation:
         return KernelAnswer(tree, range(len(values)), values if self.tape.returns_tuple else [as_number(values[0])])
 
     def derivatives(self, chosen: Chosen, first: int, out: Out = None) -> KernelAnswer:
-        """Outputs from `first` on, one for each of the arrays that are chosen, which are in `out` if that is given."""
+        """Outputs from `first` on, one for each chosen array, written to `out` if given."""
         count, several = len(self.wrt), not chosen.is_plain
         into = out if out is None or not several else chosen.flat(out, "out")
         found = self.delivered(self.outputs[first : first + count], into, several)
@@ -90,36 +90,36 @@ class Evaluation:
         return KernelAnswer(chosen.tree, range(first, first + count), chosen.plain(found) if several else [found])
 
     def aux(self) -> KernelAnswer:
-        """What the function returned beside its value."""
+        """The function's aux."""
         assert self.tape.aux is not None, "the operator has asked for it"
         numbers = range(self.tape.value_count, len(self.tape.outputs))
         return KernelAnswer(self.tape.aux, numbers, [as_number(v) for v in self.delivered(self.outputs[numbers.start : numbers.stop])])
 
     def with_aux(self, has_aux: bool, first: KernelAnswer, *rest: KernelAnswer) -> KernelAnswer:
-        """The results of an operator whose `first` comes as (first, aux) where that is asked for."""
+        """The results of an operator; `first` becomes (first, aux) if aux was asked for."""
         first = joined([first, self.aux()]) if has_aux else first
         return joined([first, *rest]) if rest else first
 
 
 def results_tree(tape: Tape, count: int) -> TreeDef:
-    """The structure of a tape's results; or of something for each of so many results, those that are floats."""
+    """The structure of a tape's results; or of one item per float result, for this many."""
     if not tape.returns_tuple:
         return ARRAY
     return tuple_of([ARRAY] * count) if tape.result is None else tape.result
 
 
 def replayed(tape: Tape) -> Run:
-    """How operators of a tape are run with NumPy."""
+    """A function that runs operators of a tape with NumPy."""
     return lambda operator, inputs: replay(operator.tape(tape), inputs)
 
 
 def replay(tape: Tape, inputs: Sequence[Operand]) -> list[Operand]:
-    """The outputs with NumPy, or recorded where an input is tracked."""
+    """Evaluate with NumPy, or record if an input is tracked."""
     return inline(tape, inputs) if any(map(is_tracked, inputs)) else run(tape, inputs)
 
 
 def traced(target: Target, args: Sequence[Tree], argnums: Numbers, has_aux: bool = False) -> tuple[Tape, list[Operand], Numbers]:
-    """A tape of a function or Tape at `args`, its inputs there, and the argnums counted among them.
+    """Record a function or Tape at `args`; return the tape, its inputs there, and the argnums among them.
 
     Args:
         has_aux: a function returns (y, aux).
@@ -133,7 +133,7 @@ def traced(target: Target, args: Sequence[Tree], argnums: Numbers, has_aux: bool
     tape, inputs = record_nested(call)
     programs = programs_of(target) if current_recorder() is None else None
     if programs is not None and is_small(tape):
-        # Recorded anew at every call, and nearly always the same but for some constants.
+        # Recorded again at every call; nearly always only constants differ.
         program = programs.of(tape)
         tape, inputs = program.tape, [*inputs, *program.constants(tape)]
     return tape, inputs, call.argnums
@@ -143,11 +143,11 @@ def evaluate(
     target: Target, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand] = (),
     out: Out = None, several: bool = False, has_aux: bool = False,
 ) -> Evaluation:  # fmt: skip
-    """An operator of any target at a point.
+    """Evaluate an operator of any target at a point.
 
     Args:
-        argnums: which arguments to differentiate with respect to, counted from the front.
-        build: the operator, of the positions of these arguments among a tape's inputs.
+        argnums: the arguments to differentiate by, counted from the front.
+        build: makes the operator from the positions of these arguments among a tape's inputs.
         vectors: the tangents or cotangents.
         out: the caller's array for the last output or, if `several`, arrays for the last outputs; checked here.
         has_aux: a function returns (y, aux); other targets know this.
@@ -165,17 +165,17 @@ def evaluate(
 
 
 def check_last(out: Out, derived: Tape, several: bool) -> None:
-    """Raises where the caller's arrays do not fit the last outputs of a tape."""
+    """Raise if the caller's arrays do not fit the last outputs of a tape."""
     if out is not None:
         count = len(out) if several else 1
         check_out(out, derived.output_types[len(derived.outputs) - count :], several)
 
 
 def fitting(derived: Tape, first: int, vectors: Sequence[Operand], name: str) -> list[Operand]:
-    """Tangents or cotangents in the types that a tape takes from input `first` on.
+    """Convert tangents or cotangents to the types of a tape's inputs from `first` on.
 
     Raises:
-        ArgumentMismatch, ShapeMismatch: their number or a shape is another.
+        ArgumentMismatch, ShapeMismatch: their number or a shape differs.
     """
     types = derived.input_types[first:]
     if len(types) != len(vectors):

@@ -17,12 +17,12 @@ from .direct_calls import FIRST, DirectCalls
 
 Argnums = int | Sequence[int]
 
-# Stands for the first argument of a call that has none.
+# Marks a missing first argument.
 ABSENT: Tree = inspect.Parameter.empty
 
 
 def unknown_yet(*_: Tree) -> int:
-    """In place of a native function that is not compiled yet."""
+    """Stub for a native function that is not compiled yet."""
     return REFUSED
 
 
@@ -34,15 +34,15 @@ def given(x: Tree, args: tuple[Tree, ...]) -> tuple[Tree, ...]:
 class FastPath:
     """A target with one native function for the value and the gradient by the first argument.
 
-    The verbs in derivatives.py have the same lines written out. td.gradient(c, x, out=g) takes 0.33 µs and the method 0.30; a verb
-    that calls the method takes 1.25, as keywords are packed anew.
+    The verbs in derivatives.py repeat these lines: td.gradient(c, x, out=g) takes 0.33 µs and the method 0.30; a verb
+    that calls the method takes 1.25, as keywords are packed again.
 
     Attributes:
-        _fast: called with the arguments and the array for the gradient. Returns a float, the value, where it has written the
-            gradient; anything else says why not. It checks type, shape and layout of every argument itself.
-        _fast_gradient: the same for the gradient alone: any float means that it is written. Often the same function.
-        direct_calls: calls of any other form and verb that a kernel has answered before.
-        _shape, _dtype: those of a fresh array for the gradient. The shape is None where there is no such function, or not yet.
+        _fast: called with the arguments and the array for the gradient. Returns the value, a float, if it has written the
+            gradient; any other result says why not. It checks type, shape and layout of every argument itself.
+        _fast_gradient: the same for the gradient alone: any float means success. Often the same function.
+        direct_calls: calls of other forms and verbs that a kernel has answered before.
+        _shape, _dtype: of a fresh gradient array. The shape is None if there is no such function yet.
     """
 
     __slots__ = ()
@@ -57,7 +57,7 @@ class FastPath:
         """Gradient, or value and gradient if `keep`, in a direct call or on the full path.
 
         Args:
-            status: that of the fast path, None if it was not tried.
+            status: of the fast path, None if it was not tried.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""FixedCalls: a target as a function of one vector, everything else fixed, called from Python at the cost of the kernel and 0.1 µs."""
+"""FixedCalls: a target as a function of one vector with all else fixed, called from Python in the kernel's time plus 0.1 µs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .fast_path import unknown_yet
 
 # A CompiledTape or a GuardedTape.
 Owner: TypeAlias = Any
-# A builtin of a vector, and an array for the gradient; a float, the value, where it has answered.
+# A builtin of a vector and an array for the gradient; returns the value, a float, on success.
 Builtin: TypeAlias = Callable[..., object]
 
 
@@ -44,14 +44,14 @@ class _CFunction(Protocol):
 
 
 class FixedCalls:
-    """Native calls of a target at vectors. There are none until `learn`, which is for after an answer by Python.
+    """Native calls of a target at vectors. `learn`, called after Python has answered, makes them.
 
-    The builtins read the arrays of data where they are, as a call by Python does. They answer for vectors of float64 of one size; they
-    return no float for everything else, and where an exception waits for `raise_kept`.
+    The builtins read data arrays in place, as a call by Python does. They take float64 vectors of one size. For anything else, or
+    if an exception waits for `raise_kept`, they return something other than a float.
 
     Attributes:
-        value: of a vector. gradient: value and gradient, of a vector and an array for that.
-        negative_value, negative_gradient: the same with the signs turned.
+        value: called with a vector. gradient: value and gradient, called with a vector and an array for the gradient.
+        negative_value, negative_gradient: the same with opposite signs.
         size: of the gradient.
     """
 
@@ -61,30 +61,30 @@ class FixedCalls:
     )  # fmt: skip
 
     def __init__(self, target: Owner, args: Sequence[Tree], *, owned: bool = False) -> None:
-        """Of `target(x, *args)`; `owned`: arguments that are dicts are the caller's own, and never change."""
+        """Fix `target(x, *args)`. `owned`: dicts among the arguments belong to the caller and never change."""
         self._target, self._owned, self._lock = target, owned, new_lock()
         self.reset(args)
 
     @holding("_lock")
     def reset(self, args: Sequence[Tree], *, off: bool = False) -> None:
-        """Other arguments: there are no native calls again, and never any if `off`."""
+        """Set other arguments: drops the native calls, for good if `off`."""
         self._args, self._errors, self.size = args, None, 0
         self._check: _Check | None = None
         self.value: Builtin = unknown_yet
         self.gradient: Builtin = unknown_yet
         self.negative_value: Builtin = unknown_yet
         self.negative_gradient: Builtin = unknown_yet
-        # The kinds and sizes of vectors that `learn` was called for; None where no call can be native.
+        # The kinds and sizes of vectors that `learn` was called with; None if no call can be native.
         self._tried = None if off or not all(_is_fixed(arg, self._owned) for arg in args) else set[tuple[str, int]]()
 
     def learn(self, kind: str, x: Tree) -> None:
-        """Let the next calls be native at vectors like x, if that is possible: of kind "value", or "gradient"."""
+        """Make the next calls native at vectors like x, if possible; kind is "value" or "gradient"."""
         if self._check is not None and not self._check.is_same():
-            self.reset(self._args, off=self._tried is None)  # the target has found something else to read
+            self.reset(self._args, off=self._tried is None)  # the target's environment has changed
         tried, args = self._tried, self._args
         if tried is None or not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype is not FLOAT64 or (kind, x.size) in tried:
             return
-        # Where Python chooses among tapes, it does so from native code too, which takes longer.
+        # If Python selects the tape, native code has to call it, which takes longer.
         if self._target.backend == NATIVE and getattr(self._target, "chooses_natively", True):
             tried.add((kind, x.size))
             function = self._function(kind, x, args)
@@ -93,7 +93,7 @@ class FixedCalls:
 
     @holding("_lock")
     def _use(self, kind: str, x: np.ndarray, args: Sequence[Tree], function: _CFunction) -> None:
-        if args is not self._args:  # other arguments have come meanwhile
+        if args is not self._args:  # arguments were replaced meanwhile
             return
         self._errors, self._check = function, self._target.environment_check
         checked = (lambda call: call) if self._check is None else self._check.checked
@@ -104,7 +104,7 @@ class FixedCalls:
             self.gradient, self.negative_gradient = checked(function.builtin()), checked(function.builtin(negate=True))
 
     def _function(self, kind: str, x: np.ndarray, args: Sequence[Tree]) -> _CFunction | None:
-        """The C function, which reads the data where they are."""
+        """The C function, which reads the data in place."""
         try:
             function = self._target.c_function(kind, x, *args)
         except ArgumentMismatch:  # such as more arrays than native calls take
@@ -113,7 +113,7 @@ class FixedCalls:
         return function if is_alike and function.share_constants(x, *args) else None
 
     def raise_kept(self, status: object) -> None:
-        """Raise what a builtin has kept, if its answer says so; else, or where it is not known, Python has to answer."""
+        """Raise the pending exception of a builtin, if its status says so. For any other status Python has to answer."""
         if type(status) is int and status == KEPT and self._errors is not None:
             raised = self._errors.take_own_error()
             if raised is not None:
@@ -121,7 +121,7 @@ class FixedCalls:
 
 
 def _is_fixed(argument: Tree, owned: bool) -> bool:
-    """Whether nothing of an argument can be exchanged but the numbers in its arrays."""
+    """True if only the numbers in an argument's arrays can change."""
     if isinstance(argument, Constant):
         argument = argument.value
     if type(argument) is dict:

@@ -1,4 +1,4 @@
-"""The types of functions that td.grad and its relatives return, for type checkers and editors: as the parameter, so the gradient."""
+"""The types of functions that td.grad and its relatives return, for type checkers: the gradient has its parameter's type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ir.instruction import Tree
 
-# Of a function: its first argument, and the others. The bound keeps bodies of lambdas, whose arguments have no types, from being refused.
+# A function's first parameter, and the others. The bound lets lambdas pass, whose parameters have no types.
 X = TypeVar("X", bound=Tree)
 P = ParamSpec("P")
 Scalar = Callable[Concatenate[X, P], Tree]
@@ -22,12 +22,12 @@ class Gradient(Protocol[X, P]):
     def __call__(self: Gradient[list[float], P], x: list[float], /, *args: P.args, **named: P.kwargs) -> np.ndarray: ...
     @overload
     def __call__(self, x: X, /, *args: P.args, **named: P.kwargs) -> X: ...
-    @overload  # the first argument, too, by name
+    @overload  # the first argument, also by name
     def __call__(self, /, **named: Tree) -> Tree: ...
 
 
 class ValueAndGradient(Protocol[X, P]):
-    """The value of a function, and its gradient as of Gradient."""
+    """The value of a function, and its gradient as in Gradient."""
 
     @overload
     def __call__(

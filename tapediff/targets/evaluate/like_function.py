@@ -1,4 +1,4 @@
-"""Makes targets look like the functions that they stand for: name, documentation, signature."""
+"""Give targets the name, documentation and signature of their functions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def like(target: Operand, f: UserFunction) -> None:
     try:
         target.__signature__ = inspect.signature(f)
     except (TypeError, ValueError):
-        return  # some functions written in C have none
+        return  # some C functions have no signature
 
 
 def like_tape(target: Operand, tape: Tape) -> None:
-    """Give a target the name of a tape's function, and as signature the arguments that the tape takes."""
+    """Give a target the name of a tape's function, and a signature from the tape's arguments."""
     names, kinds = tape.argument_names, inspect.Parameter
     named = len(names) - tape.named_only
     taken: list[inspect.Parameter] = []
-    # Where one has no name, those before it have only a position.
+    # Parameters before an unnamed one are positional-only.
     last = max((k for k in range(named) if not names[k]), default=-1)
     for k, name in enumerate(names):
         kind = kinds.POSITIONAL_ONLY if k <= last else kinds.POSITIONAL_OR_KEYWORD if k < named else kinds.KEYWORD_ONLY

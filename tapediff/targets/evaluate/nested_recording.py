@@ -1,4 +1,4 @@
-"""Recordings within recordings, whose operations become part of the outer one: of functions differentiated inside another."""
+"""Nested recordings, whose operations become part of the outer one: functions differentiated inside another."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ...recording.recorder import Recorder, current_recorder
 
 
 def record_nested(call: BoundCall) -> tuple[Tape, list[Operand]]:
-    """Record a function now; the values of an outer recording that it uses become inputs as well.
+    """Record a function now; values of an outer recording that it uses become inputs too.
 
-    Where the function raises, and the outer one catches that, what it looked at before decides the outer path: it is taken over.
+    If the function raises and the outer one catches it, the guards so far decide the outer path: they are copied to it.
     """
     recorder = Recorder(call.name)
     try:
@@ -39,5 +39,5 @@ def record_bound(recorder: Recorder, call: BoundCall) -> Tape:
 
 
 def is_recorded(args: Sequence[Tree]) -> bool:
-    """Whether a call with these arguments is part of a recording."""
+    """True if a call with these arguments is part of a recording."""
     return current_recorder() is not None or any(is_tracked(a) or (is_container(a) and holds_tracked(a)) for a in map(unwrap, args))

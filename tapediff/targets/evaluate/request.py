@@ -1,4 +1,4 @@
-"""A call of an operator, read: its arguments by position, and the options that all operators share."""
+"""Parse the call of an operator: its positional arguments, and the options that all operators share."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .chosen import name_of
 from .direct_calls import AskedFor
 from .fast_path import FIRST, Argnums
 
-# The options of every operator beside argnums. They come among the arguments by name, as each parameter more of an operator would
+# The options of every operator besides argnums. They come among the keyword arguments, as each parameter more of an operator would
 # cost its fast path 10 ns; `_read` has a line for each.
 OPTIONS = ("argnames", "has_aux", "wrt")
 
-# Those that some operators have of their own, for messages.
+# Options of single operators, for messages.
 OWN_OPTIONS = ("argnums", "out", "mode", "format")
 
 
 class Given(NamedTuple):
-    """A call of an operator as it was made.
+    """The call of an operator as the user made it.
 
     Attributes:
         target, args, argnums, named: see `requested`.
-        names: those of the target's arguments that were given by name, or have a default that is asked for.
+        names: the target's arguments given by name, or with a default that is asked for.
     """
 
     target: Target
@@ -41,10 +41,10 @@ class Given(NamedTuple):
     names: Sequence[str] = ()
 
     def asked_for(self, verb: Hashable) -> AskedFor:
-        """The same, for direct calls."""
+        """Convert to the form for direct calls."""
         arguments: Sequence[int | None] = range(len(self.args))
         if self.names:
-            # Bound once more, with an object in the place of each, to see where they go.
+            # Bound once more with placeholder objects, to see which parameter each one reaches.
             by_position, by_name = [object() for _ in self.args], {name: object() for name in self.names}
             places = {id(mark): k for k, mark in enumerate([*by_position, *(by_name.get(name) for name in self.named)])}
             bound = _by_position(self.target, tuple(by_position), by_name)
@@ -59,8 +59,8 @@ class Request(NamedTuple):
         args: all arguments of the target, by position.
         argnums: which of them to differentiate by.
         given: the call.
-        has_aux: the function returns (y, aux), and aux is asked for.
-        wrt: an index, the entries of that argument to differentiate by; None for all. Of several arguments a tuple of these.
+        has_aux: the function returns (y, aux), and aux was asked for.
+        wrt: an index, the entries of that argument to differentiate by; None for all. A tuple of these for several arguments.
     """
 
     args: tuple[Tree, ...]
@@ -77,10 +77,10 @@ def requested(target: Target, args: tuple[Tree, ...], argnums: Argnums, named: d
         target: function, Tape, CompiledTape or GuardedTape.
         args: its arguments by position.
         argnums: the operator's own option.
-        named: what else was given by name: options, and further arguments of the target.
+        named: all keyword arguments: options, and further arguments of the target.
 
     Raises:
-        ArgumentMismatch: a name that is neither, or options that contradict each other.
+        ArgumentMismatch: an unknown name, or options that contradict each other.
     """
     if not named and not getattr(target, "named_only", 0):
         return Request(args, beside_outputs(target, args, argnums), Given(target, args, argnums, named))
@@ -93,7 +93,7 @@ def requested(target: Target, args: tuple[Tree, ...], argnums: Argnums, named: d
 
 
 def _defaults(target: Target, args: Sequence[Tree], named: dict[str, Tree], argnames: object) -> dict[str, Tree]:
-    """The defaults of arguments that a derivative is by and that were not given."""
+    """The defaults of omitted arguments that are differentiated."""
     f = function_of(target)
     if hasattr(f, "argument_names"):
         return {}
@@ -101,7 +101,7 @@ def _defaults(target: Target, args: Sequence[Tree], named: dict[str, Tree], argn
         signature = inspect.signature(f)
         given = signature.bind_partial(*args, **named).arguments
     except (TypeError, ValueError):
-        return {}  # which is found out when all are bound
+        return {}  # binding will raise
     wanted = _names_in(argnames)
     parameters = [p for name, p in signature.parameters.items() if name in wanted and name not in given]
     return {p.name: p.default for p in parameters if p.default is not p.empty}
@@ -116,14 +116,14 @@ def _read(given: Given, args: tuple[Tree, ...], argnames: object = None, has_aux
 
 
 def is_options(named: dict[str, Tree]) -> bool:
-    """Whether all that is given by name are options, so that no argument of a target is among it."""
+    """True if all keyword arguments are options, so that none is an argument of the target."""
     return all(name in OPTIONS or name in OWN_OPTIONS for name in named)
 
 
 def beside_outputs(target: Target, args: Sequence[Tree], argnums: Argnums) -> Argnums:
-    """The positions among all arguments that argnums names.
+    """The positions of `argnums` among all arguments.
 
-    It does not count td.Output arguments, as they are results, and arguments that can only be given by name.
+    It does not count td.Output arguments, which are results, or keyword-only arguments.
     """
     outputs, keywords = outputs_among(args), keywords_of(args)
     if not outputs and not keywords:
@@ -136,19 +136,19 @@ def beside_outputs(target: Target, args: Sequence[Tree], argnums: Argnums) -> Ar
 
 
 def function_of(target: Target) -> Target:
-    """Where the names of a target's arguments are found: the function of a GuardedTape; otherwise the target itself."""
+    """The object whose signature names a target's arguments: the function of a GuardedTape; otherwise the target itself."""
     return target.f if hasattr(target, "tape_for") else target  # pyright: ignore[reportAttributeAccessIssue]  # a GuardedTape
 
 
 def _by_position(target: Target, args: tuple[Tree, ...], named: dict[str, Tree]) -> tuple[Tree, ...]:
-    """The arguments of any target by position."""
+    """Bind the arguments of any target by position."""
     f = function_of(target)
     if not named and not getattr(f, "named_only", 0):
         return args
     try:
         return positional(f, args, named)
     except TypeError as error:
-        # A misspelt option is taken for an argument of the target.
+        # A misspelt option looks like an argument of the target.
         meant = {name: get_close_matches(name, (*OPTIONS, *OWN_OPTIONS), 1) for name in named}
         said = ", ".join(f"{found[0]}= in place of {name}=" for name, found in meant.items() if found)
         got, fix = (error.got, error.fix) if isinstance(error, ArgumentMismatch) else (str(error), "pass arguments by their names")
@@ -159,7 +159,7 @@ def _by_position(target: Target, args: tuple[Tree, ...], named: dict[str, Tree])
 
 
 def _numbers(target: Target, args: Sequence[Tree], argnums: Argnums, argnames: object) -> Argnums:
-    """The positions of arguments that are given by name."""
+    """The positions of arguments named by `argnames`."""
     if argnums is not FIRST:
         raise ArgumentMismatch("argnums and argnames both say which argument to differentiate by",
                                got=f"argnums={argnums!r}, argnames={argnames!r}", fix="give one of them")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Runs a kernel on arrays of any layout, and gives its results in the dtypes of its tape.
+"""Runs a kernel on arrays of any layout, and returns its results in the dtypes of its tape.
 
 Comes in: a kernel, its inputs, and arrays for the last results. Goes out: all results, or the guard that failed.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run_kernel(kernel: Kernel, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> list[Operand] | GuardFailure:
-    """All outputs of a kernel; the last ones are in `outs` as well, which stay as they are where a guard fails."""
+    """Return all outputs of a kernel; the last ones are also written to `outs`, which stay unchanged if a guard fails."""
     arrays = [np.ascontiguousarray(a, t.dtype).reshape(t.shape) for a, t in zip(inputs, kernel.input_types)]
     targets = kernel.fresh_outputs()
     outs = () if outs is None else outs
@@ -46,7 +46,7 @@ def run_kernel(kernel: Kernel, inputs: Sequence[Operand], outs: Sequence[np.ndar
 
 
 def _narrowed(kernel: Kernel, value: float, arrays: list[np.ndarray]) -> list[Operand]:
-    """All outputs in the dtypes of the tape; arrays without dimensions become numbers."""
+    """Cast all outputs to the dtypes of the tape; 0-d arrays become numbers."""
     results: list[Operand] = ([value] if kernel.returns_value else []) + arrays
     for k, type_ in enumerate(kernel.tape.output_types):
         if type_.dtype == np.float32:

@@ -1,7 +1,7 @@
-"""One program for tapes that differ in constants alone: derived and compiled once, for all of them.
+"""One program for tapes that differ in constants alone: derived and compiled once for all of them.
 
-A function that takes a step number is recorded at every step, as Python may do anything with it; as a rule it does the same operations
-on other numbers. Those are inputs of the program, which is differentiated once.
+A function that takes a step number is recorded at every step, as Python may do anything with it. Usually it does the same operations
+with other constants. These constants become inputs of the program, which is differentiated once.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import numpy as np
 from ...ir.instruction import CONSTANT, INPUT, Instruction, Operand, UserFunction
 from ...ir.tape import Tape
 
-# Of one function: programs of other paths, or of other shapes.
+# The most programs of one function, for other paths or shapes.
 MOST_PROGRAMS = 4
 
-# Of functions that are differentiated as they are, and how much of their constants is kept for each.
+# The most functions differentiated without compiling, and the bytes of constants kept for each.
 MOST_FUNCTIONS = 32
 MOST_BYTES = 1 << 20
 
 
 class Program:
-    """A tape some of whose constants are inputs.
+    """A tape with some of its constants made inputs.
 
     Attributes:
-        tape: it; the inputs that were constants come last.
-        lifted: the instructions that they are.
+        tape: the tape; former constants are its last inputs.
+        lifted: the instructions of the former constants.
     """
 
     __slots__ = ("base", "lifted", "tape")
@@ -40,7 +40,7 @@ class Program:
         self.tape = _lift(base, lifted) if lifted else base
 
     def constants(self, tape: Tape) -> list[Operand]:
-        """Its inputs after the arguments, where it stands for a tape."""
+        """The values of its inputs after the arguments, for a given tape."""
         return [tape.instructions[k].params[0] for k in self.lifted]
 
 
@@ -57,7 +57,7 @@ class Programs(Generic[P]):
         self.known: tuple[P, ...] = ()
 
     def of(self, tape: Tape) -> P:
-        """The program that computes the same as a tape; made of the tape if there is none yet."""
+        """Return the program that computes the same as a tape; make it from the tape if there is none."""
         for program in self.known:
             differing = differing_constants(program.base, tape)
             if differing is None:
@@ -72,14 +72,14 @@ class Programs(Generic[P]):
 
     def _keep(self, program: P, instead_of: P | None) -> None:
         rest = [p for p in self.known if p is not instead_of]
-        self.known = (program, *rest[: MOST_PROGRAMS - 1])  # replaced, never changed: other threads read it
+        self.known = (program, *rest[: MOST_PROGRAMS - 1])  # replaced, never mutated: other threads read it
 
 
 _of_functions: OrderedDict[int, tuple[CodeType, Programs[Program]]] = OrderedDict()
 
 
 def programs_of(f: UserFunction) -> Programs[Program] | None:
-    """The programs of a function that is recorded at every call: of its code, as a lambda is made anew each time."""
+    """The programs of a function that is recorded at every call, keyed by its code, as a lambda is a new object each time."""
     while isinstance(f, MethodType):
         f = f.__func__
     if type(f) is not FunctionType:
@@ -93,7 +93,7 @@ def programs_of(f: UserFunction) -> Programs[Program] | None:
 
 
 def is_small(tape: Tape) -> bool:
-    """Whether a tape may be kept beyond its call."""
+    """True if a tape may be kept after its call."""
     return sum(i.params[0].nbytes for i in tape.instructions if i.op is CONSTANT) <= MOST_BYTES
 
 
@@ -120,7 +120,7 @@ def differing_constants(base: Tape, tape: Tape) -> list[int] | None:
         if a[0] is CONSTANT:
             if not _is_same_array(a[2][0], b[2][0]):
                 if number in base.outputs and not a[3].is_float:
-                    return None  # a whole number that is returned counts as a float because it is a constant
+                    return None  # an int that is returned counts as a float because it is a constant
                 differing.append(number)
         elif not _is_same(a[2], b[2]):
             return None
@@ -128,7 +128,7 @@ def differing_constants(base: Tape, tape: Tape) -> list[int] | None:
 
 
 def _is_same(a: Operand, b: Operand) -> bool:
-    """Whether two parameters are equal; arrays, and floats that are NaN or zero, by their bits."""
+    """True if two parameters are equal; arrays, and floats that are NaN or zero, are compared by bits."""
     if a is b:
         return True
     if type(a) is not type(b):

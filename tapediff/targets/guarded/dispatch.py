@@ -1,4 +1,4 @@
-"""Dispatch: finds the tape whose path holds at a call, following failed guards from tape to tape, and lets it answer."""
+"""Dispatch: find the tape whose path holds at a call, by following failed guards from tape to tape, and evaluate it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .staleness import StalenessCheck
 from .tape_cache import TapeCache
 from .variant import NEW, ONCE, Answer, Variant
 
-# After so many recordings it is asked whether paths come again: if hardly any does, further ones are compiled when they do.
+# After this many recordings, check whether paths recur: if hardly any does, further ones are compiled only when they recur.
 RECORDINGS_BEFORE_RARE = 4
 
-# attempt(variant, decided) gives the answer, or the GuardFailure at a guard; the first `decided` guards hold.
+# attempt(variant, decided) returns the result, or the GuardFailure at a guard; the first `decided` guards hold.
 Attempt = Callable[[Variant, int], Answer]
 
 
 class Dispatch:
-    """The full path of a call: the tape used last, those that its failed guards lead to, or a new one."""
+    """The full path of a call: the tape used last, tapes that its failed guards lead to, or a new one."""
 
     __slots__ = ("_cache", "_function", "_policy", "_recorder", "_staleness")
 
@@ -38,14 +38,14 @@ class Dispatch:
         self._recorder, self._staleness = recorder, staleness
 
     def answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Answer]:
-        """Follow a call to its answer, with its ints as data where no recording needs them otherwise.
+        """Follow a call to its result, with its ints as data unless a recording needs their values.
 
         Args:
             call: the call.
-            attempts: how to try a tape, for a call; ints that were data may be specialised on by then.
+            attempts: makes the function that tries a tape for a call; former data ints may be specialised on by then.
 
         Returns:
-            The call that was answered, the tape, and its answer.
+            The call that was answered, the tape, and the result.
         """
         if self._policy.check_every:
             self._recorder.noted(lambda: self._staleness.check_when_due(call))
@@ -53,14 +53,14 @@ class Dispatch:
             return call, *self._follow_forms(call, attempts)
         except IntNeeded:
             needed = self._function.ints.data(call.bound.leaves)
-        # An exception that plain Python raises here may have nothing to do with the ints, so they are specialised on only after it.
+        # An exception that plain Python raises here may not depend on the ints, so they are specialised on only after it.
         call = self._function.call(call.args, call.argnums, call.specialisation.guard_value, with_data=False)
         variant, answer = self._follow_forms(call, attempts)
         self._function.ints.specialised |= {*needed}
         return call, variant, answer
 
     def attempt(self, call: KeyedCall, argnums: tuple[int, ...] | None, outs: Out) -> Attempt:
-        """How a tape is tried: replayed with NumPy while it is new, by its kernel from then on."""
+        """A function that tries a tape: replayed with NumPy while it is new, then by its kernel."""
 
         def attempt(variant: Variant, decided: int) -> Answer:
             try:
@@ -71,7 +71,7 @@ class Dispatch:
                     return variant.attempt(argnums, call.bound.inputs, outs)
                 answer = variant.replay(argnums, call.bound.inputs, outs, decided)
             except NonScalarOutput:
-                # A path that has no gradient refuses the points on it, and no others.
+                # A path without a gradient rejects only the points on it.
                 answer = variant.replay(None, call.bound.inputs, None, decided)
                 if type(answer) is not GuardFailure:
                     raise
@@ -81,7 +81,7 @@ class Dispatch:
         return attempt
 
     def _is_replayed(self, variant: Variant, call: KeyedCall, decided: int) -> bool | GuardFailure:
-        """Whether a tape is still replayed with NumPy; or the failed guard of one that is not worth compiling to find that."""
+        """True if a tape is still replayed with NumPy; or the failed guard of a rare path, which is not compiled to find it."""
         if variant.replays < self._policy.compile_after:
             return True
         if variant.compiled.kernels or not (variant.rare or self._policy.compile_after):
@@ -91,7 +91,7 @@ class Dispatch:
         found = variant.replay(None, call.bound.inputs, None, decided)
         if type(found) is GuardFailure:
             return found
-        variant.rare = 0  # the path has come again
+        variant.rare = 0  # the path recurs
         return False
 
     @staticmethod
@@ -102,14 +102,14 @@ class Dispatch:
 
     @property
     def _hardly_recur(self) -> bool:
-        """Whether new paths are likely not to come again: so few calls were answered by a tape that was there."""
+        """True if new paths are unlikely to recur: few calls so far were answered by an existing tape."""
         recordings = self._recorder.recordings
         if recordings < RECORDINGS_BEFORE_RARE or self._policy.compile_after_given is not None:
             return False
         return self._cache.dropped_hits + sum(variant.hits for variant in self._cache.all()) <= recordings
 
     def operate(self, call: KeyedCall, operator: Operator, vectors: Sequence[Operand], out: Out, several: bool) -> Attempt:
-        """How a tape is tried for an operator; the answer is an Evaluation."""
+        """A function that tries a tape for an operator and returns an Evaluation."""
 
         def attempt(variant: Variant, decided: int) -> Evaluation | GuardFailure:
             tape, inputs = operator.function(variant.program.tape), [*call.bound.inputs, *variant.constants]
@@ -119,7 +119,7 @@ class Dispatch:
             try:
                 derived = operator.tape(tape)
             except NonScalarOutput:
-                # A path that has no such derivative refuses the points on it, and no others.
+                # A path without this derivative rejects only the points on it.
                 answer = variant.replay(None, call.bound.inputs, None, decided)
                 if type(answer) is GuardFailure:
                     return answer
@@ -137,7 +137,7 @@ class Dispatch:
         return attempt
 
     def _follow_forms(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[Variant, Answer]:
-        """Follow a call, from its beginning again where other arrays are tracked from now on."""
+        """Follow a call, and start over if the set of tracked arrays changes."""
         while True:
             try:
                 return self._follow(call, attempts(call))
@@ -145,10 +145,10 @@ class Dispatch:
                 continue
 
     def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Answer]:
-        """Try tapes, the one used last first, until one holds at this point; record one where there is none.
+        """Try tapes, the most recent first, until one holds at this point; record a new one if none does.
 
-        Every failed guard decides one outcome more, by the tape that failed. Where another tape contradicts a decided outcome, the two
-        round a near tie in another way, and the plain function decides: it never goes back and forth.
+        Every failed guard fixes one more outcome, as that tape computed it. If another tape contradicts a fixed outcome, the two
+        round a near tie differently, and the plain function decides: the search never goes back and forth.
         """
         decided: tuple[Outcome, ...] = ()
         missed: Missed | None = None

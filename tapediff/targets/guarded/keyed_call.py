@@ -1,4 +1,4 @@
-"""A call of a guarded function, and the key of the tapes that may answer it: types, static values, the value of the user's guard."""
+"""A call of a guarded function, and the key of its tapes: types, static values, the value of the user's guard."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .reason import Specialisation
 
 
 class CallKey(NamedTuple):
-    """Equal for the calls that the same tapes may answer: types and activity of the inputs, static values, the user's guard."""
+    """Equal for calls that share tapes: types and activity of the inputs, static values, the user's guard."""
 
     types: tuple[ValueType, ...]
     active: tuple[bool, ...]
@@ -30,7 +30,7 @@ class CallKey(NamedTuple):
 
 
 class KeyedCall(NamedTuple):
-    """The arguments of one call, sorted, with the key of the tapes recorded for such calls."""
+    """The sorted arguments of one call, with the key of its tapes."""
 
     bound: BoundCall
     key: CallKey
@@ -40,17 +40,17 @@ class KeyedCall(NamedTuple):
 
     @property
     def takes_ints(self) -> bool:
-        """Whether ints are data."""
+        """True if ints are data."""
         return any(kind is AnyInt for _, kind, _ in self.bound.static)
 
 
 class GuardedFunction:
-    """The function of a GuardedTape, the user's guard, and which int arguments are data.
+    """The function of a GuardedTape, the user's guard, and the int arguments that are data.
 
     Attributes:
         f, guard: see GuardedTape.
         guard_site: where the guard is defined; empty without one.
-        ints: which int arguments are data.
+        ints: the int arguments that are data.
         name: in messages.
         has_aux: the function returns (y, aux).
     """
@@ -69,8 +69,8 @@ class GuardedFunction:
 
         Args:
             args, argnums: the arguments, and those to differentiate by.
-            guard_value: of the user's guard, if it was called already: empty, or one value.
-            with_data: whether ints may be data.
+            guard_value: of the user's guard if it was called already: one value, else empty.
+            with_data: True if ints may be data.
         """
         bound = bind_call(self.f, args, argnums, self.ints.data if with_data else no_whole_numbers, self.has_aux)
         if self.guard is not None and not guard_value:
@@ -80,12 +80,12 @@ class GuardedFunction:
         return KeyedCall(bound, self.key(specialisation, bound.active), specialisation, args, argnums)
 
     def value_of_guard(self, args: Sequence[Tree]) -> Tree:
-        """The value of the user's guard, which there must be."""
+        """Evaluate the user's guard, which must exist."""
         assert self.guard is not None
         return called_by_name(self.guard, list(map(for_guard, args)), keywords_of(args))
 
     def bound(self, f: UserFunction, call: KeyedCall) -> BoundCall:
-        """A call of another function of the same arguments, sorted in the same way."""
+        """Bind another function with the same parameters, with its arguments sorted in the same way."""
         return bind_call(f, call.args, call.argnums, self.ints.data if call.takes_ints else no_whole_numbers, self.has_aux)
 
     def key(self, specialisation: Specialisation, active: tuple[bool, ...]) -> CallKey:
@@ -102,7 +102,7 @@ def forms_of(call: KeyedCall) -> tuple[TreeDef, ...]:
     """The form of each argument of a call; see direct_calls.
 
     Raises:
-        NoForm: the full path is to sort them.
+        NoForm: the full path has to sort them.
     """
     specialised = {position: kind for position, kind, _ in call.bound.static}
     found = [value for position, _, value in call.bound.static if position == -1]
@@ -122,10 +122,10 @@ def forms_of(call: KeyedCall) -> tuple[TreeDef, ...]:
 
 
 def for_guard(argument: Tree) -> Tree:
-    """An argument as the user's guard sees it: as it was given, arrays read-only."""
+    """An argument for the user's guard: unchanged, but arrays are read-only."""
     if type(argument) is np.ndarray:
         view = argument[...]
-        # A third of the time that `flags.writeable = False` takes, half of that with a keyword.
+        # A third of the time of `flags.writeable = False`; with a keyword it takes half of that.
         view.setflags(False)  # pyright: ignore[reportCallIssue]
         return view
     argument = unwrap(argument)

@@ -1,4 +1,4 @@
-"""GuardedCalls: the calls of a GuardedTape from compiled code, which goes from tape to tape by itself."""
+"""GuardedCalls: the calls of a GuardedTape from compiled code, which changes between tapes by itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GuardedCalls(NativeCalls):
-    """The calls from compiled code, for a function whose tapes are in a cache."""
+    """The calls from compiled code of a function with cached tapes."""
 
     _function: GuardedFunction
     _policy: Policy
@@ -39,7 +39,7 @@ class GuardedCalls(NativeCalls):
 
     @property
     def name(self) -> str:
-        """Of the function, in messages."""
+        """The function's name, in messages."""
         return self._function.name
 
     @property
@@ -48,11 +48,11 @@ class GuardedCalls(NativeCalls):
         return self._policy.backend
 
     def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Operand]:
-        """The tape that answers at x, the value, and the gradient."""
+        """The tape that holds at x, the value, and the gradient."""
         raise NotImplementedError
 
     def native_call(self, variant: Variant) -> UserFunction | None:
-        """The function behind the fast path of calls like those of this tape, if native code can choose among the tapes."""
+        """The function for the fast path of calls like those of this tape, if native code can select among the tapes."""
         types = variant.tape.input_types
         is_one_array = len(types) == 1 and types[0].dtype == FLOAT64
         if not (is_one_array and self.may_run_natively(variant)):
@@ -61,14 +61,14 @@ class GuardedCalls(NativeCalls):
 
     @property
     def chooses_natively(self) -> bool:
-        """Whether Python has no say in the choice of tapes that are compiled."""
+        """True if Python is not needed to select among compiled tapes."""
         return self.backend == NATIVE and self._function.guard is None and not self._policy.check_every
 
     def may_run_natively(self, variant: Variant, *, specialised: bool = False) -> bool:
-        """Whether native code may choose a tape by its guards alone: it is compiled, and Python has no say in the choice.
+        """True if native code may select a tape by its guards alone: it is compiled, and Python is not needed.
 
         Args:
-            specialised: the calls agree in all that the tape is specialised on.
+            specialised: the calls agree in all values that the tape is specialised on.
         """
         if not self.chooses_natively:
             return False
@@ -76,17 +76,17 @@ class GuardedCalls(NativeCalls):
         return bool(compiled) and (specialised or variant.is_direct) and self.keeps(variant)
 
     def keeps(self, variant: Variant) -> bool:
-        """Whether a tape has not been dropped."""
+        """True unless a tape was dropped."""
         return any(known.cache.holds(variant) for known in self._recordings.all())
 
     @property
     def reads(self) -> Hashable:
-        """Equal while the function reads the same besides its arguments, and at the time of asking."""
+        """A key, equal while the function reads the same besides its arguments."""
         self.refresh()
         return id(self._recordings.current)
 
     def note_native_use(self, variant: Variant) -> None:
-        """Note that native code has used a tape lately."""
+        """Note that native code has recently used a tape."""
         self._cache.touch(variant)
 
     def note_native_user(self, user: CacheUser) -> None:
@@ -94,18 +94,18 @@ class GuardedCalls(NativeCalls):
         self._cache.users.append(user)
 
     def keyed(self, args: Sequence[Tree], argnums: tuple[int, ...]) -> KeyedCall:
-        """The key of a call from native code: Python's ints are specialised on, as they never change."""
+        """The key of a call from native code; Python ints are specialised on, as they never change."""
         return self._function.call(args, argnums, with_data=False)
 
     def recorded_at(self, args: Sequence[Tree]) -> Tape:
-        """The tape of the path at a point; replayed with NumPy, so that nothing is compiled."""
+        """The tape of the path at a point, replayed with NumPy, so that nothing is compiled."""
         self.refresh()
         call = self.keyed(args, ())
         attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
         return self._dispatch.answer(call, attempts)[1].tape.without_aux()
 
     def likely_at(self, args: Sequence[Tree]) -> Tape:
-        """A tape for arguments of these types: the one used last, or a new one, which is not kept, of the path at these."""
+        """A tape for arguments of these types: the one used last, or a new one of the path at these arguments, which is not kept."""
         call = self.keyed(args, ())
         known = self._cache.last_with(call.key)
         tape = known.tape if known is not None else Recorder(self.name).run(record_bound, call.bound)
@@ -114,7 +114,7 @@ class GuardedCalls(NativeCalls):
     def answer_kind(
         self, args: Sequence[Tree], argnums: tuple[int, ...], key: tuple[int, ...] | Operator | None, vectors: Sequence[Operand]
     ) -> tuple[Variant, list[Operand]]:
-        """The tape that answers, and all outputs of its kernel of a key; see CompiledTape.kernel."""
+        """The tape that holds, and all outputs of its kernel for a key; see CompiledTape.kernel."""
         self.refresh()
         call = self.keyed(args, argnums)
         if isinstance(key, Operator):

@@ -15,7 +15,7 @@ from .variant import CompiledProgram, Variant
 ON_NEW_TAPE = ("compile", "interpret", "raise", "warn")
 CHECK_CONTENTS = ("sample", "always", "off")
 
-# With on_new_tape="interpret": a path is worth compiling when NumPy has answered on it this often.
+# With on_new_tape="interpret": compile a path after this many NumPy replays.
 INTERPRETED_ANSWERS = 10
 
 
@@ -23,7 +23,7 @@ def checked_contents(chosen: str) -> str:
     """The option check_contents.
 
     Raises:
-        ArgumentMismatch: it is none of its values.
+        ArgumentMismatch: not one of its values.
     """
     if chosen not in CHECK_CONTENTS:
         raise ArgumentMismatch("check_contents is one of " + ", ".join(map(repr, CHECK_CONTENTS)), got=repr(chosen))
@@ -31,13 +31,13 @@ def checked_contents(chosen: str) -> str:
 
 
 class Policy:
-    """The settings of a GuardedTape, and the warnings that are given once.
+    """The settings of a GuardedTape, and the warnings given once.
 
     Attributes:
         max_tapes, check_every, backend, merge, memory, threads, check_contents, frozen: see GuardedTape; memory is in bytes, threads None
-            where nobody says.
-        compile_after: how many answers of a new tape are replayed with NumPy; `compile_after_given` is None unless set by the user.
-        program: makes what is compiled for a tape.
+            if unset.
+        compile_after: the number of NumPy replays of a new tape; `compile_after_given` is None unless set by the user.
+        program: makes the compiled program of a tape.
         warned: the warnings given so far: "budget", "coarse", "draws".
     """
 
@@ -74,23 +74,23 @@ class Policy:
         self.compile_after = default if self.compile_after_given is None else self.compile_after_given
 
     def allow_recording(self, function: GuardedFunction, failure: LastFailure, tapes: Sequence[Variant]) -> None:
-        """Raises NewTape where on_new_tape="raise" and there is a tape already."""
+        """Raise NewTape if on_new_tape="raise" and there is a tape already."""
         if self.on_new_tape == "raise" and tapes:
             raise new_tape_error(function.name, failure, function.f)
 
     def warnings(
         self, function: GuardedFunction, call: KeyedCall, failure: LastFailure, tapes: Sequence[Variant]
     ) -> list[str]:
-        """The texts of the warnings that a new tape gives cause for.
+        """The texts of the warnings that a new tape causes.
 
         Args:
-            tapes: with the new one, before any is dropped.
+            tapes: all tapes with the new one, before any is dropped.
         """
         name, reason, messages = function.name, failure.reason, []
         if len(tapes) > self.max_tapes and "budget" not in self.warned:
             self.warned.add("budget")
             messages.append(budget_text(name, self.max_tapes, tapes))
-        # A merged tape may be the only one, and is recorded in place of a path.
+        # A merged tape may be the only one, and replaces a path.
         if self.on_new_tape == "warn" and (len(tapes) > 1 or reason.guard is not None):
             messages.append(new_tape_text(name, failure))
         if reason.guard is not None and function.guard is not None and "coarse" not in self.warned:

@@ -12,12 +12,12 @@ from ...ir.instruction import Guard, Outcome, Tree, ValueType
 
 @dataclass(frozen=True, slots=True)
 class Specialisation:
-    """The kind of a call, as a user reads it: everything that tapes are kept apart by except their paths.
+    """The kind of a call, as a user reads it: everything in the key of a tape except its path.
 
     Attributes:
         types: of the inputs.
         static: position, type and value of the static arguments.
-        guard_value: of the user's guard: empty, or one value.
+        guard_value: of the user's guard: one value, or empty.
     """
 
     types: tuple[ValueType, ...]
@@ -35,11 +35,11 @@ class Specialisation:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a tape was recorded: the first call of its kind, a guard that came out differently, or a change of what the function reads.
+    """Why a tape was recorded: the first call of its kind, a guard with another outcome, or a changed environment.
 
     Attributes:
-        changed: the name of that.
-        is_again: there was a tape of this path before, which was dropped for newer ones.
+        changed: the name of the changed variable.
+        is_again: an earlier tape of this path was dropped for newer ones.
     """
 
     called_with: Specialisation

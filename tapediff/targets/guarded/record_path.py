@@ -1,4 +1,4 @@
-"""PathRecorder: records and keeps a tape for a call that none of the recorded tapes answers."""
+"""PathRecorder: records and keeps a tape for a call without a recorded path."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from .variant import NEW, CompiledProgram, Variant
 if TYPE_CHECKING:
     from logging import Logger
 
-# explain() gives the reasons of this many recordings, the latest ones.
+# explain() gives the reasons of this many recordings, the latest.
 REASONS_KEPT = 1000
 
-# The tape that came closest, and where it failed.
+# The tape with the longest common path, and its failed guard.
 Missed = tuple[Variant, GuardFailure]
 
 _INFO = 20  # logging.INFO
 
 class FormChanged(Exception):
-    """The function is recorded with other arrays tracked from now on; the call starts again."""
+    """The set of tracked arrays has changed; the call starts over."""
 
 
 class PathRecorder:
@@ -61,15 +61,15 @@ class PathRecorder:
 
     Args:
         lock: held while a path is recorded.
-        note_effects: called behind every run of the function, with the lock held: what it has changed itself is no change.
+        note_effects: called after every run of the function, with the lock held: changes by the function itself do not count.
 
     Attributes:
-        misses: calls that no recorded tape answered.
+        misses: calls without a recorded path.
         recordings, seconds_recording: tapes recorded, and the time it took.
         reasons: why each tape was recorded, by its number.
-        last_failure: the last call that no tape answered.
-        changed: the name of what the function reads otherwise than when the tapes before these were recorded.
-        others: gives all tapes of the function, also those of other values of what it reads.
+        last_failure: the last call without a tape.
+        changed: the name of the environment variable that differs from earlier recordings.
+        others: returns all tapes of the function, including those of other environments.
     """
 
     def __init__(
@@ -80,28 +80,28 @@ class PathRecorder:
         self._programs = programs
         self.changed = ""
         self.others: Callable[[], Sequence[Variant]] = cache.all
-        # Held while a path is recorded and kept; calls that a recorded tape answers never take it.
+        # Held while a path is recorded and kept; calls with a recorded tape never take it.
         self._lock, self._note_effects = lock, note_effects
         self.misses = self.recordings = 0
         self.seconds_recording = 0.0
         self.reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
         self.last_failure: LastFailure | None = None
-        # Which arrays were tracked in the latest recording; and which are from the first attempt on. Tapes with others have other guards.
+        # The arrays tracked in the latest recording; and from the first attempt on. Tapes with others have other guards.
         self._filled = self._fills = Fills.NOTHING
-        # How often that has changed.
+        # How often that set has changed.
         self._version = 0
         # Of the latest recording.
         self._report: Any = None
 
     def variant(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> tuple[Variant, bool]:
-        """A tape that starts with the decided outcomes, and whether it is new: another thread may have recorded it.
+        """Return a tape that starts with the decided outcomes, and True if it is new: another thread may have recorded it.
 
         Raises:
-            FormChanged: the function is recorded with other arrays tracked from now on, so that outcomes decided before mean nothing.
+            FormChanged: other arrays are tracked from now on, so that earlier outcomes mean nothing.
         """
         messages: list[str] = []
         variant, is_new = self._find_or_record(call, decided, missed, messages)
-        # Nobody listens where nobody has imported logging, which takes 15 ms.
+        # Without an import of logging, which takes 15 ms, there are no handlers.
         if is_new and "logging" in sys.modules and _logger().isEnabledFor(_INFO):
             _logger().info(
                 "recorded tape %d of %s, %d instructions in %.4f s: %s",
@@ -116,7 +116,7 @@ class PathRecorder:
         self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, messages: list[str]
     ) -> tuple[Variant, bool]:
         if missed is not None and missed[0].form != self._version:
-            raise FormChanged  # in another thread
+            raise FormChanged  # by another thread
         found = self._cache.find(call.key, decided)
         if found is not None:
             return found, False
@@ -136,7 +136,7 @@ class PathRecorder:
 
     @holding("_lock")
     def noted(self, run: Callable[[], None]) -> None:
-        """Run something that calls the function."""
+        """Run something that calls the function, and note its side effects."""
         try:
             run()
         finally:
@@ -170,7 +170,7 @@ class PathRecorder:
             self._check_prescribed(tape, missed[0], len(decided))
         self.recordings += 1
         self.seconds_recording += seconds
-        # Where a value is specialised on, its tapes are as a rule the same but for constants.
+        # Tapes for other values of a specialised argument usually differ in constants alone.
         program = self._programs.of(tape) if static or self.changed else self._policy.program(tape)
         is_direct = not static and not program.lifted
         variant = Variant(tape, call.key, self.recordings, reason, seconds, is_direct, program)
@@ -184,7 +184,7 @@ class PathRecorder:
 
     @holding("_lock")
     def plain_path(self, call: KeyedCall, guard: Guard, outcome: Outcome) -> Variant:
-        """The path that the plain function takes at a call, to be replayed once and not kept, where tapes disagree about a guard."""
+        """The path that the plain function takes at a call, replayed once and not kept, when tapes disagree about a guard."""
         recorder, started = self._recorder(self._fills), time.perf_counter()
         try:
             tape = recorder.run(record_bound, call.bound)
@@ -199,9 +199,9 @@ class PathRecorder:
         return variant
 
     def _check_prescribed(self, tape: Tape, missed: Variant, count: int) -> None:
-        """Raises an error unless the recording came to the guards that it was to come to.
+        """Raise unless the recording has the guards that it should have.
 
-        Where it tracks more arrays than the tape whose place it takes, it has others, and all tapes are recorded afresh.
+        If it tracks more arrays than the tape it replaces, its guards differ, and all tapes are recorded again.
         """
         try:
             check_prescribed(tape, missed.tape, count)
@@ -214,10 +214,10 @@ class PathRecorder:
             raise FormChanged from None
 
     def _bound(self, call: KeyedCall) -> BoundCall:
-        """The call as it is recorded: of the function that holds all its paths, unless that is not wanted."""
+        """The call to record: of the function with all its paths, unless merging is off."""
         if not self._policy.merge:
             return call.bound
-        # Where it cannot hold all paths, it is not tried again, and tapes have the guards of plain Python.
+        # If merging failed once, it is not tried again, and tapes have the guards of plain Python.
         reports = (variant.report for variant in self._cache.all())
         self._report = next((report for report in reports if report is not None and report.is_single), None)
         if self._report is not None:
@@ -233,7 +233,7 @@ class PathRecorder:
         return recorder
 
     def _tape(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
-        """Record a call; raises IntNeeded where an int that would be data has to be specialised on."""
+        """Record a call; raises IntNeeded if Python needs the value of an int that is data."""
         along, fills = ((), self._fills) if missed is None else (missed[0].tape.guards, max(missed[0].fills, self._fills))
         recorder, bound = self._recorder(fills, decided, along), self._bound(call)
         if not call.takes_ints:
@@ -250,7 +250,7 @@ class PathRecorder:
                 return tape
         except Exception as raised:  # noqa: BLE001 -- also an error of the function's own: plain Python decides
             error = raised
-        self.misses -= 1  # the call is made again
+        self.misses -= 1  # the call starts over
         raise IntNeeded from error
 
     def _recorded(self, recorder: Recorder, bound: BoundCall) -> Tape:
@@ -261,5 +261,5 @@ class PathRecorder:
 
 @cache
 def _logger() -> Logger:
-    """Asked for once: logging takes a lock for it, which an interrupt could leave taken."""
+    """Created once: logging takes a lock for it, which an interrupt could leave locked."""
     return sys.modules["logging"].getLogger("tapediff")

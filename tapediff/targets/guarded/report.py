@@ -21,10 +21,10 @@ from .keyed_call import CallKey
 from .reason import Reason, Specialisation
 from .variant import Variant
 
-# A path longer than this is shown by the guards at which tapes part.
+# Longer paths are shown by the guards at which tapes diverge.
 LONGEST_PATH_SHOWN = 8
 
-# Of a whole number that a branch looks at, so many values are listed.
+# The most values listed for an int argument that a branch reads.
 MOST_WAYS_SHOWN = 4
 
 
@@ -33,10 +33,10 @@ class Stats:
     """Counts of a GuardedTape at one moment.
 
     Attributes:
-        hits: calls answered by a kept tape.
-        misses: times that no kept tape would do.
+        hits: calls with a kept tape.
+        misses: calls without a kept tape that holds.
         recordings: tapes recorded; fewer than misses where a recording raised.
-        evictions: tapes given up for newer ones.
+        evictions: tapes dropped for newer ones.
         seconds_recording, seconds_compiling: time spent so far.
     """
 
@@ -56,14 +56,14 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class LastFailure:
-    """A call for which no tape was kept, beside the kept tape that came closest.
+    """A call without a tape, with the closest kept tape.
 
     Attributes:
         reason: the kind of call, and the guard that failed.
         closest: the number of that tape; it has the longest path in common.
-        takes: the kind of call that this tape was recorded for.
-        differs: what this call has other than that.
-        sides: the comparisons behind the guard, as this call met them.
+        takes: the kind of call that the closest tape was recorded for.
+        differs: how this call differs from that.
+        sides: the comparisons of the guard, evaluated at this call.
     """
 
     reason: Reason
@@ -87,7 +87,7 @@ def last_failure(
     inputs: Sequence[Operand],
     kept: Sequence[Variant],
 ) -> LastFailure:
-    """A call that no tape could answer, for explain(); the guard's comparison is computed with NumPy."""
+    """Describe a call without a tape for explain(); the guard's comparison is computed with NumPy."""
     if missed is not None and reason.guard is not None:
         variant, guard = missed[0], reason.guard
         try:
@@ -127,7 +127,7 @@ def explanation(
 def explanation_for_programs(
     name: str, stats: Stats, variants: Sequence[Variant], reasons: Sequence[tuple[int, Reason]]
 ) -> dict[str, object]:
-    """The same, of plain values."""
+    """The report as plain values."""
     tapes = [
         {
             "number": v.number, "called_with": str(v.reason.called_with), "hits": v.hits, "seconds_recording": v.seconds,
@@ -140,7 +140,7 @@ def explanation_for_programs(
 
 
 def ways_taken(paths: Sequence[Tape]) -> list[str]:
-    """Of explain(): how often each branch on data went which way, on the tapes of paths that are as they were recorded."""
+    """For explain(): how often each branch on data went each way, from the tapes of unmerged paths."""
     counts: dict[tuple[str, int, str], Counter[str]] = {}
     for guard in (guard for tape in paths for guard in tape.guards):
         if guard.site is not None:
@@ -165,7 +165,7 @@ def _path(variant: Variant) -> list[str]:
     return [*[str(guards[k]) for k in forks], f"and {len(guards) - len(forks)} more guards"]
 
 
-# By what calls differ: what is said of it, and what to do. Where the structure differs, so does what is in it.
+# By aspect in which calls differ: its description, and the advice. If the structure differs, so does everything in it.
 _ARGUMENTS = {
     "structure": ("the containers and names of its arguments have", "structures", "call it with containers of one structure"),
     "static": (
@@ -183,7 +183,7 @@ _BRANCH = (
 
 
 def _aspects(key: CallKey) -> dict[str, Hashable]:
-    """What the keys of tapes may differ in, by the names of _ARGUMENTS."""
+    """The aspects in which keys of tapes may differ, by the names of _ARGUMENTS."""
     return {
         "structure": (len(key.types), tuple(entry for entry in _entries(key) if entry[0] < 0)),
         "static": tuple(entry for entry in _entries(key) if entry[0] >= 0), "guard": key.guard,
@@ -196,7 +196,7 @@ def _entries(key: CallKey) -> tuple[tuple[int, Hashable], ...]:
 
 
 def differences(key: CallKey, other: CallKey) -> str:
-    """What a call has other than the calls of a tape; the structure, if that differs."""
+    """How a call differs from the calls of a tape; only the structure, if that differs."""
     if any(value == ANY_INT_KEY for _, value in _entries(key)) and all(value != ANY_INT_KEY for _, value in _entries(other)):
         return "ints, which are data from their second value on"
     here, there = _aspects(key), _aspects(other)
@@ -206,7 +206,7 @@ def differences(key: CallKey, other: CallKey) -> str:
 
 
 def causes(variants: Sequence[Variant]) -> list[tuple[str, str]]:
-    """What so many tapes come from, the main cause first: what was found, and what to do."""
+    """Causes of the number of tapes, the main one first: finding and advice."""
     line, outcomes, splits = most_split_line(variants)
     aspects = [_aspects(v.key) for v in variants]
     found = [(len({each[name] for each in aspects}), name) for name in _ARGUMENTS]
@@ -223,7 +223,7 @@ def causes(variants: Sequence[Variant]) -> list[tuple[str, str]]:
 
 
 def _shown(call: Specialisation, name: str) -> str:
-    """One example of what calls differ in."""
+    """One example of an aspect in which calls differ."""
     if name == "guard":
         return short(call.guard_value[0])
     if name == "static":
@@ -233,7 +233,7 @@ def _shown(call: Specialisation, name: str) -> str:
 
 
 def step_argument(variants: Sequence[Variant]) -> str | None:
-    """An argument that most of the tapes were recorded for another whole number of: a step number."""
+    """An int argument that differs between most of the tapes: a step number."""
     values: dict[int, set[int]] = {}
     for variant in variants:
         for position, kind, value in variant.reason.called_with.static:

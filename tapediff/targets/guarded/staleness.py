@@ -1,4 +1,4 @@
-"""Staleness: whether the plain function still agrees with its tapes, as it may read globals and closures that have changed."""
+"""Staleness: check that the plain function still agrees with its tapes; it may read globals and closures that have changed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
 from .tape_cache import TapeCache
 
-# The plain function and the replay do the same operations in nearly the same order. A larger difference is put to a second test.
+# The plain function and the replay do the same operations in nearly the same order. A larger difference needs a second test.
 SAME_ORDER = {np.dtype(np.float32): 1e-5, FLOAT64: 1e-11}
-# The second test: by how many times the change that a last bit of the arguments makes two values may differ.
+# The second test: the largest difference of two values, relative to the effect of a change in the arguments' last bit.
 ROUNDING_SHARE = 64.0
 TRIALS = 4
 
 
 class StalenessCheck:
-    """Runs the plain function beside its tape at every so many calls.
+    """Runs the plain function as well as its tape, at every `check_every`-th call.
 
     Attributes:
-        calls_left: how many calls until the next check.
+        calls_left: the number of calls until the next check.
     """
 
     __slots__ = ("_cache", "_function", "_policy", "calls_left")
@@ -43,7 +43,7 @@ class StalenessCheck:
         self.calls_left = policy.check_every
 
     def counted(self, kernel_call: UserFunction) -> UserFunction:
-        """A kernel that refuses the call at which a check is due, so that it takes the full path, which checks."""
+        """Wrap a kernel so that it refuses the call at which a check is due, which then takes the full path, and is checked."""
         if not self._policy.check_every:
             return kernel_call
 
@@ -59,7 +59,7 @@ class StalenessCheck:
         return call
 
     def check_when_due(self, call: KeyedCall) -> None:
-        """Compare the plain function with the tape recorded for this point; where there is none, the next call is checked."""
+        """Compare the plain function with the tape of this point; if there is none, check at the next call."""
         self.calls_left -= 1
         if self.calls_left > 0:
             return
@@ -70,7 +70,7 @@ class StalenessCheck:
 
 
 def check_fresh(tape: Tape, function: UserFunction, inputs: Sequence[Operand], at: str) -> None:
-    """Run the plain function beside the replay of a tape whose path holds at `inputs`.
+    """Compare the plain function with the replay of a tape whose path holds at `inputs`.
 
     Raises:
         StaleTape: they differ by more than rounding.
@@ -92,7 +92,7 @@ def check_fresh(tape: Tape, function: UserFunction, inputs: Sequence[Operand], a
 
 
 def refuse_if_asked(tape: Tape, asks: int, function: UserFunction, inputs: Sequence[Operand]) -> None:
-    """Raise if a function that has asked td.is_recording(), since so many had, gives another result where it is not recorded."""
+    """Raise if a function that called td.is_recording() gives another result outside recordings; `asks`: calls counted before."""
     count, at = process.asked_if_recording
     if count == asks or current_recorder() is not None:
         return

@@ -1,4 +1,4 @@
-"""Pickled and copied GuardedTapes: the function by name, the settings and counts, and the tapes with the reasons of their recordings."""
+"""Pickle and copy GuardedTapes: the function by name, the settings and counts, and the tapes with the reasons of their recordings."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _CACHE_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
 
 
 def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllRecordings) -> State:
-    """All but the kernels, which are made where they are needed; with their object code, see compiler/jit/sent_code.py.
+    """Everything but the kernels, which are made on demand, with their object code; see compiler/jit/sent_code.py.
 
-    The tapes are those for what the function reads now; another process takes them if the function reads the same there.
+    The tapes are those for the present environment; another process takes them if its environment is equal.
     """
     current = recordings.current
     cache, recorder, check = current.cache, current.recorder, current.check
@@ -32,7 +32,7 @@ def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllReco
     f = function.f
     static = None
     if static_of(f) is not None and place_of(f) is None:
-        # td.GuardedTape(f, static=...) has wrapped it, which can be done again.
+        # td.GuardedTape(f, static=...) wraps it again.
         f, static = f.__wrapped__, static_of(f)  # pyright: ignore[reportFunctionMemberAccess]
     return {
         "f": Portable(f), "guard": Portable(function.guard), "static": static, "ints": copy.deepcopy(function.ints),
@@ -53,12 +53,12 @@ def guarded_state(function: GuardedFunction, policy: Policy, recordings: AllReco
 
 
 def in_this_process(function: UserFunction | Portable) -> Tree:
-    """A function of a state: copies within the process keep it as it was put there."""
+    """The function of a state: copies within the process keep the object itself."""
     return function.value if isinstance(function, Portable) else function
 
 
 def restore_guarded(function: GuardedFunction, policy: Policy, recordings: AllRecordings, state: State) -> None:
-    """Fill the parts of a GuardedTape that has nothing yet."""
+    """Fill the parts of an empty GuardedTape."""
     cache, recorder = recordings.current.cache, recordings.current.recorder
     receive_code(state["code"])
     function.ints = copy.deepcopy(state["ints"])
@@ -70,7 +70,7 @@ def restore_guarded(function: GuardedFunction, policy: Policy, recordings: AllRe
     if not recordings.is_same_here(state["environment"]):
         return
     for tape, active, number, reason, seconds, is_direct, hits, replays, fills, report in state["variants"]:
-        # Keys are made again, as they may hold identities.
+        # Keys are computed again, as they may hold identities.
         key = function.key(reason.called_with, active)
         program = policy.program(tape)
         variant = Variant(tape, key, number, reason, seconds, is_direct, program)

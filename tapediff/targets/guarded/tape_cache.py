@@ -1,4 +1,4 @@
-"""TapeCache: the recorded tapes of a GuardedTape, found by the key of a call; the least recently used are dropped beyond a budget."""
+"""TapeCache: the recorded tapes of a GuardedTape, found by the key of a call; beyond a budget the least recently used are dropped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...ir.tape import Tape
 from .keyed_call import CallKey
 from .variant import Variant
 
-# Of so many tapes that were dropped it is known that there was one.
+# The most dropped tapes to remember.
 MOST_DROPPED = 10_000
 
 
@@ -21,24 +21,24 @@ class CacheUser(Protocol):
     """Native code that runs recorded tapes by itself."""
 
     def note_uses(self) -> None:
-        """Add its answers so far to the hits of the tapes that gave them, and note these as used."""
+        """Add its calls so far to the hits of the tapes that it ran, and mark these as used."""
         ...
 
     def forget_dropped(self) -> None:
-        """Run no tape any more that is not in the cache."""
+        """Stop running tapes that are not in the cache."""
         ...
 
 
 class TapeCache:
     """Tapes by key (argument types, static values, guard value), and in each key by path.
 
-    Changed only under the owner's lock; read by calls that hold none, so what they read is replaced and never changed in place.
+    Changed only under the owner's lock. Calls read it without the lock, so it is replaced, never mutated.
 
     Attributes:
-        last: the tape used last of all.
+        last: the most recently used tape.
         users: native code that runs tapes of the cache.
-        dropped: hashes of the keys and paths of the latest tapes that were dropped for newer ones.
-        evictions, dropped_hits, dropped_seconds: how many tapes were dropped, their hits and their seconds of compilation.
+        dropped: hashes of the keys and paths of the latest dropped tapes.
+        evictions, dropped_hits, dropped_seconds: the number of dropped tapes, their hits and their seconds of compilation.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class TapeCache:
         return [variant for paths in list(self.by_key.values()) for variant in paths.tapes]
 
     def count(self, key: CallKey) -> int:
-        """How many tapes there are with this key."""
+        """The number of tapes with this key."""
         paths = self.by_key.get(key)
         return len(paths.tapes) if paths is not None else 0
 
@@ -65,7 +65,7 @@ class TapeCache:
         self.evictions, self.dropped = evictions, dropped
 
     def restore(self, variants: Sequence[Variant]) -> None:
-        """Keep tapes again that were dropped with `clear`."""
+        """Restore tapes dropped by `clear`."""
         for variant in variants:
             self.dropped_hits -= variant.hits
             if all(other.program is not variant.program for other in self.all()):
@@ -73,7 +73,7 @@ class TapeCache:
             self.insert(variant)
 
     def last_with(self, key: CallKey) -> Variant | None:
-        """The tape used last with this key."""
+        """The most recently used tape with this key."""
         paths = self.by_key.get(key)
         return paths.last if paths is not None else None
 
@@ -83,7 +83,7 @@ class TapeCache:
         return paths.find(decided) if paths is not None else None
 
     def tape_at(self, key: CallKey, inputs: Sequence[Operand]) -> Tape | None:
-        """The recorded tape whose path holds at this point by NumPy; nothing is recorded or counted."""
+        """The recorded tape whose path holds at this point by NumPy; records and counts nothing."""
         variant, decided = self.last_with(key), 0
         while variant is not None:
             answer = variant.replay(None, inputs, None, decided)
@@ -94,16 +94,16 @@ class TapeCache:
         return None
 
     def was_dropped(self, variant: Variant) -> bool:
-        """Whether there was a tape of the same key and path, which was dropped for newer ones."""
+        """True if an earlier tape of the same key and path was dropped."""
         return hash((variant.key, variant.path)) in self.dropped
 
     def holds(self, variant: Variant) -> bool:
-        """Whether a tape has not been dropped."""
+        """True unless a tape was dropped."""
         paths = self.by_key.get(variant.key)
         return paths is not None and variant in paths.tapes
 
     def note_native_uses(self) -> None:
-        """Count the answers of native code so far."""
+        """Count the hits of native code so far."""
         for user in list(self.users):
             user.note_uses()
 
@@ -112,7 +112,7 @@ class TapeCache:
         variant.used = next(self._clock)
 
     def note_use(self, variant: Variant) -> None:
-        """Make a tape the one to try first, unless it was dropped for newer ones while it ran."""
+        """Make a tape the first to try, unless it was dropped while it ran."""
         if self.holds(variant):
             self.touch(variant)
             self.by_key[variant.key].last = self.last = variant
@@ -141,7 +141,7 @@ class TapeCache:
         if self.last is variant:
             self.last = None
         variant.calls = {}
-        # Copied first: calls that hold no lock add to these.
+        # Copied first: calls without the lock add to these.
         for other in self.all():
             other.jumps = {met: v for met, v in list(other.jumps.items()) if v is not variant}
         self.dropped[hash((variant.key, variant.path))] = None

@@ -1,4 +1,4 @@
-"""One tape of a guarded function: its path among the others', its compiled form, and how it is called."""
+"""One tape of a guarded function: its path in the trie, its compiled form, and how to call it."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
 
 
-# The results of a call by one path: a pair of value and gradients, or a list of outputs; a GuardFailure where it leaves the path.
+# The result of a call on one path: a pair of value and gradients, or a list of outputs; a GuardFailure if the path does not hold.
 Answer: TypeAlias = Tree
 
 
-# Of tapes that are not compiled yet: before its first answer, and behind it.
+# States of tapes that are not compiled yet: before and after the first result.
 NEW, ONCE = 2, 1
 
 
 class CompiledProgram(Program):
-    """A program of a guarded function: compiled once for all of its tapes that differ in constants alone.
+    """A program of a guarded function, compiled once for all tapes that differ in constants alone.
 
     Attributes:
         compiled: its kernels.
-        replays: how many answers came from the NumPy replay.
+        replays: the number of NumPy replays.
     """
 
     __slots__ = ("compiled", "replays")
@@ -52,14 +52,14 @@ class CompiledProgram(Program):
 
 
 class Variant(PathEntry):
-    """One tape of a guarded function, its compiled form, its path, and how often it was used.
+    """One tape of a guarded function, its compiled form, its path, and its use count.
 
     Attributes:
-        hits: calls that it answered, beside those that recorded it.
-        is_direct: its inputs are the call's arguments, in order: nothing is specialised on.
-        rare: NEW or ONCE while it is not worth compiling, as hardly any path has come again so far; else 0.
-        report: what of it was joined and what was not, if that was tried: a flow.report.Report.
-        program: the tape that is differentiated and compiled for it; constants: its inputs after the arguments.
+        hits: calls that it answered, not counting those that recorded it.
+        is_direct: its inputs are the call's arguments, in order: no argument is specialised on.
+        rare: NEW or ONCE while it is not worth compiling, as paths hardly recur so far; else 0.
+        report: what was merged and what was not, if merging was tried: a flow.report.Report.
+        program: the tape to differentiate and compile; constants: its inputs after the arguments.
     """
 
     __slots__ = (
@@ -75,9 +75,9 @@ class Variant(PathEntry):
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = self.rare = 0
         self.report: Any = None
-        # Its kernels, by the PathCalls that run them; none once the tape is dropped.
+        # Its kernels, by the PathCalls that run them; empty once the tape is dropped.
         self.calls: dict[object, Callable[..., object]] = {}
-        # By the status of a kernel at a failed guard: the tape that answered there last.
+        # By a kernel's status at a failed guard: the last tape that held there.
         self.jumps: dict[complex, Variant] = {}
         self.shape = tape.input_types[0].shape if tape.inputs else ()
         self.dtype = tape.input_types[0].dtype if tape.inputs else FLOAT64
@@ -92,7 +92,7 @@ class Variant(PathEntry):
 
     @property
     def replays(self) -> int:
-        """How many answers of its program came from the NumPy replay."""
+        """The number of NumPy replays of its program."""
         return self.program.replays
 
     @replays.setter
@@ -106,10 +106,10 @@ class Variant(PathEntry):
     def operate(
         self, operator: Operator, inputs: Sequence[Operand], outs: Out, decided: int, is_replayed: bool
     ) -> list[Operand] | GuardFailure:
-        """The outputs of an operator's tape, by its kernel or with NumPy; the first `decided` guards hold for NumPy.
+        """The outputs of an operator's tape, by its kernel or with NumPy. For NumPy, the first `decided` guards hold.
 
         Args:
-            inputs: those of the call, the constants, and the operator's vectors.
+            inputs: of the call, the constants, and the operator's vectors.
         """
         if not is_replayed:
             return self.compiled.run_operator(operator, inputs, outs)
@@ -119,7 +119,7 @@ class Variant(PathEntry):
             return GuardFailure(failure.ordinal, failure.outcome)
 
     def kernel_call(self, key: tuple[int, ...] | Operator | None) -> Callable[..., Tree]:
-        """A kernel, to be called with the call's arguments, tangents or cotangents, and arrays for the results."""
+        """A kernel, called with the call's arguments, tangents or cotangents, and arrays for the results."""
         call, first = self.compiled.kernel(key).call, len(self.program.tape.inputs) - len(self.constants)
         if not self.constants:
             return call
@@ -127,17 +127,17 @@ class Variant(PathEntry):
         return lambda *arrays: call(*arrays[:first], *constants, *arrays[first:])
 
     def beyond(self, failed: complex) -> Variant | None:
-        """A tape with the outcome of a failed guard, which the status of a kernel says."""
+        """The tape for the outcome of a failed guard, which is encoded in the kernel's status."""
         ordinal, outcome = int(failed.real) - 1, failed.imag
         fork, kind = self.forks.get(ordinal), type(self.outcomes[ordinal])
-        # Infinite or no number: the outcome is not told, or is no integer.
+        # Infinity or NaN: the outcome is unknown, or not an integer.
         if fork is None or kind not in (bool, int) or outcome - outcome != 0:
             return None
         others = fork.tapes.get((kind, kind(outcome)))
         return others[-1] if others else None
 
     def note_jump(self, miss: GuardFailure, taken: Variant) -> None:
-        """Remember which tape answered after this one missed, where the outcome is a number."""
+        """Remember the tape that held after this one missed, if the outcome is a number."""
         if isinstance(miss.outcome, (bool, int)):
             self.jumps[complex(miss.ordinal + 1, miss.outcome)] = taken
 

@@ -1,6 +1,6 @@
-"""Calls by the addresses of their inputs and outputs: of a CompiledTape's kernel, or of those of a GuardedTape's paths.
+"""Calls by the addresses of inputs and outputs: of a CompiledTape's kernel, or of the kernels of a GuardedTape's paths.
 
-C functions of several arguments, bound calls and batches end in these; see compiler.runtime.entries.address_call.
+C functions of several arguments, bound calls and batches use these; see compiler.runtime.entries.address_call.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ KINDS = ("value", "gradient", *OPERATORS)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The kind of a call: what it computes.
+    """The kind of a call: the operator it computes.
 
     Attributes:
-        name: of KINDS.
-        argnums: the arguments to differentiate by; those of the value are empty.
-        wrt: the inputs that these hold.
+        name: one of KINDS.
+        argnums: the arguments to differentiate by; empty for the value.
+        wrt: the inputs of these arguments.
     """
 
     name: str
@@ -52,13 +52,13 @@ class Kind:
 
     @property
     def key(self) -> Tree:
-        """Of the kernel; see CompiledTape.kernel."""
+        """The kernel's key; see CompiledTape.kernel."""
         if self.name in OPERATORS:
             return Operator(OPERATORS[self.name], self.wrt)
         return self.wrt if self.name == "gradient" else None
 
     def types(self, tape: Tape, inputs: Sequence[ValueType]) -> tuple[list[ValueType], list[ValueType]]:
-        """The types of the vectors behind the inputs, and of the outputs, where `tape` holds."""
+        """The types of the vectors after the inputs, and of the outputs, where `tape` holds."""
         by = [inputs[k] for k in self.wrt]
         results = list(tape.output_types)
         floats = [results[k] for k in float_outputs(tape)]
@@ -77,10 +77,10 @@ class AddressedCall:
     """A function of the addresses of its inputs and outputs.
 
     Attributes:
-        inputs, outputs: the types of the arrays at these addresses: of the inputs of a tape, and the vectors behind them.
+        inputs, outputs: the types of the arrays at these addresses. The inputs are those of a tape, then the vectors.
         errors: the exceptions of its calls.
         words: its state.
-        asked: how often Python had to answer in place of a kernel.
+        asked: how often Python had to answer instead of a kernel.
     """
 
     def __init__(self, inputs: Sequence[ValueType], outputs: Sequence[ValueType], errors: Errors) -> None:
@@ -92,11 +92,11 @@ class AddressedCall:
 
     @property
     def address(self) -> int:
-        """Of its state, for callers in native code."""
+        """The address of its state, for callers in native code."""
         return int(self.words.ctypes.data)
 
     def failed(self, status: int) -> int:
-        """The code of a call that ended with an exception, which is kept. Called by native code."""
+        """Return the status of a call that raised, and keep the exception. Called by native code."""
         raised = MemoryError("no memory for a workspace") if status == OUT_OF_MEMORY else take_pending() or lost_error()
         code = keep_error(self.errors, raised)
         return c_entry.WRONG_SIZE if isinstance(raised, OtherResults) else code
@@ -115,7 +115,7 @@ class CompiledCall(AddressedCall):
 
 
 class PathsCall(AddressedCall, PathsDispatch):
-    """The call of the kernel that holds, among those of a GuardedTape's paths."""
+    """The call of a GuardedTape: runs the kernel of the path that holds."""
 
     TABLE, ACTIVE, RELEASES_GIL = address_call.TABLE, address_call.ACTIVE, address_call.RELEASES_GIL
 
@@ -143,12 +143,12 @@ class PathsCall(AddressedCall, PathsDispatch):
         variant, results = self._owner.answer_kind(args, self._kind.argnums, self._kind.key, inputs[first:])
         found = self._fitting(results)
         self._learn(variant, table, asker, status, outcome)
-        # Last of all, and by one call: where an interrupt comes, nothing is to be written.
+        # Last, and in one call: after an interrupt nothing may have been written.
         written = map(ctypes.memmove, addresses[count:], [a.ctypes.data for a in found], [a.nbytes for a in found])
         return (all(written), DONE)[1]
 
     def _fitting(self, results: Sequence[Operand]) -> list[np.ndarray]:
-        """The results in the memory's types.
+        """Convert the results to the memory's types.
 
         Raises:
             OtherResults: they would not fit, or be rounded to integers.
@@ -182,7 +182,7 @@ class PathsCall(AddressedCall, PathsDispatch):
 
 
 def copy_at(address: int, type_: ValueType) -> Tree:
-    """A copy of the array at an address; a number for one without dimensions."""
+    """Copy the array at an address; a number if it is 0-d."""
     array = np.empty(type_.shape, widened(type_).dtype)
     ctypes.memmove(array.ctypes.data, address, array.nbytes)
     return array.astype(type_.dtype, copy=False)[()]
@@ -207,7 +207,7 @@ def paths_call(
 
 
 def floated(types: Sequence[ValueType]) -> list[ValueType]:
-    """The types with float64 in the place of other numbers."""
+    """Replace the types of numbers by float64."""
     return [ValueType(t.shape, FLOAT64) for t in types]
 
 

@@ -1,4 +1,4 @@
-"""Batches: value and gradient at every row of a matrix, the rows shared by native threads."""
+"""Batches: value and gradient at every row of a matrix, with the rows shared by native threads."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from ...ir.outputs import Out
 from .native_entry import NativeEntry
 from .owner import Owner
 
-# A batch that takes less, in seconds, is not worth another thread: on busy processors that comes late.
+# Batches shorter than this, in seconds, do not pay for another thread: on busy processors that comes late.
 WAKING = 100e-6
 
-# So many threads share a batch at most.
+# The most threads that share a batch.
 MOST_THREADS = 64
 
-# Threads take rows in about this many portions each, so that none is left waiting for another.
+# Each thread takes rows in about this many portions, so that none waits for another.
 PORTIONS = 8
 
-# Rows are timed in portions that grow by this factor, up to so many seconds: one may take less time than the call that does it.
+# Rows are timed in portions that grow by this factor, up to this many seconds: one row may take less time than the call that does it.
 GROWTH = 8
 TIMED = WAKING / 4
 
 
 class Failure(NamedTuple):
-    """A row that has failed, and its exception."""
+    """The index of a failed row, and its exception."""
 
     row: int
     raised: BaseException | None
@@ -55,13 +55,13 @@ def run_batch(tape: Owner, X: Tree, out: Out, threads: int | None) -> tuple[np.n
 
 
 def check_threads(threads: int | None) -> None:
-    """Raises ArgumentMismatch unless it is a positive number or None."""
+    """Raise ArgumentMismatch unless it is a positive number or None."""
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1):
         raise ArgumentMismatch("threads must be a positive number", got=repr(threads), fix="leave it out")
 
 
 def run_few(entry: NativeEntry, X: np.ndarray, out: Out) -> tuple[np.ndarray, np.ndarray] | None:
-    """A batch on the calling thread; None where that is not known to take less time than waking another, or X or `out` is unusual."""
+    """Run a batch on the calling thread. None if X or `out` is unusual, or if waking another thread may be faster."""
     rows = len(X)
     if rows * entry.row_seconds >= WAKING or not rows:
         return None
@@ -82,7 +82,7 @@ def run_few(entry: NativeEntry, X: np.ndarray, out: Out) -> tuple[np.ndarray, np
     if entry.may_use_blocks:
         entry.use_blocks(seconds, points)
     if seconds > 2 * WAKING:
-        # Rows may take other paths than those that were timed.
+        # Rows may take other paths than the timed ones.
         entry.row_seconds = seconds / rows
     return found
 
@@ -93,7 +93,7 @@ def _points(X: Tree) -> np.ndarray:
     points = np.asarray(X)
     if points.ndim == 0 or points.dtype.kind not in "fiub" or points.dtype.itemsize > FLOAT64.itemsize:
         raise ArgumentMismatch("X must be an array of one point per row", got=f"{points.dtype} {points.shape}")
-    # Fresh memory where the threads could not read the given one.
+    # Fresh memory if the threads could not read the given array.
     return np.require(points, FLOAT64, ["C", "A"])
 
 
@@ -115,7 +115,7 @@ def _results(points: np.ndarray, out: Out) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _address(array: np.ndarray) -> int:
-    """Where a contiguous array is: a third of the time of `array.ctypes.data`, if it may be written to."""
+    """The address of a contiguous array: a third of the time of `array.ctypes.data`, if it is writable."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
     except (TypeError, ValueError):
@@ -123,32 +123,32 @@ def _address(array: np.ndarray) -> int:
 
 
 class Job:
-    """Rows to do, in the form of compiler.runtime.entries.batch_rows. Whoever works on it holds it, and so the arrays that its words
-    point to.
+    """Rows to compute, in the form of compiler.runtime.entries.batch_rows. Workers hold a reference, which keeps the arrays alive
+    that its words point to.
 
     Attributes:
-        rows: how many.
-        row_seconds: how long one takes; infinite until some have been timed.
+        rows: their number.
+        row_seconds: the time of a row; infinite until some have been timed.
     """
 
     def __init__(self, rows: int, words: int) -> None:
         self.rows, self.row_seconds = rows, math.inf
-        # The threads that work on it beside the calling one.
+        # The threads that help the calling one.
         self._helpers: set[int] = set()
         self.words = np.zeros(words, np.int64)
         self.address = _address(self.words)
 
     def begin(self, first: int, stop: int, threads: int) -> None:
-        """Hand out the rows from `first` to `stop`."""
+        """Offer the rows from `first` to `stop`."""
         self.words[batch_rows.NEXT_ROW], self.words[batch_rows.ROWS], self.words[batch_rows.FAILED_ROW] = first, stop, stop
         self.words[batch_rows.ROWS_AT_A_TIME] = max(1, (stop - first) // (PORTIONS * threads))
 
     def work(self) -> Failure | None:
-        """Do rows until none is left or one fails."""
+        """Compute rows until none is left or one fails."""
         raise NotImplementedError
 
     def help(self) -> Failure | None:
-        """Do rows in a thread of the pool."""
+        """Compute rows in a thread of the pool."""
         self._helpers.add(threading.get_ident())
         try:
             return self.work()
@@ -156,9 +156,9 @@ class Job:
             self._helpers.discard(threading.get_ident())
 
     def stop(self) -> None:
-        """Wait for the threads that have begun, whose loops are to end: one of them may go on for ever otherwise.
+        """Wait for the threads that have begun, after ending their loops: one could run for ever otherwise.
 
-        Their futures do not tell who has begun, as an interrupt may come before one is kept. Who begins after this finds no rows.
+        Their futures do not tell which have begun, as an interrupt may come before one is stored. Threads that begin later find no rows.
         """
         self.end()
         stopped: set[int] = set()
@@ -171,12 +171,12 @@ class Job:
             pauses.go_on(stopped)
 
     def end(self) -> None:
-        """Hand out no more."""
+        """Offer no more rows."""
         self.words[batch_rows.NEXT_ROW] = self.words[batch_rows.ROWS]
 
 
 class _Job(Job):
-    """Rows of one argument's value and gradient."""
+    """Rows of value and gradient by one argument."""
 
     def __init__(self, entry: NativeEntry, points: np.ndarray, values: np.ndarray, gradients: np.ndarray) -> None:
         super().__init__(len(points), batch_rows.JOB_WORDS)
@@ -187,12 +187,12 @@ class _Job(Job):
     def work(self) -> Failure | None:
         row, entry = ctypes.c_int64(0), self.entry
         status = batch_rows.rows_function()(entry.row_calls_address, self.address, ctypes.byref(row))
-        # Exceptions are kept by thread, so they are fetched in the thread that met them.
+        # Exceptions are kept by thread, so each is fetched in its thread.
         return Failure(row.value, entry.error_at(self.points[row.value], status)) if status else None
 
 
 def _few(entry: NativeEntry, X: np.ndarray, gradients: np.ndarray, values: np.ndarray) -> Failure | None:
-    """Do all rows at once on the calling thread; gives the failure of the first that failed, or REFUSED."""
+    """Compute all rows on the calling thread; returns the first failure, or REFUSED."""
     assert entry.few_rows is not None
     code = entry.few_rows(X, gradients, values, len(X))
     if code <= 0:
@@ -225,12 +225,12 @@ def _run(job: _Job, threads: int | None) -> None:
 
 
 def _time_rows(job: _Job) -> tuple[int, list[Failure]]:
-    """Do rows from the second on, until it is clear how long one takes; gives how many rows are done, and a failure among them."""
+    """Compute rows from the second on until the time of one is known; returns the number of rows done, and a failure among them."""
     entry, rows, done, count = job.entry, len(job.points), 1, 1
     if entry.few_rows is None:
         entry.few_rows = batch_rows.few_rows_builtin(entry.row_calls, job.points.shape[1:])
     if rows == 1:
-        # There is nothing to time; the next batch will notice where it takes longer.
+        # Too few rows to time; the next batch will notice if it takes longer.
         entry.row_seconds = min(entry.row_seconds, WAKING / 2)
     while done < rows:
         stop = min(rows, done + count)
@@ -247,7 +247,7 @@ def _time_rows(job: _Job) -> tuple[int, list[Failure]]:
 
 
 def run_timed(job: Job, threads: int | None) -> list[Failure]:
-    """Do all rows of a job, of which it is not known how long they take, unless one fails."""
+    """Compute all rows of a job, timing some first, unless one fails."""
     done, count, seconds = 0, 1, 0.0
     while threads is None and done < job.rows and seconds < WAKING:
         stop, started = min(job.rows, done + count), time.perf_counter()
@@ -263,7 +263,7 @@ def run_timed(job: Job, threads: int | None) -> list[Failure]:
 
 
 def _share(job: Job, first: int, stop: int, threads: int) -> list[Failure]:
-    """Do the rows from `first` to `stop`; gives the failures, among them that of the first row that failed."""
+    """Compute the rows from `first` to `stop`; returns the failures, including that of the first failed row."""
     threads = min(threads, MOST_THREADS)
     job.begin(first, stop, threads)
     shared: list[WaitingCall[Failure | None]] = []
@@ -272,7 +272,7 @@ def _share(job: Job, first: int, stop: int, threads: int) -> list[Failure]:
         found = [job.work()]
         if found[0] is not None and isinstance(found[0].raised, KeyboardInterrupt):
             raise found[0].raised
-        # All rows before one that failed have been handed out by now, so nobody is waited for who has not begun.
+        # All rows before a failed one are assigned by now, so there is no need to wait for threads that have not begun.
         job.end()
         begun = [call for call in shared if not call.cancel()]
         for call in begun:
@@ -288,12 +288,12 @@ def _share(job: Job, first: int, stop: int, threads: int) -> list[Failure]:
 
 @cache
 def _pool(process: int) -> WaitingThreads[Failure | None]:
-    """The threads of a process; a forked one has none of its parent's."""
+    """The thread pool of a process; a fork has none of its parent's threads."""
     return WaitingThreads()
 
 
 def raise_first(failures: list[Failure]) -> NoReturn:
-    """Raise the exception of the first row."""
+    """Raise the exception of the first failed row."""
     failure = min(failures, key=lambda failure: failure.row)
     raised = failure.raised
     if raised is None:

@@ -1,4 +1,4 @@
-"""Calls bound to arrays: a function without arguments that reads them, and writes the gradient, where they are."""
+"""Calls bound to arrays: a function without arguments that reads its arrays, and writes the gradient, in place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def bound_to_one(tape: Owner, x: np.ndarray, out: Out) -> Callable[[], float]:
-    """See NativeCalls.bind; of one array."""
+    """See NativeCalls.bind; for one array."""
     _check_buffer("x", x, FLOAT64)
     _check_buffer("out", out, FLOAT64)
     if x.shape != out.shape:
@@ -43,7 +43,7 @@ def bound_to_one(tape: Owner, x: np.ndarray, out: Out) -> Callable[[], float]:
 
 
 def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) -> Callable[[], float]:
-    """See NativeCalls.bind; of any arguments."""
+    """See NativeCalls.bind; for any arguments."""
     if out is None:
         raise ArgumentMismatch("bind needs an array for the gradient", fix="bind(*args, out=np.empty(x.shape))")
     argnums = beside_outputs(tape, args, argnums)
@@ -62,7 +62,7 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
             raise raised
         if code not in (c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE):
             raise lost_error()
-        # Raises what the call by Python raises there.
+        # Raises what the call by Python raises.
         return tape.value_and_gradient(*signature.arguments(inputs), argnums=argnums, out=out)[0]
 
     addresses = [array.ctypes.data for array in arrays]
@@ -70,7 +70,7 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
 
 
 def _call(tape: Owner, args: Sequence[Tree], argnums: Argnums) -> tuple[Signature, AddressedCall, tuple[int, ...]]:
-    """Value and gradient of a target by `argnums`, and the inputs that these hold."""
+    """The call of value and gradient of a target by `argnums`, and the inputs of these arguments."""
     native, numbers = tape._native_side(), choose(tape, args, argnums).numbers
     if hasattr(tape, "answer_kind"):
         call = tape.keyed(args, numbers)
@@ -83,10 +83,10 @@ def _call(tape: Owner, args: Sequence[Tree], argnums: Argnums) -> tuple[Signatur
 
 
 def _inputs(signature: Signature, args: Sequence[Tree]) -> list[np.ndarray]:
-    """The caller's arrays, read where they are; copies of numbers.
+    """The caller's arrays, read in place; copies of numbers.
 
     Raises:
-        ArgumentMismatch: an array that cannot be read where it is.
+        ArgumentMismatch: an array that cannot be read in place.
     """
     given = [unwrap(leaf) for k, argument in enumerate(args) for leaf in signature.inputs_in(k, argument)]
     for k, (leaf, type_) in enumerate(zip(given, signature.types)):

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from .owner import KeepsCalls
 
 class Plan:
-    """How a flat call becomes one by addresses: the words of a PLAN.
+    """The plan that turns a flat call into one by addresses: the words of a PLAN.
 
     Attributes:
-        sizes: how many numbers x and out have.
+        sizes: the numbers in x and out.
         signature: of the arguments.
     """
 
@@ -63,7 +63,7 @@ _IN_MEMORY: dict[bool, dict[str, Tree]] = {True: {"order": "C"}, False: {"requir
 
 
 class Constants:
-    """The numbers of the constants in memory, and their addresses."""
+    """The constants in memory, and their addresses."""
 
     def __init__(self, values: Sequence[Operand], types: Sequence[ValueType], *, copy: bool) -> None:
         make = np.array if copy else np.require
@@ -76,7 +76,7 @@ class Constants:
 
 
 class CFunction:
-    """A function that C code calls, and its last argument.
+    """A C function and its last argument.
 
     Keep it as long as the address is used. Any number of threads may call it at once, with the interpreter lock or without.
 
@@ -98,12 +98,12 @@ class CFunction:
 
     @property
     def address(self) -> int:
-        """Of the function."""
+        """The address of the C function."""
         return (address_call.FINITE_GRADIENT if self.kind == "gradient" else address_call.FLAT).address
 
     @property
     def function(self) -> int:
-        """The address of the function that takes infinities as values."""
+        """The address of the variant that accepts infinite values."""
         return (address_call.FLAT_GRADIENT if self.kind == "gradient" else address_call.FLAT).address
 
     @property
@@ -113,19 +113,19 @@ class CFunction:
 
     @property
     def sizes(self) -> tuple[int, int] | None:
-        """How many numbers x and out have; None where the first call tells."""
+        """The numbers in x and out; None until the first call decides."""
         return None if self._plan is None else self._plan.sizes
 
     def take_error(self) -> BaseException | None:
-        """The exception behind a negative code, or 2 or 3; None where a guard or a factorisation of a CompiledTape failed."""
+        """The exception of a negative code, or of 2 or 3; None if a guard or a factorisation of a CompiledTape failed."""
         return self._errors.take(any_thread=True)
 
     def take_own_error(self) -> BaseException | None:
-        """The exception that a call in this thread has kept, which is handed out once."""
+        """The exception of this thread's last failed call; returned once."""
         return self._errors.take()
 
     def fault(self, code: int) -> BaseException:
-        """The exception to raise for a negative code; that which was raised is handed out once."""
+        """The exception to raise for a negative code; a pending one is returned once."""
         from .for_numba import GuardFailedNatively
 
         text = "the control flow at a point differs from the recorded one, so this tape has no answer there"
@@ -135,15 +135,15 @@ class CFunction:
     def set_constants(self, *constants: Tree) -> None:
         """Replace the numbers of the constants, for all later calls.
 
-        Calls that are under way go on with the numbers of before; wait for them before you replace the constants once more.
+        Calls under way keep the old numbers; wait for them before you replace the constants once more.
 
         Args:
-            constants: in the places of the arguments that hold nothing else, in order; of the recorded structure, shapes and dtypes.
+            constants: for the arguments that hold nothing else, in order; of the recorded structure, shapes and dtypes.
         """
         self._use(self._fitted(constants))
 
     def share_constants(self, *args: Tree) -> bool:
-        """Read the constants among these arguments where they are from now on, if all can be; says whether.
+        """Read the constants among these arguments in place from now on. Returns True if that is possible for all.
 
         Args:
             args: those of the call that the function was made from.
@@ -158,17 +158,17 @@ class CFunction:
         return all(made is found[k] for k, made in zip(numbers, self._constants[-1].arrays) if isinstance(found[k], np.ndarray))
 
     def with_constants(self, *constants: Tree) -> CFunction:
-        """The same function with other constants, for calls at the same time: only `user_data` differs, and nothing is compiled."""
+        """The same function with other constants, for concurrent calls: only `user_data` differs, and nothing is compiled."""
         fitted = self._fitted(constants)
         made = CFunction(self.kind, self._plan, self._errors)
         made._use(fitted)
         return made
 
     def ravel(self, *args: Tree) -> np.ndarray:
-        """The numbers of arguments one behind the other, as they stand in x; those of constants are left out.
+        """Concatenate the numbers of arguments in the order of x, without constants.
 
         Args:
-            args: as in a call, constants among them or not.
+            args: as in a call, with or without constants.
         """
         plan = self._known_plan()
         active = plan.signature.active_arguments
@@ -184,10 +184,10 @@ class CFunction:
         return np.concatenate(found) if found else np.empty(0)
 
     def unravel(self, x: np.ndarray) -> Tree:
-        """The arguments whose numbers stand in x, one behind the other; a gradient has their structure too.
+        """The arguments from their concatenated numbers x; also for a gradient.
 
         Returns:
-            The argument, or a tuple of several; constants are left out, but those inside a container are in it.
+            The argument, or a tuple of several; without constants, except for those inside a container.
         """
         signature = self._known_plan().signature
         x, inputs, start = np.asarray(x, np.float64), [], 0
@@ -203,16 +203,16 @@ class CFunction:
         return found[0] if len(found) == 1 else tuple(found)
 
     def as_numba(self, *, status: bool = False) -> UserFunction:
-        """The function for numba code; see NativeCalls.as_numba. Unless it is a gradient: `f(x, out)`, or `code = f(x, out)`."""
+        """The function for numba code; see NativeCalls.as_numba. If it is not a gradient: `f(x, out)`, or `code = f(x, out)`."""
         from .for_numba import numba_function
 
         return numba_function(self, self.address if status else self.function, self.user_data, self.kind == "gradient", status)
 
     def builtin(self, *, negate: bool = False) -> Callable[[np.ndarray], Operand] | Callable[[np.ndarray, np.ndarray], Operand]:
-        """Called with a vector x, for a gradient also with an array for that; see compiler.runtime.entries.flat_builtin.
+        """A builtin that takes a vector x, for a gradient also an array for it; see compiler.runtime.entries.flat_builtin.
 
         Args:
-            negate: gives minus the value, and minus the gradient.
+            negate: return minus the value, and minus the gradient.
         """
         from ...compiler.runtime.entries.flat_builtin import flat_builtin
 
@@ -229,7 +229,7 @@ class CFunction:
         return self._plan
 
     def _fitted(self, constants: Sequence[Operand]) -> list[np.ndarray]:
-        """The constants in the recorded types, those inside other containers as they are."""
+        """Convert the constants to the recorded types; those inside other containers stay as they are."""
         plan = self._known_plan()
         signature, places = plan.signature, plan.signature.constant_arguments
         if len(constants) != len(places):
@@ -240,10 +240,10 @@ class CFunction:
         return [_fitted(values[k], type_) for k, type_ in enumerate(signature.types) if signature.is_constant[k]]
 
     def _use(self, values: Sequence[Operand], *, copy: bool = True) -> None:
-        """Let calls read these numbers."""
+        """Make calls read these numbers."""
         types = [t for t, c in zip(self._known_plan().signature.types, self._known_plan().signature.is_constant) if c]
         made = Constants(values, types, copy=copy)
-        # Those of before stay for calls that are under way.
+        # The old numbers stay for calls that are under way.
         self._constants = [*self._constants[-1:], made]
         self._words[address_call.CONSTANTS_WORD] = made.address
 
@@ -277,7 +277,7 @@ def c_function(tape: Owner, kind: str, args: Sequence[Tree], argnums: Argnums | 
 
 
 def guarded_plan(tape: Owner, kind: str, args: Sequence[Tree], argnums: object, native: KeepsCalls) -> Plan:
-    """The plan for calls of a GuardedTape like f(*args), where the types of its results are found out."""
+    """The plan for calls of a GuardedTape like f(*args), which are run to find the types of the results."""
     recorded = tape.recorded_at(args)
     call = tape.keyed(args, ())
     signature = of_call(call.bound, call.key)
@@ -307,7 +307,7 @@ def _chosen(signature: Signature, kind: str, argnums: object, name: str) -> tupl
 
 
 def _require_floats(signature: Signature, call: AddressedCall, others: Sequence[ValueType]) -> None:
-    """Raises unless x and out can hold arguments and results."""
+    """Raise unless x and out can hold arguments and results."""
     in_x = [t for t, is_constant in zip(signature.types, signature.is_constant) if not is_constant]
     if any(t.dtype != FLOAT64 for t in (*in_x, *others)) or len(call.inputs) + len(call.outputs) > MOST_ARGUMENTS:
         raise ArgumentMismatch(
@@ -316,15 +316,15 @@ def _require_floats(signature: Signature, call: AddressedCall, others: Sequence[
         )  # fmt: skip
 
 
-# A GuardedTape whose arguments are not known yet
+# A GuardedTape with unknown arguments
 
 
 class LazyPlans:
     """The plans of the C function of a GuardedTape of one vector, by the sizes of x and out.
 
     Attributes:
-        number: by which native code knows it.
-        callback: the address of the function that native code asks for a plan.
+        number: its id in native code.
+        callback: the address of the function through which native code asks for a plan.
     """
 
     def __init__(self, tape: Owner, kind: str, native: KeepsCalls) -> None:
@@ -334,7 +334,7 @@ class LazyPlans:
         self.callback = callback_address(_plan_for, ("i64", "i64", "ptr", "i64", "ptr"), "i32")
 
     def plan(self, n: int, x: int, m: int) -> int:
-        """The address of the plan for these sizes, which may depend on the path at x."""
+        """The address of the plan for these sizes; the plan may depend on the path at x."""
         if (n, m) not in self._plans:
             size = {"value": n, "gradient": n, "vjp": m}.get(self._kind, n // 2)
             point = copy_at(x, ValueType((min(size, n),), FLOAT64))
@@ -346,7 +346,7 @@ class LazyPlans:
         return self._plans[n, m].address
 
     def answer(self, n: int, x: int, m: int, data: int) -> int:
-        """Put the plan in its place. Called by native code."""
+        """Store the plan. Called by native code."""
         try:
             address = self.plan(n, x, m)
         except BaseException as raised:  # noqa: BLE001 -- kept for take_error

@@ -1,4 +1,4 @@
-"""Batches of few rows with any arguments, on the calling thread: one builtin checks the arrays and makes the calls of all rows."""
+"""Batches of few rows with any arguments, on the calling thread: one builtin checks the arrays and calls the kernel for all rows."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from .signature import of_call
 if TYPE_CHECKING:
     from .owner import KeepsCalls
 
-# So many rows are done at once although nobody knows how long one takes.
+# Up to this many rows run at once before the time of a row is known.
 UNTIMED = 8
 
 
 class BatchResults(Protocol):
-    """The results of all rows, and how long one took."""
+    """The results of all rows, and the time of one."""
 
     is_tuple: bool
     row_seconds: float
@@ -45,8 +45,8 @@ class FewRows:
     """Batches of arguments of certain types.
 
     Attributes:
-        row_seconds: how long a row takes; infinite until some have been timed.
-        is_tuple: whether a call returns a tuple.
+        row_seconds: the time of a row; infinite until some have been timed.
+        is_tuple: True if a call returns a tuple.
         types: of the arguments of a call.
     """
 
@@ -61,12 +61,12 @@ class FewRows:
         self._builtin: Callable[..., int] = address_call.few_rows_builtin(call.address, len(given), [*given, *written], (call,))
 
     def run_few(self, arrays: Sequence[Tree], rows: int) -> list[np.ndarray] | None:
-        """The same, unless it takes longer than waking a thread, as far as that is known."""
+        """Run unless waking a thread is known to be faster."""
         is_untimed = rows <= UNTIMED and self.row_seconds == math.inf
         return self.run(arrays, rows) if rows and (is_untimed or rows * self.row_seconds < WAKING) else None
 
     def run(self, arrays: Sequence[Tree], rows: int) -> list[np.ndarray] | None:
-        """The results of all rows; None where the arrays are unusual, or a row has failed."""
+        """The results of all rows; None if the arrays are unusual or a row has failed."""
         targets = [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs]
         call = self._call
         asked, started = call.asked, time.perf_counter()
@@ -81,13 +81,13 @@ class FewRows:
 
 
 class FewContainers(NamedTuple):
-    """Batches of containers of a certain form.
+    """Batches of containers of one form.
 
     Attributes:
-        leaves_of: gives the arrays in the arguments; None where these have another form.
-        with_rows: the number of one that has rows.
-        few: what runs the rows.
-        nested: puts the results together.
+        leaves_of: returns the arrays in the arguments; None if they have another form.
+        with_rows: the index of an array that has rows.
+        few: runs the rows.
+        nested: nests the results.
     """
 
     leaves_of: Callable[[tuple[Tree, ...]], tuple[Tree, ...] | None]
@@ -97,7 +97,7 @@ class FewContainers(NamedTuple):
 
 
 def find_few_containers(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, threads: int | None) -> tuple[Tree] | None:
-    """The results of a batch of few rows in containers, in a tuple, if one like it was run before; see find_few."""
+    """The results of a batch of few rows in containers, in a tuple, if a similar batch was run before; see find_few."""
     native = tape._native
     known = None if native is None or threads is not None else native.few_containers.get((argnums, type(argnums)))
     arrays = None if known is None else known.leaves_of((X, *args))
@@ -111,7 +111,7 @@ def _form(given: Tree) -> TreeDef:
     """The form of an argument of a batch.
 
     Raises:
-        NoForm: it holds something that has to be converted, or is part of a tape.
+        NoForm: it needs conversion, or is part of a tape.
     """
     kind = type(given)
     if kind is Rows or kind is Constant:
@@ -129,7 +129,7 @@ def _part_form(given: Tree) -> TreeDef:
 
 
 def find_few(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, threads: int | None) -> tuple[FewRows, list[np.ndarray]] | None:
-    """The results of a batch of few rows, if one like it was run before and it takes less time than waking a thread."""
+    """The results of a batch of few rows, if a similar batch was run before and waking a thread would take longer."""
     native = tape._native
     if native is None or threads is not None or type(X) is not np.ndarray or not X.ndim:
         return None
@@ -140,10 +140,10 @@ def find_few(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, thread
 
 
 def put(found: Sequence[np.ndarray], outs: Sequence[Operand] | None) -> Sequence[np.ndarray]:
-    """The results in the caller's arrays, if there are any."""
+    """Copy the results to the caller's arrays, if there are any."""
     if outs is None:
         return found
-    # What is usual is seen at once; the full check takes 5 µs.
+    # A shortcut for the usual case; the full check takes 5 µs.
     is_usual = all(type(o) is np.ndarray and o.shape == a.shape and o.dtype == a.dtype and o.flags.carray for o, a in zip(outs, found))
     if not is_usual or len(outs) != len(found) or share_memory(outs):
         check_out(outs, [ValueType(a.shape, a.dtype) for a in found], True)
@@ -156,7 +156,7 @@ def remember_few(
     tape: Owner, X: Tree, args: Sequence[Tree], argnums: Tree, arguments: RowArguments, results: BatchResults,
     nested: Callable[[Sequence[np.ndarray]], Tree],
 ) -> None:  # fmt: skip
-    """Let the next batch like this one be run at once, if native code can do that; `nested` puts its results together."""
+    """Prepare the next similar batch to run at once, if native code can do it; `nested` nests its results."""
     is_known = type(argnums) in (int, tuple, type(None)) and not any(a.array.dtype == np.float32 for a in arguments)
     if not is_known or not arguments.rows:
         return
@@ -202,7 +202,7 @@ def _few_rows(
 
 
 def _row_seconds(arguments: RowArguments, results: BatchResults) -> float:
-    # Of few rows, the time was that of Python.
+    # For few rows, Python's time was measured.
     return results.row_seconds if arguments.rows > UNTIMED else math.inf
 
 
@@ -226,7 +226,7 @@ def _call_of(
 
 
 def _unmarked(X: Tree, args: Sequence[Tree]) -> tuple[list[Tree], int]:
-    """The arguments without td.Rows and td.Constant, NumPy's numbers as Python's; and which of them had which mark."""
+    """Remove td.Rows and td.Constant from the arguments and convert NumPy scalars to Python's; also returns which had which mark."""
     arrays, marks = [X], 1
     for argument in args:
         marks <<= 2
@@ -243,7 +243,7 @@ _MARKS: dict[type, int] = {Rows: 1, Constant: 2}
 
 
 def _specified(type_: ValueType, per_row: bool, written: bool) -> tuple[int, list[int]]:
-    """The bytes between rows, and the specification of an argument."""
+    """The stride between rows in bytes, and the specification of an argument."""
     held = widened(type_)
     rows = ValueType((0, *held.shape), held.dtype) if per_row else held
     return (held.size * held.dtype.itemsize if per_row else 0), python_entry.specification(rows, written=written)

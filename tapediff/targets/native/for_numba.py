@@ -1,4 +1,4 @@
-"""Hands a tape's C function to numba: a function that `@njit` code calls like any other. numba is imported here, at first use."""
+"""Hands a tape's C function to numba, as a function that `@njit` code can call. numba is imported here, at first use."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def numba_function(keep: object, function: int, user_data: int, is_gradient: boo
     """A numba function of (x, out); see NativeCalls.as_numba.
 
     Args:
-        keep: what has to stay alive.
+        keep: an object to keep alive.
         function, user_data: the C function and its last argument.
-        is_gradient: whether it has a value beside what it writes.
-        status: return the code, and do not raise.
+        is_gradient: True if it returns a value besides what it writes.
+        status: return the code instead of raising.
     """
     from numba import njit
 
     toolchain.immortal.append(keep)
     call, raise_for = _caller(function, user_data, is_gradient), _raiser()
 
-    # boundscheck and the like are the caller's business: there is no index here.
+    # boundscheck and the like are left to the caller: there is no index here.
     @njit(nogil=True)
     def checked(x, out):  # type: ignore[no-untyped-def]  # numba finds the types
         if is_gradient and out.size != x.size:
@@ -65,14 +65,14 @@ def numba_function(keep: object, function: int, user_data: int, is_gradient: boo
     return (checked if status else value_and_gradient) if is_gradient else code if status else results
 
 
-# Numba reads numbers from a function's module.
+# Numba reads global numbers from a function's module.
 GUARD_FAILED, NOT_POSITIVE_DEFINITE = c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE
 WRONG_SIZE, MISPLACED, NO_MEMORY = np.int32(c_entry.WRONG_SIZE), c_entry.MISPLACED, c_entry.NO_MEMORY
 
 
 @cache
 def _raiser() -> Callable[..., object]:
-    """Raises the exception of a status."""
+    """A function that raises the exception of a status."""
     from numba import njit
 
     LinAlgError = np.linalg.LinAlgError
@@ -99,7 +99,7 @@ def _raiser() -> Callable[..., object]:
 
 
 def _caller(function: int, user_data: int, is_gradient: bool) -> Callable[..., Operand]:
-    """A numba intrinsic of (x, out): status and value of a C function at these addresses; the value is NaN where it has none."""
+    """A numba intrinsic of (x, out): calls a C function at these addresses; returns the status and the value, or NaN if it has none."""
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils

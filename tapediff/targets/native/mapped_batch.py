@@ -1,4 +1,4 @@
-"""Batches of calls with several arguments, of values alone, and of results of any shape: kernels run over rows."""
+"""Batches with several arguments, of values alone, and with results of any shape: kernels run over rows."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ class Results(list[np.ndarray]):
     """The results of all rows, one array for each.
 
     Attributes:
-        is_tuple: whether a call returns a tuple.
-        tree: the treedef of what it returns; None for an array or a tuple of arrays.
-        row_seconds: how long a row takes, as far as that is known.
+        is_tuple: True if a call returns a tuple.
+        tree: the treedef of its result; None for an array or a tuple of arrays.
+        row_seconds: the time of a row, if known.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Results(list[np.ndarray]):
         self.is_tuple, self._out = is_tuple, out
 
     def take(self, row: int, values: Sequence[Operand], tree: TreeDef | None) -> None:
-        """Take the results of one call."""
+        """Store the results of one call."""
         if len(values) != len(self) or tree != self.tree:
             raise ShapeMismatch(
                 "rows return tuples of different lengths, or other containers", got=f"{len(self)} and {len(values)} results at row {row}"
@@ -107,7 +107,7 @@ class Results(list[np.ndarray]):
             self[k][row] = value
 
     def delivered(self) -> Results:
-        """These, or the caller's arrays with the same numbers."""
+        """Return these results, or the caller's arrays with the same numbers."""
         for k, target in enumerate(self._out or ()):
             target[...] = self[k]
             self[k] = target
@@ -121,8 +121,8 @@ class KernelJob(Job):
         arrays: the inputs, C-contiguous and in the kernel's dtypes; strides: the bytes between rows, 0 for shared ones.
         outputs: one array per output, C-contiguous, in the kernel's dtypes.
         rows: the rows to do.
-        goes_on: after a failed guard, which is noted in `statuses`.
-        again: the exception of the call at a row, when it is repeated.
+        goes_on: continue after a failed guard, and note it in `statuses`.
+        again: repeats the call at a row, and returns its exception.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ def _strided(argument: RowArgument, dtype: np.dtype) -> tuple[np.ndarray, int]:
 
 
 def _widened(results: Sequence[np.ndarray], kernel: Kernel) -> list[np.ndarray]:
-    """The results, or arrays in the kernel's dtypes in their place: kernels compute float32 in float64."""
+    """The results, or arrays in the kernel's dtypes to replace them: kernels compute float32 in float64."""
     return [r if r.dtype == t.dtype else np.empty(r.shape, t.dtype) for r, t in zip(results, kernel.output_types)]
 
 
@@ -212,9 +212,9 @@ def _exception(call: UserFunction, args: Sequence[Tree]) -> BaseException | None
 def _on_paths(
     tape: CallsOwner, arguments: RowArguments, numbers: Numbers | None, out: list[Operand] | None, threads: int | None
 ) -> Results:
-    """Python answers the first row that no kernel has answered; the kernel of its path is tried at all others then.
+    """Run the rows of a function with several paths. Python runs the first pending row; then the kernel of its path tries all others.
 
-    A kernel answers where all its guards hold, so that it makes no difference which ones are tried before.
+    A kernel succeeds only where all its guards hold, so the order in which kernels are tried does not matter.
     """
     pending = np.arange(arguments.rows)
     results: Results | None = None
@@ -240,8 +240,8 @@ def _by_kernel(
     tape: CallsOwner, variant: Path, arguments: RowArguments, numbers: Numbers | None, results: Results, pending: np.ndarray,
     threads: int | None,
 ) -> tuple[np.ndarray, list[Failure]]:  # fmt: skip
-    """Answer the pending rows that are on one path; gives those that are not, up to the first row that failed, and this failure."""
-    # What containers have beside arrays is the same in all rows.
+    """Compute the pending rows on one path; returns the rows still pending, up to the first failed row, and its failure."""
+    # Container contents other than arrays are the same in all rows.
     specialised = arguments.trees is not None and not arguments.has_integers
     if not len(pending) or not tape.may_run_natively(variant, specialised=specialised):
         return pending, []
@@ -270,7 +270,7 @@ def _by_kernel(
 
 
 def _nothing(tape: CallsOwner, arguments: RowArguments, numbers: Numbers | None, out: list[Operand] | None) -> Results:
-    """The results of no rows, of the shapes that a row of ones would have."""
+    """The results of no rows, in the shapes that a row of ones would have."""
     args = arguments.example()
     if numbers is not None:
         bound = tape.keyed(args, numbers).bound

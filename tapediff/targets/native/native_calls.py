@@ -1,4 +1,4 @@
-"""NativeCalls: the ways to call a compiled gradient from compiled code, or many times: bound, by address, from numba, in batches."""
+"""NativeCalls: ways to call a compiled gradient from compiled code, or many times: bound, by address, from numba, in batches."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class NativeSide:
 
     Attributes:
         by_shape: the entries by the shape of their argument.
-        default: the entry that is called by address; flat: the same, of several arguments.
-        calls: calls by address, by what they compute; few: batches of few rows, by the types of arguments.
-        few_containers: those of containers, by argnums.
+        default: the entry called by address; flat: the same for several arguments.
+        calls: calls by address, keyed by operator; few: batches of few rows, by the types of arguments.
+        few_containers: batches of containers, by argnums.
         errors: the exceptions of their calls.
     """
 
@@ -50,7 +50,7 @@ class NativeSide:
 
     @holding(_lock)
     def take_default(self, made: NativeEntry) -> None:
-        """Keep the entry that is called by address, unless another thread has made one."""
+        """Keep the entry called by address, unless another thread has made one."""
         self.default = self.default or made
 
     def all(self) -> list[NativeEntry]:
@@ -58,7 +58,7 @@ class NativeSide:
         return entries if self.default is None or self.default in entries else [*entries, self.default]
 
     def __reduce__(self) -> Tree:
-        """Addresses mean nothing elsewhere: copies of a tape make entries of their own."""
+        """Drop addresses, which mean nothing elsewhere: copies of a tape make entries of their own."""
         return _nothing, ()
 
 
@@ -68,7 +68,7 @@ def _nothing() -> None:
 
 @cache
 def _mapped_batches() -> ModuleType:
-    """Imported at first use; the statement would take 0.7 µs at each call."""
+    """Imported at first use; an import statement would take 0.7 µs at each call."""
     from . import mapped_batch
 
     return mapped_batch
@@ -79,13 +79,13 @@ class NativeCalls:
 
     __slots__ = ()
 
-    # Of its own for each tape that somebody has called natively.
+    # One object per tape that was called natively.
     _native: NativeSide | None = None
 
     backend: str
 
     def refresh(self) -> None:
-        """See GuardedTape and CompiledTape: nothing is answered with what the function has read before and would read otherwise now."""
+        """See GuardedTape and CompiledTape: no result is computed from an environment that has changed."""
 
     def value_and_gradient(self, *args: Tree, argnums: Argnums = 0, out: Out = None) -> tuple[Tree, Tree]:
         """See td.value_and_gradient."""
@@ -95,21 +95,21 @@ class NativeCalls:
         """Value and gradient at a fixed place in memory.
 
         Args:
-            args: the arguments as in a call, of which every array is read at each call: C-contiguous, float64 unless it is data.
+            args: the arguments as in a call; each array is read at each call: C-contiguous, float64 unless it is data.
                 Numbers stay as they are.
             out: receives the gradient: an array like the argument, a container of the same structure, or a tuple of these for several
                 argnums; also as the second of two arguments.
             argnums: the arguments to differentiate by.
 
         Returns:
-            A function without arguments that writes the gradient at what the arrays now hold into `out`, and returns the value. It
-            keeps all arrays alive. Where it raises, `out` is as it was.
+            A function without arguments that reads the arrays' present contents, writes the gradient into `out`, and returns the value.
+            It keeps all arrays alive. If it raises, `out` is unchanged.
 
         Raises:
-            ArgumentMismatch, ShapeMismatch: here, where the arrays or the tape are of another kind.
+            ArgumentMismatch, ShapeMismatch: here, for unsuitable arrays or tapes.
             GuardFailed: in calls, for a CompiledTape; a GuardedTape follows the branch. And the errors of td.value_and_gradient.
 
-        Cost: about 0.05 µs a call beside the kernel.
+        Cost: about 0.05 µs a call on top of the kernel.
         """
         from .bound import bound_call, bound_to_one
 
@@ -121,7 +121,7 @@ class NativeCalls:
 
     @property
     def address(self) -> int:
-        """The address of a C function of value and gradient, for samplers and optimisers that are compiled.
+        """The address of a C function of value and gradient, for compiled samplers and optimisers.
 
         `int32 f(uint64 size, const double *x, double *gradient, double *value, void *user_data)`, to be called with `user_data`,
         by any number of threads at once, with the interpreter lock or without. It returns
@@ -149,14 +149,14 @@ class NativeCalls:
         return (self._flat_function() or self._vector_entry()).user_data
 
     def take_error(self, x: Tree = None) -> BaseException | None:
-        """The exception behind a status that a native call has returned.
+        """The exception of a status that a native call returned.
 
         Args:
-            x: where that was. Guards and factorisations fail without an exception, which is made by one more call there.
+            x: the point of that call. Guards and factorisations fail without an exception, which one more call there makes.
 
         Returns:
             The exception of the latest such call in this thread, or else of any other thread; None if there is none. It is
-            handed out once.
+            returned once.
         """
         found = None if self._native is None else self._native.errors.take(any_thread=True)
         if found is not None or x is None:
@@ -171,8 +171,8 @@ class NativeCalls:
         """A function for numba's `@njit` code.
 
         Args:
-            args: where the tape takes several arguments, containers or data: as for `c_function`, whose `as_numba` this then is.
-            status: return a code of `address`, and do not raise: for a `@cfunc`, whose caller would not notice an exception.
+            args: if the tape takes several arguments, containers or data: as for `c_function`, whose `as_numba` is returned.
+            status: return a code of `address` instead of raising: for a `@cfunc`, whose caller would not notice an exception.
 
         Returns:
             A numba function: `value = f(x, gradient)`, or `code, value = f(x, gradient)`, of C-contiguous float64 vectors; gradient
@@ -184,7 +184,7 @@ class NativeCalls:
             GuardFailed, LinAlgError, TapediffError: in calls, with a text that cannot name the place; `take_error(x)` does.
                 The gradient is as it was.
 
-        Cost: about 0.01 µs a call beside the kernel, and 0.3 s to compile the first caller.
+        Cost: about 0.01 µs a call on top of the kernel, and 0.3 s to compile the first caller.
         """
         from .for_numba import numba_function
 
@@ -205,7 +205,7 @@ class NativeCalls:
                 was recorded with data.
             argnums: the argument or arguments to differentiate by.
             out: (values, gradients), float64 arrays of shapes (n,) and that of X; C-contiguous where X is the only argument.
-            threads: how many share the rows, the calling one included; unless given, as many as are worth it.
+            threads: how many share the rows, including the calling one; unless given, as many as pay off.
 
         Returns:
             (values, gradients): `out`, or fresh arrays. With several argnums, a tuple of gradients; that by a shared argument has
@@ -253,7 +253,7 @@ class NativeCalls:
     def c_function(self, kind: str = "value", /, *args: Tree, argnums: int | Sequence[int] | None = None) -> CFunction:
         """A C function of any arguments and results: gradients, residuals, generated quantities, products with Jacobians and Hessians.
 
-        `int32 f(uint64 n, const double *x, uint64 m, double *out, void *user_data)`: x holds all arguments one behind the other, each in
+        `int32 f(uint64 n, const double *x, uint64 m, double *out, void *user_data)`: x holds all arguments concatenated, each in
         C order, followed by tangents or cotangents; out receives all results in the same way. For "gradient" it is the function of
         `address`, with the gradient by all of x. It returns the codes of `address`, 4 for "gradient" only, and -1 where n or m is
         another size. Nothing is written unless it returns 0 or 4.
@@ -261,7 +261,7 @@ class NativeCalls:
         Args:
             kind: "value"; "gradient"; "jvp", with a tangent for each of `argnums`, and the tangents of the results as results; "vjp",
                 with a cotangent for each result, and those of `argnums` as results; "hvp", with a vector for each of `argnums`.
-            args: the arguments of a call, of which all others will have the structure, shapes and dtypes. Those that are td.Constant, or
+            args: the arguments of a call, whose structure, shapes and dtypes all other calls share. Those that are td.Constant, or
                 integers or booleans, are not in x: they keep these numbers until `set_constants`. May be left out for a CompiledTape
                 without data, and for a GuardedTape of one vector.
             argnums: the arguments to differentiate by; all that are in x unless given.
@@ -320,7 +320,7 @@ class NativeCalls:
 
 
 def check_vector(*types: ValueType) -> None:
-    """Raises ArgumentMismatch unless the inputs are one float64 vector."""
+    """Raise ArgumentMismatch unless the inputs are one float64 vector."""
     if len(types) != 1 or len(types[0].shape) != 1 or types[0].dtype != FLOAT64:
         raise ArgumentMismatch(
             "the C function takes one float64 vector, which this tape does not", got=", ".join(map(str, types)),

@@ -1,7 +1,7 @@
 """The C-callable gradient of a tape: its state block, and the last exception of each thread.
 
-A CompiledEntry runs one kernel. A PathsEntry runs the kernels of a GuardedTape's paths: it changes between them natively, and asks
-the GuardedTape, on the calling thread, where it knows no way on.
+A CompiledEntry runs one kernel. A PathsEntry runs the kernels of a GuardedTape's paths: it changes between them natively, and calls
+the GuardedTape, on the calling thread, if no known path holds.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
     from .owner import CompiledPath, GradientOwner, PathsOwner
 
-# Exceptions of threads that never ask for them are forgotten beyond this many.
+# The most pending exceptions; older ones are dropped, as some threads never fetch theirs.
 MOST_ERRORS = 64
 
-# A kernel for several rows of a batch at once is compiled when batches have taken this part of the time that compiling took so far;
-# not where a row takes longer than so many seconds, as its operations fill the lanes already.
+# A kernel for several rows of a batch at once is compiled after batches have taken this part of the time spent compiling so far;
+# not if a row takes longer than this many seconds, as its operations fill the lanes already.
 WORTH_COMPILING, LONGEST_ROW = 0.5, 5e-6
 
 
 class Errors:
-    """The exceptions raised in native calls of one tape, the latest of each thread."""
+    """The exceptions raised in native calls of one tape: the latest of each thread."""
 
     def __init__(self) -> None:
         self._by_thread: dict[int, BaseException] = {}
@@ -57,16 +57,16 @@ class Errors:
 
     @holding("_lock")
     def take(self, *, any_thread: bool = False) -> BaseException | None:
-        """This thread's exception; with `any_thread`, the latest of any other where it has none."""
+        """Take this thread's exception; with `any_thread`, if it has none, the latest of any other."""
         found = self._by_thread.pop(threading.get_ident(), None)
         if found is None and any_thread and self._by_thread:
             found = self._by_thread.popitem()[1]
-        # An interrupt may have come while the exception was kept.
+        # An interrupt may have come while the exception was stored.
         return take_pending() if found is None else found
 
 
 def keep_error(errors: Errors, raised: BaseException) -> int:
-    """Keep an exception; gives the code that stands for it."""
+    """Keep an exception; returns its status code."""
     errors.keep(raised)
     if is_recoverable(raised):
         return c_entry.NOT_POSITIVE_DEFINITE if isinstance(raised, np.linalg.LinAlgError) else c_entry.RECOVERABLE
@@ -81,12 +81,12 @@ class NativeEntry:
     Attributes:
         symbol: its name in compiler.runtime.entries.c_entry.
         state_block: its last argument.
-        shape: of its argument; None until the first call, where no tape tells.
-        few_rows: the builtin that does all rows of a batch at once; None until a batch has timed some rows.
-        row_seconds: how long a row takes; infinite until then.
-        row_calls: how batches answer rows; see compiler.runtime.entries.batch_rows.ROW_CALLS.
-        may_use_blocks: it is not decided yet whether rows are answered in blocks.
-        batch_seconds: how long batches have taken until that is decided.
+        shape: of its argument; None until the first call, if no tape has it.
+        few_rows: the builtin that runs all rows of a batch at once; None until a batch has timed some rows.
+        row_seconds: the time of a row; infinite until then.
+        row_calls: how batches run rows; see compiler.runtime.entries.batch_rows.ROW_CALLS.
+        may_use_blocks: True until it is decided whether rows are computed in blocks.
+        batch_seconds: the time of batches until that is decided.
     """
 
     symbol: str
@@ -106,29 +106,29 @@ class NativeEntry:
     @property
     @holding("_lock")
     def row_calls(self) -> np.ndarray:
-        """Made once: native code has its address, in whichever thread it was asked for first."""
+        """Made once: native code keeps its address, whichever thread asks first."""
         if self._row_calls is None:
             self._row_calls = batch_rows.row_calls(self.function, self.user_data, math.prod(self.shape or ()))
         return self._row_calls
 
     @property
     def row_calls_address(self) -> int:
-        """Where `row_calls` is."""
+        """The address of `row_calls`."""
         if not self._row_calls_address:
             self._row_calls_address = int(self.row_calls.ctypes.data)
         return self._row_calls_address
 
     def use_blocks(self, seconds: float, points: np.ndarray) -> None:
-        """Note the time of a batch; from a sum of these on that is worth it, several rows are answered at once."""
+        """Add the time of a batch; from a total that makes it worthwhile, several rows are computed at once."""
 
     @property
     def function(self) -> int:
-        """Its address, for callers of this package."""
+        """The function's address, for callers of this package."""
         return c_entry.function_address(self.symbol)
 
     @property
     def address(self) -> int:
-        """The address that is given out: of a function that also says whether the value is finite."""
+        """The public address: a function that also tells if the value is finite."""
         return c_entry.function_address(c_entry.ADDRESSES[self.symbol])
 
     @property
@@ -137,11 +137,11 @@ class NativeEntry:
         return int(self.state_block.ctypes.data)
 
     def failed(self, size: int, x: int, status: int) -> int:
-        """The status that the function returns for a kernel's `status`; the exception is kept. Called by native code."""
+        """The status to return for a kernel's `status`; keeps the exception. Called by native code."""
         raise NotImplementedError
 
     def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
-        """The exception of a call at x in this thread that returned `status`; None if it does not come again."""
+        """The exception of a call at x in this thread that returned `status`; None if it does not recur."""
         raise NotImplementedError
 
     def _keep(self, raised: BaseException) -> int:
@@ -156,7 +156,7 @@ class CompiledEntry(NativeEntry):
     def __init__(self, compiled: GradientOwner, errors: Errors) -> None:
         kernel = compiled.kernel((0,))
         self._compiled = compiled
-        # Held, as the state block has its addresses.
+        # Held, as the state block has their addresses.
         self._kernel = kernel
         self._block: Kernel | None = None
         self._lock = new_lock()
@@ -219,7 +219,7 @@ class PathsEntry(NativeEntry, PathsDispatch):
     @property
     @holding("_lock")
     def builtin(self) -> Callable[..., object]:
-        """A builtin of (x, gradient): a float, the value, or KEPT where an exception waits for `errors.take()`."""
+        """A builtin of (x, gradient): returns the value, a float, or KEPT if an exception waits for `errors.take()`."""
         if self._builtin is None:
             self._builtin, self._builtin_state = c_entry.builtin_on_paths(self.state_block, self.shape or ())
         return self._builtin
@@ -233,7 +233,7 @@ class PathsEntry(NativeEntry, PathsDispatch):
     # Called by the dispatch table
 
     def answer(self, table: PathsTable, frame: Frame, asker: Path | None, status: int, outcome: int) -> int:
-        """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
+        """Run one call by the GuardedTape; then native code takes the same path by itself, if it may."""
         self._free_retired(table, 1)
         if status == RECURSION:
             raise RecursionError(f"calls of {self._owner.name} stand too deep in each other")
@@ -244,7 +244,7 @@ class PathsEntry(NativeEntry, PathsDispatch):
         gradient = np.ascontiguousarray(gradient, np.float64)
         self._learn(variant, table, asker, status, outcome)
         ctypes.c_double.from_address(result).value = float(value)
-        # Last of all, and on one line: where an interrupt comes, nothing is to be written.
+        # Last, and on one line: after an interrupt nothing may have been written.
         return (ctypes.memmove(target, gradient.ctypes.data, gradient.nbytes), DONE)[1]
 
     @holding("_lock")

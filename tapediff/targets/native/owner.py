@@ -1,4 +1,4 @@
-"""The targets that native calls belong to, as far as native code needs to know them."""
+"""The interfaces of targets with native calls."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class CompiledPath(Protocol):
 
     Attributes:
         number: recordings are counted from 1.
-        hits: calls that it answered.
+        hits: the number of calls that it answered.
         outcomes: of its guards, in order; `path` has their keys.
-        forks: where other paths leave this one, by the guard's position.
-        constants: inputs of its kernels, behind the arguments.
+        forks: where other paths diverge from this one, by the guard's position.
+        constants: inputs of its kernels after the arguments.
     """
 
     number: int
@@ -58,37 +58,37 @@ class CompiledPath(Protocol):
 
 
 class NativePaths(Protocol):
-    """A function with several recorded paths, which native code may run: a GuardedTape."""
+    """A function with several recorded paths that native code may run: a GuardedTape."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def reads(self) -> Hashable:
-        """Equal while the function reads the same besides its arguments."""
+        """A key, equal while the function reads the same besides its arguments."""
         ...
 
     def may_run_natively(self, path: Path, /, *, specialised: bool = False) -> bool:
-        """Whether native code may choose this path by guards alone; if `specialised`, as calls agree in all else."""
+        """True if native code may select this path by guards alone; if `specialised`, calls agree in all else."""
         ...
 
     def keeps(self, path: Path, /) -> bool:
-        """Whether a path has not been dropped."""
+        """True unless a path was dropped."""
         ...
 
     def note_native_use(self, path: Path, /) -> None:
-        """Note that native code has used a path lately."""
+        """Note that native code has recently used a path."""
         ...
 
 
-# A CompiledPath of the owner's own class, which knows more of it.
+# A CompiledPath of the owner's own class.
 Path: TypeAlias = Any
 # A CompiledTape (a KernelOwner) or a GuardedTape (a PathsOwner and CallsOwner), told apart by their methods.
 Owner: TypeAlias = Any
 
 
 class PathsOwner(NativePaths, Protocol):
-    """The same, of one array."""
+    """NativePaths of a function of one array."""
 
     def answer_at(self, x: np.ndarray) -> tuple[Path, float, Operand]:
         """The path taken at x, the value and the gradient; a new path is recorded."""
@@ -112,7 +112,7 @@ class CallsOwner(NativePaths, Protocol):
     """A function with several recorded paths, of any arguments: a GuardedTape."""
 
     def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Path, list[Operand], bool]:
-        """The path taken, value and gradients by `argnums` (or the results, for None), and whether the function returns a tuple."""
+        """The path taken, value and gradients by `argnums` (the results, for None), and True if the function returns a tuple."""
         ...
 
     def answer_kind(
@@ -139,7 +139,7 @@ class KeepsCalls(Protocol):
 
     Attributes:
         errors: the exceptions of its calls.
-        calls: calls by address, by what they compute.
+        calls: calls by address, keyed by operator.
     """
 
     errors: Any

@@ -1,4 +1,4 @@
-"""The paths of a GuardedTape that native code chooses among: their kernels in a dispatch table, and the ways between them."""
+"""The paths of a GuardedTape for native code: their kernels in a dispatch table, and the jumps between them."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class Path:
     """The kernel of one path in the form that dispatch loops run.
 
     Attributes:
-        address, state: of the adapter and its state block, as of a kernel; the first words of the state are those of c_entry.PATH.
-        noted: how many of its answers have been counted as hits.
+        address, state: of the adapter and its state block, as for a kernel; the state begins with the words of c_entry.PATH.
+        noted: how many of its calls have been counted as hits.
     """
 
     def __init__(self, variant: CompiledPath, kernel: Kernel, address: int, state: np.ndarray, keeps: object = None) -> None:
         self.variant, self.kernel, self.address, self.state = variant, kernel, address, state
         self.noted = 0
-        # Arrays that the state has the addresses of.
+        # Arrays whose addresses the state holds.
         self._keeps = keeps
 
 
 class PathsDispatch:
-    """The kernels of some paths for one kind of call, of which native code runs the one that holds.
+    """The kernels of some paths for one kind of call; native code runs the one that holds.
 
     Attributes:
-        types: of what dispatch loops find in their frames: addresses only, as the kernels know the arrays.
-        head: words in memory, of which number `TABLE` is the address of the table in use, and `ACTIVE` counts the calls under way.
+        types: of the fields in dispatch frames: addresses only, as the kernels know the arrays.
+        head: words in memory: word `TABLE` is the address of the table in use, and word `ACTIVE` counts the calls under way.
     """
 
     TABLE: int
@@ -56,22 +56,22 @@ class PathsDispatch:
         self._lock = new_lock()
         self._paths: dict[CompiledPath, Path] = {}
         self._table = PathsTable(self)
-        # Tables of before a tape was dropped, in which calls may still be under way.
+        # Old tables, from before a tape was dropped, which calls may still be using.
         self._retired: list[PathsTable] = []
 
     def answer(self, table: PathsTable, frame: Frame, asker: Path | None, status: int, outcome: int) -> int:
-        """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
+        """Run one call by the GuardedTape; then native code takes the same path by itself, if it may."""
         raise NotImplementedError
 
     def path_of(self, variant: CompiledPath) -> Path | None:
-        """The kernel of a path, which may have to be compiled; None where native code may not run it."""
+        """The kernel of a path, compiled if needed; None if native code may not run it."""
         raise NotImplementedError
 
     def _raise_pending(self, status: int) -> None:
-        """Raise what a path has raised.
+        """Raise the pending exception of a path.
 
         Raises:
-            StaleTape: a path is to be recorded, and the function reads something else than when the address was taken.
+            StaleTape: a path would be recorded, but the environment has changed since the address was taken.
         """
         if self._guarded.reads != self._reads:
             raise StaleTape(
@@ -82,7 +82,7 @@ class PathsDispatch:
             raise take_pending() or lost_error()
 
     def _learn(self, variant: CompiledPath, table: PathsTable, asker: Path | None, status: int, outcome: int) -> None:
-        """Let native code run this tape next, and from the same failed guard on."""
+        """Make native code try this tape next, and after the same failed guard."""
         # Made before the lock is taken, as it may compile.
         path = self._paths.get(variant) or self.path_of(variant)
         if path is not None and self._guarded.keeps(variant):
@@ -95,7 +95,7 @@ class PathsDispatch:
         if not self._guarded.keeps(variant):
             return
         path = self._paths.get(variant, path)
-        # An interrupt may come before any line: every path in `_paths` is in the table already, and the table is the one in use.
+        # Safe against interrupts at any line: every path in `_paths` is in the table already, and the table is the one in use.
         self.head[self.TABLE] = self._table.address
         if path not in self._table.natives:
             self._table.add(path)
@@ -106,16 +106,16 @@ class PathsDispatch:
         self._table.words[CURRENT] = native.address
         if table is not self._table or asker is None or asker is path or not 0 < status < FAILURE:
             return
-        # Arrays are not told apart natively, so no outcome stands for one.
+        # Native code does not compare arrays, so they have no outcome value.
         if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
             table.natives[asker].add_jump(status, outcome, native)
 
     def _connect(self, variant: CompiledPath, native: NativeVariant) -> None:
-        """Let native code go from this path to those that part from it, and back: a fork is the same guard for all that come to it."""
+        """Connect this path with those that diverge from it, both ways: a fork is the same guard for all paths that reach it."""
         # Copied first: another thread may record a path meanwhile.
         for ordinal, fork in list(variant.forks.items()):
             side, outcome = variant.path[ordinal], variant.outcomes[ordinal]
-            # Arrays are not told apart natively, so no outcome stands for one.
+            # Native code does not compare arrays, so they have no outcome value.
             if isinstance(outcome, np.ndarray):
                 continue
             for other_side, others in list(fork.tapes.items()):
@@ -127,14 +127,14 @@ class PathsDispatch:
                     native.add_jump(ordinal + 1, _reported(known[-1].outcomes[ordinal]), last)
 
     def _note_release(self, releases: int) -> None:
-        """Note whether callers are to give up the interpreter lock for a kernel."""
+        """Note if callers should release the interpreter lock for a kernel."""
         self.head[self.RELEASES_GIL] |= releases
 
     # Called by the tape cache
 
     @holding("_lock")
     def note_uses(self) -> None:
-        """Count the native answers so far as hits and uses of the tapes that gave them, the current tape as the latest."""
+        """Count the native calls so far as hits and uses of their tapes, the current tape as the latest."""
         self._drop_retired(None, 0)
         current = int(self._table.words[CURRENT])
         for path in sorted(self._paths.values(), key=lambda path: self._table.natives[path].address == current):
@@ -146,7 +146,7 @@ class PathsDispatch:
 
     @holding("_lock")
     def forget_dropped(self) -> None:
-        """Leave out the tapes that are no longer kept; calls under way go on in the table that they are in."""
+        """Remove the dropped tapes; calls under way continue in their table."""
         self._drop_retired(None, 0)
         kept = {v: p for v, p in self._paths.items() if self._guarded.keeps(v)}
         if len(kept) == len(self._paths):
@@ -165,8 +165,8 @@ class PathsDispatch:
         self._drop_retired(table, own)
 
     def _drop_retired(self, table: PathsTable | None, own: int) -> None:
-        """Call under the lock: free old tables that no call is in: none is under way but `own` many of this thread's, in `table`."""
-        # No call that begins now can find them.
+        """Free old tables if the only calls under way are `own` many of this thread, in `table`. Call under the lock."""
+        # New calls cannot find them.
         if self._retired and self.head[self.ACTIVE] == own:
             used = self.head[self.TABLE]
             self._retired = [old for old in self._retired if old is table or old.address == used]
@@ -177,7 +177,7 @@ def lost_error() -> BaseException:
 
 
 class PathsTable(DispatchTable):
-    """The native side of a PathsDispatch. It holds the kernels that native code finds through it."""
+    """The native side of a PathsDispatch. It keeps the kernels alive that native code finds through it."""
 
     def __init__(self, owner: PathsDispatch) -> None:
         super().__init__(*owner.types, c_entry.LAYOUT)
@@ -187,7 +187,7 @@ class PathsTable(DispatchTable):
 
     def add(self, path: Path) -> None:
         native = NativeVariant(path, path.variant.number)
-        # An interrupt may come before any line: every path in `natives` is in the other table already.
+        # Safe against interrupts at any line: every path in `natives` is in the other table already.
         self._paths_by_address[native.address] = path
         self.natives[path] = native
 
@@ -196,5 +196,5 @@ class PathsTable(DispatchTable):
 
 
 def _reported(outcome: Outcome) -> int:
-    """The outcome of a guard on a number, as kernels report it: the bits of a double."""
+    """The outcome of a guard on a number as kernels report it: the bits of a double."""
     return int(np.float64(outcome).view(np.int64))

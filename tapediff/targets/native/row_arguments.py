@@ -1,4 +1,4 @@
-"""The arguments of a batch: rows of arrays, one for each call, and arrays that all calls share."""
+"""The arguments of a batch: arrays with a row for each call, and arrays that all calls share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .signature import nested
 
 
 class Rows:
-    """Marks an argument of a batch of which each row has an entry of its own.
+    """Marks an argument of a batch that has an entry for each row.
 
     Args:
         value: array whose first axis is that of the rows, or a container of such arrays; or td.Constant of these.
@@ -37,7 +37,7 @@ class RowArgument(NamedTuple):
     """An array among the arguments of a batch.
 
     Attributes:
-        array: its numbers; with an axis of rows in front if `per_row`.
+        array: its numbers; with a leading axis of rows if `per_row`.
         given: as the caller gave it, without td.Rows.
     """
 
@@ -54,7 +54,7 @@ class RowArgument(NamedTuple):
 
     @property
     def type(self) -> ValueType:
-        """Of the argument of one call."""
+        """The type of the argument of one call."""
         return ValueType(self.array.shape[1:] if self.per_row else self.array.shape, self.array.dtype)
 
 
@@ -62,8 +62,8 @@ class RowArguments(list[RowArgument]):
     """The arrays in the arguments of a batch.
 
     Attributes:
-        trees: the treedefs of the arguments; None where none is a container.
-        rows: how many there are.
+        trees: the treedefs of the arguments; None without containers.
+        rows: their number.
     """
 
     def __init__(self, arrays: Iterable[RowArgument], trees: Trees | None, rows: int) -> None:
@@ -75,7 +75,7 @@ class RowArguments(list[RowArgument]):
         return self._nested([a.at(row) for a in self])
 
     def example(self) -> list[Tree]:
-        """Arguments of the same types as those at any row, also where there is none."""
+        """Arguments of the same types as those of any row, even if there is none."""
         if self.rows:
             return self.at(0)
         ones = [Constant(one) if a.is_constant else one for a in self for one in (np.ones(*a.type)[()],)]
@@ -83,7 +83,7 @@ class RowArguments(list[RowArgument]):
 
     @property
     def has_integers(self) -> bool:
-        """Whether an array is a Python integer, on which tapes are specialised."""
+        """True if an argument is a Python integer, on which tapes are specialised."""
         return any(isinstance(a.given, int) for a in self)
 
     def _nested(self, leaves: list[Tree]) -> list[Tree]:
@@ -93,10 +93,10 @@ class RowArguments(list[RowArgument]):
 
 
 def row_arguments(X: Tree, args: Sequence[Tree]) -> RowArguments:
-    """The arguments of a batch, of which the first has rows.
+    """The arguments of a batch; the first has rows.
 
     Raises:
-        ArgumentMismatch, ShapeMismatch: an argument is no array of numbers and no container of these, or has another number of rows
+        ArgumentMismatch, ShapeMismatch: an argument is not numbers or a container of numbers, or has another number of rows
             than the first.
     """
     arguments: list[RowArgument] = []
@@ -127,7 +127,7 @@ def row_arguments(X: Tree, args: Sequence[Tree]) -> RowArguments:
 
 
 def _unmarked(given: Tree, per_row: bool) -> tuple[Tree, bool, bool]:
-    """An argument without its marks, whether each row has an entry of its own, and whether it is constant."""
+    """Remove the marks of an argument; also returns True if each row has its own entry, and True if it is constant."""
     is_constant = False
     while type(given) in (Rows, Constant):
         per_row |= type(given) is Rows
@@ -162,10 +162,10 @@ def _argument(leaf: Tree, position: int, per_row: bool, is_constant: bool) -> Ro
 
 
 def require_fit(arguments: RowArguments, tape: Tape) -> None:
-    """Raises where arguments do not fit the recorded ones."""
+    """Raise if arguments do not fit the recorded ones."""
     types, name = tape.input_types, tape.name
     if arguments.trees is not None or tape.arguments is not None:
-        as_inputs(tape, arguments.example())  # tells what differs
+        as_inputs(tape, arguments.example())  # says what differs
         return
     if len(arguments) != len(types):
         raise ArgumentMismatch(

@@ -1,4 +1,4 @@
-"""The signature of calls from compiled code: the arrays among the arguments, and which of them are constants."""
+"""The signature of calls from compiled code: the arrays among the arguments, and the constant ones."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Signature:
 
     Attributes:
         values: of the inputs, in the call that the signature was made from.
-        is_constant: whether each is data; the others are differentiated, or may be.
-        leaves: all arguments, containers taken apart.
-        positions: of the inputs among these.
-        trees: the treedefs of the arguments; None where none is a container.
+        is_constant: True for inputs that are data; the others may be differentiated.
+        leaves: of all arguments.
+        positions: of the inputs among the leaves.
+        trees: the treedefs of the arguments; None without containers.
         key: of the tapes of a GuardedTape.
     """
 
@@ -47,7 +47,7 @@ class Signature:
 
     @property
     def types(self) -> tuple[ValueType, ...]:
-        """Of the inputs."""
+        """The types of the inputs."""
         return tuple([ValueType(v.shape, v.dtype) for v in self.values])
 
     @property
@@ -63,7 +63,7 @@ class Signature:
 
     @property
     def active_arguments(self) -> Numbers:
-        """The arguments that hold something else."""
+        """The arguments that hold something other than constants."""
         return tuple([k for k, inputs in enumerate(self.in_arguments) if not all(self.is_constant[i] for i in inputs)])
 
     def arguments(self, values: Iterable[Operand]) -> list[Operand]:
@@ -76,10 +76,10 @@ class Signature:
         return nested(self.trees, leaves)
 
     def inputs_in(self, argument: int, value: Operand) -> list[Operand]:
-        """The arrays in a value of an argument.
+        """The arrays in a value for an argument.
 
         Raises:
-            ArgumentMismatch: it has another structure than the argument.
+            ArgumentMismatch: its structure differs from the argument's.
         """
         value = unwrap(value)
         inside = [value] if self.trees is None else leaves_like(self.trees[argument], value, f"argument {argument}")
@@ -88,10 +88,10 @@ class Signature:
 
 
 def of_tape(tape: Tape, args: Sequence[Tree]) -> Signature:
-    """The signature of a tape's calls, of which `args` is one; of its types alone, without arguments.
+    """The signature of a tape's calls, such as `args`; without arguments, from its types alone.
 
     Raises:
-        ArgumentMismatch and others: the arguments do not fit the recorded ones, or are not given where the tape has data.
+        ArgumentMismatch and others: the arguments do not fit the recorded ones, or are missing although the tape has data.
     """
     types, numbers = tape.input_types, tuple(range(len(tape.inputs)))
     is_data = [k not in tape.active_inputs for k in numbers]
@@ -113,7 +113,7 @@ def of_tape(tape: Tape, args: Sequence[Tree]) -> Signature:
 
 
 def of_call(bound: BoundCall, key: Hashable) -> Signature:
-    """The signature of calls of a GuardedTape like this one, whose tapes have a key; Python's ints are part of it, and no inputs."""
+    """The signature of calls of a GuardedTape like this one, whose tapes have a key; Python ints are part of it, not inputs."""
     leaves = bound.leaves
     trees = next((value.trees for _, kind, value in bound.static if kind is Structure), None)
     fixed = {position for position, kind, _ in bound.static if position >= 0 and kind is not AnyInt}
@@ -123,14 +123,14 @@ def of_call(bound: BoundCall, key: Hashable) -> Signature:
 
 
 def nested(trees: Trees, leaves: Sequence[Tree]) -> list[Tree]:
-    """Arguments with these leaves."""
+    """Nest these leaves as arguments."""
     rest = iter(leaves)
     given = iter([_given(slot, rest) for tree in trees for slot in slots(tree)])
     return [unflatten(opened(tree), given) for tree in trees]
 
 
 def _given(slot: Buffer | TreeDef, leaves: Iterator[Tree]) -> Tree:
-    """What stands in an argument at one place: buffers are the caller's own affair, so there are new ones."""
+    """The value for one slot of an argument; buffers belong to the caller, so new ones are made."""
     if isinstance(slot, Buffer):
         return (Output if slot.is_output else Cache)(slot.unwritten())
     leaf = next(leaves)

@@ -1,4 +1,4 @@
-"""Value and gradient as an operator: by parts of arguments, without the value, and of functions that return something beside it."""
+"""Value and gradient as an operator: by parts of arguments, without the value, and with aux."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..tapes.operator_tapes import Operator, values_tape
 
 
 def gradient_answer(target: Target, asked: Request, out: Out, keep: bool) -> Tree:
-    """Gradient, or value and gradient if `keep`, with aux where that is asked for."""
+    """Gradient, or value and gradient if `keep`, with aux if asked for."""
     chosen, has_aux = choose(target, asked.args, asked.argnums, asked.wrt), asked.has_aux
     into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
     build = lambda wrt: Operator(joint_tape, wrt, keep or has_aux, has_aux=has_aux, parts=chosen.parts)  # noqa: E731 -- its name is its use
@@ -25,6 +25,6 @@ def gradient_answer(target: Target, asked: Request, out: Out, keep: bool) -> Tre
 
 
 def value_and_aux(target: Target, args: tuple[Tree, ...], given: Given) -> tuple[Tree, Tree]:
-    """The result of a CompiledTape or GuardedTape that knows of aux."""
+    """The result of a CompiledTape or GuardedTape with aux."""
     found = evaluate(target, args, (), lambda wrt: Operator(values_tape, wrt, True, has_aux=True))
     return found.remember("value", Request(args, (), given), joined([found.value(), found.aux()]))

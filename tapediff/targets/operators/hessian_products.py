@@ -42,7 +42,7 @@ def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = FIR
         GuardFailed: a Tape or CompiledTape was asked for a path that it does not hold.
 
     Cost: about two to three gradients, whatever the size of x.
-    Source: Pearlmutter (1994), Neural Computation 6(1); here the gradient of a tape is a tape, whose pullback is taken.
+    Source: Pearlmutter (1994), Neural Computation 6(1); here: the pullback of the gradient, which is a tape.
     """
     product = directly(target, "hvp", argnums, named, (x, *args, v), out)
     if product is not None:

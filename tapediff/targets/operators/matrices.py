@@ -1,4 +1,4 @@
-"""Jacobians and Hessians as a whole."""
+"""Full Jacobians and Hessians."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def jacobian(
         NonScalarOutput: the target returns no float.
         ArgumentMismatch: an unknown mode.
 
-    Cost: min(size of T, size of S) sweeps, all in one pass over the tape; entries that are zero at every point are not computed, and
-        columns or rows that have no entries at the same places share a sweep.
+    Cost: min(size of T, size of S) sweeps, all in one pass over the tape. Entries that are zero at every point are not computed, and
+        columns or rows without entries in the same places share a sweep.
     """
     verb = "jacobian" if mode is None else f"jacobian {mode}"
     matrix = directly(target, verb, argnums, named, given(x, args), out)
@@ -78,8 +78,8 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
     Raises:
         NonScalarOutput: the target does not return one real scalar.
 
-    Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; of sparse Hessians, as many as there are
-        groups of columns without entries in the same row.
+    Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; for sparse Hessians, one for each
+        group of columns without entries in the same row.
     """
     matrix = directly(target, "hessian", argnums, named, given(x, args), out)
     if matrix is not None:
@@ -99,7 +99,7 @@ def value_gradient_and_hessian(
 
 
 def _tapes() -> ModuleType:
-    """Imported with the first matrix: with its patterns and colours it is a tenth of what a first gradient would import."""
+    """Imported with the first matrix: patterns and colourings would be a tenth of the imports of a first gradient."""
     from ..tapes import matrix_tapes
 
     return matrix_tapes
@@ -108,7 +108,7 @@ def _tapes() -> ModuleType:
 def _matrix(
     verb: str, asked: Request, out: Out, make: Callable[..., Tape], mode: str | None = None, *, keep: bool = False
 ) -> Tree:
-    """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are.
+    """The blocks of a matrix, nested as in JAX: by result if there are several, then by argument if there are several.
 
     Args:
         keep: the function's results come before the matrix, and the gradient before a Hessian.
@@ -125,7 +125,7 @@ def _matrix(
     kept = (first + count * is_hessian) * (keep or has_aux)
     blocks = found.delivered(found.outputs[kept:], into, True)
     if out is None:
-        # Of numbers with respect to numbers they are NumPy's, as gradients are; a kernel's first result is Python's.
+        # Derivatives of numbers by numbers are NumPy scalars, as gradients are; a kernel's first result is Python's.
         blocks = [np.float64(block) if type(block) is float else block for block in blocks]
     if out is None:
         rows = chosen.tree if is_hessian else results_tree(found.tape, len(blocks) // count)
@@ -142,6 +142,6 @@ def _matrix(
 
 
 def _tree_of(out: Out) -> TreeDef:
-    """The structure of the caller's blocks, which are nested as the result is."""
+    """The structure of the caller's blocks, nested as the result."""
     found = parts_of(out)
     return ARRAY if found is None else TreeDef(found[0], found[1], tuple(map(_tree_of, found[2])))

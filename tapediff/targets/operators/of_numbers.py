@@ -30,7 +30,7 @@ def derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 
         As the function returns: a number, an array, or a tuple of these.
 
     Raises:
-        ShapeMismatch: the argument is no number.
+        ShapeMismatch: the argument is not a number.
 
     Cost: one to three times the function.
     """
@@ -66,7 +66,7 @@ def value_derivative_and_second_derivative(
 
 
 def _twice(verb: str, target: Target, args: tuple[Tree, ...], argnums: int, named: dict[str, Tree]) -> Tree:
-    """The second derivative, of the one verb after value and derivative."""
+    """The second derivative; `verb` also returns value and derivative."""
     known = directly(target, verb, argnums, named, args)
     if known is not None:
         return known

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def count_of(vectors: Sequence[Operand], shapes: Sequence[tuple[int, ...]]) -> int | None:
-    """How many tangents or cotangents are given at once: None for one, without an axis for it."""
+    """The number of simultaneous tangents or cotangents: None for one, without a leading axis."""
     given = [np.shape(unwrap(v)) if not is_tracked(v) else v.shape for v in vectors]
     if not given or any(len(g) != len(s) + 1 for g, s in zip(given, shapes)) or len(given) != len(shapes):
         return None
@@ -101,7 +101,7 @@ def jvp(target: Target, primals: Sequence[Tree], tangents: Sequence[Tree], *, ar
 
 
 def _named(verb: str, argnums: Argnums | None) -> tuple[str, Argnums]:
-    """A verb and argnums, by which direct calls are known: all arguments are another thing than the first one."""
+    """The verb and argnums in the key of direct calls: all arguments differ from the first one."""
     return (verb, FIRST) if argnums is None else (f"{verb} by", argnums)
 
 
@@ -110,7 +110,7 @@ def _numbers(target: Target, asked: Request) -> tuple[int, ...]:
 
 
 def pushed(asked: Request, moving: tuple[int, ...], tangents: Sequence[Tree]) -> tuple[Evaluation, KernelAnswer]:
-    """A call evaluated as some of its arguments move, and the tangents of its results."""
+    """Evaluate a call with some moving arguments, and the tangents of its results."""
     target = asked.given.target
     chosen = choose(target, asked.args, moving, asked.wrt)
     vectors = chosen.flat(tangents, "a tangent")
@@ -125,9 +125,9 @@ def pushed(asked: Request, moving: tuple[int, ...], tangents: Sequence[Tree]) ->
 
 
 def tangents_of(found: Sequence[Tree], tape: Tape, count: int | None, first: int) -> KernelAnswer:
-    """One for each result, the outputs from `first` on; zeros for those that are not floats."""
+    """A tangent for each result: the outputs from `first` on, zeros for results that are not floats."""
     rest, numbers = iter(found), itertools.count(first)
-    # A path that returns an integer is differentiated as one that returns that float.
+    # A path that returns an integer is differentiated as if it returned that float.
     one = tape.value_count == 1
     leading = () if count is None else (count,)
     types = tape.output_types[: tape.value_count]
@@ -152,13 +152,13 @@ def vjp(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **nam
 
     Returns:
         (y, pull): pull(y_bar), for several results pull(y_bar, z_bar) or pull((y_bar, z_bar)), for a container one of its structure. It
-            gives a tuple with the cotangent of each argument that is no td.Output, None for those that are not differentiated. With one
+            returns a tuple with the cotangent of each argument except td.Output, None for those that are not differentiated. With one
             axis more in front, many cotangents at once. (y, pull, aux) with has_aux.
 
     Raises:
         DtypeMismatch: no argument is floats.
 
-    Cost: pull takes one to three times the function, whatever the size of the arguments; what it needs is kept with it.
+    Cost: pull takes one to three times the function, whatever the size of the arguments; it keeps the values it needs.
     Source: the signature is that of jax.vjp.
     """
     return _split("vjp", target, primals, argnums, named, tapes.vjp_tape)
@@ -191,7 +191,7 @@ def _split(
 
 
 def _asked(target: Target, primals: tuple[Tree, ...], argnums: Argnums | None, named: dict[str, Tree]) -> tuple[Request, tuple[int, ...]]:
-    """A call whose arguments are all differentiated, unless some are chosen."""
+    """A call that differentiates by all arguments, unless some are chosen."""
     asked = requested(target, primals, FIRST if argnums is None else argnums, named)
     if argnums is not None or named.get("argnames") is not None:
         return asked, _numbers(target, asked)
@@ -206,7 +206,7 @@ def _asked(target: Target, primals: tuple[Tree, ...], argnums: Argnums | None, n
 
 
 def split(asked: Request, numbers: tuple[int, ...], make: Callable[..., Tape]) -> tuple[Evaluation, Linear]:
-    """A call evaluated, and the second half of its products."""
+    """Evaluate a call, and return the second half of its product."""
     chosen = choose(asked.given.target, asked.args, numbers, asked.wrt)
     build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
         tapes.Forward(make), wrt, True, has_aux=asked.has_aux, parts=chosen.parts
@@ -214,13 +214,13 @@ def split(asked: Request, numbers: tuple[int, ...], make: Callable[..., Tape]) -
     found = evaluate(asked.given.target, asked.args, numbers, build, has_aux=asked.has_aux)
     outputs = outputs_among(asked.args)
     others = tuple(k for k in range(len(asked.args)) if k not in outputs)
-    # The caller may write to the arguments and to the value before the vectors come.
+    # The caller may write to the arguments and to the value before the vectors arrive.
     residuals = [r if is_tracked(r) else np.array(r) for r in found.outputs[len(found.tape.outputs) :]]
     return found, Linear(residuals, SecondHalf(found, make, chosen, others, asked.has_aux))
 
 
 class Linear:
-    """The second half of a product with a Jacobian: takes the vectors, and may be called any number of times."""
+    """The second half of a product with a Jacobian: called with vectors, any number of times."""
 
     __slots__ = ("_half", "_residuals")
 
@@ -232,7 +232,7 @@ class Linear:
         return self._half.product(self._residuals, vectors) if found is None else found
 
     def parts(self, first: int) -> list[KernelAnswer]:
-        """What it is made of, for direct calls of the first half, whose outputs from `first` on are the residuals."""
+        """Its leaves, for direct calls of the first half, whose outputs from `first` on are the residuals."""
         numbers = range(first, first + len(self._residuals))
         residuals = KernelAnswer(TreeDef(list, (), (ARRAY,) * len(numbers)), numbers, self._residuals)
         return [residuals, KernelAnswer(held_leaf(self._half), (), ())]
@@ -242,7 +242,7 @@ class Linear:
 
 
 class SecondHalf:
-    """How products with the Jacobians of a function are finished, on one path of it.
+    """The second halves of products with the Jacobians of a function, on one path.
 
     Attributes:
         direct_calls: of residuals and vectors.
@@ -254,7 +254,7 @@ class SecondHalf:
         self._tape, self._run = found.tape, found.run
         self._operator = Operator(tapes.Backward(make), found.wrt, has_aux=has_aux, parts=chosen.parts)
         self._wanted, self._others = chosen, others
-        # Where the first half is never called directly, this is a new object each time, with nothing to remember.
+        # If the first half is never called directly, this is a new object each time, with nothing to remember.
         self._kernel_of = found.kernel_of if found.kernel is not None else None
         self.is_pullback = make is tapes.vjp_tape
         self._types = self._operator.tape(self._tape).input_types[len(found.outputs) - len(found.tape.outputs) :]
@@ -284,7 +284,7 @@ class SecondHalf:
         return answer.result()
 
     def _given(self, vectors: tuple[Tree, ...]) -> tuple[Sequence[TreeDef] | None, list[Operand]]:
-        """The vectors without those for results that are not floats, and the structure of each, if there are no such results."""
+        """The vectors without those for results that are not floats, and the structure of each if all results are floats."""
         if not self.is_pullback:
             trees = self._wanted.tree.parts
             return trees, self._wanted.flat(vectors, "the tangents") if self._wanted.trees is not None else list(vectors)

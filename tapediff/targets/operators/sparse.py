@@ -24,7 +24,7 @@ from ..tapes import matrix_tapes as matrices, operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
 from .products import split
 
-# A scipy.sparse.csr_array or csc_array. SciPy has no type information.
+# A scipy.sparse.csr_array or csc_array, without type information from SciPy.
 SparseArray: TypeAlias = Any
 
 
@@ -42,14 +42,14 @@ def sparse_jacobian(
     Returns:
         scipy.sparse.csr_array or csc_array of shape (size of the result, size of the argument), both flattened. Its pattern is the same
         at every point of a path: entries may be stored that are zero at this one. Results share their indices, which are read-only
-        for that reason; what changes a pattern in place, such as eliminate_zeros(), needs a copy().
+        for that reason; operations that change a pattern in place, such as eliminate_zeros(), need a copy().
 
     Raises:
         NonScalarOutput: the target returns several results, or no floats.
         ArgumentMismatch: another format.
 
-    Cost: one pass that computes of every intermediate value the derivatives that may be other than zero, and writes the entries where
-        SciPy has them. Of functions with matrix products, solves or loops: as many sweeps as there are groups of columns (of rows)
+    Cost: one pass that computes the derivatives of every intermediate value that may be nonzero, and writes the entries where
+        SciPy has them. For functions with matrix products, solves or loops: one sweep for each group of columns (of rows)
         without entries in the same row (column). The pattern is found at the first call on a path and kept with its tape, in time
         proportional to its entries.
     Source: Griewank and Walther (2008), Evaluating Derivatives, sections 7.1 and 10.3 (accumulation in the order of the tape); Curtis,
@@ -75,8 +75,8 @@ def sparse_hessian(
     Returns:
         scipy.sparse.csr_array or csc_array of shape (size of x, size of x), both triangles.
 
-    Cost: as of td.sparse_jacobian, of the gradient: three to five gradients for a chain of any length. With sweeps as many
-        Hessian-vector products as there are colours: 3 for a chain, 2 where everything depends on one variable alone.
+    Cost: as td.sparse_jacobian of the gradient: three to five gradients for a chain of any length. With sweeps, one
+        Hessian-vector product per colour: 3 for a chain, 2 where everything depends on one variable alone.
     Source: Gebremedhin, Manne and Pothen (2005), SIAM Review 47(4).
     """
     verb = f"sparse_hessian {format}"
@@ -105,7 +105,7 @@ def _entries(
 
 
 def _by_one(target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argnums: int) -> tuple[Request, Chosen]:
-    """The call, and the argument that it is differentiated by."""
+    """The call, and the argument to differentiate by."""
     asked = requested(target, args, argnums, named)
     if isinstance(asked.argnums, Sequence):
         raise ArgumentMismatch("a sparse matrix is by one argument", got=f"argnums={asked.argnums!r}", fix="argnums=0")
@@ -117,7 +117,7 @@ def _as_sparse(
 ) -> SparseArray:
     import scipy.sparse
 
-    # What a kernel made is a new array.
+    # A kernel's output is a new array.
     data = np.asarray(found.outputs[-1], float) if found.kernel_of is not None else np.array(found.outputs[-1], float)
     tape, wrt = tapes.by_parts(found.tape, found.wrt, parts) if parts else (found.tape, found.wrt)
     entries = matrices.sparse_entries(tape, make, wrt, format)
@@ -131,14 +131,14 @@ def _as_sparse(
 
 
 def _finished(structure: SparseArray, values: Operand, *aux: Tree) -> SparseArray:
-    """A sparse array of a structure, with aux where that was asked for."""
+    """A sparse array with a given structure, with aux if asked for."""
     made = copy(structure)
     made.data = values
     return (made, *aux) if aux else made
 
 
 def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], format: str) -> SparseArray:
-    """A sparse array without values, whose indices all results share: so they are read-only."""
+    """A sparse array without values; all results share its indices, so they are read-only."""
     import scipy.sparse
 
     key = ("structure", entries, format)
@@ -147,7 +147,7 @@ def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], fo
         made = scipy.sparse.csc_array if is_csc else scipy.sparse.csr_array
         along, across = (entries.columns, entries.rows) if is_csc else (entries.rows, entries.columns)
         starts = np.searchsorted(along, np.arange(shape[is_csc] + 1))
-        # As SciPy chooses them.
+        # SciPy's choice of index dtype.
         index = np.int32 if max(len(along), *shape) < 2**31 else np.int64
         structure = made((np.zeros(len(along)), across.astype(index), starts.astype(index)), shape)
         for array in (structure.indices, structure.indptr):
@@ -159,7 +159,7 @@ def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], fo
 
 
 def linear_operator(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree) -> SparseArray:
-    """The Jacobian at a point as an operator for iterative solvers: products alone, without the matrix.
+    """The Jacobian at a point as an operator for iterative solvers: products only, no matrix.
 
     Args:
         target: function, Tape, CompiledTape or GuardedTape; returns one array.
@@ -168,9 +168,9 @@ def linear_operator(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: i
 
     Returns:
         scipy.sparse.linalg.LinearOperator of shape (size of the result, size of x) and dtype float64, with matvec, rmatvec, matmat and
-        rmatmat. What depends on the point alone is computed once, here.
+        rmatmat. Everything that depends on the point alone is computed once, here.
 
-    Cost: a product takes one to three times the function; of many columns, all in one pass.
+    Cost: a product takes one to three times the function; products with many columns take one pass.
     """
     from scipy.sparse.linalg import LinearOperator
 
@@ -187,7 +187,7 @@ def linear_operator(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: i
     size = (int(np.prod(into)), int(np.prod(out_of)))
     forward = lambda v: np.ravel(push(np.reshape(v, out_of)))  # noqa: E731
     back = lambda w: np.ravel(pull(np.reshape(w, into))[number])  # noqa: E731
-    # How many is said, as it cannot be found from arrays of no elements.
+    # The count is given explicitly, as it cannot be found from empty arrays.
     forward_many = lambda m: np.reshape(push(np.reshape(m.T, (m.shape[1], *out_of))), (m.shape[1], size[0])).T  # noqa: E731
     back_many = lambda m: np.reshape(pull(np.reshape(m.T, (m.shape[1], *into)))[number], (m.shape[1], size[1])).T  # noqa: E731
     make: Any = LinearOperator  # it makes one of its subclasses, which its types do not say

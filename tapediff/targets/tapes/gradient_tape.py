@@ -18,7 +18,7 @@ from ...transforms.reverse import reverse
 
 
 def require_differentiable(tape: Tape, argnums: tuple[int, ...]) -> None:
-    """Raises ArgumentMismatch unless every argnum names a differentiable argument."""
+    """Raise ArgumentMismatch unless every argnum names a differentiable argument."""
     for k in argnums:
         if k not in tape.active_inputs:
             what = "is data (td.Constant, or integers)" if 0 <= k < len(tape.inputs) else f"does not exist ({len(tape.inputs)} arguments)"
@@ -27,7 +27,7 @@ def require_differentiable(tape: Tape, argnums: tuple[int, ...]) -> None:
 
 
 def require_scalar(tape: Tape) -> None:
-    """Raises NonScalarOutput unless the tape returns one real scalar."""
+    """Raise NonScalarOutput unless the tape returns one real scalar."""
     type_ = tape.output_types[0] if tape.outputs else None
     if tape.result is not None and tape.result.kind is Pair:
         raise NonScalarOutput(
@@ -49,7 +49,7 @@ def require_scalar(tape: Tape) -> None:
 
 
 def require_gradient(tape: Tape, argnums: tuple[int, ...]) -> Tape:
-    """The tape with a float as its output. Raises where it has no gradient by `argnums`."""
+    """The tape with a float as its output. Raises if it has no gradient by `argnums`."""
     with_floats = with_float_output(tape)
     require_scalar(with_floats)
     require_differentiable(tape, argnums)
@@ -57,10 +57,10 @@ def require_gradient(tape: Tape, argnums: tuple[int, ...]) -> Tape:
 
 
 def with_float_output(tape: Tape) -> Tape:
-    """The tape with its output as floats where it is integers or booleans that do not come from its inputs; else as it is.
+    """Convert an integer or bool output to a float if it does not come from the inputs.
 
     `return 0` on one path of a function means 0.0: its gradient is zero. Integers that depend on the inputs (an argmax, a count)
-    are refused, as whoever differentiates them has made a mistake; they may come from a path of a callee.
+    are rejected, as differentiating them is a mistake; they may come from a path of a callee.
     """
     if tape.returns_tuple or not tape.outputs:
         return tape
@@ -75,17 +75,17 @@ def with_float_output(tape: Tape) -> Tape:
     return replace(tape, instructions=(*tape.instructions, added), outputs=(len(tape.instructions), *tape.outputs[1:]))
 
 
-# A tape that is ready to be differentiated, in the tape that it is made of, until that is done.
+# Derived from a tape until its gradient is made: the tape prepared for differentiation.
 READY = "ready"
 
 
 def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
-    """Outputs: the value and its gradient with respect to each of `argnums`."""
+    """Outputs: the value and its gradient by each of `argnums`."""
     return joint_tape(tape.without_aux(), argnums)
 
 
 def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
-    """Outputs: those of the tape, its value and what it returns beside, if `keep`; the gradient with respect to each of `argnums`."""
+    """Outputs: if `keep`, those of the tape: its value and aux; then the gradient by each of `argnums`."""
     key = ("gradient", argnums)
     made = tape.derived.get(key)
     if made is None:
@@ -99,7 +99,7 @@ def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
 
 
 def _without_value(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> Tape:
-    """The gradients alone, and nothing that only the value needs."""
+    """The gradients alone, without instructions that only the value needs."""
     key = ("gradient alone", argnums)
     if key not in tape.derived:
         alone = replace(joint, outputs=joint.outputs[len(tape.outputs) :], returns_tuple=True, result=None, aux=None)
@@ -108,7 +108,7 @@ def _without_value(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> Tape:
 
 
 def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
-    """gradient_tape for replays: the first time without the passes that take longer than they save one replay."""
+    """gradient_tape for replays: the first time without the passes that cost more than they save in one replay."""
     tape = tape.without_aux()
     first_use = ("used", argnums)
     if first_use in tape.derived or ("gradient", argnums) in tape.derived:
@@ -118,14 +118,14 @@ def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...], keep: bool = True
     return dead_code(reverse(run_passes(with_floats, PREPARE), argnums, keep_outputs=keep))
 
 
-# The gradient alone has a kernel of its own where at least this part of the work is saved, and so many additions.
+# The gradient alone gets its own kernel if that saves at least this part of the work, and this many additions.
 WORTH_A_KERNEL, FEWEST_ADDITIONS = 0.3, 2000.0
-# Longer tapes are not taken through all passes to find out.
+# Longer tapes are not run through all passes to find out.
 LONGEST_DERIVED_TWICE = 1000
 
 
 def is_cheaper_alone(tape: Tape, argnums: tuple[int, ...]) -> bool:
-    """Whether a gradient without the value is worth a kernel of its own."""
+    """True if a gradient without the value is worth a kernel of its own."""
     key = ("cheaper alone", argnums)
     if key not in tape.derived:
         joint = joint_tape(tape, argnums)
@@ -136,7 +136,7 @@ def is_cheaper_alone(tape: Tape, argnums: tuple[int, ...]) -> bool:
 
 
 def _cost_alone(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> float:
-    """The cost of the gradient without the value. Only in loops and calls do the passes find more than dead code."""
+    """The cost of the gradient without the value. Only in loops and calls do the passes find more than dead code does."""
     if len(joint) > LONGEST_DERIVED_TWICE and not any(isinstance(op, TupleOp) for op in {i.op for i in joint.instructions}):
         return cost_of(dead_code(replace(joint, outputs=joint.outputs[len(tape.outputs) :])))
     return cost_of(joint_tape(tape, argnums, False))

@@ -1,4 +1,4 @@
-"""Which tapes are long lists of operations on numbers, whose gradient needs no tape of its own: see compiler/bytecode/sweeps/program.py."""
+"""Detect long tapes of scalar operations, whose gradient needs no tape of its own: see compiler/bytecode/sweeps/program.py."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from .gradient_tape import READY, require_gradient
 if TYPE_CHECKING:
     from ...compiler.loop_ir.program import Program
 
-# Shorter tapes compile in a quarter of a second, and are a little faster then.
+# Shorter tapes compile in a quarter of a second, and run a little faster compiled.
 FEWEST_INSTRUCTIONS = 1000
 
-# Where loops make a tape shorter by less than this, they are chance repetitions of a few turns.
+# Loops that shorten a tape by less than this are chance repetitions of a few iterations.
 MOST_ROLLED = 3
 
-# Operations on arrays that LLVM takes half a second or more for, and how many instructions become byte code in the time for one of them.
+# LLVM takes half a second or more for this many array operations; in the time for one, this many instructions become byte code.
 MANY_ON_ARRAYS, INSTRUCTIONS_FOR_ONE = 500, 8
 
-# Loops that LLVM takes a second or more for, and how many recorded instructions of each take no longer as byte code, or not much.
+# LLVM takes a second or more for this many loops; this many recorded instructions of each take about as long as byte code.
 MANY_LOOPS, INSTRUCTIONS_IN_ONE = 50, 1000
 
-# Entries of arrays for each instruction of a tape of numbers.
+# The most array entries for each instruction of a scalar tape.
 MOST_ENTRIES = 0.5
 
 
 def is_long(tape: Tape) -> bool:
-    """Whether a tape may have a long program."""
+    """True if a tape may have a long program."""
     return len(tape.instructions) >= FEWEST_INSTRUCTIONS
 
 
 def _is_little_shorter(rolled: Tape, tape: Tape) -> bool:
-    """Whether a tape has loops, or operations on arrays in place of some on numbers, without which it is not much longer."""
+    """True if a tape would not be much longer without its loops or array operations."""
     is_little_shorter = is_long(rolled) and tape.save_limit is None and len(tape.instructions) < MOST_ROLLED * len(rolled.instructions)
     return is_little_shorter and (LOOP in rolled.ops or operations_on_arrays(rolled) > operations_on_arrays(tape))
 
 
 def _is_slow_to_compile(rolled: Tape, tape: Tape) -> bool:
-    """Whether so many operations on arrays are left beside the loops of a tape that it is sooner byte code as it was recorded."""
+    """True if the rolled tape has so many array operations outside loops that byte code of the recorded tape is ready sooner."""
     on_arrays = operations_on_arrays(rolled)
     return on_arrays >= MANY_ON_ARRAYS and tape.save_limit is None and len(tape.instructions) < INSTRUCTIONS_FOR_ONE * on_arrays
 
 
 def _has_many_loops(rolled: Tape, tape: Tape) -> bool:
-    """Whether a tape has so many short loops that it is sooner byte code as it was recorded, which computes what is alike in several of
-    them together."""
+    """True if a tape has so many short loops that byte code of the recorded tape, which batches isomorphic operations, is ready
+    sooner."""
     if LOOP not in rolled.ops:
         return False
     loops = sum(n for i, n in zip(*_kinds(rolled)) if i.op is LOOP)
@@ -61,7 +61,7 @@ def _has_many_loops(rolled: Tape, tape: Tape) -> bool:
 
 
 def operations_on_arrays(tape: Tape) -> int:
-    """How many there are, without those that only move entries about."""
+    """The number of operations on arrays, without those that only move entries."""
     found = zip(*_kinds(tape))
     return sum(n for i, n in found if isinstance(i.type, ValueType) and i.type.shape and not i.op.moves and i.op not in _GIVEN)
 
@@ -70,14 +70,14 @@ _GIVEN = (CONSTANT, INPUT)
 
 
 def _is_of_numbers(tape: Tape) -> bool:
-    """Whether the arrays of a tape have few entries beside its numbers, so that byte code does as well as loops over all that is alike."""
+    """True if the arrays of a tape have few entries compared with its scalars, so that byte code is as fast as loops over batches."""
     templates, counts = _kinds(tape)
     entries = sum(n * i.type.size for i, n in zip(templates, counts) if i.type.shape and i.op is not CONSTANT and i.op is not INPUT)
     return MOST_ENTRIES * len(tape.instructions) >= entries
 
 
 def _kinds(tape: Tape) -> tuple[Sequence[Instruction], Sequence[int]]:
-    """Instructions of a tape, and how many are like each."""
+    """Instructions of a tape, and the number of similar ones for each."""
     columns = columns_of(tape.instructions)
     if columns is None:
         return tape.instructions, [1] * len(tape.instructions)
@@ -86,7 +86,7 @@ def _kinds(tape: Tape) -> tuple[Sequence[Instruction], Sequence[int]]:
 
 def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program] | None:
     """The program of the value, and of the gradient by `wrt`, of a long tape, with a tape that has the types of its inputs and outputs;
-    None where it is to be compiled."""
+    None if the tape is to be compiled."""
     tape = tape.without_aux()
     if not is_long(tape):
         return None

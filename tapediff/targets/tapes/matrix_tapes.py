@@ -1,6 +1,6 @@
-"""Tapes of whole Jacobians and Hessians: from triplets where they can be, else products with few vectors, all in one pass.
+"""Tapes of full Jacobians and Hessians: from triplets if possible, else from products with few vectors, all in one pass.
 
-Where the pattern of the matrix is sparse, columns without entries in the same row share a product. A pattern is found once and kept
+If the pattern of the matrix is sparse, columns without entries in the same row share a product. A pattern is found once and kept
 with its tape.
 """
 
@@ -40,19 +40,19 @@ from .operator_tapes import (
 )  # fmt: skip
 from .triplet_tapes import Entries, Matrix, hessian_in_triplets, jacobian_in_triplets
 
-# A compressed matrix is worth its indices where it has at most this part of the entries, or takes this part of the products.
+# A compressed matrix pays for its indices if it has at most this part of the entries, or takes this part of the products.
 WORTH_COMPRESSING = 0.5
 
-# A forward sweep costs so many reverse ones.
+# The cost of a forward sweep, relative to a reverse one.
 FORWARD_COST = 1.2
 
 
 @dataclass(frozen=True, eq=False)
 class SweptEntries(Entries):
-    """Entries that are found in the results of sweeps.
+    """Entries that are read from the results of sweeps.
 
     Attributes:
-        sources: the place of each, in all results flattened.
+        sources: the position of each in the flattened results.
     """
 
     sources: np.ndarray
@@ -71,9 +71,9 @@ class Sweeps:
     """The products whose results make up a matrix.
 
     Attributes:
-        colors: of each column, for reverse sweeps of each row: the number of the product that it is part of.
+        colors: of each column (each row, for reverse sweeps): the number of its product.
         forward: the products are with columns of the Jacobian.
-        entries: of a compressed matrix; None where the results are the matrix.
+        entries: of a compressed matrix; None if the results are the matrix.
     """
 
     colors: np.ndarray
@@ -89,7 +89,7 @@ class Sweeps:
         return self.count * (FORWARD_COST if self.forward else 1.0)
 
     def seeds(self, first: int, type_: ValueType) -> np.ndarray:
-        """The vectors of all products, for a part of the columns that begins at `first`."""
+        """The vectors of all products, for the columns of an input, which begin at `first`."""
         seeds = np.zeros((self.count, type_.size), type_.dtype)
         seeds[self.colors[first : first + type_.size], np.arange(type_.size)] = 1.0
         return seeds.reshape(self.count, *type_.shape)
@@ -114,7 +114,7 @@ def _jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, mode: str | None) -> Ta
 
 
 def jacobian_sweeps(tape: Tape, wrt: Numbers, mode: str | None) -> Sweeps:
-    """The cheapest way to all entries of a Jacobian."""
+    """The cheapest sweeps for all entries of a Jacobian."""
     key = ("jacobian sweeps", wrt, mode)
     if key not in tape.derived:
         tape.derived[key] = _jacobian_sweeps(with_float_output(tape), wrt, mode)
@@ -141,7 +141,7 @@ def _jacobian_sweeps(tape: Tape, wrt: Numbers, mode: str | None) -> Sweeps:
 
 
 def _has_forward(tape: Tape, wrt: Numbers) -> bool:
-    """Whether the forward product exists, which is the derivative of the reverse one: not through a user's own rule."""
+    """True if the forward product exists, which is the derivative of the reverse one: not through a user's own rule."""
     try:
         with refusals_forgotten():
             jvp_tape(tape, wrt)
@@ -179,7 +179,7 @@ def _hessian_tape(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
 
 
 def hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
-    """The cheapest way to all entries of a Hessian."""
+    """The cheapest sweeps for all entries of a Hessian."""
     key = ("hessian sweeps", wrt)
     if key not in tape.derived:
         tape.derived[key] = _hessian_sweeps(tape, wrt)
@@ -199,7 +199,7 @@ def _hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
     if colors is None or colors.max(initial=0) + 1 > WORTH_COMPRESSING * size:
         return dense
     rows, columns = _coordinates(pattern)
-    # A row with a colour of its own is read from its column.
+    # A row with a unique colour is read from its column.
     alone = np.bincount(colors)[colors] == 1
     turned = alone[rows] & ~alone[columns]
     at, by = np.where(turned, columns, rows), np.where(turned, rows, columns)
@@ -256,7 +256,7 @@ def _sparse_in_sweeps(
 
 
 def sparse_entries(tape: Tape, make: Callable[..., Tape], wrt: Numbers, format: str) -> Entries | None:
-    """Where the entries are that one of the two functions above computes; None for all of a dense matrix, by row."""
+    """The positions of the entries that one of the two functions above computes; None for all of a dense matrix, by row."""
     return tape.derived["entries", (make, wrt, format)]
 
 
@@ -306,7 +306,7 @@ def _entries(swept: Sequence[Operand], sources: np.ndarray) -> Tree:
 
 
 def _sparse_blocks(swept: Sequence[Operand], entries: SweptEntries, outs: Sequence[ValueType], ins: Sequence[ValueType]) -> list[Operand]:
-    """Zeros, with the entries that may be others in their places."""
+    """Scatter the entries into zeros."""
     ends_out, ends_in = (np.cumsum([0, *(t.size for t in types)]) for types in (outs, ins))
     blocks: list[Operand] = []
     for j, out in enumerate(outs):

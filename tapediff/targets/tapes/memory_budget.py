@@ -1,6 +1,6 @@
-"""Fits the tape of a kernel into a memory budget: its loops save as much for the reverse pass as there is room for.
+"""Fits the tape of a kernel into a memory budget: limits what its loops save for the reverse pass.
 
-The memory plan of a candidate says what it needs; how much its loops may save is searched for. Loops in blocks are in
+The memory plan of a candidate gives its memory; a search finds how much the loops may save. Loops in blocks are in
 passes/loops/checkpoint_loops.py.
 """
 
@@ -30,15 +30,15 @@ UNITS = {"": 1, "B": 1} | {
     for power, prefix in enumerate("kMGT", 1) for suffix, base in (("B", 1000), ("iB", 1024))
 }  # fmt: skip
 
-# So many candidates are looked at, each as a program that is not compiled; and one that uses so much of the budget is good enough.
+# The most candidates to try, each as an uncompiled program; and the part of the budget that is good enough.
 MOST_CANDIDATES, GOOD_ENOUGH = 8, 0.85
 
-# Loops save no less than this.
+# The least that loops may save.
 LEAST_SAVED = 1 << 10
 
 
 class Fitted(NamedTuple):
-    """A tape, its program, and the memory that this needs."""
+    """A tape, its program, and the memory that it needs."""
 
     tape: Tape
     program: Program
@@ -53,7 +53,7 @@ def bytes_of(memory: str | int | None, backend: str) -> int | None:
     """A budget in bytes.
 
     Raises:
-        ArgumentMismatch: it is no number of bytes with a unit, or the backend has no memory plan.
+        ArgumentMismatch: not a number of bytes with a unit, or the backend has no memory plan.
     """
     if memory is None:
         return None
@@ -72,15 +72,15 @@ def bytes_of(memory: str | int | None, backend: str) -> int | None:
 
 
 def fitted(tape: Tape, derive: Derive, budget: int, threads: int = 0) -> Fitted:
-    """The fastest candidate found that needs no more memory than the budget.
+    """The fastest candidate found within the memory budget.
 
     Args:
         tape: of the function.
         derive: makes the tape that a kernel computes.
-        threads: that many may share its loops.
+        threads: the number that may share its loops.
 
     Raises:
-        MemoryBudgetExceeded: none does.
+        MemoryBudgetExceeded: no candidate fits.
     """
     measure = lambda tape: _measured(derive(tape), threads)  # noqa: E731 -- its name is its use
     best = measure(tape)
@@ -104,7 +104,7 @@ def _searched(tape: Tape, measure: Measure, budget: int, is_whole: bool) -> tupl
     """The best candidate that fits, if any, and the smallest of all."""
     room = float(budget)
     least = fits = None
-    # Loops that may save so much: it fits, or is too much.
+    # Limits for loops: the largest that fits, and the smallest that does not.
     low, high = 0.0, math.inf
     for _ in range(MOST_CANDIDATES):
         found = measure(limited(tape, room, is_whole))

@@ -1,6 +1,6 @@
-"""Tapes of derivative operators: products with Jacobians and Hessians, and these matrices as a whole. Each is kept with its tape.
+"""Tapes of derivative operators: products with Jacobians and Hessians, and full matrices. Each is kept with its tape.
 
-All take the tape's inputs, followed by tangents or cotangents where the operator has any.
+All take the tape's inputs, followed by tangents or cotangents if the operator has any.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Operator:
     Attributes:
         make: one of the functions below: make(tape, wrt, keep).
         wrt: positions of the inputs to differentiate with respect to.
-        keep: return what comes before the derivative as well: the tape's outputs, or value and gradients.
-        count: so many tangents or cotangents at once.
-        vectors: how many inputs these are, the last ones.
+        keep: also return the outputs before the derivative: the tape's own, or value and gradients.
+        count: the number of simultaneous tangents or cotangents.
+        vectors: the number of inputs for them, which come last.
         mode: of a Jacobian: "forward" or "reverse"; None for the cheaper one.
-        has_aux: what the function returns beside its value is kept with it; needs `keep`.
-        parts: the entries of each of these inputs to differentiate with respect to; empty for all.
+        has_aux: keep the function's aux too; needs `keep`.
+        parts: the entries of each of these inputs to differentiate by; empty for all.
     """
 
     make: Callable[..., Tape]
@@ -53,10 +53,10 @@ class Operator:
     parts: tuple[Part, ...] = ()
 
     def function(self, tape: Tape) -> Tape:
-        """The part of a tape that the operator is of: all of it, or its value alone.
+        """The part of a tape to differentiate: all of it, or its value alone.
 
         Raises:
-            ArgumentMismatch: it returns nothing beside its value.
+            ArgumentMismatch: it returns no aux.
         """
         if not self.has_aux:
             return tape.without_aux()
@@ -86,14 +86,14 @@ class Operator:
     def _by_parts(self, tape: Tape) -> Tape:
         base, wrt = by_parts(tape, self.wrt, self.parts)
         made = replace(self, wrt=wrt, parts=(), count=None).tape(base)
-        # The second half of a product takes residuals, and not the point.
+        # The second half of a product takes residuals instead of the point.
         first = -1 if isinstance(self.make, Backward) else len(tape.inputs)
         product = run_passes(closed(made, self.wrt, self.parts, first))
         return product if self.count is None else self._many(tape, product)
 
 
 def by_parts(tape: Tape, wrt: Numbers, parts: tuple[Part, ...]) -> tuple[Tape, Numbers]:
-    """The tape of which nothing is active but what parts of the inputs `wrt` reach, and where its inputs for these parts are."""
+    """The tape in which only values reached by parts of the inputs `wrt` are active, and the positions of its inputs for these parts."""
 
     def make() -> Tape:
         ready = rolled(tape)
@@ -105,7 +105,7 @@ def by_parts(tape: Tape, wrt: Numbers, parts: tuple[Part, ...]) -> tuple[Tape, N
     return kept_with(tape, ("restricted", wrt, parts), make), tuple(range(len(tape.inputs), len(tape.inputs) + len(wrt)))
 
 
-# A compressed product is worth its indices where it has at most this part of the columns.
+# A compressed product pays for its indices if it has at most this part of the columns.
 WORTH_COMPRESSING = 0.5
 
 # The cost of a forward sweep, relative to a reverse one.
@@ -154,8 +154,8 @@ def _pulled(tape: Tape, wrt: Numbers, seeded: Numbers, keep: bool) -> Tape:
 def jvp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
     """Further inputs: a tangent for each of `wrt`. Outputs: those of the tape if `keep`, then the tangents of its float outputs.
 
-    The transpose of vjp_tape, which is linear in its cotangents, so each rule is written once. Its derivative by a cotangent is taken
-    at one of no zeros, on which nothing depends but the tests whether a cotangent is zero because its value was discarded: at a
+    The transpose of vjp_tape, which is linear in its cotangents, so each rule is written once. It is the derivative by a cotangent,
+    taken at one without zeros. Only the tests for zero cotangents, which mark discarded values, depend on it: at a
     cotangent of zeros every value would look discarded, and an infinite derivative would come out as 0.
     """
     return kept_with(tape, ("products forward", wrt, keep), lambda: _pushed(tape, wrt, keep))
@@ -174,7 +174,7 @@ def _pushed(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
 
 
 def _at_cotangent_without_zeros(product: Tape, position: int) -> Tape:
-    """The tape with its input at `position` made a constant, of entries that do not cancel each other either."""
+    """The tape with its input at `position` a constant, with entries that do not cancel."""
     instructions = list(product.instructions)
     type_ = instructions[product.inputs[position]].type
     cotangent = np.array(0.5 + np.modf(GOLDEN * np.arange(1, type_.size + 1))[0], type_.dtype).reshape(type_.shape)
@@ -199,7 +199,7 @@ def hvp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
 
 
 def many_of(product: Tape, first: int, count: int, shared: int = 0) -> Tape:
-    """A product for `count` tangents or cotangents at once, from input `first` on, with a leading axis; so are the results."""
+    """A product for `count` tangents or cotangents at once, from input `first` on, with a leading axis; results have one too."""
     make = lambda: run_passes(mapped_rows(product, first, count, shared))  # noqa: E731 -- the next line is its only use
     return kept_with(product, ("many", first, count, shared), make)
 
@@ -224,14 +224,14 @@ def with_constants(tape: Tape, first: int, values: Sequence[np.ndarray]) -> Tape
 
 
 def second_tape(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
-    """Of a function of a number. Outputs: those of the tape, their derivatives, and the derivatives of these."""
+    """For a function of a number. Outputs: those of the tape, their derivatives, and their second derivatives."""
     return kept_with(tape, ("second", wrt), lambda: _second_tape(tape, wrt))
 
 
 def _second_tape(tape: Tape, wrt: Numbers) -> Tape:
     joint = _at_one(jvp_tape(tape, wrt, True), len(tape.inputs))
     twice = _at_one(jvp_tape(joint, wrt, True), len(tape.inputs))
-    # The derivatives of the values come in between once more.
+    # The derivatives of the values appear twice; drop one.
     count = len(joint.outputs) - len(tape.outputs)
     kept = (*twice.outputs[: len(joint.outputs)], *twice.outputs[len(twice.outputs) - count :])
     return dead_code(replace(twice, outputs=kept))
@@ -246,15 +246,15 @@ def _at_one(product: Tape, position: int) -> Tape:
 
 
 def halves(tape: Tape, product: Tape) -> tuple[Tape, Tape]:
-    """A product with a Jacobian in two tapes: of the point alone, and of the vectors.
+    """Split a product with a Jacobian in two tapes: of the point alone, and of the vectors.
 
     Args:
         tape: the tape that `product` was made of, whose inputs it takes before the vectors.
         product: vjp_tape or jvp_tape of it, with its outputs kept.
 
     Returns:
-        A tape of the outputs, followed by the residuals, and one from the residuals and the vectors to the results. Where a residual
-        would be no array (the values of a loop whose length is known only when it runs), the residuals are the inputs.
+        A tape of the outputs, followed by the residuals, and one from the residuals and the vectors to the results. If a residual
+        would not be an array (the values of a loop whose length is known only when it runs), the residuals are the inputs.
     """
     known = product.derived.get("halves")
     if known is None:
@@ -290,7 +290,7 @@ class Backward:
 def _halves(tape: Tape, product: Tape, kept: int) -> tuple[Tape, Tape] | None:
     reached = reached_from(product, product.inputs[len(tape.inputs) :])
     instructions = product.instructions
-    # Copies along new axes are made where they are read, as the smaller array is kept.
+    # Broadcasts are repeated at their readers, so that the smaller array is kept.
     again = {n for n, i in enumerate(instructions) if not reached[n] and i.op in (CONSTANT, BROADCAST)}
     read = set(product.outputs[kept:])
     for number in range(len(instructions) - 1, -1, -1):

@@ -1,6 +1,6 @@
-"""Batches of rows in SIMD lanes: a kernel of the value and gradient at so many points at once.
+"""Batches of rows in SIMD lanes: a kernel of the value and gradient at several points at once.
 
-Operations on single numbers, which fill one lane of eight, are done for several rows together; each row is computed by the same
+Scalar operations, which fill one lane of eight, run for several rows together; each row is computed by the same
 operations in the same order.
 """
 
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 
     from ...compiler.kernel import Kernel
 
-# Rows of a block: many share what a nest of loops costs to begin; fewer where batches are small.
+# Rows of a block: many rows share the fixed cost of a loop nest; fewer for small batches.
 MANY, FEW = 64, 8
 
-# Longer tapes take their time in operations that fill the lanes already, or take too long to be compiled again.
+# Longer tapes spend their time in operations that fill the lanes already, or take too long to compile again.
 LONGEST_TAPE = 1000
 
-# A block has to be faster than its rows by this factor.
+# A block has to be faster than single rows by this factor.
 WORTH_IT = 0.9
 
-# Rows may take different paths through these.
+# Ops whose rows may take different paths.
 _CALLS = (CALL, CALL_VARIANT, RECALL)
 
-# So often each way is timed; the least time counts.
+# The number of timings of each way; the least counts.
 TIMINGS = 5
 
 
 def rows_of_block(rows: int) -> int:
-    """How many rows are done at once in batches of so many; 0 for none."""
+    """The number of rows computed at once in batches of this size; 0 for none."""
     return MANY if rows >= MANY else FEW if rows >= FEW else 0
 
 
 def mapped(tape: Tape, count: int) -> Tape | None:
-    """The tape of values and gradients at `count` points, from that of the value; None where it branches on them, or is long.
+    """The tape of values and gradients at `count` points, from the tape of the value; None if it branches on them or is long.
 
-    The function is done for all rows at once before it is differentiated: recurrences then take their steps together.
+    The function is mapped over the rows before it is differentiated: recurrences then take their steps together.
     """
     ready = rolled(tape.without_aux())
     if len(ready) > LONGEST_TAPE or len(ready.inputs) != 1 or not ready.ops.isdisjoint(_CALLS):
@@ -64,7 +64,7 @@ def mapped(tape: Tape, count: int) -> Tape | None:
 
 
 def block_kernel(tape: Tape, count: int, points: np.ndarray, by_rows: Callable[[np.ndarray, np.ndarray, np.ndarray], int]) -> Kernel | None:
-    """The kernel of `count` rows; None where it is not faster, or has another bit anywhere, at the first of these points.
+    """The kernel of `count` rows; None if it is not faster, or differs in any bit, at the first of these points.
 
     Args:
         by_rows: writes (gradients, values) at points, row by row; 0 on success.

@@ -1,7 +1,7 @@
-"""Tapes of whole Jacobians and Hessians that compute each entry once, from triplets. Not of functions with solves, loops or products
+"""Tapes of full Jacobians and Hessians from triplets, computing each entry once. Not for functions with solves, loops or products
 of two matrices that both depend on the arguments.
 
-No vectors of ones and zeros are multiplied, and the entries are written where they belong in the result.
+Saves multiplying by vectors of ones and zeros; entries are written at their positions in the result.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ...transforms.triplets import NotInTriplets, Term, Triplets
 from .gradient_tape import with_float_output
 from .operator_tapes import Numbers, float_outputs, hvp_tape, jvp_tape, require_float_outputs, vjp_tape
 
-# Reverse triplets are taken without a look at forward ones where they are so many times the values of one reverse sweep.
+# Forward triplets are not tried if reverse ones are at least this many times the values of one reverse sweep.
 CHEAP = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Where the entries of a sparse matrix are, in the order of its data: by row and then by column, or the other way round."""
+    """The positions of a sparse matrix's entries, in the order of its data: by row and then by column, or the other way round."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -54,7 +54,7 @@ class Matrix:
     terms: list[tuple[int, int, Term, np.ndarray, np.ndarray]]
 
     def dense(self, tape: Tape) -> Tape:
-        """Outputs: the entries kept, and the blocks, by row."""
+        """Outputs: the kept values, and the blocks, by row."""
         blocks = []
         for j, out in enumerate(self.outs):
             for k, in_ in enumerate(self.ins):
@@ -67,14 +67,14 @@ class Matrix:
         return self._finished(tape, blocks)
 
     def sparse(self, tape: Tape, by_column: bool) -> tuple[Tape, Entries]:
-        """The tape of all entries of a matrix that is one block, and where they are."""
+        """The tape of all entries of a matrix with one block, and their positions."""
         (out,), (in_,) = self.outs, self.ins
         if by_column:
             keys = [np.ravel(columns * out.size + rows) for *_, rows, columns in self.terms]
         else:
             keys = [np.ravel(rows * in_.size + columns) for *_, rows, columns in self.terms]
         joined = np.concatenate(keys) if keys else np.zeros(0, np.int64)
-        # Rows of keys that ascend already, which this kind of sorting merges.
+        # Concatenated ascending runs, which this kind of sorting merges.
         order = np.argsort(joined, kind="stable")
         ordered = joined[order]
         is_new = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]
@@ -97,7 +97,7 @@ class Matrix:
 
 
 def jacobian_in_triplets(tape: Tape, wrt: Numbers, keep: bool) -> Matrix | None:
-    """By reverse accumulation, or by forward accumulation where that is less work; None where a sweep for each row or column is."""
+    """By reverse accumulation, or by forward accumulation if that is less work; None if a sweep for each row or column is less."""
     floated = with_float_output(tape)
     require_float_outputs(floated)
     ins = [floated.input_types[k] for k in wrt]
@@ -120,7 +120,7 @@ def jacobian_in_triplets(tape: Tape, wrt: Numbers, keep: bool) -> Matrix | None:
 
 
 def _if_possible(make: Callable[[], Tape]) -> Tape | None:
-    """A forward product, which is the derivative of the reverse one: not through a user's own rule."""
+    """A forward product, which is the derivative of the reverse one; None through a user's own rule."""
     try:
         with refusals_forgotten():
             return make()
@@ -140,7 +140,7 @@ def hessian_in_triplets(tape: Tape, wrt: Numbers, keep: bool) -> Matrix | None:
 
 
 def _values_reached(product: Tape, first: int) -> float:
-    """How many numbers of a product depend on its vectors."""
+    """The number of scalars in a product that depend on its vectors."""
     reached = reached_from(product, product.inputs[first:])
     return float(sum(i.type.size for i, is_reached in zip(product.instructions, reached) if is_reached and isinstance(i.type, ValueType)))
 

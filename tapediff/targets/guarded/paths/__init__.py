@@ -1,5 +1,5 @@
-"""Which tapes and kernels of a GuardedTape a call may take: those recorded while its function read what it reads now, and their paths.
+"""The tapes and kernels of a GuardedTape that a call may use: those recorded with the present environment, and their paths.
 
-Comes in: a change of what the function reads, or a call that was answered. Goes out: the tapes in use, and what later calls run.
+Comes in: a change of what the function reads, or a call that was answered. Goes out: the tapes in use, and the kernels for later calls.
 Open first: `recordings.py`.
 """

@@ -1,6 +1,6 @@
-"""Which kernels the next calls of a GuardedTape go to directly: those of the paths that answered calls of the same form.
+"""The kernels for direct calls of a GuardedTape: those of the paths that answered calls of the same form.
 
-Comes in: a call that was answered, its tape, and an operator. Goes out: what later calls of that form run.
+Comes in: a call that was answered, its tape, and an operator. Goes out: the kernels for later calls of that form.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .path_calls import CallsUnderGuard, PathCalls, fast_under
 
 
 class DirectPaths:
-    """The kernels of all paths, by operator and form of call; of the user's guard, by its value, too.
+    """The kernels of all paths, by operator and form of call, and by value of the user's guard if there is one.
 
     Args:
-        checked: makes a kernel refuse where the function would read something else than when it was recorded.
+        checked: makes a kernel refuse to run when the environment has changed since it was recorded.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class DirectPaths:
         self._calls_under_guard: WeakValueDictionary[Hashable, CallsUnderGuard] = WeakValueDictionary()
 
     def kernel(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectKernel:
-        """For direct calls of this form; `alone`: on this path only.
+        """The kernel for direct calls of this form; `alone`: on this path only.
 
         Raises:
-            NoForm: they have to take the full path.
+            NoForm: they need the full path.
         """
         if not self.answers(variant):
             raise NoForm
@@ -50,12 +50,12 @@ class DirectPaths:
         return DirectKernel(self._under_guard(call, variant, key).under, kernel, forms, count, self._function.value_of_guard)
 
     def answers(self, variant: Variant) -> bool:
-        """Whether the next calls may go straight to the kernels of this tape, and are not replayed."""
+        """True if the next calls may go straight to the kernels of this tape, and are not replayed."""
         is_compiled = variant.compiled.seconds and variant.replays >= self._policy.compile_after
         return bool(is_compiled) and self._cache.holds(variant)
 
     def fast_call(self, call: KeyedCall, variant: Variant, key: Key) -> Callable[..., Tree]:
-        """What the fast path of calls like this one runs."""
+        """The function for the fast path of calls like this one."""
         if self._function.guard is None:
             return self._calls(call, variant, key).run
         under = self._under_guard(call, variant, key)
@@ -69,7 +69,7 @@ class DirectPaths:
         return calls
 
     def _under_guard(self, call: KeyedCall, variant: Variant, key: Key) -> CallsUnderGuard:
-        """The same for each value of the user's guard, with this call's among them."""
+        """The same for each value of the user's guard, including this call's."""
         name = (call.key._replace(guard=()), _results(variant, key))
         found = self._calls_under_guard.setdefault(name, CallsUnderGuard())
         found.add(call.specialisation.guard_value[0], self._calls(call, variant, key))
@@ -77,7 +77,7 @@ class DirectPaths:
 
 
 def _results(variant: Variant, key: Key) -> Hashable:
-    """What kernels must have in common that one direct call may run."""
+    """A key of results: one direct call runs only kernels with equal ones."""
     tape = variant.program.tape
     has_aux = isinstance(key, Operator) and key.has_aux
     return key, variant.compiled.kernel(key).tape.output_types, tape.result, tape.returns_tuple, tape.aux if has_aux else None

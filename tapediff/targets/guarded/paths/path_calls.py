@@ -13,19 +13,19 @@ from ..keyed_call import for_guard
 from ..tape_cache import TapeCache
 from ..variant import Variant
 
-# Guard values whose equality, with their type, is equality of bits.
+# Guard values that are equal, with their types, only if their bits are.
 PLAIN = frozenset((bool, int, str, type(None), np.bool_))
 
-# So many values of a user's guard are known before those whose tapes were dropped are forgotten.
+# The most values of a user's guard before those with dropped tapes are forgotten.
 MANY_VALUES = 64
 
 
 class PathCalls:
-    """The kernels of one operator, of the tapes that calls of one kind may take.
+    """The kernels of one operator, for the tapes of one kind of call.
 
     Attributes:
-        run: called as a kernel is, with the arguments' arrays and those for the results; returns the status. Kernels check guards and
-            arguments themselves, so whichever of them succeeds is right. A function, as an object's __call__ would take 0.1 µs more.
+        run: called as a kernel, with the arguments' arrays and those for the results; returns the status. Kernels check guards and
+            arguments themselves, so any that succeeds is right. A function, as an object's __call__ would take 0.1 µs more.
     """
 
     __slots__ = ("__weakref__", "_cache", "_last", "run")
@@ -37,7 +37,7 @@ class PathCalls:
 
     @property
     def is_live(self) -> bool:
-        """Whether the tape that answered last has not been dropped."""
+        """True unless the tape that answered last was dropped."""
         return self._last is not None and self in self._last.calls
 
     @property
@@ -47,7 +47,7 @@ class PathCalls:
         return variant, None if variant is None else variant.calls.get(self)
 
     def add(self, variant: Variant, kernel_call: Callable[..., Tree]) -> None:
-        """Let calls begin with this tape."""
+        """Make calls try this tape first."""
         variant.calls[self] = kernel_call
         self._last = variant
 
@@ -71,7 +71,7 @@ class PathCalls:
         return run
 
     def _jump(self, variant: Variant, failed: complex, arrays: tuple[Tree, ...]) -> Tree:
-        """Go on from a failed guard, whose position and outcome are the status, to a tape with that outcome, until one answers."""
+        """Follow a failed guard, whose position and outcome are the status, to tapes with that outcome, until one succeeds."""
         decided, status, found = 0.0, failed, variant
         while type(status) is complex and status.real > decided:
             decided = status.real
@@ -92,7 +92,7 @@ class PathCalls:
 
 
 class CallsUnderGuard:
-    """The same, for each value of the user's guard.
+    """PathCalls for each value of the user's guard.
 
     Attributes:
         last: a value of the guard, the tape that answered under it, and its kernel. Replaced as a whole: calls read it without a lock.
@@ -105,18 +105,18 @@ class CallsUnderGuard:
         self.last: tuple[Tree, Variant | None, Callable[..., Tree] | None] = (self, None, None)
 
     def add(self, value: Tree, calls: PathCalls) -> None:
-        """Let calls with this value of the guard go there."""
+        """Use `calls` for this value of the guard."""
         if type(value) not in PLAIN:
             return
         if len(self._by_value) >= MANY_VALUES:
-            # Copied first: calls that hold no lock add to it.
+            # Copied first: calls without the lock add to it.
             for key, known in list(self._by_value.items()):
                 if not known.is_live:
                     self._by_value.pop(key, None)
         self._by_value[type(value), value] = calls
 
     def under(self, value: Tree) -> Callable[..., Tree] | None:
-        """What runs the kernels for a value."""
+        """The function that runs the kernels for a value."""
         known = self._by_value.get((type(value), value)) if type(value) in PLAIN else None
         if known is None:
             return None
@@ -125,7 +125,7 @@ class CallsUnderGuard:
 
 
 def fast_under(guard: UserFunction, calls: CallsUnderGuard, cache: TapeCache, inputs: int, outputs: int) -> Callable[..., Tree]:
-    """A fast path (see FastPath) that asks the user's guard first; of so many arguments, followed by arrays for so many outputs."""
+    """A fast path (see FastPath) that evaluates the user's guard first. Takes this many arguments, then arrays for this many outputs."""
     names = [f"a{k}" for k in range(inputs)]
     views = [_VIEW.format(name=name) for name in names]
     arguments = ", ".join([*names, *(f"o{k}" for k in range(outputs))])
@@ -136,7 +136,7 @@ def fast_under(guard: UserFunction, calls: CallsUnderGuard, cache: TapeCache, in
     return made["make"](guard, calls, cache)
 
 
-# An array is what it mostly is; see for_guard.
+# Most often an array; see for_guard.
 _VIEW = """\
         if type({name}) is ndarray:
             v{name} = {name}[...]
@@ -145,7 +145,7 @@ _VIEW = """\
             v{name} = for_guard({name})
 """
 
-# True, False and None are the same objects always, so that identity is equality, for which nothing has to be looked up.
+# True, False and None are singletons: comparing identity needs no lookup.
 _UNDER_GUARD = """\
 def make(guard, calls, cache):
     def run(*arrays):

@@ -1,7 +1,7 @@
-"""The tapes of a GuardedTape, kept apart by what its function reads besides its arguments: globals, closures, attributes, arrays.
+"""The tapes of a GuardedTape, keyed by the function's environment: globals, closures, attributes, arrays.
 
-Where that changes, the tapes recorded with other values step aside: the function is recorded anew, or the tapes of these values come
-back. Tapes that differ in constants alone share one program, so from the second change on a new value costs no compilation.
+If the environment changes, its tapes are set aside, and the function is recorded again, or tapes of the new values
+are reused. Tapes that differ in constants alone share one program, so from the second change on a new value costs no compilation.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from ...native.native_calls import NativeSide
 
 
-# Recordings of other values are kept while the arrays that the function has read take no more than so many bytes; tapes have copies.
+# Recordings of other values are kept while the arrays read by the function take at most this many bytes; tapes have copies.
 MOST_BYTES = 1 << 27
 
 
 class Recordings:
-    """The tapes recorded while the function read the same things, with all that finds and runs them.
+    """The tapes recorded with one environment, with everything that finds and runs them.
 
     Attributes:
-        check: tells whether the function still reads the same; None before the first call, and where that is not asked.
-        first_key: what the function read before it was first recorded.
-        fast, fast_gradient, fast_value, direct_calls, native: those of the GuardedTape while other recordings are in use.
+        check: compares the environment; None before the first call, and if comparing is off.
+        first_key: the environment before the first recording.
+        fast, fast_gradient, fast_value, direct_calls, native: saved from the GuardedTape while other recordings are in use.
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class Recordings:
         self.native: NativeSide | None = None
 
     def checked(self, call: Callable[..., Tree]) -> Callable[..., Tree]:
-        """A kernel that refuses where the function would read something else."""
+        """Wrap a kernel so that it refuses to run when the environment has changed."""
         return call if self.check is None else self.check.checked(call)
 
     @property
@@ -77,11 +77,11 @@ class Recordings:
 
     @property
     def nbytes(self) -> int:
-        """Of the arrays that the function has read."""
+        """The size in bytes of the arrays that the function has read."""
         return 0 if self.check is None else self.check.environment.nbytes
 
     def carry(self, before: Recordings) -> None:
-        """Go on counting where others have stopped."""
+        """Continue the counts of earlier recordings."""
         ours, theirs = self.recorder, before.recorder
         ours.misses, ours.recordings, ours.seconds_recording = theirs.misses, theirs.recordings, theirs.seconds_recording
         ours.reasons, ours.last_failure = theirs.reasons, theirs.last_failure
@@ -90,11 +90,11 @@ class Recordings:
 
 
 class AllRecordings:
-    """The recordings of a GuardedTape, by what the function reads.
+    """The recordings of a GuardedTape, by environment.
 
     Attributes:
-        current: those in use.
-        lock: held while the function is recorded, and while what it reads is compared with what it read.
+        current: the recordings in use.
+        lock: held while the function is recorded and while environments are compared.
     """
 
     __slots__ = ("_by_key", "_function", "_policy", "_programs", "current", "lock")
@@ -102,8 +102,8 @@ class AllRecordings:
     def __init__(self, function: GuardedFunction, policy: Policy) -> None:
         self._function, self._policy = function, policy
         self._programs: Programs[CompiledProgram] = Programs(policy.program)
-        # The one used last comes last; some are known by several keys.
-        # (OrderedDict looks up its keys to go over its values, and an interrupt within their comparison is a KeyError then.)
+        # The most recent comes last; some have several keys.
+        # (OrderedDict looks up its keys to iterate over its values; an interrupt during their comparison raises KeyError then.)
         self._by_key: dict[Hashable, Recordings] = {}
         self.lock = new_lock()
         self.current = self._new()
@@ -112,17 +112,17 @@ class AllRecordings:
         return Recordings(self._function, self._policy, self._programs, self.lock, self._note_effects)
 
     def all(self) -> list[Recordings]:
-        """Each once, those in use last."""
+        """All recordings without duplicates, those in use last."""
         others = {id(known): known for known in list(self._by_key.values()) if known is not self.current}
         return [*others.values(), self.current]
 
     def tapes(self) -> list[Variant]:
-        """Those of all recordings."""
+        """The tapes of all recordings."""
         return [variant for known in self.all() for variant in known.cache.all()]
 
     @holding("lock")
     def changed(self) -> Change | None:
-        """Compare the environment with that of the tapes in use. Called where no kernel has answered."""
+        """Compare the environment with that of the tapes in use. Called when no kernel has answered."""
         current = self.current
         if self._policy.frozen:
             return None
@@ -137,7 +137,7 @@ class AllRecordings:
 
     @holding("lock")
     def take(self, change: Change) -> Recordings:
-        """The recordings for what the function reads now, which are those in use from now on."""
+        """Switch to the recordings for the present environment."""
         if change.stale_calls and change.name not in self._policy.warned:
             self._policy.warned.add(change.name)
             warn(contents_text(self._function.name, change))
@@ -147,7 +147,7 @@ class AllRecordings:
             found = self._new()
             found.check, found.first_key = EnvironmentCheck(self._function.f, self._policy.check_contents, change.environment), key
             found.recorder.changed, found.recorder.others = change.name, self.tapes
-            # What differs becomes inputs of the programs that there are.
+            # Differing values become inputs of the existing programs.
             self._programs.known = self._programs.known or (*dict.fromkeys(v.program for v in before.cache.all()),)[:MOST_PROGRAMS]
             self._by_key[key] = found
         elif found.check is not None:
@@ -160,9 +160,9 @@ class AllRecordings:
 
     @holding("lock")
     def _note_effects(self, recordings: Recordings) -> None:
-        """Ignore what the function itself changed while it ran: its tapes do not call it."""
+        """Ignore changes that the function made itself while it ran: its tapes do not call it."""
         if recordings.check is not None and recordings.check.adopt():
-            # Known by the key from before its first recording, and by the latest one.
+            # Keyed by the environment before its first recording, and by the latest one.
             for key in [key for key, known in self._by_key.items() if known is recordings and key != recordings.first_key]:
                 del self._by_key[key]
             self._by_key[recordings.check.environment.key] = recordings
@@ -179,9 +179,9 @@ class AllRecordings:
         return True
 
     def _drop_beyond(self) -> None:
-        """Drop the recordings not used for the longest time, as long as there are more tapes than are to be kept, or too large arrays."""
+        """Drop the least recently used recordings while there are too many tapes or too large arrays."""
         everything = self.all()
-        # Those without a tape, where the function has raised an error, count as one.
+        # Recordings without a tape, whose function raised, count as one.
         count, size = sum(known.weight for known in everything), sum(known.nbytes for known in everything)
         for known in everything[:-1]:
             if count < self._policy.max_tapes and size <= MOST_BYTES:
@@ -194,7 +194,7 @@ class AllRecordings:
 
 
 def contents_text(name: str, change: Change) -> str:
-    """That a large array was changed in place, and how many answers may be those of before."""
+    """Say that a large array was changed in place, and how many results may have used the old contents."""
     stale = f"up to {change.stale_calls} calls before this one may have" if change.stale_calls > 1 else "the call before this one may have"
     return (
         f"{change.name}, which {name} reads, was changed in place, and {name} is recorded anew\n"
