@@ -1,6 +1,6 @@
 """docs/which_python.md says which Python has all its paths on one tape. `python -m tests.test_which_python` writes it anew.
 
-Each example is run: what is said to have one tape has one at all points, with Python's values, and what is not has the reason that is given.
+Each example is run: what is said to have one tape has one at all points, with the values of Python; what is not has the reason that is given.
 """
 
 import linecache
@@ -19,9 +19,10 @@ POINTS = [1.3 * p for p in np.random.default_rng(1).normal(size=(12, 4))]
 
 HEAD = """# Which Python works
 
-`td.GuardedTape`, and the bodies of sub-tapes and loops, hold all paths of a function on one tape where they can. Each row below has an example that works so, one that does not, and what
-[`explain()`](guards.md#why-there-are-guards) then says. All examples give Python's values and the right gradients; those in the third column take more recordings, or raise an error where a gradient
-would be lost. They are bodies of a function of `x`, four numbers, and run in the tests. (Made by `python -m tests.test_which_python`.)
+`td.GuardedTape`, and the bodies of sub-tapes and loops, hold all paths of a function on one tape where they can. Each row below has an
+example that works so, one that does not, and what [`explain()`](guards.md#why-there-are-guards) then says. Where no error is raised, values
+are Python's and gradients right, in both columns: the third one takes more recordings, or time. Examples are bodies of a function of `x`,
+four numbers, and run in the tests. (Made by `python -m tests.test_which_python`.)
 
 ```python
 import numpy as np
@@ -389,13 +390,16 @@ TAIL = """
 
 A function can behave differently while it is recorded, without a guard or an error, where
 
-* it tests `type(x) is np.ndarray`, False for a tracked array (`isinstance` gives True), or `type(i) is int` of the counter of a `td.fori_loop`;
-* it catches `TypeError` of C code that does not accept tracked values, such as `json.dumps(x[0])`. Errors of NumPy and tapediff are noticed when your code catches them;
+* it tests `type(x) is np.ndarray`, False for a tracked array (`isinstance` gives True), or `type(i) is int` of the counter of a
+  `td.fori_loop`;
+* it catches `TypeError` of C code that does not accept tracked values, such as `json.dumps(x[0])`. Errors of NumPy and tapediff are noticed
+  when your code catches them;
 * it catches `FloatingPointError` under `np.errstate(all="raise")`, and none was raised during the recording;
-* it imported `array` by `from numpy import array`: in a recording of one path, that makes an array of objects from tracked integers. `np.array` makes an integer array, as NumPy does.
+* it imported `array` by `from numpy import array`: in a recording of one path, that makes an array of objects from tracked integers.
+  `np.array` makes an integer array, as NumPy does.
 
-What a function reads besides its arguments is compared at each call ([what is frozen](frozen.md)). Clocks, files and random numbers are not: `td.GuardedTape(f, check_every=100)`
-compares with the plain function at every 100th call, and raises `StaleTape` if they differ.
+What a function reads besides its arguments is compared at each call ([what is frozen](frozen.md)). Clocks, files and random numbers are
+not: `td.GuardedTape(f, check_every=100)` compares with the plain function at every 100th call, and raises `StaleTape` if they differ.
 """
 
 
@@ -442,7 +446,8 @@ def found_of(body):
 
 def cell(body):
     """A cell of a table, line by line."""
-    return "<br>".join(f"`{line.replace('    ', chr(0xA0) * 2)}`" for line in body.splitlines()).replace("|", r"\|")
+    lines = [(len(line) - len(line.lstrip()), line.lstrip().replace("|", r"\|")) for line in body.splitlines()]
+    return "<br>".join(f"{'&nbsp;' * indent}`{text}`" for indent, text in lines)
 
 
 def row(title, works, other):
