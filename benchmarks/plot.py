@@ -1,7 +1,7 @@
 """Draws results as plots: `python -m benchmarks.plot [results.json] [benchmarks.svg]`. The format follows from the file's name.
 
 `python -m benchmarks.plot --speed [speed.svg]` draws the plot of the README: speed against jax.jit, from measured.json, which keeps the run
-whose table is in NOTES.md.
+whose table is in README.md.
 """
 
 import argparse

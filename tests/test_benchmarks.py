@@ -124,9 +124,9 @@ def test_results_are_drawn(tmp_path, suffix):
 
 
 def test_the_speed_that_the_readme_shows_is_the_measured_one(tmp_path):
-    """Every time in measured.json stands in the table of NOTES.md, and every problem that is shown is there."""
+    """Every time in measured.json stands in the table of README.md, and every problem that is shown is there."""
     measured = json.loads(plot.MEASURED.read_text())
-    notes = plot.HERE.joinpath("NOTES.md").read_text().partition(f"## The table of {measured['date']}")[2]
+    notes = plot.HERE.joinpath("README.md").read_text().partition(f"## The table of {measured['date']}")[2]
     table = {row.split("|")[1].strip(): row for row in notes.splitlines() if row.startswith("|")}
     for row in measured["rows"]:
         cells = [cell.strip() for cell in table[row["title"]].split("|")]

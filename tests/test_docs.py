@@ -11,10 +11,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+RECIPES = sorted((ROOT / "docs" / "contributing").glob("*.md"))
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$(?:\n+```text\n(?P<shown>.*?)^```$)?", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?://)(?P<page>[^)#]*)(?:#(?P<heading>[^)]*))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 FILE = re.compile(r"`([\w*./]+(?:\.py|/))`")
+ADDED = re.compile(r"^\+\+\+ b/(?P<file>.*)|(?P<lines>(?:^\+(?!\+\+ b/).*\n)+)", re.MULTILINE)
 
 
 def blocks(page):
@@ -68,7 +70,7 @@ def anchor(heading):
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=names)
+@pytest.mark.parametrize("page", [*PAGES, *RECIPES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=names)
 def test_every_link_to_a_page_of_this_repository_leads_somewhere(page):
     """The file exists, and so does the heading."""
     for link in LINK.finditer(page.read_text()):
@@ -78,7 +80,7 @@ def test_every_link_to_a_page_of_this_repository_leads_somewhere(page):
             assert link["heading"] in map(anchor, HEADING.findall(target.read_text())), link[0]
 
 
-@pytest.mark.parametrize("page", ["docs/glossary.md", "docs/architecture.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["docs/glossary.md", "docs/architecture.md", "docs/contributing/where_things_go.md"])
 def test_every_file_named_in_a_table_exists(page):
     """Below the package or the repository, or, as in `lower/arrays.py`, `matrices.py`, beside the file named before it."""
     rows = [row for row in (ROOT / page).read_text().splitlines() if row.startswith("|")]
@@ -90,3 +92,17 @@ def test_every_file_named_in_a_table_exists(page):
             found = [path for folder in (beside, ROOT / "tapediff", ROOT) for path in folder.glob(file.rstrip("/"))]
             assert found, f"{page} names {file}"
             beside = found[0] if file.endswith("/") else found[0].parent
+
+
+@pytest.mark.parametrize("page", [page for page in RECIPES if "```diff" in page.read_text()], ids=names)
+def test_what_the_diff_of_a_recipe_adds_is_there(page):
+    """Each group of added lines is in its file as the page has it."""
+    file, count = "", 0
+    for diff in re.findall(r"```diff\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+        for found in ADDED.finditer(diff):
+            file = found["file"] or file
+            if found["lines"]:
+                lines = "".join(line[1:] for line in found["lines"].splitlines(keepends=True))
+                assert lines in (ROOT / file).read_text(), f"{file} does not have\n{lines}"
+                count += 1
+    assert count > 1

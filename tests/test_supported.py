@@ -51,31 +51,21 @@ except td.UnsupportedFunction as refusal:
 it has no use for derivatives: use np.finfo(float).eps * np.abs(x)
 ```
 
-Functions of integers and of order (`argsort`, `searchsorted`, `digitize`, `unique`, `isin`) give integers and masks, which have no
-derivative. Where the *shape* of a result depends on values, as for `np.nonzero`, `np.unique` or `x[mask]`, these are guarded. Functions
-that fill an array made by `np.zeros`, `np.ones`, `np.empty`, `np.full`, `np.eye` or `np.array` inside the recorded function, or read it at
-tracked positions, are recorded as they stand (the function is then run again, with tracked arrays there: of floats, and if that is not
-enough, of ints and bools, and those of `np.arange`, `linspace`, `tile`, `repeat`, `diag` and `outer`); arrays from outside, and of narrower
-integers, are not written to. A plain array from outside is read at tracked positions by `array[k]`, where the positions are data where
-[all paths](guards.md#one-tape-for-all-paths) are recorded, and else are guarded; `td.asarray(array)[k]` and `np.take(array, k)` never guard them. [Data of other
-libraries](data.md) has sparse matrices, pandas and splines.
-
-All of `numpy.linalg` takes stacks of matrices, with any leading axes, and gives NumPy's own signs of vectors and factors. Kernels factor,
-solve and invert stacks of matrices of up to 16 rows with a matrix in each SIMD lane (10,000 solves of 3 by 3 with their gradient take 0.4 ms,
-NumPy's solves 6 ms), and a Python loop over independent matrices becomes such a stack. Determinants have the matrix of cofactors for their
-derivative, also where they are zero. Where a derivative does not exist it is NaN, never a wrong number: of the vectors of repeated
-eigenvalues or singular values, where the result depends on which they are (a vector whose cotangent is exactly zero counts as not used).
-Functions of the values alone have theirs; their second derivatives at repeated values are NaN, but for changes of the matrix that keep these equal.
-`eigh`, `eigvalsh` and `cholesky` read one triangle, and so do their gradients.
-`pinv` and `lstsq` have the derivative of matrices of the same rank. Of the vectors that `svd` of matrices that are not square and
-`qr` with `mode="complete"` add to a basis only the space is determined: functions of it have their derivative, others NaN. `eig` and
-`eigvals` need real eigenvalues, which is guarded.
-
-`scipy.linalg`'s functions work by their own names, `scipy.linalg.expm(x)`, where they are called through the module, and by those of
-`td.linalg`, which has SciPy's signatures: during recordings the names in SciPy's modules stand for functions that look for tracked
-arguments first. After `from scipy.linalg import expm` the error says to use `td.linalg.expm`. `check_finite=` and `overwrite_a=` change
-nothing. Those of `sqrtm`, `logm`, `lu`, `eigh`, `solve_sylvester`, `solve_banded` and what follows from them are SciPy's own values, for
-which compiled functions call Python; their derivatives are written with the same functions, to any order.
+| | |
+|---|---|
+| functions of integers and of order (`argsort`, `searchsorted`, `digitize`, `unique`, `isin`) | give integers and masks, which have no derivative |
+| results whose *shape* depends on values (`np.nonzero`, `np.unique`, `x[mask]`) | are guarded |
+| arrays made in the function, written to or read at tracked positions | [become tracked](frozen.md#writing-into-arrays); arrays from outside, and of narrower integers, are not written to |
+| a plain array from outside, read by `array[k]` | [data or guards](data.md#tables) |
+| `numpy.linalg` | takes stacks of matrices, and gives NumPy's own signs of vectors and factors. Kernels keep a matrix of up to 16 rows in each SIMD lane: 10,000 solves of 3 by 3 with their gradient take 0.4 ms |
+| determinants | have the matrix of cofactors for their derivative, also where they are zero |
+| vectors of repeated eigenvalues or singular values; of the space that `svd` of matrices that are not square and `qr` with `mode="complete"` add | NaN where the result depends on which they are, never a wrong number |
+| repeated eigenvalues and singular values themselves | have first derivatives; second ones are NaN, but for changes of the matrix that keep them equal |
+| `eigh`, `eigvalsh`, `cholesky` | read one triangle, and so do their gradients |
+| `pinv`, `lstsq` | have the derivative of matrices of the same rank |
+| `eig`, `eigvals` | need real eigenvalues, which is guarded |
+| `scipy.linalg`, by its own names, also imported, or by `td.linalg` | `check_finite=` and `overwrite_a=` change nothing |
+| `sqrtm`, `logm`, `lu`, `eigh`, `solve_sylvester`, `solve_banded` and what follows from them, of `scipy.linalg` | are SciPy's own values, for which kernels call Python; derivatives to any order |
 """
 
 # Names of NumPy's that are given no values: types, settings, files, the making of plain arrays of a shape.

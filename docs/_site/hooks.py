@@ -20,7 +20,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
-    "benchmarks/NOTES.md": "benchmarks.md",
+    "benchmarks/README.md": "benchmarks.md",
     "examples": "examples/index.md",
     **{f"examples/{path.name}": f"examples/{path.stem}.md" for path in EXAMPLES},
 }

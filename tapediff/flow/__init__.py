@@ -16,7 +16,7 @@ get. Where a test is data, both sides are run, each on the state as it was, and 
 | operations/ | operators, attributes, tests, patterns |
 | builtins/ | Python's builtins as programs, calls of code that is not translated |
 
-Open first: `merged.py`.
+Open first: `merged.py`. docs/contributing/control_flow.md has the design, docs/which_python.md an example for each kind of statement.
 """
 
 from __future__ import annotations
