@@ -17,7 +17,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..users_code import is_users, is_users_file
 from .places import Contents, check_writes, root_of
-from .values import at_this_point, entries_at_this_point, state
+from .values import CHOICES, at_this_point, entries_at_this_point, state
 
 # So many objects are looked at, 30 ms; of more, each that a recording meets counts as the caller's.
 _MOST_OBJECTS = 20_000
@@ -119,7 +119,8 @@ def _holders(value: Object, but: Iterable[int] = ()) -> Iterator[Object]:
     seen, pending = set(but), [value]
     while pending:
         holder = pending.pop()
-        if type(holder) in _LEAVES or type(holder) is TrackedArray or id(holder) in seen or isinstance(holder, (type, ModuleType)):
+        kind = type(holder)
+        if kind in _LEAVES or kind is TrackedArray or kind in CHOICES or id(holder) in seen or isinstance(holder, (type, ModuleType)):
             continue
         seen.add(id(holder))
         yield holder
