@@ -394,9 +394,7 @@ A function can behave differently while it is recorded, without a guard or an er
   `td.fori_loop`;
 * it catches `TypeError` of C code that does not accept tracked values, such as `json.dumps(x[0])`. Errors of NumPy and tapediff are noticed
   when your code catches them;
-* it catches `FloatingPointError` under `np.errstate(all="raise")`, and none was raised during the recording;
-* it imported `array` by `from numpy import array`: in a recording of one path, that makes an array of objects from tracked integers.
-  `np.array` makes an integer array, as NumPy does.
+* it catches `FloatingPointError` under `np.errstate(all="raise")`, and none was raised during the recording.
 
 What a function reads besides its arguments is compared at each call ([what is frozen](frozen.md)). Clocks, files and random numbers are
 not: `td.GuardedTape(f, check_every=100)` compares with the plain function at every 100th call, and raises `StaleTape` if they differ.
