@@ -99,12 +99,13 @@ def leave_plain(result: Object) -> None:
     kept = set(map(id, _holders(result)))
     others = state.callers | kept
     for place in (*state.unsettled.values(), *(place for place, _ in state.before.values() if id(place.holder) not in kept)):
+        is_kept = id(place.holder) in kept
         if type(place) is Contents:
-            _leave_plain_entries(place.holder)
+            _leave_plain_entries(place.holder, is_kept)
         else:
-            place.set(at_this_point(place.get()))
+            place.set(at_this_point(place.get(), keeps_ints=is_kept))
         for holder in _holders(place.get(), others):
-            _leave_plain_entries(holder)
+            _leave_plain_entries(holder, False)
 
 
 def check_lists() -> None:
@@ -133,11 +134,11 @@ def _entries(holder: Object) -> Iterable[Object]:
     return (holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})).values()
 
 
-def _leave_plain_entries(holder: Object) -> None:
+def _leave_plain_entries(holder: Object, keeps_ints: bool) -> None:
     if isinstance(holder, (list, deque, dict, set)):
         place = Contents(holder)
         before = place.get()
-        after = entries_at_this_point(before)
+        after = entries_at_this_point(before, keeps_ints=keeps_ints)
         if len(after) != len(before) or not all(map(operator.is_, _all_of(after), _all_of(before))):
             place.set(after)
     elif not isinstance(holder, tuple):

@@ -537,27 +537,31 @@ def holds_several(value: Object) -> bool:
     return type(value) is Maybe or type(value) in CHOICES
 
 
-def at_this_point(value: Object) -> Object:
-    """The value that plain Python has at this point, in place of a choice, or of an int or a bool that is tracked."""
+def at_this_point(value: Object, *, keeps_ints: bool = False) -> Object:
+    """The value that plain Python has at this point, in place of a choice, or of an int or a bool that is tracked.
+
+    Args:
+        keeps_ints: leave tracked ints and bools as they are.
+    """
     while type(value) is Choice:
         value = next(option for option, when in zip(value.options, value.conditions) if _holds(when))
     if isinstance(value, tuple):
-        parts = list(map(at_this_point, value))
+        parts = [at_this_point(part, keeps_ints=keeps_ints) for part in value]
         if all(map(operator.is_, parts, value)):
             return value
         return tuple.__new__(type(value), parts)
-    if type(value) is TrackedArray and value.type.dtype.kind in "ib" and not value.type.shape:
+    if not keeps_ints and type(value) is TrackedArray and value.type.dtype.kind in "ib" and not value.type.shape:
         return value._value.item()
     return value
 
 
-def entries_at_this_point(entries: Object) -> Object:
+def entries_at_this_point(entries: Object, *, keeps_ints: bool = False) -> Object:
     """The entries that plain Python has at this point in a container."""
     if isinstance(entries, dict):
-        return {key_at_this_point(key): at_this_point(part) for key, entry in entries.items() for part in _now([entry])}
+        return {key_at_this_point(key): at_this_point(v, keeps_ints=keeps_ints) for key, entry in entries.items() for v in _now([entry])}
     if isinstance(entries, set):
         return set(map(key_at_this_point, _now(entries)))
-    parts = map(at_this_point, _now(entries))
+    parts = (at_this_point(entry, keeps_ints=keeps_ints) for entry in _now(entries))
     return deque(parts, entries.maxlen) if isinstance(entries, deque) else list(parts)
 
 
