@@ -185,6 +185,8 @@ def test_gradients_are_fresh_contiguous_and_writable():
     [
         (lambda: td.gradient(lambda x: x, X), td.NonScalarOutput, "returned an array; a gradient needs a scalar"),
         (lambda: td.gradient(lambda x: (x.sum(), 1.0), X), td.NonScalarOutput, "returned a tuple; a gradient needs one real scalar"),
+        (lambda: td.gradient(lambda x: {"a": x[0]}, X), td.NonScalarOutput, "returned a dict; a gradient needs one real scalar"),
+        (lambda: td.gradient(lambda x: [x[0], x[1]], X), td.NonScalarOutput, "returned a list; a gradient needs one real scalar"),
         (lambda: td.gradient(lambda x: x[0] > 0, X), td.NonScalarOutput, "returned bool, which has no gradient"),
         (lambda: td.gradient(lambda x: np.argmax(x), X), td.NonScalarOutput, "returned int64, which has no gradient"),
         (lambda: td.gradient(lambda x: x[:1], X), td.NonScalarOutput, "returned an array"),

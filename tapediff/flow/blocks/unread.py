@@ -58,7 +58,7 @@ def is_unread(value: Object) -> bool:
 
 
 def unread_in(value: Object) -> Unread | None:
-    """What a value may be, or has in it, that nothing has read yet; lists may be linked in circles."""
+    """The stand-in that a value may be, or has in it, of what nothing has read yet; lists may be linked in circles."""
     seen, pending = set[int](), [value]
     while pending:
         value = pending.pop()

@@ -173,7 +173,7 @@ class Escapes(Recorded):
                 self._recorder.lists_asked[id(frame.f_code), frame.f_lasti] = self, Site(frame.f_code, frame.f_lasti)
                 if self.type.dtype.kind in "ib" and frame is sys._getframe(1):
                     if _makes_arrays(frame):
-                        # What is written to an array of objects does not become an int.
+                        # A number that is written to an array of objects does not become an int.
                         escaped(self, "an entry of an array that is made by another name than np.array", "call np.array, by this name")
                     self._note_index(frame)
             raise AttributeError("__array__")

@@ -35,8 +35,9 @@ def require_scalar(tape: Tape) -> None:
             fix="return z.real, z.imag, np.abs(z) or another real number made of it",
         )  # fmt: skip
     if tape.returns_tuple or type_ is None:
+        kind = tuple if tape.result is None or tape.result.kind is None else tape.result.kind
         raise NonScalarOutput(
-            f"{tape.name} returned a tuple; a gradient needs one real scalar",
+            f"{tape.name} returned a {kind.__name__}; a gradient needs one real scalar",
             got=", ".join(map(str, tape.output_types)),
             fix="return the scalar alone; or, of (scalar, anything), say has_aux=True",
         )
