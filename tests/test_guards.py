@@ -1,11 +1,14 @@
 """What a tape does with values that Python looked at while recording: a guard, a value of its own, or an error; there is no fourth case."""
 
+import contextlib
 import inspect
 import itertools
 import math
 import operator
 import re
+import warnings
 from math import sin
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -387,15 +390,115 @@ def caught(x):
             return 7.0 * x
 
 
-def test_an_error_that_depends_on_values_cannot_be_caught_inside():
+def caught_around(x):
+    try:
+        with np.errstate(divide="raise"):
+            s = x / np.maximum(x, 0.0)
+    except ArithmeticError:
+        s = 7.0 * x
+    return s
+
+
+def _divided(x):
+    with np.errstate(all="raise"):
+        return x / np.maximum(x, 0.0)
+
+
+def caught_of_helper(x):
+    try:
+        return _divided(x)
+    except Exception:  # noqa: BLE001 -- as in people's code
+        return 7.0 * x
+
+
+def suppressed(x):
+    s = 7.0 * x
+    with contextlib.suppress(FloatingPointError), np.errstate(invalid="raise"):
+        s = x / np.maximum(x, 0.0)
+    return s
+
+
+def caught_on_a_side(x):
+    s = x
+    try:
+        if x < 3.0:
+            s = _divided(x)
+    except FloatingPointError:
+        s = 7.0 * x
+    return s
+
+
+def caught_of_array(x):
+    y = np.ones(3)
+    with np.errstate(all="raise"):
+        try:
+            y = y * x / np.maximum(x, 0.0)
+        except FloatingPointError:
+            y = y * 7.0
+    return y.sum()
+
+
+def caught_warning(x):
+    with warnings.catch_warnings():
+        s = x * 1.0
+        warnings.simplefilter("error")
+        try:
+            s = s / np.maximum(x, 0.0)
+        except RuntimeWarning:
+            s = 7.0 * x
+    return s
+
+
+CATCHING = [caught, caught_around, caught_of_helper, suppressed, caught_on_a_side, caught_of_array, caught_warning]
+
+
+@pytest.mark.parametrize("f", CATCHING, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("first", [-4.0, 2.0])
+def test_an_error_that_depends_on_values_cannot_be_caught_inside(f, first):
     """`except FloatingPointError` lets Python see values without a guard, so a tape of it would be wrong elsewhere."""
+    target = td.GuardedTape(f)
+    for x in (first, 2.0, -4.0):
+        with pytest.raises(td.UnsupportedFunction, match=r"catches the|caught an error"):
+            target(x)
+
+
+def test_the_message_names_the_operation_and_the_handler():
     with pytest.raises(td.UnsupportedFunction) as failure:
-        td.record(caught, -4.0)
+        td.record(caught, 4.0)
+    handler = inspect.getsourcelines(caught)[1] + 4
     assert str(failure.value) == text(
-        "caught caught the error of log(...), which depends on values that a tape cannot guard", place(caught),
-        "FloatingPointError: invalid value encountered in log",
+        "caught catches the FloatingPointError that log(...) raises at some points, which depend on values that a tape cannot guard",
+        place(caught), f"an `except` at {Path(__file__).name}:{handler} in caught, and NumPy asked to raise errors",
         "test the values before the call, with an `if`; or catch the error outside the recorded function",
     )  # fmt: skip
+
+
+def reads_a_key(x):
+    try:
+        return {"a": x * 2.0}["b"]
+    except KeyError:
+        return np.log(x) if x > 0 else 3.0 * x
+
+
+def branches(x):
+    return x / 3.0 if x > 0 else x * 2.0
+
+
+@pytest.mark.parametrize("f", [reads_a_key, branches], ids=lambda f: f.__name__)
+def test_where_all_errors_are_raised_other_functions_are_recorded_as_ever(f):
+    target = td.GuardedTape(f)
+    with np.errstate(all="raise"):
+        for x in (-4.0, 2.0, -1.0, 3.0):
+            assert target(x) == pytest.approx(f(x))
+    with np.errstate(all="raise"), pytest.raises(td.UnsupportedFunction):
+        td.GuardedTape(lambda x: _caught_outside(x))(2.0)
+
+
+def _caught_outside(x):
+    try:
+        return np.log(x)
+    except FloatingPointError:
+        return 7.0 * x
 
 
 # How guards are evaluated.

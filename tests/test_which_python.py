@@ -394,7 +394,9 @@ A function can behave differently while it is recorded, without a guard or an er
   `td.fori_loop`;
 * it catches `TypeError` of C code that does not accept tracked values, such as `json.dumps(x[0])`. Errors of NumPy and tapediff are noticed
   when your code catches them;
-* it catches `FloatingPointError` under `np.errstate(all="raise")`, and none was raised during the recording.
+* NumPy is asked to raise errors (`np.errstate(all="raise")`) that leave the function: the tape returns inf or NaN instead. A function that
+  catches them is refused;
+* it reads the list of `warnings.catch_warnings(record=True)`.
 
 What a function reads besides its arguments is compared at each call ([what is frozen](frozen.md)). Clocks, files and random numbers are
 not: `td.GuardedTape(f, check_every=100)` compares with the plain function at every 100th call, and raises `StaleTape` if they differ.

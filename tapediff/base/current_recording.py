@@ -16,6 +16,19 @@ CURRENT: ContextVar[Recording] = ContextVar("tapediff_recorder", default=None)
 # Called at every call of a compiled tape, so not a Python function.
 current_recorder: Callable[[], Recording] = CURRENT.get
 
+# The context variable of np.errstate. It is private: without it each operation calls np.geterr, which takes 0.8 µs, not 0.03.
+_VARIABLE = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
+
+
+def _without_variable(_default: object) -> object:
+    return tuple(np.geterr().values())
+
+
+error_state: Callable[[object], object] = _without_variable if _VARIABLE is None else _VARIABLE.get
+
+# Stands for the filters of warnings, where there are none.
+NO_FILTERS = (None,)
+
 
 def failure_may_be_caught() -> bool:
     """True if user code may catch the LinAlgError of a factorisation that is recorded now.

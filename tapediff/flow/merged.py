@@ -107,6 +107,7 @@ class Flowed:
         # A recording that writes to arrays is made again with more of them tracked.
         state.has_identities = AsksIdentities in without
         state.joins_lists = not without
+        state.raised_by_numpy = recorder.raised
         state.may_fill = _may_fill(recorder)
         state.joins_arrays = state.may_fill and not recorder.is_called and not recorder.fills
         hooks = recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from types import FrameType
 from typing import Concatenate, ParamSpec, TypeVar
@@ -16,7 +17,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
-from ..base.current_recording import CURRENT, current_recorder as current_recorder
+from ..base.current_recording import CURRENT, NO_FILTERS, current_recorder as current_recorder, error_state
 from ..base.operating_system import IMPORT_FAILURES, raise_if_out_of_memory
 from ..base.source_location import Site, is_same_line, user_site
 from ..base.uninterrupted import require_stack
@@ -61,7 +62,7 @@ from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
 from .python_state import gc_pause, numpy_namespace as namespace, scipy_functions
-from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal
+from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal, raised_by_numpy, would_be_caught
 from .python_state.exception_handlers import handler_of
 from .python_state.filled_arrays import Fills, may_be_filled
 from .python_state.list_arguments import Asked, refusal_of_list
@@ -110,6 +111,7 @@ class Recorder(TapeBuilder):
         entry_frame: id of the frame in which the recording began; code further out is not part of the recorded function.
         is_called: the outer recording calls this one's tape; otherwise it takes over the operations.
         branches_to_inline: how many td.cond in a loop body may still become paths of the body.
+        raised: the error that NumPy raises now where a number has no value; None where it warns at most.
         python_ints: inputs that stand for Python integers, as isinstance() must say.
         numpy_numbers: NumPy scalars made of Python's numbers.
         is_apart: in a recording of several paths, returns True where the program possibly skips the current code, or catches its errors.
@@ -167,6 +169,8 @@ class Recorder(TapeBuilder):
         self.fills = fills
         self.index_asked: tuple[TrackedArray, Site] | None = None
         self.lists_asked: Asked = {}
+        self._outside = (warnings.filters or NO_FILTERS)[0]
+        self.warns()
         self._left = len(prescribed)
         self._observed: dict[tuple[int, str], Outcome] = {}
         self._is_constant: dict[int, bool] = {}
@@ -185,6 +189,8 @@ class Recorder(TapeBuilder):
             namespace.recording_begins(self.fills)
         else:
             namespace.inner_recording_begins(self.fills)
+            self._outside = outer._outside
+            self.warns()
             self.fills = max(self.fills, outer.fills)
             self.merges &= outer.merges
 
@@ -351,6 +357,9 @@ class Recorder(TapeBuilder):
             self._promote(op, args, ids, values, plain, all_float64)
         elif plain:
             self._promote(op, args, ids, values, plain, all_float64)
+        is_usual = (error_state(None) is self.error_state and (warnings.filters or NO_FILTERS)[0] is self.filter) or self.warns()
+        if not is_usual:
+            self._refuse_if_caught(op)
         if not self.concrete:
             types = [self.instructions[i][3] for i in ids]
             type_ = op.infer(*types, **op.named(params)) if params else op.infer(*types)
@@ -531,6 +540,23 @@ class Recorder(TapeBuilder):
         while recorder is not None:
             recorder.failure = recorder.failure or failure
             recorder = recorder.outer
+
+    def warns(self) -> bool:
+        """Notes what NumPy does now where a number has no value; True unless it raises an error."""
+        self.raised = raised_by_numpy(self._outside)
+        # Operations compare these two before they ask. False where errors are raised: never equal.
+        self.error_state = error_state(None) if self.raised is None else False
+        self.filter = (warnings.filters or NO_FILTERS)[0]
+        return self.raised is None
+
+    def _refuse_if_caught(self, op: Op) -> None:
+        """Refuse an operation whose error user code may catch: no tape tells at which points NumPy raises it."""
+        recorder = self
+        while recorder.outer is not None and not recorder.is_called:
+            recorder = recorder.outer
+        handler = None if self.raised is None else handler_of(self.raised, recorder.entry_frame)
+        if self.raised is not None and handler is not None:
+            raise would_be_caught(self.name, f"{op.name}(...)", self.raised, handler)
 
     def note_refusal(self, refusal: RefusedByRecording) -> None:
         """Remember an error that plain values do not raise. If user code catches it, the plain function goes another way."""

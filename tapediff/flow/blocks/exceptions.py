@@ -25,6 +25,7 @@ from ..state.fork import (
     joined_states,
     note_whether_taken,
     refuse,
+    refuse_errors_of_numpy,
     refuse_of_values,
 )
 from ..state.joins import join
@@ -47,6 +48,8 @@ def try_(body: Block, handlers: Handlers, otherwise: Block, last: Block) -> Comp
         return attempted(inner, on_error, lambda end: _after_finally(last(), lambda: end), last)
     if body is None or not handlers:
         return _with_else(None if body is None else body(), otherwise)
+    if state.raised_by_numpy is not None and any(kinds is None or _may_match(kinds, state.raised_by_numpy()) for kinds, _ in handlers):
+        refuse_errors_of_numpy()
     return attempted(body, lambda error: _handled(error, handlers), lambda end: _with_else(end, otherwise), *blocks[1:])
 
 
@@ -77,6 +80,13 @@ def _handled(error: BaseException, handlers: Handlers) -> Completion:
     if catches is False:
         return _handled(error, tuple(others))
     return fork_block(catches, WithCells(here, handler), WithCells(lambda: _handled(error, tuple(others)), *(block for _, block in others)))
+
+
+def _may_match(kinds: Callable[[], Object], error: BaseException) -> bool:
+    try:
+        return _matches(error, kinds()) is not False
+    except Exception:  # noqa: BLE001 -- raised again where an error is handled
+        return True
 
 
 def _matches(error: BaseException, kinds: Object) -> Object:
@@ -294,6 +304,8 @@ def with_(manager: Object, body: Callable[[Object], Completion]) -> Completion:
     enter_, exit_ = _special(manager, "__enter__"), _special(manager, "__exit__")
     if users_method(kind, "__exit__") is None and kind not in _STATELESS:
         return _entered_once(manager, body)
+    if state.raised_by_numpy is not None and kind is not contextlib.nullcontext:
+        refuse_errors_of_numpy()
     item = call(enter_, manager)
 
     def on_error(error: BaseException) -> Completion:

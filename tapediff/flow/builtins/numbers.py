@@ -15,7 +15,7 @@ from ..calls.truth import truth
 from ..containers.lengths import by_length
 from ..operations.dunder import BY_FUNCTION
 from ..operations.tests_of_values import formatted
-from ..state.fork import exclude
+from ..state.fork import exclude, refuse_errors_of_numpy
 from ..state.numbers.python_numbers import Kind, is_python, note_kind, note_python, one_if, type_if_known
 from ..state.values import Unjoinable, is_data, negated, state
 from .arguments import NATIVE, gathered, is_collection, is_of_interest
@@ -118,5 +118,12 @@ class Unchanged(NamedTuple):
 def error_states_(all: Object = None, divide: Object = None, over: Object = None, under: Object = None, invalid: Object = None) -> Object:
     """np.errstate and np.seterr: what is computed where both sides are run must not raise."""
     if not {None, "ignore", "warn"}.issuperset((all, divide, over, under, invalid)):
-        raise Unjoinable("NumPy is to raise errors where numbers have no value", "test the values before, with an if")
+        refuse_errors_of_numpy()
+    return NATIVE
+
+
+def filter_(action: Object, *_args: Object, **_named: Object) -> Object:
+    """warnings.simplefilter and warnings.filterwarnings, likewise."""
+    if action == "error":
+        refuse_errors_of_numpy()
     return NATIVE

@@ -15,6 +15,7 @@ import itertools
 import math
 import operator
 import statistics
+import warnings
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
@@ -118,6 +119,8 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     builtins.ascii: numbers.repr_,
     np.errstate: numbers.error_states_,
     np.seterr: numbers.error_states_,
+    warnings.simplefilter: numbers.filter_,
+    warnings.filterwarnings: numbers.filter_,
     statistics.mean: numbers.statistic(in_python.mean_),
     statistics.fmean: numbers.statistic(in_python.mean_),
     statistics.median: numbers.statistic(in_python.median_),

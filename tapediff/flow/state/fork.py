@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -128,6 +128,11 @@ def refuse_of_values(error: BaseException) -> None:
     if found is not None and state.attempts:
         refuse(f"{found.operation} fails because of its values, and its error may be caught", "test the values before, with an `if`")
         raise failure_caught(state.recorder.name, found) from error
+
+
+def refuse_errors_of_numpy() -> NoReturn:
+    """Record path by path where NumPy is to raise errors: what is computed where both sides are run must not raise."""
+    raise Unjoinable("NumPy is to raise errors where numbers have no value", "test the values before, with an if")
 
 
 def is_of_program(error: BaseException) -> bool:

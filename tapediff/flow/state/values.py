@@ -210,6 +210,7 @@ class State(threading.local):
         attempts: bodies of `try` and `with` that are being run; the innermost last.
         kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
         facts_of_kinds: facts about these.
+        raised_by_numpy: the error that NumPy raises where a number has no value, if it is to raise one.
         report: why guards are recorded, and what is merged.
         recorders: those of iterations of loops.
         sides: the number that were run.
@@ -259,6 +260,7 @@ class State(threading.local):
         self.attempts: list[Object] = []
         self.kinds: dict[tuple[int, int], Object] = {}
         self.facts_of_kinds: dict[tuple[str, int, int], Object] = {}
+        self.raised_by_numpy: type[Exception] | None = None
         self.report = Report()
         self.recorders: list[Object] = []
         self.sides = self.on_sides = self.recursions = 0

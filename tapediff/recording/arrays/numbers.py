@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import operator
 import sys
+import warnings
 from collections.abc import Callable
 from functools import cache
 from itertools import count
 
 import numpy as np
 
-from ...base.current_recording import Recording, current_recorder
+from ...base.current_recording import NO_FILTERS, Recording, current_recorder, error_state
 from ...ir.instruction import (
     BOOL,
     BOOL_SCALAR,
@@ -53,7 +54,8 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
     # type() and not isinstance(): the __class__ property of tracked arrays is slow. Few further calls: each costs a tenth.
     def forward(self: Versioned, other: Operand) -> Operand:
         recorder = self._recorder
-        if self.type is FLOAT_SCALAR and self._view is None and recorder.concrete and current_recorder() is recorder:
+        is_usual = (error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter) or recorder.warns()
+        if is_usual and self.type is FLOAT_SCALAR and self._view is None and recorder.concrete and current_recorder() is recorder:
             if type(other) is type(self):
                 if other.type is not FLOAT_SCALAR or other._view is not None or other._recorder is not recorder:
                     return general(self, other)
@@ -90,7 +92,8 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
 
     def reflected(self: Versioned, other: Operand) -> Operand:
         recorder = self._recorder
-        if self.type is FLOAT_SCALAR and self._view is None and recorder.concrete and current_recorder() is recorder:
+        is_usual = (error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter) or recorder.warns()
+        if is_usual and self.type is FLOAT_SCALAR and self._view is None and recorder.concrete and current_recorder() is recorder:
             number, plain = _constant(recorder, other)
             if number >= 0:
                 try:
@@ -180,8 +183,9 @@ REFLECTED: dict[Op, Callable[..., Operand]] = {}
 
 def unary(self: Versioned, op: Op) -> Operand:
     type_, recorder = _result_type(op), self._recorder
+    is_usual = (error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter) or recorder.warns()
     is_number = self.type is FLOAT_SCALAR and self._view is None and current_recorder() is recorder
-    if type_ is None or not recorder.concrete or not is_number:
+    if type_ is None or not recorder.concrete or not is_number or not is_usual:
         made = _of_arrays(op, self, (self,), 4)
         return recorder.apply(op, (self,)) if made is None else made
     try:
@@ -198,7 +202,8 @@ def of_two(op: Op, x: Operand, y: Operand) -> Operand:
     type_ = _result_type(op)
     like = x if isinstance(x, Versioned) else y
     recorder = like._recorder
-    if type_ is None or not recorder.concrete or current_recorder() is not recorder:
+    is_usual = (error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter) or recorder.warns()
+    if type_ is None or not recorder.concrete or current_recorder() is not recorder or not is_usual:
         return None
     operands = x, y
     (first, x), (second, y) = _number(recorder, x, type(like)), _number(recorder, y, type(like))
@@ -243,7 +248,8 @@ def _of_type(recorder: Recording, type_: ValueType, operand: Operand, tracked: t
 def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: int) -> Versioned | None:
     """Apply an elementwise operation to float64 arrays for a caller `depth` calls up; None if Recorder.apply has to record it."""
     recorder, type_ = like._recorder, _result_type(op)
-    if type_ is None or not recorder.concrete or current_recorder() is not recorder:
+    is_usual = (error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter) or recorder.warns()
+    if type_ is None or not recorder.concrete or current_recorder() is not recorder or not is_usual:
         return None
     numbers: list[int] = []
     values: list[Operand] = []

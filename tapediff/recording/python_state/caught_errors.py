@@ -6,18 +6,36 @@ recorder notes both when they are raised; if they are caught, the recording ends
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 
-from ...base.current_recording import current_recorder
-from ...base.source_location import Site
+from ...base.current_recording import NO_FILTERS, current_recorder
+from ...base.source_location import Site, user_site
 from ...errors import RefusedByRecording, UnsupportedFunction
 
 # Raised by operations because of their values: not positive definite, or numpy.errstate(all="raise").
 VALUE_FAILURES = (np.linalg.LinAlgError, ArithmeticError, RuntimeWarning)
+
+
+def raised_by_numpy(outside: object) -> type[Exception] | None:
+    """The error that NumPy raises now where a number has no value, by np.errstate or a filter of warnings; None where it warns at most.
+
+    Args:
+        outside: the first filter of warnings outside of the recorded function. It is ignored: with `python -W error` every warning is an
+            error, which no model is written for.
+    """
+    asked = {action for kind, action in np.geterr().items() if kind != "call"}
+    if "raise" in asked:
+        return FloatingPointError
+    if "warn" in asked and (warnings.filters or NO_FILTERS)[0] is not outside:
+        for action, _, category, *_ in warnings.filters:
+            if issubclass(RuntimeWarning, category):
+                return RuntimeWarning if action == "error" else None
+    return None
 
 
 class Failure(NamedTuple):
@@ -40,6 +58,15 @@ def failure_caught(name: str, failure: Failure) -> UnsupportedFunction:
     return UnsupportedFunction(
         f"{name} caught the error of {failure.operation}, which depends on values that a tape cannot guard",
         at=failure.site, got=f"{type(failure.error).__name__}: {failure.error}",
+        fix="test the values before the call, with an `if`; or catch the error outside the recorded function",
+    )  # fmt: skip
+
+
+def would_be_caught(name: str, operation: str, raised: type[Exception], handler: Site) -> UnsupportedFunction:
+    """The error of an operation at which NumPy is to raise errors that the recorded function catches: no tape tells at which points."""
+    return UnsupportedFunction(
+        f"{name} catches the {raised.__name__} that {operation} raises at some points, which depend on values that a tape cannot guard",
+        at=user_site(), got=f"an `except` at {handler}, and NumPy asked to raise errors",
         fix="test the values before the call, with an `if`; or catch the error outside the recorded function",
     )  # fmt: skip
 
