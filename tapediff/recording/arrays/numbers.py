@@ -54,8 +54,9 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
     # type() and not isinstance(): the __class__ property of tracked arrays is slow. Few further calls: each costs a tenth.
     def forward(self: Versioned, other: Operand) -> Operand:
         recorder = self._recorder
-        is_usual = (error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter) or recorder.warns()
-        if is_usual and self.type is FLOAT_SCALAR and self._view is None and recorder.concrete and current_recorder() is recorder:
+        is_noted = error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter
+        is_number = self.type is FLOAT_SCALAR and self._view is None and (is_noted or recorder.warns())
+        if is_number and recorder.concrete and current_recorder() is recorder:
             if type(other) is type(self):
                 if other.type is not FLOAT_SCALAR or other._view is not None or other._recorder is not recorder:
                     return general(self, other)
@@ -92,8 +93,9 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
 
     def reflected(self: Versioned, other: Operand) -> Operand:
         recorder = self._recorder
-        is_usual = (error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter) or recorder.warns()
-        if is_usual and self.type is FLOAT_SCALAR and self._view is None and recorder.concrete and current_recorder() is recorder:
+        is_noted = error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter
+        is_number = self.type is FLOAT_SCALAR and self._view is None and (is_noted or recorder.warns())
+        if is_number and recorder.concrete and current_recorder() is recorder:
             number, plain = _constant(recorder, other)
             if number >= 0:
                 try:
