@@ -240,8 +240,11 @@ def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> R
     start, mark = len(state.path), state.report.mark()
     state.path.append((test, holds))
     recorder = current_recorder()
-    before = len(recorder.instructions)
+    before, outermost = len(recorder.instructions), (recorder.outermost, recorder.outermost_site)
     is_kept = False
+    # Sides are deep within each other: the search for the line of an operation of this one ends here.
+    recorder.outermost_site = recorder.site_of(sys._getframe())
+    recorder.outermost = sys._getframe()
     try:
         ran = speculate(run, facts_of(test, holds))
         if not start:
@@ -268,6 +271,7 @@ def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> R
                 raise
             return ALONE
     finally:
+        recorder.outermost, recorder.outermost_site = outermost
         if not is_kept:
             recorder.left_out.append((before, len(recorder.instructions)))
         del state.path[start:]

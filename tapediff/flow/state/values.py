@@ -229,7 +229,7 @@ class State(threading.local):
         unsettled: places that were left with what data choose.
         has_choices: there is a value that stands for several.
         made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
-        bounds: by their instructions, what numbers can be; see bounds.py.
+        bounds: by the recording, what its numbers can be; see bounds.py.
         on_path: the same for the facts of one path, by the recording.
         shown: arrays and lists that may have another name, as data decide: nothing may be written to them.
         packed: by their instructions, conditions of entries that are there only where those before are: the lists of all of them.
@@ -277,7 +277,7 @@ class State(threading.local):
         self.outer_cells: set[int] = set()
         self.lengthy: set[Object] = set()
         self.made: dict[int, tuple[Object, Object, Object]] = {}
-        self.bounds: dict[tuple[int, int], Object] = {}
+        self.bounds: dict[int, Object] = {}
         self.on_path: tuple[Object, dict[int, Object]] = None, {}
         self.shown: dict[int, Object] = {}
         self.packed: dict[tuple[int, int], list[list[int]]] = {}

@@ -44,7 +44,7 @@ def bounds_on_all_paths(value: Object) -> Bounds:
 
 def note_bounds(value: Object, least: float, greatest: float) -> None:
     """Note what is known of a number."""
-    state.bounds[id(value._recorder), value._id] = least, greatest
+    _numbers(value._recorder).everywhere[value._id] = least, greatest
 
 
 def possible_ints(value: Object) -> list[int] | None:
@@ -107,21 +107,60 @@ def _narrowed(value: Object, found: Bounds) -> Bounds:
     return found
 
 
+class _Node(NamedTuple):
+    """What an instruction's bounds depend on.
+
+    Attributes:
+        operands: the instructions whose bounds they depend on.
+    """
+
+    name: str
+    operands: tuple[int, ...]
+    inputs: tuple[int, ...]
+    params: tuple[object, ...]
+    type: Object
+
+
+class _Numbers(NamedTuple):
+    """What is known of a recording's numbers: bounds on all paths, and nodes."""
+
+    everywhere: dict[int, Bounds]
+    nodes: dict[int, _Node]
+
+
+def _numbers(recorder: Object) -> _Numbers:
+    found: _Numbers | None = state.bounds.get(id(recorder))
+    if found is None:
+        found = state.bounds[id(recorder)] = _Numbers({}, {})
+    return found
+
+
+def _node(recorder: Object, number: int) -> _Node:
+    nodes = _numbers(recorder).nodes
+    found = nodes.get(number)
+    if found is None:
+        op, inputs, params, type_, *_ = recorder.instructions[number]
+        part = _OPERANDS.get(op.name)
+        found = nodes[number] = _Node(op.name, () if part is None else inputs[part], inputs, params, type_)
+    return found
+
+
 def _of_instruction(recorder: Object, wanted: int) -> Bounds:
     """The bounds of an instruction's result; iteratively, as sums may be long."""
-    memo, pending = state.bounds, [wanted]
+    memo, pending = _numbers(recorder).everywhere, [wanted]
     while pending:
         number = pending[-1]
-        if (id(recorder), number) in memo:
+        if number in memo:
             pending.pop()
             continue
-        left = [k for k in _operands(recorder, number) if (id(recorder), k) not in memo]
+        node = _node(recorder, number)
+        left = [k for k in node.operands if k not in memo]
         if left:
             pending += left
             continue
-        memo[id(recorder), number] = _result(recorder, number, memo)
+        memo[number] = _result(recorder, node, memo)
         pending.pop()
-    return memo[id(recorder), wanted]
+    return memo[wanted]
 
 
 # So many instructions are gone over with what this path tells of them.
@@ -130,23 +169,29 @@ _MOST_ON_PATH = 64
 
 def _on_path(recorder: Object, wanted: int) -> Bounds:
     """The bounds of an instruction's result, with the tests on this path: by the values that they fix, and the sides that are taken."""
-    owner, pending, visited = id(recorder), [wanted], 0
-    memo = _facts_of(recorder).memo
+    owner, facts, memo, pending, visited = id(recorder), state.facts, _facts_of(recorder).memo, [wanted], 0
     while pending:
         number = pending[-1]
-        if (owner, number) in memo:
+        if number in memo:
+            pending.pop()
+            continue
+        node, everywhere = _node(recorder, number), _of_instruction(recorder, number)
+        if not node.operands or visited == _MOST_ON_PATH:
+            memo[number] = everywhere
             pending.pop()
             continue
         visited += 1
-        left = [k for k in _operands(recorder, number) if (owner, k) not in memo] if visited <= _MOST_ON_PATH else []
+        taken = facts.get((owner, node.inputs[0])) if node.name == "select" else None
+        operands = node.operands if taken is None else node.inputs[1:2] if taken else node.inputs[2:]
+        left = [k for k in operands if k not in memo]
         if left:
             pending += left
             continue
-        found = _result(recorder, number, memo, state.facts) if visited <= _MOST_ON_PATH else ANYTHING
+        found = _result(recorder, node, memo) if taken is None else memo[operands[0]]
         # Of inputs something may be noted.
-        memo[owner, number] = _of_instruction(recorder, number) if found == ANYTHING else found
+        memo[number] = everywhere if found == ANYTHING else found
         pending.pop()
-    return memo[owner, wanted]
+    return memo[wanted]
 
 
 class _Facts(NamedTuple):
@@ -158,7 +203,7 @@ class _Facts(NamedTuple):
     """
 
     compared: dict[int, list[tuple[str, int, bool]]]
-    memo: dict[tuple[int, int], Object]
+    memo: dict[int, Bounds]
 
 
 def _facts_of(recorder: Object) -> _Facts:
@@ -170,47 +215,39 @@ def _facts_of(recorder: Object) -> _Facts:
     if found is None:
         found = state.on_path[1][owner] = _Facts({}, {})
         for (of, number), fact in state.facts.items():
-            if of == owner and (name := op_of(recorder, number).name) in _COMPARISONS:
-                a, b = inputs_of(recorder, number)
-                for value, other, comparison in ((a, b, name), (b, a, _MIRRORED[name])):
+            if of == owner and (node := _node(recorder, number)).name in _COMPARISONS:
+                a, b = node.inputs
+                for value, other, comparison in ((a, b, node.name), (b, a, _MIRRORED[node.name])):
                     found.compared.setdefault(value, []).append((comparison, other, fact))
-                    if fact and name == "equal" and recorder.instructions[other].op is CONSTANT:
-                        found.memo[owner, value] = of_array(np.asarray(recorder.instructions[other].params[0]))
+                    if fact and node.name == "equal" and op_of(recorder, other) is CONSTANT:
+                        found.memo[value] = _of_instruction(recorder, other)
     return found
 
 
-def _operands(recorder: Object, number: int) -> tuple[int, ...]:
-    """The instructions whose bounds those of one depend on."""
-    part = _OPERANDS.get(op_of(recorder, number).name)
-    return () if part is None else inputs_of(recorder, number)[part]
-
-
-def _result(recorder: Object, number: int, memo: dict[tuple[int, int], Object], facts: dict[tuple[int, int], bool] | None = None) -> Bounds:
-    op, inputs, params, type_, *_ = recorder.instructions[number]
-    if op is CONSTANT:
-        return of_array(np.asarray(params[0]))
-    if type_.dtype.kind == "b":
-        return _of_test(recorder, op.name, inputs, memo)
-    if op.name in ("argmax", "argmin", "searchsorted"):
-        return _of_position(recorder, op.name, inputs, params)
-    rule = RULES.get(op.name)
+def _result(recorder: Object, node: _Node, memo: dict[int, Bounds]) -> Bounds:
+    if node.name == CONSTANT.name:
+        return of_array(np.asarray(node.params[0]))
+    if node.type.dtype.kind == "b":
+        return _of_test(recorder, node, memo)
+    if node.name in ("argmax", "argmin", "searchsorted"):
+        return _of_position(recorder, node)
+    rule = RULES.get(node.name)
     if rule is None:
         return ANYTHING
-    given = [memo[id(recorder), k] for k in _operands(recorder, number)]
-    if op.name == "select":
-        fact = facts.get((id(recorder), inputs[0])) if facts else None
-        return _selected(recorder, inputs, given, memo) if fact is None else given[0 if fact else 1]
-    return rule(*given, type_) if op.name == "convert" else rule(*given)
+    given = [memo[k] for k in node.operands]
+    if node.name == "select":
+        return _selected(recorder, node.inputs, given, memo)
+    return rule(*given, node.type) if node.name == "convert" else rule(*given)
 
 
-def _of_test(recorder: Object, name: str, inputs: tuple[int, ...], memo: dict[tuple[int, int], Object]) -> Bounds:
+def _of_test(recorder: Object, node: _Node, memo: dict[int, Bounds]) -> Bounds:
     """The outcomes of a comparison of ints, or of tests: a NaN is neither less nor greater."""
-    given = [memo.get((id(recorder), k), ANYTHING) for k in inputs]
-    if name in _COMPARISONS and all(recorder.instructions[k].type.dtype.kind == "i" for k in inputs) and all(given):
-        told = _told(name, *given)
+    given = [memo.get(k, ANYTHING) for k in node.inputs]
+    if node.name in _COMPARISONS and all(type_of(recorder, k).dtype.kind == "i" for k in node.inputs) and all(given):
+        told = _told(node.name, *given)
         return _EITHER if told is None else frozenset((told,))
-    if name in _LOGIC and all(g in (_EITHER, frozenset((True,)), frozenset((False,))) for g in given):
-        return frozenset(_LOGIC[name](*chosen) for chosen in itertools.product(*given))
+    if node.name in _LOGIC and all(g in (_EITHER, frozenset((True,)), frozenset((False,))) for g in given):
+        return frozenset(_LOGIC[node.name](*chosen) for chosen in itertools.product(*given))
     return _EITHER
 
 
@@ -241,27 +278,27 @@ def _is_of_ints(recorder: Object, number: int, depth: int = 0) -> bool:
 _DEEPEST = 3
 
 
-def _of_position(recorder: Object, name: str, inputs: tuple[int, ...], params: tuple[object, ...]) -> Bounds:
-    shape = recorder.instructions[inputs[0]].type.shape
-    if name == "searchsorted":
+def _of_position(recorder: Object, node: _Node) -> Bounds:
+    shape = type_of(recorder, node.inputs[0]).shape
+    if node.name == "searchsorted":
         return 0, shape[0]
-    axis = params[0]
+    axis = node.params[0]
     return 0, (shape[axis] if type(axis) is int and len(shape) > axis else math.prod(shape)) - 1
 
 
-def _selected(recorder: Object, inputs: tuple[int, ...], given: list[Bounds], memo: dict[tuple[int, int], Object]) -> Bounds:
+def _selected(recorder: Object, inputs: tuple[int, ...], given: list[Bounds], memo: dict[int, Bounds]) -> Bounds:
     """The values of `select`; each side has those for which its test may hold, and one by a known test is all."""
-    op, operands, *_ = recorder.instructions[inputs[0]]
     sides: list[Bounds] = []
+    everywhere = _numbers(recorder).everywhere
     for number, bounds, holds in ((inputs[1], given[0], True), (inputs[2], given[1], False)):
-        test, between, is_so = op, operands, holds
+        test, is_so = _node(recorder, inputs[0]), holds
         while test.name == "logical_not":
-            test, between, *_ = recorder.instructions[between[0]]
-            is_so = not is_so
-        if test.name in _COMPARISONS and number in between:
-            name = test.name if between[0] == number else _MIRRORED[test.name]
-            other: Bounds = memo.get((id(recorder), between[1] if between[0] == number else between[0]), ANYTHING)
-            bounds = where(bounds, name, is_so, ends(other))
+            test, is_so = _node(recorder, test.inputs[0]), not is_so
+        if test.name in _COMPARISONS and number in test.inputs:
+            is_first = test.inputs[0] == number
+            other = test.inputs[1 if is_first else 0]
+            other = memo.get(other) or everywhere.get(other, ANYTHING)
+            bounds = where(bounds, test.name if is_first else _MIRRORED[test.name], is_so, ends(other))
         sides.append(bounds)
     return union(*sides)
 
