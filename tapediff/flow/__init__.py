@@ -1,20 +1,20 @@
-"""Control flow: runs a function on tracked values so that one recording holds all its paths.
+"""Control flow: records all paths of a function at once, by running it on tracked values.
 
-The function is translated once (translate/): tests, loops, calls, stores and look-ups become operators, which look at the values that they
-get. Where a test is data, both sides are run, each on the state as it was, and the states are joined.
+The function is translated once (translate/): tests, loops, calls, stores and look-ups become operators that inspect their operands.
+A test on data runs both sides from the same state, and joins the states that they leave.
 
-| room | what it has |
+| room | contents |
 |---|---|
 | translate/ | the translation of a function's syntax tree |
 | operators | the names that translated code calls |
-| in_python | builtins in Python, which run translated |
-| report | why guards are left, and what was merged |
-| state/ | values, places and journals of them, joins, the fork of a branch |
-| calls/ | whose code a function is, and what is called in its place |
+| in_python | builtins written in Python, which are translated too |
+| report | reasons for guards, and merged branches and loops |
+| state/ | values, places, journals, joins, the fork of a branch |
+| calls/ | whose code a function is, and its replacement |
 | containers/ | choices, and containers whose entries, keys or lengths are data |
-| blocks/ | branches, loops, exceptions: how blocks end, and what follows |
+| blocks/ | branches, loops, exceptions: completions of blocks |
 | operations/ | operators, attributes, tests, patterns |
-| builtins/ | Python's builtins as programs, calls of code that is not translated |
+| builtins/ | Python's builtins as programs, calls of untranslated code |
 
 Open first: `merged.py`. docs/contributing/control_flow.md has the design, docs/which_python.md an example for each kind of statement.
 """

@@ -1,4 +1,4 @@
-"""The type of what a user's program handles."""
+"""The type of values that a user's program handles."""
 
 from __future__ import annotations
 

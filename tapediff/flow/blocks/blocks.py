@@ -1,4 +1,4 @@
-"""Statements that have blocks: their blocks are functions, which return how they end (completions.py)."""
+"""Statements with blocks. Blocks are functions that return their completion (completions.py)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Block = Callable[[], Completion] | None
 
 
 def enter(cells: Callable[[], Object], names: tuple[str, ...]) -> None:
-    """Note the variables of outer functions, and the global ones, that a function may assign to."""
+    """Note the nonlocal and global variables that a function may assign to."""
     namespace: dict[str, Object] = cells.__globals__  # pyright: ignore[reportFunctionMemberAccess]
     for name in names:
         state.global_names[id(namespace), name] = namespace, name
@@ -52,7 +52,7 @@ def returned(completion: Completion) -> Object:
 
 
 def done(completion: Completion) -> None:
-    """The end of a statement that does not jump."""
+    """Drop the completion of a statement that cannot jump."""
 
 
 def _value_of(completion: Completion) -> Object:
@@ -62,7 +62,7 @@ def _value_of(completion: Completion) -> Object:
 
 
 def sequence(*blocks: Callable[[], Completion]) -> Completion:
-    """One block after the other, each where those before end normally."""
+    """Run blocks in order, each where those before it end normally."""
     ends = Ends()
     for block in blocks:
         if not ends.run(block):
@@ -71,7 +71,7 @@ def sequence(*blocks: Callable[[], Completion]) -> Completion:
 
 
 def _first_end(found: list[Completion]) -> Completion:
-    """The completion of blocks of which each runs where those before end normally."""
+    """The completion of a sequence of blocks."""
     result: Completion = None
     for completion in reversed(found):
         rest = result
@@ -110,15 +110,15 @@ def after_loop(found: list[Completion]) -> Completion:
     return replaced(_first_end(found), lambda end: None if end is BREAK else end)
 
 
-# Of a loop that `break` has ended, whose `else` does not run.
+# The completion of a loop left by `break`, which skips its `else`.
 _LEFT = Jump("left")
 
 
 class Ends:
-    """The completions of blocks of which each runs where those before end normally.
+    """The completions of a sequence of blocks.
 
     Attributes:
-        alive: when all so far have done so: a bool, tracked or not.
+        alive: every block so far has ended normally: a bool, tracked or not.
     """
 
     __slots__ = ("alive", "found")
@@ -128,7 +128,7 @@ class Ends:
         self.found: list[Completion] = []
 
     def run(self, block: Callable[[], Completion]) -> bool:
-        """Run the next one; False if none goes on."""
+        """Run the next block; False if none goes on."""
         if self.alive is True:
             completion = block()
         else:
@@ -136,7 +136,7 @@ class Ends:
             if isinstance(ran, Taken):
                 if not ran.holds:
                     return False
-                # Guards have ruled out the ends before.
+                # Guards have excluded the earlier completions.
                 self.alive, self.found = True, []
                 completion = ran.result
             else:
@@ -155,7 +155,7 @@ class Ends:
 
 
 class LoopEnds(Ends):
-    """The same of a loop's iterations, which `continue` ends normally."""
+    """The completions of a loop's iterations; `continue` ends one normally."""
 
     __slots__ = ()
 
@@ -163,7 +163,7 @@ class LoopEnds(Ends):
         return replaced(completion, without_continue)
 
     def is_decided(self) -> bool:
-        """A guard on whether the loop goes on; its outcome."""
+        """Whether the loop goes on, by a guard."""
         if self.alive is not True:
             reason = decide("a loop over a generator or an iterator is left where data say so", "loop over a list of its values")
             holds = observed(self.alive, reason)
@@ -174,7 +174,7 @@ class LoopEnds(Ends):
         return True
 
     def end(self, otherwise: Block) -> Completion:
-        """The end of the loop, with its `else`, whose `break` and `continue` are of the loop around."""
+        """The loop's completion. A `break` or `continue` in its `else` belongs to the loop around."""
         if otherwise is None or self.alive is False:
             return after_loop(self.found)
         left = [replaced(completion, lambda end: _LEFT if end is BREAK else end) for completion in self.found]
@@ -183,10 +183,10 @@ class LoopEnds(Ends):
 
 
 def for_each_option(choice: Object, run: Callable[[Object], Completion], *blocks: Object) -> Completion:
-    """The completion of a block that is run for each option of a choice.
+    """Run a block for each option of a choice; the joined completion.
 
     Args:
-        blocks: the functions that it runs; it has their variables.
+        blocks: the functions that it runs, for their variables.
     """
     left = possible(choice)
 
@@ -201,12 +201,12 @@ def for_each_option(choice: Object, run: Callable[[Object], Completion], *blocks
 
 
 def ended(completion: Completion) -> Jump | None:
-    """The end of a block, by guards: for code that Python runs after it."""
+    """A block's completion, decided by guards: for code that Python runs next."""
     while type(completion) is Conditional:
         completion = completion.yes if concrete(completion.test) else completion.no
     return completion  # pyright: ignore[reportReturnType]
 
 
 def given(items: Object) -> Object:
-    """The iterable of a loop of Python's own."""
+    """The iterable of a loop that Python runs."""
     return settled_contents(iterated(items))

@@ -1,7 +1,7 @@
-"""Carries of a recorded loop: the values of the places that an iteration changes, as numbers and arrays of one type each.
+"""Carries of a recorded loop: the places that an iteration changes, as numbers and arrays of fixed types.
 
-A form says what a place holds at the start of every iteration. It climbs a finite ladder until an iteration leaves what it has found:
-a constant becomes a number, an int a float, unlike things a choice.
+A form is the structure of a place at the start of every iteration. It is widened along a finite ladder to a fixed point:
+a constant becomes a number, an int a float, different things a choice.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ class Form:
     """The structure of a value at the start of every iteration."""
 
     def leaves(self, value: Object) -> list[Object] | None:
-        """The numbers and arrays of a value; None if it is not like this."""
+        """The numbers and arrays of a value; None if the form does not fit."""
         raise NotImplementedError
 
     def made(self, leaves: Iterator[Object]) -> Object:
-        """The value of these numbers and arrays."""
+        """Rebuild a value from its leaves."""
         raise NotImplementedError
 
     def wider(self, value: Object, depth: int = 0) -> Form:
-        """A form that this value has, too.
+        """The narrowest form of both this form and a value.
 
         Args:
-            depth: how many objects it is within.
+            depth: of nesting in objects.
         """
         raise NotImplementedError
 
     def blank(self) -> list[Object]:
-        """Leaves that no one reads."""
+        """Leaves that are never read."""
         raise NotImplementedError
 
 
 class Constant(Form):
-    """The same thing at every iteration."""
+    """The same value at every iteration."""
 
     def __init__(self, value: Object) -> None:
         self.value: Object = value
@@ -73,7 +73,7 @@ class Constant(Form):
 
     @property
     def is_plain(self) -> bool:
-        """True for a number, a string and the like, and tuples of these."""
+        """True for numbers, strings and the like, and tuples of them."""
         parts = self.value if type(self.value) is tuple else (self.value,)
         return all(type(part) in CONSTANTS for part in parts)  # pyright: ignore[reportGeneralTypeIssues] -- a tuple
 
@@ -119,7 +119,7 @@ class Number(Form):
 
 
 class Parts(Form):
-    """Part by part: a tuple, a list of fixed length, a dict with fixed keys, an instance that each iteration makes anew.
+    """Part by part: a tuple, a list of fixed length, a dict with fixed keys, an instance that each iteration creates.
 
     Attributes:
         names: of the parts; positions, keys or attributes.
@@ -130,7 +130,7 @@ class Parts(Form):
 
     @classmethod
     def of(cls, value: Object) -> Form:
-        """The narrowest one."""
+        """The narrowest form of a value."""
         return cls(type(value), _names(value), [form_of(part) for part in _parts(value)])
 
     def _is_like(self, value: Object) -> bool:
@@ -151,7 +151,7 @@ class Parts(Form):
         return self.with_parts([form.made(leaves) for form in self.parts])
 
     def with_parts(self, parts: list[Object]) -> Object:
-        """The value of these parts."""
+        """Rebuild a value from its parts."""
         if self.kind is dict:
             return dict(zip(self.names, parts))
         if issubclass(self.kind, _SEQUENCES):
@@ -184,12 +184,12 @@ def tuple_of(parts: list[Form]) -> Form:
 _SEQUENCES = (tuple, list, deque)
 
 
-# So deep may objects that an iteration makes be within each other.
+# Maximum nesting of objects that an iteration creates.
 _DEEPEST = 8
 
 
 def _is_like(own: Object, value: Object) -> bool:
-    """True for things of one class with the same parts."""
+    """True for values of one class with the same parts."""
     is_of_parts = isinstance(own, (tuple, list)) or has_only_attributes(own)
     return type(own) is type(value) and is_of_parts and _names(own) == _names(value)
 
@@ -204,7 +204,7 @@ def _parts(value: Object) -> Iterable[Object]:
 
 
 class Conditional(Form):
-    """An entry of a list that is there by data."""
+    """A conditional entry of a list."""
 
     def __init__(self, form: Form) -> None:
         self.form = form
@@ -233,20 +233,20 @@ class Conditional(Form):
 
 
 def _wider(form: Form, part: Object, depth: int) -> Form:
-    """The form of an entry that one iteration more leaves."""
+    """Widen the form of an entry by one more iteration."""
     if type(part) is Maybe and not isinstance(form, Conditional):
         form = Conditional(form)
     return form if form.leaves(part) is not None else form.wider(part, depth)
 
 
 class Slots(Form):
-    """A list whose length is data: how many entries there are, and places for these, all of one form.
+    """A list of data-dependent length: its length, and slots of one form.
 
     Attributes:
-        form: of each entry; None before there was one.
-        least: the most entries that were seen at the start of an iteration.
-        grows: an iteration may leave more of them; then there is room for `state.room`.
-        most: the number of entries that a deque may have.
+        form: of each entry; None before the first one.
+        least: the greatest length seen at the start of an iteration.
+        grows: iterations may add entries, up to `state.room`.
+        most: a deque's maximum length.
     """
 
     def __init__(self, kind: Object, form: Form | None, least: int, grows: bool = False, most: int | None = None) -> None:
@@ -254,7 +254,7 @@ class Slots(Form):
 
     @property
     def room(self) -> int:
-        """The number of places."""
+        """The number of slots."""
         return self.least if not self.grows else max(state.room, self.least) if self.most is None else self.most
 
     def leaves(self, value: Object) -> list[Object] | None:
@@ -285,7 +285,7 @@ class Slots(Form):
             if form is None:
                 form = other
             elif form.leaves(part) is None:
-                # Others may refer to an object.
+                # Other references to the object may exist.
                 is_object = isinstance(other, Constant) and not other.is_plain and not isinstance(form, Options)
                 form = (Options([form]) if is_object else form).wider(part, depth)
             if any(True for _ in made_anew(form, part)):
@@ -298,7 +298,7 @@ class Slots(Form):
 
 
 def made_anew(form: Form, value: Object) -> Iterator[Object]:
-    """The objects of a value that an iteration makes anew."""
+    """The objects of a value that an iteration creates."""
     if isinstance(form, Number):
         if form.shape:
             yield value
@@ -318,14 +318,14 @@ def made_anew(form: Form, value: Object) -> Iterator[Object]:
 
 
 def made_in(place: Place, form: Form, value: Object) -> Iterator[Object]:
-    """The objects in a place that an iteration makes anew: not an array that is written to, nor a container whose entries are carried."""
+    """The objects in a place that an iteration creates, without arrays that are written to and containers with carried entries."""
     if isinstance(place, Contents) and isinstance(form, Parts):
         form, value = tuple_of(form.parts), tuple(_parts(value))
     return iter(()) if isinstance(place, Version) else made_anew(form, value)
 
 
 def or_before(first: Operand, form: Form, made: Object, before: Object, *, is_contents: bool = False) -> Object:
-    """The value behind a loop that may have no iteration: its objects are those from before, which may have other names."""
+    """The value after a loop that may run zero iterations: its objects are the earlier ones, which may have other names."""
     if isinstance(form, Parts) and (is_contents or issubclass(form.kind, tuple)):
         return form.with_parts([or_before(first, *parts) for parts in zip(form.parts, _parts(made), _parts(before))])
     if all(isinstance(thing, np.ndarray) for thing in made_anew(form, made)):
@@ -334,7 +334,7 @@ def or_before(first: Operand, form: Form, made: Object, before: Object, *, is_co
 
 
 class Options(Form):
-    """A choice: a bool for each option, and the leaves of all."""
+    """A choice: a bool for each option, and the leaves of all options."""
 
     def __init__(self, options: list[Form]) -> None:
         self.options = options
@@ -381,7 +381,7 @@ class Options(Form):
 
 
 def objects_of(form: Form | None) -> Iterator[int]:
-    """The ids of the objects that a form has."""
+    """The ids of a form's objects."""
     if isinstance(form, Constant) and not form.is_plain:
         yield id(form.value)
     elif isinstance(form, (Conditional, Slots)):
@@ -422,7 +422,7 @@ def form_of(value: Object) -> Form:
 
 
 def form_at(place: Place, value: Object, *, is_slotted: bool = False) -> Form:
-    """The narrowest form of what is in a place."""
+    """The narrowest form of a place."""
     if isinstance(place, Contents):
         if isinstance(value, (list, deque)) and (is_slotted or Maybe in map(type, value)):
             return Slots(type(value), None, 0).wider(value)
@@ -433,7 +433,7 @@ def form_at(place: Place, value: Object, *, is_slotted: bool = False) -> Form:
 
 
 def wider_at(place: Place, form: Form, value: Object) -> Form:
-    """A form that what is in a place has, too."""
+    """Widen a form by the value in a place."""
     if isinstance(place, Contents) and isinstance(form, Parts) and form.kind is not dict:
         if len(value) != len(form.parts) or Maybe in map(type, value):
             form = Slots(form.kind, None, len(form.parts), grows=len(value) > len(form.parts))

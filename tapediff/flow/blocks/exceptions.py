@@ -1,4 +1,4 @@
-"""Exceptions: `try` and `with`. A body goes on behind errors that data decide; at its end each kind of them is handled on a side."""
+"""Exceptions: `try` and `with`. A body continues after data-dependent errors; each group of errors is handled on a side at its end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _with_else(completion: Completion, otherwise: Block) -> Completion:
 
 
 def _after_finally(ended: Completion, before: Callable[[], Completion]) -> Completion:
-    """A `finally` that ends early decides; else it ends as what was before."""
+    """A `finally` that jumps overrides the completion before it."""
     return before() if ended is None else sequence(lambda: ended, before)
 
 
@@ -90,7 +90,7 @@ def _may_match(kinds: Callable[[], Object], error: BaseException) -> bool:
 
 
 def _matches(error: BaseException, kinds: Object) -> Object:
-    """When an `except` clause catches an error; TypeError as Python's for what is no class of exceptions."""
+    """The condition that an `except` clause catches an error; Python's TypeError for anything but exception classes."""
     if type(kinds) in CHOICES or (isinstance(kinds, tuple) and any(type(kind) in CHOICES or type(kind) is Maybe for kind in kinds)):
         found = kinds if isinstance(kinds, tuple) else (kinds,)
         return _one_matches(error, found)
@@ -101,21 +101,21 @@ def _matches(error: BaseException, kinds: Object) -> Object:
 
 
 def _one_matches(error: BaseException, kinds: tuple[Object, ...]) -> Object:
-    """The same where data decide some of the classes."""
+    """The same for data-dependent classes."""
     caught: Object = False
     for condition, kind in parts(kinds):
         caught = either(caught, both(condition, truth(lifted(lambda one: _matches(error, one), kind))))
     return caught
 
 
-# The body, and what follows where it has raised errors
+# The body, and its end with pending errors
 
 
 class _End(NamedTuple):
-    """The end of a body after all pending errors.
+    """The completion of a body, and whether guards ended it.
 
     Attributes:
-        is_taken: whether the program comes to what could not be joined, if that has ended it.
+        is_taken: whether the program reaches the construct that could not be joined and ended the body; else None.
     """
 
     completion: Completion = None
@@ -124,15 +124,15 @@ class _End(NamedTuple):
 
 
 def attempted(body: Block, on_error: OnError, on_end: Callable[[Completion], Completion], *blocks: Object) -> Completion:
-    """Run a body; then `on_error` where it has raised an error, and `on_end` elsewhere.
+    """Run a body, then `on_error` where it has raised, and `on_end` elsewhere.
 
     Args:
-        blocks: the blocks that these two run.
+        blocks: the blocks that both run.
     """
     attempt = Attempt()
     end = _run(attempt, body)
     if end.is_taken:
-        # Guards have ruled out the errors that are pending, and decide those that follow.
+        # Guards have excluded the pending errors, and decide later ones.
         undo(attempt.journal)
         attempt = Attempt(by_guards=True)
         end = _run(attempt, body)
@@ -157,7 +157,7 @@ def attempted(body: Block, on_error: OnError, on_end: Callable[[Completion], Com
 
 
 def _or_ended(side: Callable[[], Completion]) -> Completion:
-    """Run the side of the last error, where nothing else goes on; a loop that has ended elsewhere stays so."""
+    """Run the side of the last error, where nothing else goes on; a completed loop elsewhere stays completed."""
     before = [(place, truth(place.get())) for place in map(loop_ended, ENDS)]
     completion = side()
     for place, has_ended in before:
@@ -166,7 +166,7 @@ def _or_ended(side: Callable[[], Completion]) -> Completion:
 
 
 def _run(attempt: Attempt, body: Block) -> _End:
-    """Run the body of an attempt."""
+    """Run an attempt's body."""
     state.attempts.append(attempt)
     state.journals.append(attempt.journal)
     attempt.body = sys._getframe()
@@ -196,12 +196,12 @@ def _run(attempt: Attempt, body: Block) -> _End:
 
 @np.errstate()
 def _with_own_warnings(body: Callable[[], Completion]) -> Completion:
-    """Restores at the end what is said of numbers without a value; where errors are pending, what follows may have none."""
+    """Restore NumPy's error state at the end; values after pending errors may be meaningless."""
     return body()
 
 
 def _while_handled(error: BaseException, on_error: OnError) -> Completion:
-    """Handle an error as Python does: it is the one that a bare `raise` raises again."""
+    """Handle an error as the current exception, which a bare `raise` raises again."""
     context = error.__context__
     try:
         raise error
@@ -211,14 +211,14 @@ def _while_handled(error: BaseException, on_error: OnError) -> Completion:
 
 
 def _raised(group: _Group, attempt: Attempt, on_error: OnError) -> Completion:
-    """Handle an error in the state in which it was raised."""
+    """Handle an error in the state that raised it."""
     for place, value in _state_of(group.members, attempt).values():
         put(place, value)
     return _while_handled(group.error, on_error)
 
 
 def _state_of(members: list[Pending], attempt: Attempt) -> Final:
-    """The values of all places that the body has changed, where one of some errors is raised."""
+    """The values of all places that the body has changed, where one of these errors is raised."""
     places = {key: place for raised in members for key, (place, _) in raised.final.items()}
     start = {key: (place, place.get()) for key, place in places.items()}
     start.update(attempt.journal)
@@ -233,11 +233,11 @@ def _state_of(members: list[Pending], attempt: Attempt) -> Final:
     return found
 
 
-# Errors that one handler handles at once
+# Groups of errors with one handler
 
 
 class _Group(NamedTuple):
-    """Errors that are alike: one stands for all."""
+    """Interchangeable errors, represented by the first."""
 
     condition: Object
     error: BaseException
@@ -258,7 +258,7 @@ def _groups(pending: list[Pending]) -> list[_Group]:
 
 
 def _one_of(raised: Pending, other: BaseException) -> BaseException | None:
-    """An error that stands for two: of one class that has no code of its own, with the arguments joined."""
+    """One error for two of the same simple class, with joined arguments."""
     error = raised.error
     if error is other:
         return error
@@ -275,14 +275,14 @@ def _one_of(raised: Pending, other: BaseException) -> BaseException | None:
 
 
 def with_arguments(error: BaseException, args: Iterable[Object]) -> BaseException:
-    """The same error with other arguments."""
+    """A copy of an error with other arguments."""
     made = type(error)(*args)
     made.__context__, made.__suppress_context__ = error.__context__, error.__suppress_context__
     return made.with_traceback(error.__traceback__)
 
 
 def _is_simple(error: BaseException) -> bool:
-    """True for errors that have nothing but a few arguments."""
+    """True for errors whose only state is a few arguments."""
     kinds = [kind for kind in type(error).__mro__ if kind.__module__ != "builtins"]
     if any("__init__" in vars(kind) or "__new__" in vars(kind) or "__slots__" in vars(kind) for kind in kinds):
         return False
@@ -292,7 +292,7 @@ def _is_simple(error: BaseException) -> bool:
 
 # with
 
-# Managers of Python's that may be left on two sides.
+# Python's stateless context managers, which both sides may exit.
 _STATELESS = (contextlib.suppress, contextlib.nullcontext)
 
 
@@ -319,7 +319,7 @@ def with_(manager: Object, body: Callable[[Object], Completion]) -> Completion:
 
 
 def _entered_once(manager: Object, body: Callable[[Object], Completion]) -> Completion:
-    """A `with` of a library's manager, which cannot be undone; unless errors just pass it."""
+    """A `with` of a library's manager: refused on a side, unless the manager only lets errors pass."""
     is_passed = type(manager) in PASSING
     if not is_passed:
         refuse(
@@ -332,7 +332,7 @@ def _entered_once(manager: Object, body: Callable[[Object], Completion]) -> Comp
 
 
 class Entered:
-    """A manager for Python's own `with`; its methods run translated."""
+    """A context manager for Python's `with`, with translated methods."""
 
     def __init__(self, manager: Object) -> None:
         self._manager = manager
@@ -356,20 +356,20 @@ def _special(manager: Object, name: str) -> Object:
     return found
 
 
-# In generators that Python runs
+# Generators run by Python
 
-# Exceptions that end a side, or an attempt at a recording: no code of the program sees them.
+# Exceptions that end a side or a recording; invisible to the program.
 ENDING = (Unjoinable, Restart)
 
 
 def begun() -> Object:
-    """The recording and the side in which a generator begins."""
+    """The recording and the side where a generator starts."""
     of_attempts = {id(attempt.journal) for attempt in state.attempts}
     return state.recorder, next((journal for journal in reversed(state.journals) if id(journal) not in of_attempts), None)
 
 
 def runs_finally(begun: Object) -> bool:
-    """True unless such a generator ends with the side or the recording that it was made in."""
+    """False if the generator dies with the side or recording that created it."""
     error, (recorder, side) = sys.exception(), begun
     if type(error) is GeneratorExit:
         return recorder is state.recorder and (side is None or any(side is journal for journal in state.journals))

@@ -1,4 +1,4 @@
-"""Exits of loops that are one instruction: whether and how their iterations have left them, as places that iterations change."""
+"""Exits of rolled loops: whether and how an iteration left the loop, as carried places."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .exceptions import attempted, with_arguments
 
 
 class Exits:
-    """The exits of a loop."""
+    """A loop's exits."""
 
     def __init__(self, *, goes_on: bool = False) -> None:
         self.namespace: dict[str, Object] = {"broken": False, "returned": False, "value": UNBOUND, "goes on": goes_on}
@@ -26,7 +26,7 @@ class Exits:
         return Entry(self.namespace, name)
 
     def iteration(self, body: Callable[[], Completion], goes_on: Callable[[], Object]) -> Object:
-        """Run one iteration; whether there is another one."""
+        """Run one iteration; whether another one follows."""
 
         def run() -> None:
             completion = replaced(body(), without_continue)
@@ -37,7 +37,7 @@ class Exits:
             put(self.place("goes on"), goes)
 
         def fail(error: BaseException) -> None:
-            # It ends the loop, and is raised behind it, where the values of an iteration are unknown.
+            # Iteration values are unknown after the loop, where the error is raised.
             for k, arg in enumerate(error.args):
                 if type(arg) in CHOICES:
                     CHOICES[type(arg)].each(arg, lambda one, k=k: fail(with_arguments(error, (*error.args[:k], one, *error.args[k + 1 :]))))
@@ -66,7 +66,7 @@ class Exits:
             fork(when, note, None)
 
     def _number_of(self, error: BaseException) -> int:
-        """Errors of one kind and text are one."""
+        """The number of an error; errors of one kind and text share it."""
         for k, known in enumerate(self.errors):
             if type(known) is type(error) and _are_same(known.args, error.args):
                 return k
@@ -74,7 +74,7 @@ class Exits:
         return len(self.errors) - 1
 
     def leave_by(self, loop: LoopEnds) -> None:
-        """Raise the errors, and add the exits to the completions of the loop."""
+        """Raise the errors, and add the exits to the loop's completions."""
         found = self.namespace
         for number, error in enumerate(self.errors):
             flag = truth(found.get(f"error {number}", False))
@@ -102,5 +102,5 @@ def _bound(value: Object) -> Object:
     if type(value) is not Choice:
         return value
     kept = [k for k, option in enumerate(value.options) if option is not UNBOUND]
-    # Where nothing was returned no one reads it.
+    # Never read where nothing was returned.
     return choice_with_rest([value.options[k] for k in kept], [value.conditions[k] for k in kept[1:]])

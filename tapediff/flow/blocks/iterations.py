@@ -1,15 +1,15 @@
-"""Iterations of a loop that is one instruction: recorded on their own, with what an iteration changes as carries.
+"""Loops recorded as one instruction: a single iteration is recorded, and the places that it changes are carries.
 
-An iteration is recorded with no carries at first; what it changes becomes one, and it is recorded again until nothing new is changed and
-every carry keeps its form. What a place holds is, by what the iteration does with it,
+The first attempt has no carries. A changed place becomes one, and the iteration is recorded again until nothing new changes and every
+carry keeps its form:
 
-| a variable that is written before it is read | not carried; its last value, if that is a number, is a result |
-| a list that gets as many entries more at each iteration, and is not read | these entries are results, one for each iteration |
-| anything else that changes | a carry, of the narrowest form that keeps (carries.py) |
+| variable, written before it is read | not carried; its last value, if a number, is a result |
+| list that grows equally at each iteration, and is not read | its new entries are stacked results |
+| any other change | a carry of the narrowest fixed form (carries.py) |
 
-A list that becomes longer has room for some entries; a loop in which one gets more of them ends, and is recorded again with more room.
+A growing list has room for some entries; a loop that exceeds it ends, and is recorded again with more room.
 
-Values of the recording around are captured as constants of the loop.
+Values of the enclosing recording are captured as constants of the loop.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from .names_of_arrays import NamesOfArrays
 from .sources import Source
 from .unread import ReadBeforeWritten, Unread, is_unread, unread_in
 
-# So often the carries' forms may become wider.
+# Maximum number of widenings of the carries' forms.
 MOST_ATTEMPTS = 16
-# So many entries a list may have that becomes longer.
+# Maximum room of a growing list.
 _MOST_ROOM = 128
 
 class TooLarge(Restart):
-    """The carries of all iterations take too much memory; a loop that ends by data computes more of them again."""
+    """The trajectory of all carries takes too much memory; a data-dependent loop recomputes part of it."""
 
 
 Iteration = Callable[[list[Operand]], Object]
@@ -64,10 +64,10 @@ class Changed:
     """A place that iterations change.
 
     Attributes:
-        form: of what the next iteration finds there; None for what is made anew, which is in no carry.
-        is_read: an iteration reads what the one before has left; else only the last value matters.
-        is_anew: some iterations make the object there anew; none reads what another one has made.
-        start: what the first iteration finds, as leaves of the form.
+        form: at the start of the next iteration; None for new objects, which are not carried.
+        is_read: an iteration reads the previous one's value; else only the last value matters.
+        is_anew: some iterations create the object; none reads another one's.
+        start: the initial value, as leaves of the form.
     """
 
     place: Place
@@ -78,21 +78,21 @@ class Changed:
 
 
 class Loop:
-    """A loop that is being recorded as one instruction: what is known of what its iterations change.
+    """A loop being recorded as one instruction, and the facts found about its iterations.
 
     Attributes:
-        iteration: runs one, on the entries of its streams; whether another one follows: a bool, tracked or not.
-        cells: has the variables of its blocks.
-        source: its iterable, as streams; None where data end it.
-        changed: by key, the places that iterations change, other than those of `added`.
-        added: lists to which each iteration adds entries, with the forms of these.
-        read: variables of which an iteration reads what was before, and lists.
-        last: the last value of each carry where it is that of a stream's last entry.
-        earlier: objects made before, if they are of the collector's youngest generation.
-        may_not_run: data decide whether there is an iteration at all.
-        kinds: of the numbers that are carried; `doubts` are those of which other ones were assumed before.
+        iteration: runs one on the entries of its streams; returns whether another follows: a bool, tracked or not.
+        cells: a block, for its variables.
+        source: its iterable, as streams; None for a data-dependent end.
+        changed: by key, the places that iterations change, without those of `added`.
+        added: lists that each iteration appends to, with the forms of the new entries.
+        read: variables and lists whose previous value an iteration reads.
+        last: by carry, the leaf of the last item that its final value equals.
+        earlier: older objects of the collector's youngest generation.
+        may_not_run: it may run zero iterations, by data.
+        kinds: of the carried numbers; `doubts` are those assumed wrongly before.
         names: variables that hold arrays.
-        kinds_added: of the numbers in entries that are added to lists.
+        kinds_added: of the numbers in appended entries.
     """
 
     def __init__(self, iteration: Iteration, cells: Object, source: Source | None) -> None:
@@ -100,7 +100,7 @@ class Loop:
         self.changed: dict[Object, Changed] = {}
         self.added: dict[Object, tuple[Place, list[Form]]] = {}
         self.variables = [id(cell) for cell in cells_of(cells)]
-        # Known from earlier recordings of it, as in iterations of a loop around.
+        # Known from earlier recordings, as within an enclosing loop.
         self.known = state.read.setdefault((str(user_site()), len(self.variables)), set())
         self.read: set[Object] = {self.variables[k] for k in self.known}
         self.outer: list[Object] = []
@@ -113,7 +113,7 @@ class Loop:
         self.names = NamesOfArrays()
 
     def record(self, first: Object) -> None:
-        """Record the loop, and leave what it leaves in places."""
+        """Record the loop, and put its results into places."""
         mark = state.report.mark()
         try:
             self._record(first, mark)
@@ -132,7 +132,7 @@ class Loop:
                 )
 
     def _tape(self, mark: int) -> Tape:
-        """The tape of an iteration."""
+        """Record an iteration's tape."""
         attempts, tape = 0, None
         while tape is None:
             state.report.forget(mark)
@@ -143,7 +143,7 @@ class Loop:
                 )
             found = len(self.read)
             tape = self._attempt()
-            # Each variable is found to be read once.
+            # Reading a variable is found once, so it does not count as an attempt.
             attempts += len(self.read) == found
         if tape.guard_count:
             raise Unjoinable("code in a loop needs the value of a number", "write it as plain Python in a file")
@@ -153,11 +153,11 @@ class Loop:
         return tape
 
     def _carries(self) -> list[Object]:
-        """Carries of the first iteration."""
+        """The initial carries."""
         return [leaf for one in self._carried() for leaf in one.start]
 
     def _carried(self) -> list[Changed]:
-        """The places whose values are in carries."""
+        """The carried places."""
         return [one for one in self.changed.values() if one.form is not None]
 
     @property
@@ -165,7 +165,7 @@ class Loop:
         return [] if self.source is None else self.source.streams
 
     def _attempt(self) -> Tape | None:
-        """The tape of an iteration; None if it changes more than was thought, which is noted."""
+        """The tape of an iteration; None after noting a change that was not foreseen."""
         given: list[Object] = []
         for one in self._carried():
             value = one.place.get()
@@ -179,7 +179,7 @@ class Loop:
             self.doubts.clear()
         self.kinds = KindsOfCarries(given, self.doubts)
         recorder = Recorder("an iteration")
-        # Facts about its values are keyed by its address, which no other recording may get.
+        # Keep it alive: facts about its values are keyed by its address.
         state.recorders.append(recorder)
         recorder.fills = current_recorder().fills
         saved = state.path, state.facts, state.is_in_loop
@@ -207,7 +207,7 @@ class Loop:
         return None
 
     def _note_read(self, key: Object) -> None:
-        """Note that an iteration reads a variable before it writes it, or a list."""
+        """Note that an iteration reads a list, or a variable before writing it."""
         one = self.changed.get(key)
         if one is not None and one.is_anew:
             raise Unjoinable("an iteration reads an object that another one has made", "keep its numbers in variables")
@@ -225,7 +225,7 @@ class Loop:
         recorder.asked, recorder.raise_where = in_side, exclude
         recorder.inside, recorder.is_apart = inside_array, is_apart
         if is_nested:
-            # What the iteration around has made; it asks for that itself later.
+            # Objects of the enclosing iteration, which looks for them itself later.
             self.earlier = gc.get_objects(generation=0)
         else:
             gc.collect(0)
@@ -261,7 +261,7 @@ class Loop:
             undo(journal)
 
     def _note_longer(self) -> bool:
-        """Pack lists; note whether one has more entries than there is room for. True if one is the first time longer than before."""
+        """Pack lists; note those that exceed their room. True if one grew for the first time."""
         found = False
         for one in self._carried():
             place, form = one.place, one.form
@@ -278,7 +278,7 @@ class Loop:
         return found
 
     def _begin(self, recorder: Recorder, journal: Journal, arrays: list[tuple[Object, Object]]) -> Iterator[Object]:
-        """Put into every place what it holds when an iteration begins. Yields the objects that are made for this."""
+        """Put the start values into all places. Yields the objects created for this."""
         for key, one in self.changed.items():
             place, form = one.place, one.form
             values = [] if form is None else [_value_of(leaf) for leaf in one.start]
@@ -301,7 +301,7 @@ class Loop:
             put(place, [Maybe(Unread(key), None)])
 
     def _results(self, recorder: Recorder, streams: list[int]) -> list[Object] | None:
-        """Results of an iteration: the carries, and the entries added to lists. None if a form has become wider."""
+        """Results of an iteration: carries and appended entries. None if a form was widened."""
         self.last.clear()
         results: list[Object] = []
         ends: list[Object] = []
@@ -346,9 +346,9 @@ class Loop:
         return results
 
     def _widen(self, one: Changed, value: Object) -> None:
-        """Make a form wider that does not have what an iteration leaves."""
+        """Widen a form by an iteration's result."""
         if (unread := unread_in(value)) is not None:
-            # It hands on what another place had before.
+            # It passes on the previous value of another place.
             raise unread.read()
         one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
         if state.young.isdisjoint(objects_of(one.form)):
@@ -360,7 +360,7 @@ class Loop:
         one.form, one.is_read, one.is_anew = None, False, True
 
     def _note_changes(self, journal: Journal) -> bool:
-        """Note places that were changed and of which this was not known; those of objects that the iteration has made are left out."""
+        """Note newly changed places, except in objects that the iteration created."""
         for key, (place, forms) in list(self.added.items()):
             entries = place.get()
             if type(entries[0]) is not Maybe or len(entries) != len(forms) + 1 or any(map(is_unread, entries[1:])):
@@ -370,7 +370,7 @@ class Loop:
         found = False
         for key, place in new.items():
             holder = place.holder
-            # Of the place and of this name.
+            # References of the place and of this name.
             if id(holder) in state.young or (not gc.is_tracked(holder) and not is_held_elsewhere((holder,), 2)):
                 continue
             self._note_new(key, place, journal[key][1])
@@ -380,7 +380,7 @@ class Loop:
                 continue
             value = one.place.get()
             if is_unread(value):
-                # Some iterations leave it as it was.
+                # Some iterations leave it unchanged.
                 raise ReadBeforeWritten(key)
             if one.form is None and (wanted := _form_of_last(value)) is not None:
                 one.form = wanted
@@ -388,7 +388,7 @@ class Loop:
         return found
 
     def _young(self) -> set[int]:
-        """What an iteration has made."""
+        """The ids of objects that an iteration created."""
         return {id(made) for made in gc.get_objects(generation=0)} - {id(made) for made in self.earlier}
 
     def _note_new(self, key: Object, place: Place, old: Object) -> None:
@@ -402,7 +402,7 @@ class Loop:
             self.changed[key] = Changed(place, form if form.leaves(value) is not None else wider_at(place, form, value))
 
     def _enter(self, tape: Tape, first: Object) -> bool:
-        """Record the loop, and put its results into their places. False if a guard tells that a list has too many entries."""
+        """Record the loop, and store its results. False if a guard finds a list too long."""
         carries = self._carries()
         n = len(carries)
         count = None if self.source is None else self.source.count
@@ -451,13 +451,13 @@ class Loop:
         return True
 
     def _behind(self, first: Object, key: Object, before: Object) -> Object:
-        """Stand-in for an object that the last iteration has made."""
+        """Stand-in for an object that the last iteration created."""
         made = Unread(key, is_behind=True)
         return chosen(first, made, before) if self.may_not_run else made
 
 
 def _form_of_last(value: Object) -> Form | None:
-    """The form of the last value of a variable; None for objects that each iteration makes anew."""
+    """The form of a variable's last value; None for objects that each iteration creates."""
     form = form_of(value)
     return form if form.blank() or (type(form) is Constant and form.is_plain) else None
 
@@ -498,7 +498,7 @@ def _first(stream: Operand) -> Object:
 
 
 def _typed(leaf: Object, first: Object) -> Object:
-    """A result in the dtype of the carry."""
+    """A result in the carry's dtype."""
     wanted = np.asarray(_value_of(first)).dtype
     if hasattr(leaf, "_value"):
         return leaf if leaf.dtype == wanted else leaf.astype(wanted)

@@ -1,8 +1,8 @@
-"""Loops that data end, and long ones: one instruction, whose carries are the places that an iteration changes (iterations.py).
+"""Data-dependent and long loops: one instruction that carries the places that an iteration changes (iterations.py).
 
-A loop over what is known runs its first iterations one by one. Where those that are left would be more than LONG instructions, they are
-one instruction: over streams where every iteration runs, else by a number that is carried, until it ends. What cannot be one instruction
-goes on one by one.
+A loop over known items runs its first iterations one by one. If the rest would exceed LONG instructions, it becomes one instruction:
+over streams if every iteration runs, else by a carried number, until it ends. A loop that cannot be one instruction continues
+iteration by iteration.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from .exits import Exits
 from .iterations import Loop, TooLarge
 from .sources import Source, left_in, source_of
 
-# So many instructions are recorded one iteration after the other.
+# Maximum number of instructions recorded iteration by iteration.
 LONG = 10_000
 
-# Fewer iterations are recorded one after the other.
+# Fewer iterations are never rolled.
 _FEWEST = 8
 
 
@@ -45,7 +45,7 @@ def for_(*args: Object) -> Completion:
     """for item in items: body(item)
 
     Args:
-        args: items, body and otherwise, in a tuple, so that it is known whether a variable holds the items.
+        args: items, body and otherwise, in a tuple, so that references to the items can be counted.
     """
     items, body, otherwise = args
     kind = type(items)
@@ -103,11 +103,11 @@ def _count(numbers: Counting, body: Callable[[Object], Completion], otherwise: B
 
 
 def _go_on(cursor: Cursor, body: Callable[[Object], Completion], otherwise: Block) -> Completion:
-    """The loop over what is left of an iterator."""
+    """Loop over the rest of an iterator."""
     loop, count = LoopEnds(), len(cursor.holder)
     for k, item in enumerate(cursor.holder):
         step = WithCells(lambda k=k, item=item: _moved(cursor, k + 1, body, item), body)
-        # The body may go on with the iterator by itself.
+        # The body may advance the iterator itself.
         if not loop.run(WithCells(lambda k=k, step=step: if_(cursor.is_at_most(k), step, None), body)):
             return after_loop(loop.found)
     loop.run(lambda: exhaust(cursor, count))
@@ -120,7 +120,7 @@ def _moved(cursor: Cursor, position: int, body: Callable[[Object], Completion], 
 
 
 class _Length:
-    """Counts the instructions that the iterations of a loop record, after two of them, four, eight and so on."""
+    """Counts the instructions recorded by iterations, at powers of two."""
 
     __slots__ = ("before", "count", "next")
 
@@ -137,7 +137,7 @@ class _Length:
         return True
 
     def is_long(self, left: int | None, body: Object) -> bool:
-        """True if so many iterations more would be too many instructions."""
+        """True if the remaining iterations would record too many instructions."""
         number = self.next // 4 or 1
         self.next *= 2
         if left is None or left < _FEWEST or _code(body) in state.lengthy:
@@ -146,7 +146,7 @@ class _Length:
 
 
 def _stepped(items: Object, loop: LoopEnds) -> Iterator[Object]:
-    """The items of a generator or an iterator that may be used after the loop: it runs only where the loop does, and not behind errors."""
+    """The items of an iterator that may be used after the loop: it advances only where the loop runs, and not after errors."""
     while loop.is_decided():
         with guarded():
             try:
@@ -157,12 +157,12 @@ def _stepped(items: Object, loop: LoopEnds) -> Iterator[Object]:
 
 
 def _where_there(entry: Maybe, body: Callable[[Object], Completion]) -> Callable[[], Completion]:
-    """The iteration for an entry that is there by a condition."""
+    """The iteration for a conditional entry."""
     return WithCells(lambda: if_(entry.condition, WithCells(partial(body, entry.value), body), None), body)
 
 
 def _code(body: Object) -> Object:
-    """The code of a block; what a builtin is given in place of one, itself."""
+    """A block's code; a builtin's stand-in for a block itself."""
     return getattr(body, "__code__", body)
 
 
@@ -172,7 +172,7 @@ def _recorded() -> int:
 
 
 def _over(steps: Iterator[Object], loop: LoopEnds, body: Callable[[Object], Completion], is_shared: bool) -> bool:
-    """Record the iterations that are left as one instruction; False if they cannot be. Others may have an iterator that is shared."""
+    """Record the remaining iterations as one instruction; False if they cannot be. `is_shared`: others may hold the iterator."""
     try:
         source = source_of(steps)
         if source is None:
@@ -197,11 +197,11 @@ def _over(steps: Iterator[Object], loop: LoopEnds, body: Callable[[Object], Comp
 
 
 class _HasExits(Restart):
-    """An iteration may leave a loop of which all were to run."""
+    """An iteration may leave a loop that was to run completely."""
 
 
 def _by_streams(source: Source, body: Callable[[Object], Completion]) -> Exits | None:
-    """Record as many iterations as there are items; None if one may leave the loop, or all their carries would be stored."""
+    """Record one iteration for each item; None if one may leave the loop, or the stored carries would be too large."""
     exits = Exits(goes_on=True)
 
     def iteration(leaves: list[Operand]) -> None:
@@ -217,7 +217,7 @@ def _by_streams(source: Source, body: Callable[[Object], Completion]) -> Exits |
 
 
 def _until_an_exit(source: Source, first: Object, body: Callable[[Object], Completion]) -> Exits:
-    """Record iterations until one leaves the loop: the number of the next item is carried."""
+    """Record iterations until one leaves the loop; the next item's number is carried."""
     exits = Exits()
     number = Entry(exits.namespace, "number")
     number.set(0)
@@ -256,7 +256,7 @@ def while_(test: Callable[[], Object], body: Callable[[], Completion] | None, ot
 
 
 def data_loop(loop: LoopEnds, test: Callable[[], Object], first: Object, body: Block, otherwise: Block) -> Completion:
-    """The rest of a `while` loop that data end."""
+    """The rest of a data-dependent `while` loop."""
     if first is None:
         first = fork_value(loop.alive, WithCells(lambda: truth(test()), test), lambda: False)
         first = truth(first)
@@ -272,13 +272,13 @@ def data_loop(loop: LoopEnds, test: Callable[[], Object], first: Object, body: B
 
 
 def note_iterations(why: Unjoinable) -> Reason:
-    """Note that a loop is recorded iteration by iteration."""
+    """Report that a loop is recorded iteration by iteration."""
     state.report.note_loop(Merged("iterations", user_site(), reason=why.reason))
     return why.reason
 
 
 def _until_data_end(loop: LoopEnds, test: Object, first: Object, body: Object, otherwise: Object) -> Completion:
-    """Record the iterations of a `while` loop as one instruction."""
+    """Record a `while` loop as one instruction."""
     exits = Exits()
     run = WithCells(lambda: None if body is None else body(), body)
     goes_on = WithCells(lambda: truth(test()), test)
@@ -288,9 +288,9 @@ def _until_data_end(loop: LoopEnds, test: Object, first: Object, body: Object, o
 
 
 def _by_guards(loop: LoopEnds, test: Object, first: Object, body: Object, otherwise: Object, reason: Reason) -> Completion:
-    """Iteration by iteration, each run where the loop still does, with a guard on the 8th test, the 16th, the 32nd and so on.
+    """Record iterations under the condition that the loop runs, with a guard on the 8th, 16th, 32nd test and so on.
 
-    Where iterations record much, there is one on the first test, the second and the fourth as well.
+    Long iterations also have guards on the first, second and fourth test.
     """
     t, count, wanted = first, 0, _recorded() + LONG
     while True:

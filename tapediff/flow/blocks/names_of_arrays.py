@@ -1,4 +1,4 @@
-"""Variables that hold arrays when an iteration ends: their values are carried, so that a write to one would not be seen by another name."""
+"""Aliases of arrays in carried variables: carried by value, so a write to one array would not be seen under another name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..state.values import Unjoinable, state
 
 
 class NamesOfArrays:
-    """The arrays of the variables that a loop carries.
+    """The arrays in carried variables.
 
     Attributes:
-        arrays: by the number of the carry, the array when an iteration ends.
+        arrays: by carry, its array at the end of an iteration.
         shared: carries whose array has another name then.
-        others: arrays from before the loop that have one of these names.
+        others: earlier arrays that share one of these names.
     """
 
     def __init__(self) -> None:
@@ -29,11 +29,11 @@ class NamesOfArrays:
         self.arrays, self.shared, self.others = {}, set(), []
 
     def add_all(self, number: int, leaves: list[Object]) -> None:
-        """Note the values of a variable, whose first carry has this number."""
+        """Note the arrays of a variable, from its first carry on."""
         self.arrays.update((number + k, leaf) for k, leaf in enumerate(leaves) if type(leaf) is TrackedArray and leaf.type.shape)
 
     def check(self, recorder: Object, at_start: list[Object]) -> None:
-        """Find arrays that may have two names: from before, or written to. Refuses a loop that writes to arrays if there are such."""
+        """Find arrays that may have two names. Refuses a loop that writes to arrays if there are any."""
         written = [place.holder for place, _ in state.journals[-1].values() if isinstance(place, Version)]
         for k, array in self.arrays.items():
             if array._recorder is not recorder or any(array is other for other in written):
@@ -45,7 +45,7 @@ class NamesOfArrays:
             )
 
     def note_shared(self, at_end: list[Object], at_start: list[Object], runs: Object) -> None:
-        """Note the arrays behind the loop that may have two names: without an iteration, variables have those at the start.
+        """Note the arrays that may have two names after the loop; zero iterations leave those of the start.
 
         Args:
             runs: whether there is an iteration.

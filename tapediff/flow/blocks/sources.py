@@ -1,4 +1,4 @@
-"""Streams: the rest of a long loop's iterable as arrays with one entry for each iteration."""
+"""Streams: the rest of a long loop's iterable as arrays with one entry per iteration."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .carries import Form, Number, form_of, number_form, tuple_of
 
 @dataclass(frozen=True)
 class Source:
-    """The items that are left of an iterable.
+    """The remaining items of an iterable.
 
     Attributes:
         count: of the items.
         form: of an item.
-        streams: an array for each of its leaves.
+        streams: an array for each leaf.
         last: the leaves of the last item.
-        is_python: which of the leaves are numbers of Python's.
+        is_python: which leaves are Python numbers.
     """
 
     count: int
@@ -37,17 +37,17 @@ class Source:
     is_python: list[bool]
 
     def item(self, leaves: list[Operand]) -> Object:
-        """The item with these leaves."""
+        """Rebuild an item from its leaves."""
         return self.form.made(iter([note_python(leaf) if own else leaf for leaf, own in zip(leaves, self.is_python)]))
 
     def note_bounds(self, leaves: list[Operand]) -> None:
-        """Note between what the entries of streams of ints are."""
+        """Note the bounds of entries of integer streams."""
         for leaf, stream in zip(leaves, self.streams):
             if is_data(leaf) and isinstance(stream, np.ndarray) and stream.ndim == 1 and stream.dtype.kind == "i":
                 note_bounds(leaf, int(stream.min()), int(stream.max()))
 
     def entries_at(self, number: Object) -> list[Operand]:
-        """The entries for an iteration, by its number."""
+        """The entries of an iteration, by its number."""
         make = current_recorder().tracked_constant
         streams = [stream if isinstance(stream, TrackedArray) else make(stream) for stream in self.streams]
         take: Object = np.take
@@ -56,7 +56,7 @@ class Source:
         return entries
 
     def cut(self, count: int) -> Source:
-        """The first so many items."""
+        """The first `count` items."""
         if count == self.count:
             return self
         last = [stream[count - 1] for stream in self.streams]
@@ -65,7 +65,7 @@ class Source:
 
 
 def left_in(iterator: Iterator[Object]) -> int | None:
-    """Length of the rest of an iterator; None where that is not known. The iterator does not move."""
+    """The number of items left in an iterator, without advancing it; None if unknown."""
     kind = type(iterator)
     if kind is enumerate:
         return left_in(_reduced(iterator)[1][0])
@@ -80,13 +80,13 @@ def _reduced(iterator: Object) -> Object:
     return iterator.__reduce__()
 
 
-# Iterators that are known by what they go over and where they are.
+# Iterators whose sequence and position can be read.
 _SEQUENCES = ([], (), range(0), range(2**70), np.zeros(1), {}.items(), {}.keys(), {}.values(), reversed([]))
 _OVER_SEQUENCES = {type(iter(made)) for made in _SEQUENCES}
 
 
 def source_of(iterator: Iterator[Object]) -> Source | None:
-    """Items left in an iterator; None where they are too unlike. The iterator does not move."""
+    """The items left in an iterator, without advancing it; None if their forms differ."""
     kind = type(iterator)
     made = _reduced(iterator)
     if kind is enumerate:
@@ -148,7 +148,7 @@ def _of_list(items: list[Object]) -> Source | None:
 
 
 def _is_conditional(value: Object) -> bool:
-    """True for an item that is there by a condition, or has parts that are."""
+    """True for a conditional item, or one with conditional parts."""
     return type(value) is Maybe or (type(value) is tuple and any(map(_is_conditional, value)))
 
 

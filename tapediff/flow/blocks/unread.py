@@ -1,4 +1,4 @@
-"""Stand-ins for what a variable holds when an iteration of a loop begins, where it is not known yet whether the iteration reads it."""
+"""Stand-ins for variables at the start of an iteration that may not read them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..state.values import CHOICES, Choice, Maybe, Restart, Unjoinable
 
 
 class ReadBeforeWritten(Restart):
-    """An iteration reads what the one before has left in a place."""
+    """An iteration reads the previous one's value of a place."""
 
     def __init__(self, key: Object) -> None:
         self.key = key
@@ -18,7 +18,7 @@ class Unread:
 
     Attributes:
         key: of the place.
-        is_behind: it stands behind the loop, for an object that each iteration makes anew.
+        is_behind: it is a value after the loop, of an object that each iteration creates.
     """
 
     __slots__ = ("is_behind", "key")
@@ -53,12 +53,12 @@ CHOICES[Unread] = _Rules
 
 
 def is_unread(value: Object) -> bool:
-    """True for what may be what it was before, or has it in it."""
+    """True for stand-ins, and containers of them."""
     return unread_in(value) is not None
 
 
 def unread_in(value: Object) -> Unread | None:
-    """The stand-in that a value may be, or has in it, of what nothing has read yet; lists may be linked in circles."""
+    """The stand-in that a value is or contains; lists may be cyclic."""
     seen, pending = set[int](), [value]
     while pending:
         value = pending.pop()

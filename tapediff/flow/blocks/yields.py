@@ -1,4 +1,4 @@
-"""`yield from` in the form of generators that calls the consumer's block."""
+"""`yield from` in generators that call the consumer's block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .loops import for_
 
 
 class Delegate:
-    """yield from: what it goes over, and the value that a generator returns.
+    """The iterable of a `yield from`, and the generator's return value.
 
     Attributes:
         value: None for other iterables.
@@ -26,7 +26,7 @@ class Delegate:
 
 
 def delegate(source: Delegate, consumer: Emit) -> Completion:
-    """Emit all values of what `yield from` goes over."""
+    """Emit all values of a `yield from`."""
     items, source.items = source.items, None
     if type(items) is Generator and items.emitting is not None and items.is_fresh:
         completion = items.emitting(consumer)
@@ -47,7 +47,7 @@ def _delegated(source: Delegate, generator: Iterator[Object], consumer: Emit) ->
 
 
 def _returned(completion: Completion) -> Object:
-    """The value that a generator returns where it ends normally."""
+    """A generator's return value, where it ends normally."""
     return folded(
         completion,
         lambda end: end.value if type(end) is Return else None if end is None else _NO_VALUE,
