@@ -1,4 +1,4 @@
-"""Python's builtins as programs, and calls of code that is not translated.
+"""Python's builtins as programs, and calls of untranslated code.
 
 Open first: `natives.py`.
 """

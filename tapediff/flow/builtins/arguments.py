@@ -1,4 +1,4 @@
-"""Facts about the arguments of builtins: what data may decide, what is lazy, and the entries of an iterable."""
+"""Classifies and unpacks arguments of builtins: data-dependent, lazy or plain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NATIVE: Object = object()
 
 
 def where(applies: Callable[..., bool], program: Callable[..., Object]) -> Callable[..., Object]:
-    """A builtin's form in Python, run where its arguments need it."""
+    """Run a builtin's Python form if its arguments need it."""
 
     @functools.wraps(program)
     def run(*args: Object, **named: Object) -> Object:
@@ -33,19 +33,19 @@ def where(applies: Callable[..., bool], program: Callable[..., Object]) -> Calla
 
 
 def is_callable_of_users(f: Object) -> bool:
-    """True for functions and methods that may be given, or hold, what data decide."""
+    """True for callables that may receive or hold data-dependent values."""
     return f is not None and type(f) is not type and not (type(f) is BuiltinMethodType and isinstance(f.__self__, ModuleType))
 
 
 def is_lazy(items: Object) -> bool:
-    """True for a generator that can be run with another block, and for ranges of data."""
+    """True for a generator that can run the consumer's block, and for lazy ranges and views."""
     if isinstance(items, Lazy):
         return True
     return type(items) is Generator and items.emitting is not None and items.is_fresh
 
 
 def is_special(items: Object) -> bool:
-    """True for such, and for what has entries, keys or members that are there by data."""
+    """True for lazy iterables, and containers with conditional entries, keys or members."""
     return is_lazy(items) or is_conditional(items) or keys.has_conditional_keys(items) or sets.has_conditional_members(items)
 
 
@@ -53,12 +53,12 @@ _ITERATORS = (map, filter, zip, enumerate, reversed, type({}.keys()), type({}.va
 
 
 def is_collection(items: Object) -> bool:
-    """True for what has entries that data may decide: sequences, arrays, views and iterators of these."""
+    """True for iterables whose entries may be data: sequences, arrays, views and their iterators."""
     return isinstance(items, (*SEQUENCES, TrackedArray, *_ITERATORS)) or is_special(items)
 
 
 def gathered(items: Object) -> Object:
-    """The entries of an iterable as a list or tuple; conditional ones as such."""
+    """The entries of an iterable as a list or tuple, some of them conditional."""
     if isinstance(items, SEQUENCES) and users_method(type(items), "__iter__") is None:
         return items
     if isinstance(items, Lazy):
@@ -70,7 +70,7 @@ def gathered(items: Object) -> Object:
 
 
 def in_any_order(items: Object) -> Object:
-    """The same where the order does not matter."""
+    """The entries, for results that do not depend on their order."""
     if isinstance(items, Lazy):
         return items.unordered()
     if keys.has_conditional_keys(items):
@@ -79,5 +79,5 @@ def in_any_order(items: Object) -> Object:
 
 
 def starred(items: Object) -> Object:
-    """The arguments that a call is given by a star; conditional ones as such."""
+    """The arguments of a starred iterable, some of them conditional."""
     return gathered(items) if is_lazy(items) or is_conditional(items) else spread(items)

@@ -1,4 +1,4 @@
-"""Lazy builtins: over what is computed already, or a generator."""
+"""Lazy builtins, over computed entries or a generator."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from .arguments import NATIVE, SEQUENCES, gathered, is_callable_of_users, is_laz
 
 
 def is_ownable(items: Object) -> bool:
-    """True if a generator may be taken over; conditional entries always."""
+    """True for generators that nothing else advances, and for conditional entries."""
     return is_special(items) and (not is_lazy(items) or items.is_owned)
 
 
 def are_owned(*args: Object, **_: Object) -> bool:
-    """True for arguments with an iterable that is ownable."""
+    """True if one of the arguments is ownable."""
     return any(map(is_ownable, args))
 
 
 def are_sources(f: Object, items: Object) -> bool:
-    """True for a function and what is ownable, or a sequence."""
+    """True if the iterable is ownable or a sequence."""
     return isinstance(items, (*SEQUENCES, TrackedArray, range)) or is_ownable(items)
 
 
 def holds_owned(items: Object) -> bool:
-    """True for iterables of which some are ownable."""
+    """True for ownable iterables, and sequences with one."""
     return is_ownable(items) or (isinstance(items, SEQUENCES) and any(map(is_ownable, items)))
 
 
 def is_keyed(items: Object, _: Object = None) -> bool:
-    """True for keys of which data decide how many there are."""
+    """True for data-dependent numbers of keys."""
     return is_lazy(items) or is_conditional(items)
 
 
@@ -72,7 +72,7 @@ def islice_(items: Object, /, *limits: Object) -> Object:
 
 
 def accumulates(items: Object, func: Object = None, **_: Object) -> bool:
-    """True for iterables of which data decide the entries, or their sums."""
+    """True for iterables with data-dependent entries or sums."""
     return is_ownable(items) or (isinstance(items, (*SEQUENCES, TrackedArray)) and (func is not None or is_of_interest(items)))
 
 
@@ -86,14 +86,14 @@ def groupby_(items: Object, key: Object = None) -> Object:
 
 
 def combined(choose: Callable[..., Object]) -> Callable[..., Object]:
-    """Combinations or permutations: each is there where its entries are."""
+    """Combinations or permutations; each exists where all its entries do."""
 
     def program(items: Object, count: Object = None, /) -> Object:
         if not is_special(items):
             return NATIVE
         entries = gathered(items)
         there = list(parts(entries))
-        # Permutations of all entries have as many as there are.
+        # Without a count, permutations have data-dependent lengths.
         if not is_conditional(entries) or count is None or len(there) > _MOST_COMBINED:
             return choose(settled_contents(entries), count)
         made: list[Object] = []

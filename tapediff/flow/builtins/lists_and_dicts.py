@@ -1,4 +1,4 @@
-"""Lists, deques, tuples and dicts: their makers and methods."""
+"""Constructors and methods of lists, deques, tuples and dicts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def bool_(value: Object = False, /) -> Object:
 
 
 def collecting(kind: Object) -> Callable[..., Object]:
-    """A collection of what is there; lists and tuples have conditional entries."""
+    """A constructor; lists and tuples keep conditional entries."""
 
     def run(items: Object = (), /) -> Object:
         if not is_special(items):
@@ -89,7 +89,7 @@ def delete_item_(holder: Object, key: Object) -> Object:
 
 
 def of_set(run: Callable[..., Object]) -> Callable[..., Object]:
-    """A program of a method of sets with conditional members."""
+    """The program of a set method, for conditional members."""
     return functools.wraps(run)(lambda holder, member: run(holder, member) if sets.is_by_data(holder, member) else NATIVE)
 
 
@@ -180,7 +180,7 @@ def range_(*limits: Object) -> Object:
 
 
 def of_dict(run: Callable[..., Object]) -> Callable[..., Object]:
-    """A program of a method of dicts with conditional keys."""
+    """The program of a dict method, for conditional keys."""
     return functools.wraps(run)(lambda holder, *args: run(holder, *args) if keys.is_by_data(holder, args[0] if args else None) else NATIVE)
 
 
@@ -198,7 +198,7 @@ def update_(holder: Object, items: Object) -> Object:
 
 
 def counted_(holder: Object, items: Object, /) -> Object:
-    """Count entries, as a Counter does; a generator is used up, whoever else holds it."""
+    """Count entries, as Counter does; a generator is exhausted, even if it is shared."""
     if not keys.has_conditional_keys(holder) and not is_of_interest(items) and not is_lazy(items):
         return NATIVE
     return call(in_python.counted_, holder, gathered(items))

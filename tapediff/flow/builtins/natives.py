@@ -1,6 +1,6 @@
-"""Calls of code that is not translated: Python's builtins, NumPy, libraries.
+"""Calls of untranslated code: Python's builtins, NumPy, libraries.
 
-On a side of a branch only what is known to change nothing may run, as it cannot be undone; methods of containers are noted in the journal.
+Sides run only functions without side effects, as nothing else can be undone; the journal notes mutated containers.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ from .numbers import Unchanged
 from .programs import INDIFFERENT, METHODS, PROGRAMS, Program
 from .users_methods import may_ask, method_for, taken_out
 
-# Functions of these modules change nothing but their arguments, with the exceptions below.
+# Modules whose functions change only their arguments, with the exceptions below.
 _PURE = frozenset(
     ("builtins", "numpy", "scipy", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections",
      "_collections", "copy", "fractions", "statistics", "contextlib", "dataclasses", "enum", "typing", "tapediff", "bisect", "_bisect",
      "decimal", "numbers", "string")
 )  # fmt: skip
 _IMPURE = frozenset(("print", "input", "open", "exec", "eval", "next", "breakpoint", "__import__", "shuffle", "anext"))  # fmt: skip
-# Methods of dicts that are given a key.
+# Dict methods with a key argument.
 _KEYED = frozenset(("get", "pop", "setdefault"))
-# These go over what they are given, and hand on its entries as they are.
+# Iterate over their arguments, and pass the entries on unchanged.
 _LAZY = frozenset(("zip", "enumerate", "reversed", "iter", "next", "islice", "chain", "from_iterable", "cycle", "tee",
                          "map", "filter", "starmap", "zip_longest"))
-# As a class of the user's calls them for its own.
+# Called by subclasses in the user's code.
 _ITERATING = ("__iter__", "__reversed__")
-# These hand on what they are given, or only ask for its type.
+# Pass their arguments on, or only inspect the types.
 _STRUCTURAL = frozenset(("list", "tuple", "isinstance", "issubclass", "type", "id", "hasattr", "getattr",
                          "callable", "range", "copy", "repeat", "partial", "object", "deque", "dict", "len",
                          "get", "setdefault", "update", "pop", "values", "items", "keys", "stop_gradient", "super",
@@ -80,13 +80,12 @@ _OF_CLASSES = (MethodDescriptorType, WrapperDescriptorType)
 _READING = frozenset(("get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference",
                          "issubset", "issuperset",
                       "symmetric_difference", "isdisjoint", "join", "split", "format", "most_common", "elements"))  # fmt: skip
-# Methods that only store what they are given.
+# Methods that only store their arguments.
 _STORING = frozenset(("append", "appendleft", "extend", "insert", "setdefault", "update", "add"))
-# Methods of tracked arrays that write to them.
+# Array methods that write.
 _WRITING = frozenset(("fill", "sort", "put", "partition", "resize", "itemset", "setflags"))
-# Functions that set or delete an attribute.
 _SETTING = frozenset(("__setattr__", "__delattr__"))
-# Functions that leave something half done where a function that they call raises an error.
+# Leave partial effects if a function that they call raises.
 _STEPPING = frozenset(("next", "send", "throw", "__next__", "sort"))
 # Functions that write to their first argument.
 _WRITING_FIRST = frozenset(("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "insort", "insort_left",
@@ -97,7 +96,7 @@ _FILLING.update((id(made), least) for made, least in LEAST_FILLS.items())
 
 
 def native(f: Object) -> Object:
-    """The form of a function that is not translated: checked on sides, a program for some builtins."""
+    """The form of an untranslated function: checked on sides; some builtins have a program."""
     kind = type(f)
     if f is abs:
         return _absolute
@@ -110,7 +109,7 @@ def native(f: Object) -> Object:
         return lambda owner, *args, **named: native(f.__get__(owner))(*args, **named) if state.is_recording else f(owner, *args, **named)
     if kind in _METHODS_OF_C or kind is type or kind is FunctionType:
         owner = getattr(f, "__self__", None)
-        # The class of an object may be the user's.
+        # The owner may be of a subclass of the user's.
         kinds = type(owner).__mro__ if isinstance(owner, (*_CONTAINERS, tuple)) else ()
         own = next(((one, f.__name__) for one in kinds if (one, f.__name__) in METHODS), None)
         program = METHODS[own] if own is not None else PROGRAMS.get(f) if not kinds else None
@@ -128,16 +127,16 @@ def _absolute(value: Object, /) -> Object:
 
 
 def _of_python(f: Object, /, *args: Object, **named: Object) -> Object:
-    """A result of a function of the math module, which is a number of Python's."""
+    """A result of the math module, which is a Python number."""
     return note_python(_called(f, *args, **named))
 
 
-# By these a function looks at the frames of its callers.
+# Functions that inspect their callers' frames.
 _FRAMES = frozenset(("_getframe", "_getframemodulename", "currentframe", "stack", "warn", "findCaller", "extract_stack"))
 
 
 def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
-    """The builtin, or its program where it gives an answer."""
+    """The builtin, or its program where that applies."""
     run, least, most, names = program
 
     def dispatched(*args: Object, **named: Object) -> Object:
@@ -185,7 +184,7 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
     result = _called_here(f, *args, **named)
     for instruction in columns.templates[before:]:
         op = instruction.op
-        # A kernel computes it where the program does not come, too.
+        # A kernel also computes it where the program does not run it.
         if op.raises and op.checked is None:
             refuse(f"{op.name} may fail where the branch is not taken", "call it before the branch")
         if op in (CALL, LOOP) and instruction.params[0].may_branch:
@@ -194,7 +193,7 @@ def _called(f: Object, /, *args: Object, **named: Object) -> Object:
 
 
 def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
-    # What Python itself makes as text, of named tuples and dataclasses, hands its arguments on.
+    # Methods generated by Python for named tuples and dataclasses pass their arguments on.
     if state.kinds and is_users(f) and not f.__name__.startswith("__") and any(map(_is_of_several_types, (*args, *named.values()))):
         why = translation_of(f.__code__).reason or "it has no source"
         raise Unjoinable(f"{f.__name__}() is not translated, and may ask for the type of a number that data decide: {why}", _SOURCE)
@@ -238,7 +237,7 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
 
 
 def _is_of_several_types(value: Object) -> bool:
-    """True for a number of Python's or NumPy's, an int or a float, as data decide."""
+    """True for a number whose type in Python depends on data."""
     if type(value) is not TrackedArray or value.type.shape:
         return False
     types = types_of(value)
@@ -252,17 +251,17 @@ def _is_given_callers(f: Object, args: tuple[Object, ...], named: dict[str, Obje
 
 
 def _is_indifferent(owner: Object, name: str) -> bool:
-    """True for methods that treat conditional entries as they are. A full deque loses an entry, so there all have to be there."""
+    """True for methods that keep conditional entries. A full deque drops one by position."""
     return name in INDIFFERENT and not (isinstance(owner, deque) and owner.maxlen is not None and is_conditional(owner))
 
 
 def _is_structural(f: Object, name: str, args: tuple[Object, ...], named: dict[str, Object]) -> bool:
-    """True for functions that hand on what they are given. A deque of limited length leaves out entries by their number."""
+    """True for functions that pass their arguments on. A deque of limited length drops entries by position."""
     return type(f) is itemgetter or (name in _STRUCTURAL and not (f is deque and len(args) + len(named) > 1))
 
 
 def _by_lengths(f: Object, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
-    """Call a function for each length that lists among its arguments may have."""
+    """Call a function for each possible length of the lists among its arguments."""
     names = tuple(named)
 
     def run(plain: tuple[Object, ...]) -> Object:
@@ -274,7 +273,7 @@ def _by_lengths(f: Object, owner: Object, args: tuple[Object, ...], named: dict[
 
 
 class _IntWanted(BaseException):
-    """Code that Python runs by itself asks for the value of an int that data decide."""
+    """Code run by Python needs the value of a data-dependent int."""
 
 
 def _wanted() -> None:
@@ -282,7 +281,7 @@ def _wanted() -> None:
 
 
 def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
-    """The result of a call; where it asks for an int, the choice of its results for those that are possible."""
+    """The result of a call; if it needs an int, a choice of the results for all possible values."""
     f = _form(f, args, named)
     place = next((k for k, value in enumerate(args) if _holds_int(value)), None)
     if place is None or not _is_pure(f):
@@ -297,7 +296,7 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
     except _IntWanted:
         pass
     except Exception:
-        # f may have caught a refusal, and raised an error of its own.
+        # f may have caught a refusal and raised its own error.
         if recorder.refusal is None:
             raise
     finally:
@@ -314,7 +313,7 @@ def _answered(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> 
 
 
 def _form(f: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
-    """A function of NumPy's as one that takes tracked numbers, also in lists."""
+    """A NumPy function in a form that takes tracked numbers, also in lists."""
     if isinstance(f, _NUMPYS) and (answer := answer_of(f, args, named)) is not None:
         return answer
     if not any(type(value) in (list, tuple) and holds_tracked(value) for value in args):
@@ -332,12 +331,12 @@ def _holds_int(value: Object) -> bool:
     return type(value) in (tuple, list) and len(value) <= _MOST_AXES and any(type(part) is TrackedArray for part in value)
 
 
-# Tuples of no more ints are shapes.
+# Maximum length of a tuple of ints taken as a shape.
 _MOST_AXES = 4
 
 
 def _is_pure(f: Object) -> bool:
-    """True for functions that change nothing."""
+    """True for functions without side effects."""
     owner = getattr(f, "__self__", None)
     if isinstance(owner, (str, bytes, int, float)) or isinstance(f, EnumMeta):
         return True
@@ -348,13 +347,13 @@ def _is_pure(f: Object) -> bool:
 
 
 def _is_known(f: Object, name: str, owner: Object) -> bool:
-    """True for functions that change nothing but their first argument."""
+    """True for functions that change at most their first argument."""
     module = getattr(f, "__module__", None) or getattr(type(owner if owner is not None else f), "__module__", None) or ""
     return isinstance(f, np.ufunc) or (module.partition(".")[0] in _PURE and name not in _IMPURE and "random" not in module)
 
 
 def _filled(f: Object, made: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
-    """An array that the program makes, as a tracked one where it holds tracked numbers, or may be written to."""
+    """An array that the program creates: tracked if it holds tracked numbers or may be written to."""
     if type(made) is not np.ndarray:
         return made
     if (least := _FILLING.get(id(getattr(f, "original", f)))) is None or any(made is argument for argument in args):
@@ -366,7 +365,7 @@ def _filled(f: Object, made: Object, args: tuple[Object, ...], named: dict[str, 
 
 
 def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> None:
-    """Note what a call changes; refuse it on a side if that cannot be undone."""
+    """Note the changes that a call makes; refuse those on a side that cannot be undone."""
     if name in _OF_IDENTITIES and _has_joined_lists():
         raise AsksIdentities
     if is_users(f):
@@ -413,7 +412,7 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
 
 
 def _refuse_anything(what: str, instead: str) -> None:
-    """Refuse a call that may do anything."""
+    """Refuse a call with unknown effects."""
     if _has_joined_lists():
         raise WritesJoined
     refuse(what, instead)
@@ -423,7 +422,7 @@ def _has_joined_lists() -> bool:
     return any(type(holder) is list for holder in state.shown.values())
 
 
-# Their results depend on which values are one object.
+# Functions whose results depend on object identity.
 _OF_IDENTITIES = frozenset(("id", "is_", "is_not", "deepcopy", "dumps"))
 
 

@@ -30,7 +30,7 @@ def pow_(a: Object, b: Object) -> Object:
 
 
 def repr_(value: Object) -> Object:
-    """The text of a number that is one of Python's; of other tracked values a description, for whoever looks at them."""
+    """The text of a Python number; of other tracked values a description for debugging."""
     if not is_data(value) or value.type.shape or type_if_known(value) in (np.bool_, np.int64, np.float64):
         return NATIVE
     return formatted(value, repr)
@@ -52,7 +52,7 @@ def round_(value: Object, /, ndigits: Object = None) -> Object:
     return NATIVE if ndigits is not None else _rounded(value, np.rint)
 
 
-# Products of two greater numbers have no place in an int64.
+# Products of larger numbers overflow int64.
 _MOST_INT = 2.0**31
 
 
@@ -87,7 +87,7 @@ def float_(number: Object = 0.0, /) -> Object:
         return NATIVE
     if number.type.dtype.kind == "b":
         return np.where(number, 1.0, 0.0)
-    # A number of its own: this one is Python's.
+    # A new number: only this one is Python's.
     return note_python(number * 1.0 if number.type.dtype == np.float64 else number.astype(np.float64))
 
 
@@ -95,7 +95,7 @@ def float_(number: Object = 0.0, /) -> Object:
 
 
 def statistic(run: Callable[..., Object]) -> Callable[..., Object]:
-    """A function of the statistics module for entries of which some are tracked."""
+    """A function of the statistics module, for entries with tracked numbers."""
 
     @functools.wraps(run)
     def program(items: Object) -> Object:
@@ -110,13 +110,13 @@ def statistic(run: Callable[..., Object]) -> Callable[..., Object]:
 
 
 class Unchanged(NamedTuple):
-    """Entries for the builtin, which the program has taken out of a generator."""
+    """Entries from a generator, to be passed to the builtin."""
 
     entries: list[Object]
 
 
 def error_states_(all: Object = None, divide: Object = None, over: Object = None, under: Object = None, invalid: Object = None) -> Object:
-    """np.errstate and np.seterr: what is computed where both sides are run must not raise."""
+    """np.errstate and np.seterr: operations of both sides must not raise."""
     if not {None, "ignore", "warn"}.issuperset((all, divide, over, under, invalid)):
         refuse_errors_of_numpy()
     return NATIVE

@@ -1,6 +1,6 @@
-"""Python's builtins as programs: what their comparisons and calls do where data decide, and what they do with conditional entries.
+"""Python's builtins as programs, for data-dependent comparisons and calls, and conditional entries.
 
-A program is given the arguments of its builtin. It gives NATIVE where nothing in them is of interest: the builtin is run then, by itself.
+A program takes its builtin's arguments. It returns NATIVE if none of them needs it: then the builtin itself runs.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from .arguments import SEQUENCES, where
 
 
 class Program(NamedTuple):
-    """The program that runs in place of a builtin.
+    """The program that replaces a builtin.
 
     Attributes:
-        least, most: how many arguments it takes; the builtin tells of others.
-        names: keyword arguments that it takes.
+        least, most: number of arguments; the builtin itself reports others.
+        names: its keyword arguments.
     """
 
     run: Callable[..., Object]
@@ -48,7 +48,7 @@ class Program(NamedTuple):
 
 
 def _program(run: Callable[..., Object], given: int = 0) -> Program:
-    """A program by its signature, of a method without the object that it is given."""
+    """A program by its signature; for a method, without self."""
     parameters = inspect.signature(run).parameters.values()
     places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = [p for p in places if p.default is p.empty]
@@ -160,7 +160,7 @@ _SETS = {
     "remove": lists_and_dicts.of_set(sets.remove),
     "update": lists_and_dicts.update_set_,
 }
-# As a class of the user's calls them for its own.
+# Called by subclasses in the user's code.
 _WRITTEN = {"__setitem__": lists_and_dicts.set_item_, "__delitem__": lists_and_dicts.delete_item_}
 _SIZED = {"__len__": lists_and_dicts.base_len_}
 _SEQUENCES = {"__getitem__": lists_and_dicts.item_, "index": lists_and_dicts.index_, "count": lists_and_dicts.count_}
@@ -186,5 +186,5 @@ METHODS: dict[tuple[type, str], Program] = {
     )
     for kind in kinds for name, run in programs.items()
 }  # fmt: skip
-# Methods that treat conditional entries as they are.
+# Methods that keep conditional entries.
 INDIFFERENT = frozenset(("append", "extend", "copy", "clear", "reverse", "appendleft"))

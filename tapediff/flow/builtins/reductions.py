@@ -1,4 +1,4 @@
-"""Reductions: sums, products, any and all, the least and the greatest entry."""
+"""Reductions: sum, prod, any, all, min, max."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .arguments import (
 
 
 def compared_where(there: Object, name: str, a: Object, b: Object) -> Object:
-    """A comparison of two keys where both are there; elsewhere False. Numbers can be compared everywhere."""
+    """Compare two keys where both exist; elsewhere False. Numbers are compared everywhere."""
     if there is True or (is_real(a) and is_real(b)):
         return truth(compared(name, a, b))
     return truth(fork_value(there, lambda: truth(compared(name, a, b)), lambda: False))
@@ -78,8 +78,8 @@ def all_(items: Object) -> Object:
 
 
 def _quantified(items: Object, wanted: bool) -> Object:
-    """any and all: whether one of the entries is true, or none is false."""
-    # Iterators go on behind the entry that decides.
+    """any (`wanted` True) and all (False): `wanted` is the truth that decides."""
+    # Iterators stop after the deciding entry.
     if is_special(items) and type(items) not in (Generator, Cursor):
         items = in_any_order(items)
     if isinstance(items, SEQUENCES):
@@ -110,7 +110,7 @@ def min_(*args: Object, key: Object = None, default: Object = _MISSING) -> Objec
 
 
 def _extreme(name: str, better: str, args: Object, key: Object, default: Object) -> Object:
-    """The first entry that no other one is better than."""
+    """The first entry that no other one beats."""
     items = args[0] if len(args) == 1 else args
     if len(args) > 1 and default is not _MISSING:
         return NATIVE
@@ -141,14 +141,14 @@ def _extreme(name: str, better: str, args: Object, key: Object, default: Object)
 
 
 def with_keys(entries: Object, key: Object) -> list[tuple[Object, Object, Object]]:
-    """When each entry is there, its key, and itself. A key is computed once for each, in order, where it is there."""
+    """Each entry's condition, key and value. Keys are computed once, in order, where the entry exists."""
     if key is None:
         return [(condition, value, value) for condition, value in parts(entries)]
     return [(condition, call(key, v) if condition is True else _only_there(condition, key, v), v) for condition, v in parts(entries)]
 
 
 def _only_there(condition: Object, key: Object, value: Object) -> Object:
-    """A key where its entry is there; elsewhere anything of its kind."""
+    """A key where its entry exists; elsewhere an arbitrary value of its kind."""
     found: list[Object] = [None]
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Sorting, by exchanges of neighbours where data decide the order; heaps and sorted lists."""
+"""Data-dependent sorting, by swaps of neighbours; heaps and sorted lists."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .arguments import (
 )
 from .reductions import compared_where, with_keys
 
-# Entries that are sorted by exchanges; more by positions, where all are numbers.
+# Maximum number of entries sorted by swaps; more numbers by a permutation.
 MOST_EXCHANGED = 24
 
 
@@ -55,7 +55,7 @@ def sorted_(items: Object, /, *, key: Object = None, reverse: Object = False) ->
 
 
 def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
-    """The entries in order of their keys; stable."""
+    """Stable sort by key."""
     if len(keyed) > 4 and all(is_real(k) for _, k, _ in keyed):
         columns = columns_of([value for _, _, value in keyed])
         if columns is not None:
@@ -69,14 +69,14 @@ def _ordered(keyed: list[tuple[Object, Object, Object]]) -> list[Object]:
                 range(len(pairs)), key=functools.cmp_to_key(lambda i, j: _order(pairs[i][0], pairs[j][0]))
             )
         ]
-    # A value that is its own key is chosen once.
+    # A value that is its own key is selected once.
     is_own = all(k is value for _, k, value in keyed)
     rows = by_exchanges([row[:2] if is_own else row for row in keyed], _is_before)
     return [maybe(row[0], row[-1]) for row in rows if row[0] is not False]
 
 
 def _by_gather(keyed: list[tuple[Object, Object, Object]], columns: list[list[Object]]) -> list[Object]:
-    """Numbers, or tuples of numbers, in the order of numbers; those that are not there come last."""
+    """Numbers, or tuples of numbers, in numeric order; missing ones come last."""
     order = np.argsort(stacked([k for _, k, _ in keyed]), kind="stable")
     conditions = [condition for condition, _, _ in keyed]
     if not any(map(is_data, conditions)):
@@ -91,7 +91,7 @@ def _order(a: Object, b: Object) -> int:
 
 
 def _is_before(row: tuple[Object, ...], other: tuple[Object, ...]) -> Object:
-    """When one comes before another; entries that are not there come last."""
+    """The condition that one entry precedes another; missing ones come last."""
     (is_there, key, *_), (other_is_there, other_key, *_) = row, other
     return both(is_there, either(negated(other_is_there), compared_where(both(is_there, other_is_there), "lt", key, other_key)))
 
@@ -103,14 +103,14 @@ def sort_(holder: list[Object], *, key: Object = None, reverse: Object = False) 
     return None
 
 
-# Heaps and sorted lists: their length is known, and not great
+# Heaps and sorted lists, of known moderate length
 
-# Searches of longer lists are guards.
+# Maximum length searched without guards.
 _MOST_SEARCHED = 128
 
 
 def on_heap(run: Callable[..., Object]) -> Callable[..., Object]:
-    """A function of heapq for tracked entries, and lists of any length."""
+    """A heapq function for tracked entries, and lists of any length."""
 
     @functools.wraps(run)
     def program(heap: Object, *values: Object) -> Object:
@@ -122,7 +122,7 @@ def on_heap(run: Callable[..., Object]) -> Callable[..., Object]:
 
 
 def on_sorted(run: Callable[..., Object]) -> Callable[..., Object]:
-    """The same of bisect."""
+    """A bisect function, likewise."""
 
     @functools.wraps(run)
     def program(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key: Object = None) -> Object:
@@ -136,7 +136,7 @@ def on_sorted(run: Callable[..., Object]) -> Callable[..., Object]:
 
 
 def has_extremes(count: Object, items: Object, **_: Object) -> bool:
-    """True for numbers of entries that are known, of what data may decide."""
+    """True for a known count of possibly data-dependent entries."""
     return type(count) is int and (isinstance(items, (*SEQUENCES, TrackedArray)) or is_lazy(items))
 
 

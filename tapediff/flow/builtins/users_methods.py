@@ -1,4 +1,4 @@
-"""Methods in the user's code that Python's builtins call: translated, as they may look at data, or change something."""
+"""Translates the user's methods that builtins call: they may depend on data or have side effects."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _METHODS: dict[int, tuple[str, ...]] = {
         math.trunc: ("__trunc__",), operator.index: ("__index__",),
     }.items()
 }  # fmt: skip
-# These go over all that they are given.
+# Exhaust their arguments.
 _CONSUMING = {id(getattr(builtins, name)) for name in "sum list tuple set frozenset sorted min max any all".split()} | {
     id(math.fsum),
     id(math.prod),
 }
-# These go over what they are given when they are asked.
+# Iterate over their arguments lazily.
 _LAZY = {id(iter), *(id(f) for f in (enumerate, zip, map, filter, *vars(itertools).values()) if isinstance(f, type))}
-# Of these a function of C may ask what it is given.
+# Methods that C functions may call on arguments.
 _ASKED = ("__float__", "__index__", "__int__", "__iter__", "__array__", "__array_ufunc__")
 
 
 def method_for(f: Object, args: tuple[Object, ...]) -> Callable[[], Object] | None:
-    """The call of the user's method by which a builtin finds its result; None if it has none."""
+    """The call of the user's method that computes a builtin's result; None without one."""
     names = _METHODS.get(id(f))
     if names is None or not args:
         return None
@@ -48,7 +48,7 @@ def method_for(f: Object, args: tuple[Object, ...]) -> Callable[[], Object] | No
 
 
 def taken_out(f: Object, args: tuple[Object, ...]) -> tuple[Object, ...]:
-    """The arguments of a builtin, with the items of an iterable of the user's, or their iterator, in its place."""
+    """A builtin's arguments, with each iterable of the user's replaced by its items or iterator."""
     if id(f) in _LAZY or id(getattr(f, "__self__", None)) in _LAZY:
         return tuple(iterated(value) if users_method(type(value), "__iter__") is not None else value for value in args)
     if id(f) not in _CONSUMING or len(args) != 1 or users_method(type(args[0]), "__iter__") is None:
@@ -57,5 +57,5 @@ def taken_out(f: Object, args: tuple[Object, ...]) -> tuple[Object, ...]:
 
 
 def may_ask(args: tuple[Object, ...]) -> bool:
-    """True if a function of C may call the user's code by an argument."""
+    """True if a C function may call the user's code through an argument."""
     return any(users_method(type(value), name) is not None for value in args for name in _ASKED)

@@ -1,4 +1,4 @@
-"""Whose code a function is, and what is called in its place.
+"""Whose code a function is, and its replacement.
 
 Open first: `callables.py`.
 """

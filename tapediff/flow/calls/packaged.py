@@ -1,4 +1,4 @@
-"""Functions of this package around a user's: a solver's step around an equation, the density of a posterior around its terms."""
+"""Functions of this package that wrap a user's, such as a solver's step or a posterior's density."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..users_code import is_users
 
 
 def with_forms(f: Object, form: Callable[[Object], Object]) -> Object:
-    """A callable with another form of the user's functions that it closes over, or calls; that form where it is the user's itself."""
+    """Replace the user's functions in a callable's closure, or the callable itself, by another form."""
     return _changed(f, form, {})
 
 

@@ -1,4 +1,4 @@
-"""The truth of a value: a bool, or a tracked one where data decides."""
+"""The truth of a value: a bool, tracked if data-dependent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def truth(value: Object) -> Object:
     if (method := users_method(kind, "__bool__")) is not None:
         result = call(method, value)
         if type(result) is not bool and type(result) is not TrackedArray and type(result) not in CHOICES:
-            # An error that Python words, each version otherwise.
+            # Python's message differs between versions.
             named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__bool__": lambda _: result}
             return bool(type(kind.__name__, (), named)())
         return truth(result)
@@ -53,6 +53,6 @@ def _by_entries(value: Object) -> Object:
 
 
 def concrete(value: Object) -> bool:
-    """The truth of a value that Python needs at once."""
+    """The truth of a value, as a Python bool."""
     t = truth(value)
     return t if type(t) is bool else bool(t)
