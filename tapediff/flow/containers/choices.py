@@ -1,4 +1,4 @@
-"""Operations on choices: a branch on which one it is."""
+"""Operations on choices: a branch for each option."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..state.values import CHOICES, UNBOUND, Choice, both, choice_with_rest, eit
 
 
 def possible(choice: Choice) -> list[int]:
-    """The options that it may be on this path."""
+    """The options possible on this path."""
     facts = [known(c) if is_data(c) else c for c in choice.conditions]
     if True in facts:
         return [facts.index(True)]
@@ -28,7 +28,7 @@ def possible(choice: Choice) -> list[int]:
 
 
 def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
-    """The results of an operation on each option, joined."""
+    """Apply an operation to each option, and join the results."""
     left = possible(choice)
     if len(left) > most_options(choice.options[k] for k in left):
         return op(settled(choice))
@@ -44,7 +44,7 @@ def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
 
 
 def as_value(value: Object) -> Object:
-    """A choice of arrays as one whose entries are chosen, for operations that only read them; other values as they are."""
+    """A choice of arrays as one array of selected entries, for operations that only read; other values unchanged."""
     if type(value) is not Choice:
         return value
     options = value.options
@@ -65,7 +65,7 @@ def as_value(value: Object) -> Object:
 
 
 def _version(array: Object) -> Object:
-    """Another one where the entries are others."""
+    """A key that changes with the array's entries."""
     if type(array) is np.ndarray:
         return array.tobytes()
     array._refresh()
@@ -73,18 +73,18 @@ def _version(array: Object) -> Object:
 
 
 def bound(choice: Choice, error: Callable[[], Exception]) -> Object:
-    """A choice where it has a value; elsewhere it is an error to read it."""
+    """A choice without its unbound option, whose read is an error."""
     without = next((k for k, option in enumerate(choice.options) if option is UNBOUND), None)
     if without is None:
         return choice
     exclude(choice.conditions[without], error)
     kept = [k for k in range(len(choice.options)) if k != without]
-    # One of them holds behind the error.
+    # One of the others holds after the error.
     return choice_with_rest([choice.options[k] for k in kept], [choice.conditions[k] for k in kept[1:]])
 
 
 def truth_of(choice: Choice) -> Object:
-    """When the option is true."""
+    """The condition that the choice is true."""
     left = possible(choice)
     if any(choice.options[k] is UNBOUND for k in left):
         return truth(each(choice, lambda value: value))
@@ -95,7 +95,7 @@ def truth_of(choice: Choice) -> Object:
 
 
 def settled(value: Object) -> Object:
-    """The option that it is now, by guards."""
+    """The option at this point, by guards."""
     while type(value) is Choice:
         reason = decide(
             "a value is one of several things, as data decide, where code has to know which", "test it before (`if value is None:`)"
@@ -113,7 +113,7 @@ def settled(value: Object) -> Object:
 
 
 def called(choice: Choice) -> Callable[..., Object]:
-    """A choice of functions as one."""
+    """A choice of functions as one function."""
     return lambda *args, **named: each(choice, lambda f: call(f, *args, **named))
 
 
@@ -126,7 +126,7 @@ CHOICES[Choice] = _Rules
 
 
 def by_exchanges(rows: list[tuple[Object, ...]], is_before: Callable[[Object, Object], Object]) -> list[tuple[Object, ...]]:
-    """Rows in order, by exchanges of neighbours; stable. Each begins with the condition that it is there."""
+    """Sort rows stably, by swaps of neighbours. Each row begins with its condition."""
     for end in range(len(rows) - 1, 0, -1):
         for k in range(end):
             pair = rows[k], rows[k + 1]
@@ -137,5 +137,5 @@ def by_exchanges(rows: list[tuple[Object, ...]], is_before: Callable[[Object, Ob
 
 
 def _row(test: Operand, yes: tuple[Object, ...], no: tuple[Object, ...]) -> tuple[Object, ...]:
-    """The row that a test chooses."""
+    """Select a row."""
     return join_conditions(test, yes[0], no[0]), *(select(test, a, b) for a, b in zip(yes[1:], no[1:]))

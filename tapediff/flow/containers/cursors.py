@@ -1,4 +1,4 @@
-"""Iterators of sequences: a position, which branches change like any other place, so that data may decide how far one is."""
+"""Iterators of sequences, with the position as a place that branches change."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from ..state.values import CHOICES, Lazy, is_data, negated
 from .entries import is_conditional
 from .positions import entry_of
 
-# The position of an iterator that has come to its end, where it stays.
+# The position of an exhausted iterator.
 _OVER = 1 << 40
-# Loops over more entries are one instruction, which needs an iterator of Python's.
+# Longer loops are rolled, which needs a Python iterator.
 _MOST_ENTRIES = 256
 _KINDS = (list, tuple, range, np.ndarray, TrackedArray)
 
 
 class Cursor(Lazy):
-    """The result of `iter` for a sequence.
+    """The iterator of a sequence.
 
     Attributes:
         holder: the sequence.
-        position: of the entry that is next.
+        position: of the next entry.
     """
 
     __slots__ = ("holder", "position")
@@ -64,12 +64,12 @@ class Cursor(Lazy):
         return True
 
     def is_at_most(self, position: int) -> Object:
-        """When the entry at a position is left."""
+        """The condition that the entry at a position is still to come."""
         self.settle()
         return truth(self.position <= position)
 
     def settle(self) -> None:
-        """Find the position in an iteration of a loop, which begins where the one before has left it."""
+        """Find the position, which branches may have made a choice, by guards."""
         if type(self.position) in CHOICES:
             self.position = CHOICES[type(self.position)].settled(self.position)
 
@@ -80,7 +80,7 @@ class Cursor(Lazy):
 
 
 def has_cursor(items: Object) -> bool:
-    """True for what `iter` gives a cursor for."""
+    """True for sequences that `iter` returns a cursor for."""
     if type(items) not in _KINDS or is_conditional(items) or (hasattr(items, "shape") and not items.shape):
         return False
     return len(items) <= _MOST_ENTRIES
@@ -110,7 +110,7 @@ def following(cursor: Cursor, *default: Object) -> Object:
 
 
 def _entry(holder: Object, position: Object) -> Object:
-    """The entry at a position that is in a sequence."""
+    """The entry at a position within bounds."""
     if type(holder) in (np.ndarray, TrackedArray):
         array: Object = holder if type(holder) is TrackedArray else current_recorder().tracked_constant(holder)
         return np.take(array, position, axis=0, mode="clip")
@@ -118,7 +118,7 @@ def _entry(holder: Object, position: Object) -> Object:
 
 
 def exhaust(cursor: Cursor, count: int) -> None:
-    """Note that a loop over a cursor of so many entries has come to the end."""
+    """Note that a loop has exhausted a cursor of `count` entries."""
     if len(cursor.holder) != count:
         refuse("a list grows while a loop goes over it", "use `while k < len(items):`")
     cursor.move(_OVER)

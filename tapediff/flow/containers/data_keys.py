@@ -1,5 +1,5 @@
-"""Keys that data decide: of a dict, and members of a set. A key of which few plain ones are possible stands for these; others are looked up
-by comparing them with each key that is there, and are kept as `DataKey`, which is a key of its own for Python."""
+"""Data-dependent dict keys and set members. A key with few possible plain values is a choice of them. Any other is compared with each
+existing key, and stored as a `DataKey`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..state.numbers.bounds import equals, possible_ints
 from ..state.values import CHOICES, Choice, DataKey, Maybe, both, either, is_data, known, negated, state
 
 _NUMBERS = (int, float, bool, np.int64, np.float64, np.bool_)
-# So many plain keys are told apart.
+# Maximum number of plain values of a key.
 _MOST_KEYS = 64
 
 
 def is_data_key(key: Object) -> bool:
-    """True for a number or a choice that data decide, and for tuples with such parts."""
+    """True for data-dependent numbers and choices, and tuples with one."""
     kind = type(key)
     if kind is TrackedArray:
         return not key.type.shape
@@ -29,12 +29,12 @@ def is_data_key(key: Object) -> bool:
 
 
 def has_data_keys(holder: Object) -> bool:
-    """True for a dict with keys that data decide."""
+    """True for a dict with data-dependent keys."""
     return state.has_maybes and DataKey in map(type, holder)
 
 
 def plain_keys(key: Object) -> list[tuple[Object, Object]] | None:
-    """The plain keys that one may be, each with its condition; None if they are many."""
+    """The possible plain values of a key, with their conditions; None if there are too many."""
     if type(key) is Choice:
         return list(zip(key.conditions, key.options)) if not any(map(is_data_key, key.options)) else None
     if type(key) is TrackedArray:
@@ -58,7 +58,7 @@ def plain_keys(key: Object) -> list[tuple[Object, Object]] | None:
 
 
 def same(a: Object, b: Object) -> Object:
-    """When two keys are equal."""
+    """The condition that two keys are equal."""
     if a is b:
         return True
     if type(a) is Choice or type(b) is Choice:
@@ -86,7 +86,7 @@ def same(a: Object, b: Object) -> Object:
 
 
 def entry(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:
-    """When a key that the dict has is there, and its value."""
+    """The condition that an existing key is present, and its value."""
     value = dict.__getitem__(holder, key)
     if type(value) is not Maybe:
         return True, value
@@ -95,12 +95,12 @@ def entry(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:
 
 
 def unwrapped(key: Object) -> Object:
-    """The key of the program's."""
+    """The key as the program sees it."""
     return key.value if type(key) is DataKey else key
 
 
 def lookup(holder: dict[Object, Object], key: Object) -> tuple[list[tuple[Object, Object, Object]], Object]:
-    """The keys that one may be of those that a dict has, each with when it is and with its value; and when it is none of them."""
+    """Existing keys that may equal a key, as (condition, key, value); and the condition that none does."""
     plain = plain_keys(key)
     hits: list[tuple[Object, Object, Object]] = []
     if plain is None:

@@ -1,6 +1,6 @@
-"""Conditional entries: a list, tuple or deque whose length is data has entries that are there by a condition (Maybe).
+"""Conditional entries (Maybe): those of a list, tuple or deque of data-dependent length.
 
-A loop runs its block for such an entry where it is there. Positions count the entries that are there.
+A loop runs its block where the entry exists. Positions count existing entries.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _HOLDERS = (list, tuple, deque)
 
 
 def is_conditional(holder: Object) -> bool:
-    """True for a list, tuple or deque whose length is data."""
+    """True for a list, tuple or deque of data-dependent length."""
     return state.has_maybes and isinstance(holder, _HOLDERS) and Maybe in map(type, entries_of(holder))
 
 
 def length(holder: Object) -> Object:
-    """len(holder) of a sequence, a dict or a set"""
+    """len(holder) of a sequence, dict or set."""
     if not state.has_maybes:
         return len(entries_of(holder))
     total: Object = 0
@@ -49,7 +49,7 @@ def length(holder: Object) -> Object:
 
 
 def ranked(holder: Object) -> list[tuple[Object, Object, Object]]:
-    """When each entry is there, how many are there before it if it is, and its value."""
+    """Each entry's condition, rank among existing entries, and value."""
     entries = list(parts(holder))
     packed = packed_count([condition for condition, _ in entries])
     found: list[tuple[Object, Object, Object]] = [(condition, place, value) for place, (condition, value) in enumerate(entries[:packed])]
@@ -61,7 +61,7 @@ def ranked(holder: Object) -> list[tuple[Object, Object, Object]]:
 
 
 def first_hit(hits: list[tuple[Object, Object]], error: Callable[[], Exception]) -> Object:
-    """The value of the first hit; an error where there is none."""
+    """The value of the first hit; an error if there is none."""
     if not any(hit is True for hit, _ in hits):
         missing: Object = True
         for hit, _ in hits:
@@ -73,25 +73,25 @@ def first_hit(hits: list[tuple[Object, Object]], error: Callable[[], Exception])
 
 
 def smaller(a: Object, b: Object) -> Object:
-    """The smaller one of two ints."""
+    """The minimum of two ints."""
     t = below(b, a)
     return b if t is True else a if t is False else np.where(t, b, a)
 
 
 def greater(a: Object, b: Object) -> Object:
-    """The greater one of two ints."""
+    """The maximum of two ints."""
     t = below(a, b)
     return b if t is True else a if t is False else np.where(t, b, a)
 
 
 def from_start(position: Object, count: Object) -> Object:
-    """A position counted from the start, if it was one from the end."""
+    """A position counted from the start."""
     t = below(position, 0)
     return position + count if t is True else position if t is False else np.where(t, position + count, position)
 
 
 def inside(position: Object, count: Object, error: str) -> Object:
-    """A position from the start; an error where it is outside."""
+    """A position from the start, within bounds; else an error."""
     position = from_start(position, count)
     exclude(below(position, 0), lambda: IndexError(error))
     exclude(negated(below(position, count)), lambda: IndexError(error))
@@ -104,7 +104,7 @@ def item(holder: Object, key: Object) -> Object:
 
 
 def _hits(holder: Object, key: Object) -> list[tuple[Object, Object]]:
-    """When each entry is the one at a position."""
+    """The conditions that each entry is at a position."""
     if type(key) is int and key in (0, -1):
         entries = list(parts(holder))
         return entries[::-1] if key else entries
@@ -114,14 +114,14 @@ def _hits(holder: Object, key: Object) -> list[tuple[Object, Object]]:
 
 
 def _with_places(holder: Object, position: Object) -> tuple[list[tuple[Object, Object, Object]], Object, bool]:
-    """The entries with their places, a position to compare these with, and whether both are counted from the end, as for -1."""
+    """The entries with their ranks, the position to compare, and whether both count from the end, as for -1."""
     if type(position) is int and position < 0:
         return ranked(list(entries_of(holder))[::-1])[::-1], -1 - position, True
     return ranked(holder), position if type(position) is int else from_start(position, length(holder)), False
 
 
 def ranked_within(holder: Object, key: slice) -> list[tuple[Object, Object, Object]]:
-    """When each entry is there, when it is in a slice without a step, and itself."""
+    """Each entry's condition, the condition that a slice without a step contains it, and its value."""
     within: list[Object] = [True] * len(entries_of(holder))
     for end, is_start in ((key.start, True), (key.stop, False)):
         if end is not None:
@@ -133,12 +133,12 @@ def ranked_within(holder: Object, key: slice) -> list[tuple[Object, Object, Obje
 
 
 def noted(found: list[tuple[Object, Object]]) -> list[Object]:
-    """The entries that are there by these conditions."""
+    """Conditional entries with these conditions."""
     return [maybe(condition, value) for condition, value in found if condition is not False]
 
 
 def set_item(holder: Object, key: Object, value: Object) -> None:
-    """holder[key] = value for a list or deque, where data decide which entries there are, or which one is written."""
+    """holder[key] = value for a list or deque, with data-dependent entries or position."""
     position = inside(key, length(holder), f"{'deque' if isinstance(holder, deque) else 'list assignment'} index out of range")
     made: list[Object] = []
     for condition, place, old in ranked(holder):
@@ -153,7 +153,7 @@ def put(holder: Object, entries: Object) -> None:
 
 
 def pop(holder: Object, position: int = -1) -> Object:
-    """holder.pop(position) for the first and the last one."""
+    """holder.pop(position) for the first or the last entry."""
     entries = list(parts(holder))[:: 1 if position == 0 else -1]
     value = first_hit(entries, lambda: IndexError(f"pop from {'an empty deque' if isinstance(holder, deque) else 'empty list'}"))
     left, _ = without_first(entries)
@@ -164,7 +164,7 @@ def pop(holder: Object, position: int = -1) -> Object:
 def without_first(
     entries: Iterable[tuple[Object, Object]], is_hit: Callable[[Object], Object] = lambda _: True
 ) -> tuple[list[Object], Object]:
-    """The entries without the first hit of those that are there; and whether there is one."""
+    """The existing entries without the first hit, and whether there is one."""
     left: list[tuple[Object, Object]] = []
     is_over: Object = False
     for condition, value in entries:
@@ -175,7 +175,7 @@ def without_first(
 
 
 def unpacked(holder: Object, count: int | None) -> Object:
-    """The entries for so many targets."""
+    """The entries for `count` targets."""
     if count is None:
         return settled_contents(holder)
     total = length(holder)
@@ -186,12 +186,12 @@ def unpacked(holder: Object, count: int | None) -> Object:
 
 
 def nth(holder: Object, k: int) -> Object:
-    """The entry at a position, if there is one; else any other."""
+    """The entry at a position; an arbitrary one if there is none."""
     return first_of(_hits(holder, k))
 
 
 def settled_contents(holder: Object) -> Object:
-    """A container with what is there now, by guards."""
+    """A container with its entries at this point, by guards."""
     keys.settle(holder)
     sets.settle(holder)
     if not is_conditional(holder):
@@ -207,7 +207,7 @@ def settled_contents(holder: Object) -> Object:
 
 
 def settled_deeply(value: Object, seen: dict[int, Object] | None = None) -> Object:
-    """A value for code that does not know conditional entries."""
+    """A value for code that cannot handle conditional entries."""
     if not state.has_choices:
         return value
     if type(value) in CHOICES:

@@ -1,7 +1,7 @@
-"""Generators: objects that run as Python's own, or that call the block of the loop that consumes them where they yield.
+"""Generators: run by Python, or by calling the consuming loop's block at each yield.
 
-In the second form branches on data around a `yield` are joined like all others: the block is a part of the side. It is used where nothing
-else can go on with the generator later: by a loop over the result of a call, and by what consumes all values.
+In the second form branches around a `yield` are joined like any other, as the block is part of the side. It needs a generator that
+nothing else can advance: one that a loop gets from a call, or whose values are all consumed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Emit = Callable[[Object], Completion]
 
 
 class Left(Jump):
-    """The end of a generator's block as its consumer has left: by a break, a return or an exception. Only `finally` sees it.
+    """The exit of a generator when its consumer leaves, by a break, return or exception. Only `finally` sees it.
 
     Attributes:
-        end: the end of the consumer's block.
+        end: the completion of the consumer's block.
     """
 
     __slots__ = ("end",)
@@ -33,7 +33,7 @@ class Left(Jump):
 
 
 class Raised(Jump):
-    """The end of a consumer's block by an error, which is not one of the generator."""
+    """An error raised in the consumer's block, which the generator cannot catch."""
 
     __slots__ = ("error",)
 
@@ -42,11 +42,11 @@ class Raised(Jump):
 
 
 class Generator(abc.Generator[Object, Object, Object]):
-    """The result of calling a generator function.
+    """The result of a generator function.
 
     Attributes:
-        emitting: its body as a function of what consumes the values; None if there is only Python's form.
-        is_owned: nothing but the loop that it is given to can go on with it.
+        emitting: its body as a function of the consumer; None if only Python can run it.
+        is_owned: nothing but one loop can advance it.
     """
 
     __slots__ = ("_made_in", "_native", "_run", "emitting", "is_owned")
@@ -61,11 +61,11 @@ class Generator(abc.Generator[Object, Object, Object]):
 
     @property
     def is_fresh(self) -> bool:
-        """True if it was not asked for a value yet."""
+        """True before the first value is requested."""
         return self._run is None
 
     def native(self) -> Object:
-        """Python's own generator. On a side of a branch it can only go on with one that was made there."""
+        """Python's generator. A side of a branch can only advance one that it created."""
         self._use()
         if self._run is None:
             self._run = self._native()
@@ -82,7 +82,7 @@ class Generator(abc.Generator[Object, Object, Object]):
             attempt.by_guards = True  # it cannot be run again
 
     def use_up(self) -> None:
-        """Note that all values are taken: nothing can go on with it."""
+        """Mark it as exhausted."""
         self._use()
         self._run = _exhausted()
 
@@ -100,7 +100,7 @@ class Generator(abc.Generator[Object, Object, Object]):
 
     @staticmethod
     def _stepped(step: Callable[..., Object], *args: Object) -> Object:
-        """The next value. Generators do not go on behind errors that data decide: they may be used after the `try`."""
+        """The next value. Data-dependent errors become guards, since the generator may be used after the `try`."""
         if not state.attempts:
             return step(*args)
         with guarded():
@@ -123,7 +123,7 @@ def is_emitting(items: Object, is_held: bool) -> bool:
     """True for a generator that a loop can run with its own block.
 
     Args:
-        is_held: something else can go on with it.
+        is_held: something else can advance it.
     """
     return (
         type(items) is Generator
@@ -134,7 +134,7 @@ def is_emitting(items: Object, is_held: bool) -> bool:
 
 
 def emitted(generator: Generator, body: Emit) -> Completion:
-    """The completion of a loop over a generator, without the loop's `else`; `break` is one of its ends."""
+    """The completion of a loop over a generator, without its `else`; a `break` remains a completion."""
     assert generator.emitting is not None
     generator.use_up()
     cells, attempts = cells_of(body), len(state.attempts)
@@ -147,10 +147,10 @@ def emitted(generator: Generator, body: Emit) -> Completion:
             try:
                 completion = body(value)
             except StopIteration as error:
-                # It is an error of the consumer, and not one of the generator.
+                # Raised by the consumer, not the generator.
                 return Left(Raised(error))
         else:
-            # The `try` around the `yield` does not catch errors of the consumer.
+            # The `try` around the `yield` does not catch the consumer's errors.
             try:
                 with guarded():
                     completion = body(value)
@@ -174,7 +174,7 @@ def _left(end: Jump | None) -> Completion:
 
 
 def _outside(end: Jump | None) -> Completion:
-    """The end of the loop for an end of the generator."""
+    """The loop's completion for the generator's."""
     if type(end) is Left:
         return end.end
     return None

@@ -1,4 +1,4 @@
-"""Containers: entries that are written, iteration, unpacking, and what comprehensions collect."""
+"""Containers: writes of entries, iteration, unpacking, and comprehensions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .views import View
 
 _ITERABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, enumerate, zip, reversed, deque}
 
-# Going over these changes nothing.
+# Iteration over these has no side effects.
 REPEATABLE: set[type] = {list, tuple, dict, set, frozenset, range, str, np.ndarray, TrackedArray, deque}
 
 
@@ -58,7 +58,7 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
 
 
 def set_by_data(holder: Object, key: Object, value: Object) -> bool:
-    """holder[key] = value in Python's containers, where data decide the key or which entries there are; False elsewhere."""
+    """holder[key] = value in Python's containers, with a data-dependent key or entries; False elsewhere."""
     if isinstance(holder, (list, deque)) and (is_conditional(holder) or positions.is_position(key)):
         (positions.replace_slice if type(key) is slice else entries.set_item)(holder, key, value)
         return True
@@ -84,7 +84,7 @@ def delete_item(holder: Object, key: Object) -> None:
 
 
 def delete_by_data(holder: Object, key: Object) -> bool:
-    """del holder[key] in Python's containers, where data decide the key or which entries there are; False elsewhere."""
+    """del holder[key] in Python's containers, with a data-dependent key or entries; False elsewhere."""
     if isinstance(holder, list) and (is_conditional(holder) or positions.is_position(key)):
         positions.delete(holder, key)
         return True
@@ -100,7 +100,7 @@ def slice_(start: Object, stop: Object, step: Object) -> Object:
 
 
 def _is_shared(items: Object, is_held: bool) -> bool:
-    """True for an iterator of Python's that something else can go on with, or with one that it draws from."""
+    """True for a Python iterator that something else can advance, itself or its sources."""
     return _is_iterator(type(items)) and (is_held or _draws_from_shared(items))
 
 
@@ -113,7 +113,7 @@ def _draws_from_shared(items: Object) -> bool:
 
 
 def _drawn(items: Object) -> list[tuple[Object, int]]:
-    """The iterators that one draws from, as zip and map do, with their reference counts."""
+    """The iterators that an iterator such as zip or map draws from, with reference counts."""
     parts = [inner for part in gc.get_referents(items) for inner in (part if type(part) is tuple else (part,))]
     return [(part, sys.getrefcount(part)) for part in parts if hasattr(type(part), "__next__")]
 
@@ -122,7 +122,7 @@ _ONLY_DRAWN = _drawn(zip([0]))[0][1] if COUNTS_REFERENCES else 0
 
 
 def refuse_iterators(items: Object, is_held: bool) -> bool:
-    """True if an iterator is shared. Ends a side that advances a shared one: its position cannot be restored."""
+    """True for a shared iterator. Ends a side that advances one: its position cannot be restored."""
     found = _is_shared(items, is_held)
     if found and state.journals:
         refuse("a branch advances an iterator that was made before it", "take the value before the branch, or count in an int")
@@ -130,7 +130,7 @@ def refuse_iterators(items: Object, is_held: bool) -> bool:
 
 
 def iterated(items: Object) -> Iterable[Object]:
-    """An iterable that Python goes over by itself."""
+    """An iterable for Python's own iteration."""
     kind = type(items)
     method = users_method(kind, "__iter__")
     if method is None and keys.has_conditional_keys(items):
@@ -153,7 +153,7 @@ def iterated(items: Object) -> Iterable[Object]:
 
 
 def spread(items: Object) -> Object:
-    """The arguments that a call or a set display is given by a star."""
+    """The arguments of a starred iterable."""
     if type(items) in CHOICES:
         return spread(CHOICES[type(items)].settled(items))
     if isinstance(items, dict) or type(items) in _ITERABLE:
@@ -161,13 +161,13 @@ def spread(items: Object) -> Object:
     hint = users_method(type(items), "__len__") or users_method(type(items), "__length_hint__")
     found = iterated(items)
     if hint is not None:
-        # Python asks what makes a list of an object for its length.
+        # list() also calls `__len__` or `__length_hint__`.
         call(hint, items)
     return found
 
 
 def iterator_of(made: Object) -> Iterator[Object]:
-    """The iterator that an `__iter__` has returned."""
+    """The iterator returned by an `__iter__`."""
     step = users_method(type(made), "__next__")
     if step is None:
         if not hasattr(type(made), "__next__"):
@@ -197,7 +197,7 @@ def _by_position(items: Object, method: Object) -> Iterator[Object]:
 
 
 class Owned:
-    """An iterator of Python's that nothing but a loop draws from."""
+    """A Python iterator that only one loop advances."""
 
     __slots__ = ("iterator",)
 
@@ -209,10 +209,10 @@ class Owned:
 
 
 def owned(items: Object, is_held: bool) -> Object:
-    """What a loop goes over, with iterators as its own, also those of a choice, unless something else holds them.
+    """Give a loop the ownership of iterators, also in a choice, unless something else holds them.
 
     Args:
-        is_held: of the items, found before they are an argument.
+        is_held: found before the call, which adds references.
     """
     if is_held:
         return items
@@ -220,7 +220,7 @@ def owned(items: Object, is_held: bool) -> Object:
     if kind is Choice:
         options: list[Object] = []
         for option in items.options:
-            # The choice's entry, and the variable.
+            # References of the choice and of the variable.
             is_held = is_held_elsewhere((option,), 2)
             options.append(owned(option, is_held))
         return Choice(tuple(options), items.conditions)
@@ -232,20 +232,20 @@ def owned(items: Object, is_held: bool) -> Object:
 
 
 def own(*args: Object) -> Object:
-    """The first iterable of a comprehension."""
+    """A comprehension's first iterable."""
     (items,) = args
     is_held = is_held_elsewhere((items,), 2)
     return owned(items, is_held)
 
 
 def first_iterable(items: Object) -> Object:
-    """That of a generator expression; Python asks it for its iterator at once."""
+    """A generator expression's first iterable; Python requests its iterator at once."""
     kind = type(items)
     return items if kind in (Owned, Generator) or kind in CHOICES or kind in REPEATABLE else iter(iterated(items))
 
 
 def entries_of_choice(choice: Object) -> list[Object]:
-    """The entries of a choice of iterables; those are conditional that not all of them have."""
+    """The entries of a choice of iterables, conditional if not in all of them."""
     made: list[Object] = []
 
     def fill(value: Object) -> None:
@@ -257,7 +257,7 @@ def entries_of_choice(choice: Object) -> list[Object]:
 
 
 def unpacked(value: Object, around: int | tuple[int, int] | None) -> Object:
-    """The values that are assigned to several targets: so many, or those before and after one with a star; all for None."""
+    """The values for `around` targets, or those before and after a starred one; None: all."""
     if type(value) in CHOICES:
         value = entries_of_choice(value)
     kind = type(value)
@@ -277,7 +277,7 @@ def unpacked(value: Object, around: int | tuple[int, int] | None) -> Object:
 
 
 def _limited(found: Iterable[Object], count: int) -> list[Object]:
-    """Python asks for one more than it needs."""
+    """Python requests one more than it needs."""
     return list(islice(found, count + 1))
 
 
@@ -307,7 +307,7 @@ def set_of(members: Iterable[Object]) -> set[Object]:
 
 
 def dict_of(parts: tuple[tuple[Object, ...], ...]) -> Object:
-    """{key: value, **mapping}, of pairs and of mappings alone."""
+    """{key: value, **mapping}, from pairs and single mappings."""
     return lifted(lambda *mappings: _dict_of(parts, iter(mappings)), *[mapping for mapping, *values in parts if not values])
 
 

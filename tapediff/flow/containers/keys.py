@@ -1,6 +1,6 @@
-"""Conditional keys: a dict whose keys are data has values that are there by a condition (Maybe).
+"""Conditional keys: a dict with data-dependent keys holds conditional values (Maybe).
 
-Where the order of keys is data, too, each value has a number by which a loop finds it.
+If the order of keys depends on data, each value has a number that orders it.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from .data_keys import entry, has_data_keys, is_data_key, lookup, plain_keys, un
 
 
 def has_conditional_keys(holder: Object) -> bool:
-    """True for a dict whose keys are data."""
+    """True for a dict with data-dependent keys."""
     return state.has_maybes and isinstance(holder, dict) and Maybe in map(type, holder.values())
 
 
 def is_by_data(holder: Object, key: Object) -> bool:
-    """True where data decide which keys a dict has, or which one a key is."""
+    """True for a data-dependent key, or a dict with some."""
     return has_conditional_keys(holder) or is_data_key(key)
 
 
 def there(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:
-    """When a key is there, and its value."""
+    """The condition that a key is present, and its value."""
     if not is_data_key(key) and not has_data_keys(holder):
         return entry(holder, key) if key in holder else (False, None)
     hits, missing = lookup(holder, key)
@@ -52,7 +52,7 @@ def there(holder: dict[Object, Object], key: Object) -> tuple[Object, Object]:
 
 
 def item(holder: dict[Object, Object], key: Object) -> Object:
-    """holder[key], with what a defaultdict or `__missing__` makes of a missing one."""
+    """holder[key]; defaultdict and `__missing__` supply missing values."""
     condition, value = there(holder, key)
     if condition is True:
         return value
@@ -70,9 +70,9 @@ def _missing(key: Object) -> KeyError:
 
 
 def _made(holder: dict[Object, Object], key: Object, make: Callable[[], Object]) -> Object:
-    """The value of a key, which is made where it is missing."""
+    """The value of a key, created where it is missing."""
     if is_data_key(key) and (plain := plain_keys(key)) is not None:
-        # Each of the keys has a value of its own.
+        # Each possible key has its own value.
         if len(plain) == 1:
             return _made(holder, plain[0][1], make)
         choice = Choice(tuple(k for _, k in plain), tuple(condition for condition, _ in plain))
@@ -85,7 +85,7 @@ def _made(holder: dict[Object, Object], key: Object, make: Callable[[], Object])
         if state.journals and type(new) in (list, dict, set):
             state.made[id(new)] = new, holder, key
     elif _is_of_key(holder, key, value):
-        # It is where the key is missing that the value is not known to anything: it can stand for a new one.
+        # Created for this key, so it serves as the new value where the key is missing.
         new = value
 
         def empty() -> None:
@@ -100,13 +100,13 @@ def _made(holder: dict[Object, Object], key: Object, make: Callable[[], Object])
 
 
 def _is_of_key(holder: dict[Object, Object], key: Object, value: Object) -> bool:
-    """True for a value that was made for a key on the side that put it there."""
+    """True for a value created for this key on a side."""
     _, owner, of_key = state.made.get(id(value), (None, None, None))
     return owner is holder and (of_key is key or (not is_data_key(key) and not is_data_key(of_key) and of_key == key))
 
 
 class Empty:
-    """An empty container that nothing else refers to.
+    """An empty container with no other reference.
 
     Attributes:
         kind: list, dict or set.
@@ -142,10 +142,10 @@ def set_item(holder: dict[Object, Object], key: Object, value: Object) -> None:
 
 
 def _set_by_data(holder: dict[Object, Object], key: Object, value: Object) -> None:
-    """holder[key] = value where data decide which key that is, or which ones there are."""
+    """holder[key] = value with a data-dependent key or keys."""
     hits, missing = lookup(holder, key)
     for hit, own, _ in hits:
-        # Two keys that it may be can be one that is there.
+        # Two possible keys may equal one existing key.
         _, old = entry(holder, own)
         _put_value(holder, own, value if hit is True else select(hit, value, old))
     if missing is False:
@@ -169,7 +169,7 @@ def _put_value(holder: dict[Object, Object], key: Object, value: Object) -> None
 
 
 def _put_new(holder: dict[Object, Object], key: Object, is_new: Object, value: Object, order: Object) -> None:
-    """Add a key where it is new."""
+    """Insert a key where it is new."""
     if key in holder:
         old = dict.__getitem__(holder, key)
         condition, before = entry(holder, key)
@@ -210,7 +210,7 @@ def pop(holder: dict[Object, Object], key: Object, default: Object = _MISSING, /
 
 
 def discard(holder: dict[Object, Object], key: Object) -> None:
-    """Remove a key, if it is there."""
+    """Remove a key if present."""
     note_contents(holder)
     hits, _ = lookup(holder, key)
     for hit, own, value in hits:
@@ -237,7 +237,7 @@ def setdefault(holder: dict[Object, Object], key: Object, default: Object = None
 
 
 def items(holder: dict[Object, Object], *, is_in_order: bool = True) -> list[Object]:
-    """The keys and values as a list with conditional entries, in order; the order of many is found by guards where it is data."""
+    """The items as a list with conditional entries, in order. A data-dependent order of many keys is found by guards."""
     found = [(*entry(holder, key), held.order if type(held) is Maybe else None, unwrapped(key)) for key, held in dict.items(holder)]
     if is_in_order and _has_order(holder):
         if len(found) > _MOST_ORDERED and any(is_data(order) for _, _, order, _ in found):
@@ -247,7 +247,7 @@ def items(holder: dict[Object, Object], *, is_in_order: bool = True) -> list[Obj
     return [maybe(condition, (key, value)) for condition, value, _, key in found if condition is not False]
 
 
-# So many keys are ordered by exchanges.
+# Maximum number of keys sorted by swaps.
 _MOST_ORDERED = 6
 
 
@@ -257,12 +257,12 @@ def parts_of(entries: list[Object], which: int) -> list[Object]:
 
 
 def _base(holder: Object) -> type[dict[Object, Object]]:
-    """The class of Python's whose methods write to a dict: one that has an order of its own keeps it itself."""
+    """The Python class whose methods write to a dict; OrderedDict stores its own order."""
     return OrderedDict if isinstance(holder, OrderedDict) else dict
 
 
 def settle(holder: Object) -> None:
-    """Leave the keys that are there now, by guards."""
+    """Keep the keys present at this point, by guards."""
     if not has_conditional_keys(holder):
         return
     reason = refuse("the keys of a dict depend on data, where code has to know them", "use loops, len, get and `in`, which need no guard")
@@ -280,7 +280,7 @@ def settle(holder: Object) -> None:
 
 
 def _settled_key(key: Object) -> Object:
-    """A plain key, by guards."""
+    """The plain value of a key, by guards."""
     key = unwrapped(key)
     if type(key) in CHOICES:
         return CHOICES[type(key)].settled(key)

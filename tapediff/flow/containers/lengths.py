@@ -1,4 +1,4 @@
-"""Lists whose length is data, by their positions: packed, and run for each length by code that does not know conditional entries."""
+"""Lists of data-dependent length by position: packing, and one run for each length for code that cannot handle conditional entries."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..state.numbers.python_numbers import one_more
 from ..state.values import Maybe, both, entries_of, is_data, note_packed, packed_count, parted, parts
 from .entries import is_conditional, length, noted, put, ranked_within, settled_contents, without_first
 
-# So many lengths of one list are told apart.
+# Maximum number of lengths of one list.
 MOST_LENGTHS = 16
 
 
 def packed(holder: Object) -> list[Object]:
-    """The entries by position: the one at k is there where the list is longer than k."""
+    """Pack entries by position: entry k exists if the list is longer than k."""
     entries = list(parts(holder))
     ready = packed_count([condition for condition, _ in entries])
     if ready == len(entries):
@@ -34,17 +34,17 @@ def packed(holder: Object) -> list[Object]:
 
 
 def by_position(count: Object, values: list[Object]) -> list[Object]:
-    """The first so many of some values."""
+    """The first `count` values, as conditional entries."""
     conditions = [below(k, count) for k in range(len(values))]
     note_packed(conditions)
     return noted(list(zip(conditions, values)))
 
 
 def cut(holder: Object, key: slice) -> Object:
-    """The entries of a slice without a step, whose ends or entries data decide; each is as it was, there in addition only between these."""
+    """Slice a sequence without a step, with data-dependent ends or entries."""
     entries = list(entries_of(holder))
     if key.stop is not None and not (type(key.stop) is int and key.stop < 0) and is_conditional(holder):
-        # Where it is known how many entries are before each, more of them are known to be outside.
+        # Known ranks exclude more entries.
         entries = packed(holder)
     found = ranked_within(entries, key)
     made = noted([(both(condition, within), value) for condition, within, value in found])
@@ -54,7 +54,7 @@ def cut(holder: Object, key: slice) -> Object:
 
 
 def _values(entries: list[tuple[Object, Object]], ready: int) -> list[Object]:
-    """The values by position, of which some at the start are so already; anything where there is none."""
+    """The values by position, arbitrary past the end; the first `ready` entries are packed already."""
     if len(entries) - ready > _MOST_SELECTED and (columns := columns_of([value for _, value in entries])) is not None:
         return in_order(columns, np.argsort(absence([condition for condition, _ in entries]), kind="stable"), entries[0][1])
     found = [value for _, value in entries[:ready]]
@@ -69,11 +69,11 @@ def _values(entries: list[tuple[Object, Object]], ready: int) -> list[Object]:
 
 
 def absence(conditions: list[Object]) -> Object:
-    """For each entry, 1 where it is not there."""
+    """1 for each missing entry, else 0."""
     return np.stack([np.where(condition, 0, 1) if is_data(condition) else np.int64(not condition) for condition in conditions])
 
 
-# So many entries are packed by selects; more numbers by a gather.
+# Maximum number of entries packed by selects; more numbers by a gather.
 _MOST_SELECTED = 6
 
 
@@ -85,7 +85,7 @@ def is_real(value: Object) -> bool:
 
 
 def columns_of(values: list[Object]) -> list[list[Object]] | None:
-    """Numbers as one column, tuples of numbers as one for each place; None for anything else."""
+    """Numbers as one column, equal-length tuples of numbers as several; None for anything else."""
     if all(map(is_real, values)):
         kinds = [[*values]]
     elif all(type(v) is tuple and len(v) == len(values[0]) and all(map(is_real, v)) for v in values):
@@ -101,7 +101,7 @@ def _is_uniform(column: list[Object]) -> bool:
 
 
 def in_order(columns: list[list[Object]], order: Object, like: Object) -> list[Object]:
-    """Numbers, or tuples of numbers, in an order that data decide."""
+    """Permute numbers or tuples of numbers by data."""
     made: list[list[Object]] = []
     for column in columns:
         ordered = np.take(stacked(column), order, mode="clip")
@@ -110,12 +110,12 @@ def in_order(columns: list[list[Object]], order: Object, like: Object) -> list[O
 
 
 def stacked(column: list[Object]) -> Object:
-    """A tracked array of numbers."""
+    """Stack numbers into a tracked array."""
     return np.stack(column) if any(map(is_data, column)) else asarray(np.array(column))
 
 
 def by_length(holder: Object, run: Callable[[Object], Object]) -> Object:
-    """The result of an operation on a list: where its length is data, the operation is run for each length that it may have."""
+    """Run an operation on a list, for each possible length if that is data."""
     if not is_conditional(holder):
         return run(holder)
     if sum(condition is not True for condition, _ in parts(holder)) > MOST_LENGTHS:
@@ -145,7 +145,7 @@ def by_length(holder: Object, run: Callable[[Object], Object]) -> Object:
 
 
 def by_lengths(holders: tuple[Object, ...], run: Callable[[tuple[Object, ...]], Object]) -> Object:
-    """The same for several lists at once."""
+    """Likewise for several lists at once."""
     ways = 1
     for holder in holders:
         if is_conditional(holder):
@@ -160,7 +160,7 @@ def by_lengths(holders: tuple[Object, ...], run: Callable[[tuple[Object, ...]], 
 
 
 def split(holder: Object, before: int, after: int) -> list[Object]:
-    """The first entries, all between, and the last ones; anything in place of those that are not there."""
+    """The first entries, all between, and the last ones; arbitrary where missing."""
     rest = packed(holder)
     first = [parted(entry)[1] for entry in rest[:before]]
     rest, last = rest[before:], []
@@ -172,7 +172,7 @@ def split(holder: Object, before: int, after: int) -> list[Object]:
 
 
 def unpacked_around(holder: Object, before: int, after: int) -> list[Object]:
-    """The entries for targets of which one has a star."""
+    """The entries for targets around a starred one."""
     few = truth(length(holder) < before + after)
     exclude(few, lambda: ValueError(f"not enough values to unpack (expected at least {before + after})"))
     return split(holder, before, after)

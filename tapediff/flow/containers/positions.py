@@ -1,7 +1,7 @@
-"""Positions that data decide: entries and slices of sequences, read, written and removed.
+"""Data-dependent positions: reads, writes and deletions of entries and slices of sequences.
 
-Where few ints are possible, or the entries are unlike, what is there is a choice; else it is gathered. Slices of lists and tuples have
-conditional entries; those of text and arrays, which have none, are a choice of slices.
+Few possible ints, or different entries, give a choice; else a gather. Slices of lists and tuples have conditional entries; slices of
+text and arrays are choices.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from .entries import (
 from .lengths import cut
 
 _NAMES = {str: "string", range: "range object", np.ndarray: "array"}
-# So many numbers of one kind are a gather.
+# Minimum number of entries for a gather.
 _LEAST_GATHERED = 9
 _CUT = (list, tuple)
 
 
 def is_position(key: Object) -> bool:
-    """True for an int, or a slice with an end, that data decide, and for tuples with such."""
+    """True for a data-dependent int or slice, and tuples with one."""
     if type(key) is TrackedArray:
         return not key.type.shape and (key.type.dtype.kind == "i" or (key.type.dtype.kind == "f" and is_int(key) not in (None, False)))
     if type(key) is tuple:
@@ -53,14 +53,14 @@ def is_position(key: Object) -> bool:
 
 
 def are_positions(holder: Object, key: Object) -> bool:
-    """True for arrays of ints that data decide, at which entries of a plain array are read."""
+    """True for data-dependent integer arrays that index a plain array."""
     if not isinstance(holder, np.ndarray) or type(holder) is TrackedArray:
         return False
     return any(type(part) is TrackedArray and part.type.dtype.kind == "i" for part in (key if type(key) is tuple else (key,)))
 
 
 def inside_array(entry: Object, extent: int, error: str) -> Object:
-    """Positions in an array, counted from the start; an error where one is outside."""
+    """Positions in an array, counted from the start; an error outside."""
     if not entry.type.shape:
         position = inside(entry, extent, error)
         if not is_data(position):
@@ -71,7 +71,7 @@ def inside_array(entry: Object, extent: int, error: str) -> Object:
         exclude(negated(np.all((entry >= -extent) & (entry < extent))), lambda: IndexError(error))
         position, is_inside = np.where(entry < 0, entry + extent, entry), False
     position = position if position.type.dtype == INT64 else position.astype(INT64)
-    # Sides are computed where they are not taken, too.
+    # Sides are also computed where they are not taken.
     return np.clip(position, 0, extent - 1) if (state.path or state.is_in_loop) and not is_inside else position
 
 
@@ -80,7 +80,7 @@ def _name(holder: Object) -> str:
 
 
 def entry_at(holder: Object, key: Object) -> Object:
-    """holder[key] for a key that data decide, or of a list of which data decide the entries."""
+    """holder[key] for a data-dependent key, or of a list with data-dependent entries."""
     if type(key) is slice:
         return _part_of(holder, key)
     if is_conditional(holder):
@@ -90,7 +90,7 @@ def entry_at(holder: Object, key: Object) -> Object:
     if key.type.shape:
         return _part(holder, key)
     if key.type.dtype.kind == "f":
-        # An int that was joined with a float.
+        # An int joined with a float.
         if is_int(key) is not True:
             raise Unjoinable("a position is an int or a float, as data decide", "let it be an int everywhere")
         key = note_python(key.astype(np.int64))
@@ -104,7 +104,7 @@ def entry_at(holder: Object, key: Object) -> Object:
 
 
 def _at_positions(holder: Object, key: tuple[Object, ...]) -> Object:
-    """An entry or part of an array; slices whose ends data decide are those that are possible."""
+    """An entry or part of an array; a data-dependent slice is a choice of slices."""
     for place, part in enumerate(key):
         if type(part) is slice and is_position(part):
             before, after = key[:place], key[place + 1 :]
@@ -118,7 +118,7 @@ def _with_slice(holder: Object, before: tuple[Object, ...], after: tuple[Object,
 
 
 def _part(holder: Object, key: Object) -> Object:
-    """An entry of an array, or a view of a part of it: what is written to either is seen in both."""
+    """An entry of an array, or a view that shares writes with it."""
     if type(holder) is not np.ndarray:
         return holder[key]
     array = current_recorder().tracked_constant(holder)
@@ -151,7 +151,7 @@ def entry_of(holder: Object, position: Object) -> Object:
 
 
 def _gathered(entries: list[Object], position: Object) -> Object:
-    """The entry of numbers of one kind; None for others."""
+    """Gather numbers of one kind; None for others."""
     kinds = {value.type.dtype.str if is_data(value) and not value.type.shape else type(value) for value in entries}
     if not kinds <= {"<f8", float, np.float64} and not kinds <= {"<i8", int, np.int64}:
         return None
@@ -178,7 +178,7 @@ def _part_of(holder: Object, key: slice) -> Object:
 
 
 def _sliced(holder: Object, key: slice) -> Object:
-    """One of the slices that are possible."""
+    """A choice of the possible slices."""
     if not hasattr(holder, "__len__"):
         return holder[key]
     n = len(holder)
@@ -189,14 +189,14 @@ def _sliced(holder: Object, key: slice) -> Object:
             end = smaller(greater(from_start(end, n), 0), n)
         return as_choice(end)
 
-    # The ends may depend on one another: the second one is looked at where the first one is known.
+    # The ends may depend on each other: the second is evaluated where the first is known.
     return lifted(
         lambda start: lifted(lambda stop, step: holder[slice(start, stop, step)], option(key.stop), as_choice(key.step)), option(key.start)
     )
 
 
 def repeated(holder: Object, count: Object) -> Object:
-    """holder * count for an int that data decide."""
+    """holder * count for a data-dependent int."""
     high = ends(bounds_of(count))[1]
     if not isinstance(holder, _CUT) or len(holder) * high > _MOST_REPEATED:
         choice = as_choice(count)
@@ -214,7 +214,7 @@ _MOST_REPEATED = 256
 
 
 def replace_slice(holder: Object, key: slice, values: Object) -> None:
-    """holder[key] = values for a list, where data decide the slice's ends, or which entries there are."""
+    """holder[key] = values for a list, with data-dependent slice ends or entries."""
     if key.step not in (None, 1):
         reason = decide("a slice with a step is written to, and data decide its ends", "write to the entries in a loop")
         known = (None if end is None else int(end) for end in (key.start, key.stop, key.step))
@@ -223,7 +223,7 @@ def replace_slice(holder: Object, key: slice, values: Object) -> None:
     count, (start, stop) = length(holder), (key.start, key.stop)
     start = 0 if start is None else smaller(greater(from_start(start, count), 0), count)
     stop = count if stop is None else smaller(from_start(stop, count), count)
-    # Python inserts at the start where the slice is empty.
+    # Python inserts at the start if the slice is empty.
     stop = greater(start, stop)
     found = [(condition, place, value) for condition, place, value in ranked(holder)]
     before = [(both(condition, below(place, start)), value) for condition, place, value in found]
@@ -246,13 +246,13 @@ def insert(holder: list[Object], position: Object, value: Object) -> None:
     entries = list(entries_of(holder))
     n = len(entries)
     place = smaller(greater(from_start(position, n), 0), n)
-    # Entries below the place stay; those above move on by one.
+    # Entries below the place stay; those above move up by one.
     others = zip([value, *entries], [*entries, value])
     put(holder, [select(below(k, place), after, select(equals(place, k), value, before)) for k, (before, after) in enumerate(others)])
 
 
 def delete(holder: list[Object], key: Object) -> None:
-    """del holder[key] where data decide which entries, or which there are."""
+    """del holder[key] with a data-dependent key or entries."""
     if type(key) is not slice:
         take(holder, key, "list assignment index out of range")
         return
@@ -262,7 +262,7 @@ def delete(holder: list[Object], key: Object) -> None:
 
 
 def take(holder: Object, key: Object, error: str) -> Object:
-    """The entry at a position, which is removed."""
+    """Remove the entry at a position, and return it."""
     position = inside(key, length(holder), error)
     if not is_conditional(holder):
         entries = list(entries_of(holder))

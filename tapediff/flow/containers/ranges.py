@@ -1,6 +1,6 @@
-"""Ranges whose ends data decide.
+"""Ranges with data-dependent ends.
 
-Where the bounds of the ends leave few ints these are conditional entries; else the loop over them is one that data end.
+If bounds leave few ints, these are conditional entries; else the loop is data-dependent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..state.joins import maybe
 from ..state.numbers.bounds import below, bounds_of, ends
 from ..state.values import Lazy, Unjoinable, both, is_data, negated, state
 
-# So many iterations are entries of a tuple.
+# Maximum number of conditional entries.
 MOST_ENTRIES = 64
 
 
 class Counting(Lazy):
-    """A range whose length is not bounded."""
+    """A range of unbounded length."""
 
     __slots__ = ("start", "step", "stop")
 
@@ -30,7 +30,6 @@ class Counting(Lazy):
         self.start, self.stop, self.step = start, stop, step
 
     def length(self) -> Object:
-        """The length."""
         first, last, step = (self.start, self.stop, self.step) if self.step > 0 else (self.stop, self.start, -self.step)
         return np.where(first < last, (last - first - 1) // step + 1, 0)
 
@@ -41,12 +40,12 @@ class Counting(Lazy):
         return iter(range(int(self.start), int(self.stop), self.step))
 
     def entries(self, reason: Reason | None = None) -> tuple[Object, ...]:
-        """The numbers as conditional entries, up to a power of two of which guards tell that there are no more."""
+        """The numbers as conditional entries, up to a power of two that guards ensure."""
         return _listed(self.start, self.stop, self.step, _most(self.length(), reason))
 
 
 def _most(count: Object, reason: Reason | None) -> int:
-    """A power of two that a count does not exceed, by guards."""
+    """A power of two that bounds a count, by guards."""
     most = 8
     while True:
         more = count > most
@@ -66,7 +65,7 @@ _MANY = ("a range of a length that data decide is used as a list", "loop over th
 
 
 def range_of(start: Object, stop: Object, step: Object) -> Object:
-    """range(start, stop, step) where data decide one of the ends."""
+    """range(start, stop, step) with a data-dependent end."""
     if is_data(step) or not all(_is_int(end) for end in (start, stop)):
         return None
     if step == 0:
@@ -79,7 +78,7 @@ def range_of(start: Object, stop: Object, step: Object) -> Object:
         return Counting(start, stop, step)
     if abs(step) > 1 and is_data(start):
         return _listed(start, stop, step, math.ceil(longest))
-    # The numbers themselves are plain.
+    # The numbers themselves are known.
     numbers = range(int(low), math.ceil(most), step) if step > 0 else range(int(high), math.floor(least), step)
     return tuple(maybe(condition, k) for k in numbers if (condition := _is_within(k, start, stop, step)) is not False)
 

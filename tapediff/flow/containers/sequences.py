@@ -1,4 +1,4 @@
-"""Lists and tuples compared and zipped where data decide."""
+"""Data-dependent comparisons and zips of lists and tuples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_NESTED = 6
 
 
 def is_of_interest(value: Object, depth: int = 0) -> bool:
-    """True for values whose comparisons data may decide: tracked ones, choices, objects of the user's, and what contains such."""
+    """True for values with possibly data-dependent comparisons: tracked, choices, the user's objects, and containers of them."""
     kind = type(value)
     if kind in CONSTANTS:
         return False
@@ -41,14 +41,14 @@ def is_of_interest(value: Object, depth: int = 0) -> bool:
 
 
 def equal(compare: Compare, value: Object, other: Object) -> Object:
-    """When two entries are equal; the same object always is, as for Python."""
+    """The condition that two entries are equal; like Python, identity implies equality."""
     is_nan = any(type(one) is float and one != one for one in (value, other))
     same = is_same(value, other) if is_nan else value is other
     return True if same is True else either(same, truth(compare("eq", value, other)))
 
 
 def sequences_compared(compare: Compare, name: str, a: Object, b: Object) -> Object:
-    """A comparison of two lists or tuples: by the first entries that differ."""
+    """Compare two lists or tuples by their first differing entries."""
     a, b = entries_of(a), entries_of(b)
     if name in ("eq", "ne"):
         same = python_bool(_are_equal(compare, a, b))
@@ -84,7 +84,7 @@ def _are_equal(compare: Compare, a: Object, b: Object) -> Object:
 
 
 def zipped(columns: list[Object]) -> list[Object]:
-    """Tuples of the entries at the same positions."""
+    """Zip columns into tuples."""
     if not any(map(is_conditional, columns)):
         return list(zip(*columns))
     counts = [length(column) for column in columns]

@@ -1,6 +1,6 @@
-"""Sets with conditional members: a set whose members are data holds those that are there by a condition as `Maybe`.
+"""Sets with conditional members, stored as `Maybe`.
 
-Python finds members by their hashes; here a set is a dict without values, whose keys may be data.
+Members are found by comparison, as the keys of a dict without values.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from ..state.values import DataKey, Maybe, both, negated, state
 from . import keys
 from .data_keys import entry, is_data_key, unwrapped
 
-# CPython goes over ints below this number in order: the smallest table has a place for each of them.
+# CPython iterates over smaller ints in order: its smallest hash table has a slot for each.
 _IN_ORDER = 8
 
 
 def has_conditional_members(holder: Object) -> bool:
-    """True for a set whose members are data."""
+    """True for a set with data-dependent members."""
     return state.has_maybes and isinstance(holder, set) and Maybe in map(type, holder)
 
 
 def is_by_data(holder: Object, member: Object) -> bool:
-    """True where data decide which members a set has, or which one is meant."""
+    """True for a data-dependent member, or a set with some."""
     return is_data_key(member) or has_conditional_members(holder)
 
 
 def as_dict(holder: Object) -> dict[Object, Object]:
     """The members as keys."""
     plain = [member for member in holder if type(member) is not Maybe]
-    # Their hashes are addresses, so that the order is another one each time.
+    # Their hashes are addresses, so the set's order varies.
     found = sorted((member for member in holder if type(member) is Maybe), key=lambda member: member.order)
     return {**dict.fromkeys(plain), **{member.value: Maybe(member.condition, None) for member in found}}
 
@@ -54,7 +54,7 @@ def members_of(entries: dict[Object, Object]) -> list[Object]:
 
 
 def _method(change: Callable[[dict[Object, Object], Object], Object]) -> Callable[[set[Object], Object], None]:
-    """A method of sets by that of dicts."""
+    """A set method from one of dicts."""
 
     def run(holder: set[Object], member: Object) -> None:
         entries = as_dict(holder)
@@ -80,19 +80,19 @@ def unordered(holder: set[Object]) -> list[Object]:
 
 
 def ordered(holder: set[Object]) -> list[Object]:
-    """The members as conditional entries in Python's order, where it is known: else those that are there now, by guards."""
+    """The members as conditional entries in Python's order, if known; else those at this point, by guards."""
     entries = as_dict(holder)
     if all(type(key) is int and 0 <= key < _IN_ORDER for key in entries):
         return sorted(unordered(holder), key=lambda member: member.value if type(member) is Maybe else member)
     if all(type(key) is str for key in entries):
-        # Another run of Python has another order.
+        # The order differs between Python processes.
         return unordered(holder)
     settle(holder)
     return list(holder)
 
 
 def combined(name: str, a: Object, b: Object) -> Object:
-    """The result of an operator on two sets."""
+    """Apply a set operator."""
     if name == "or":
         return call(in_python.set_, [*unordered(a), *unordered(b)])
     if name == "xor":
@@ -118,12 +118,12 @@ OPERATORS = frozenset((*_COMPARISONS, "and", "or", "sub", "xor"))
 
 
 def replace(holder: Object, members: Iterable[Object]) -> None:
-    """Make a set equal to another one."""
+    """Assign the members of a set."""
     put(Contents(holder), list(members))
 
 
 def settle(holder: Object) -> None:
-    """Leave the members that are there now, by guards."""
+    """Keep the members present at this point, by guards."""
     if not has_conditional_members(holder):
         return
     refuse("the members of a set depend on data, where code has to know them", "use loops, len and `in`, which need no guard")

@@ -1,4 +1,4 @@
-"""Views of dicts whose keys are data: what `keys`, `values` and `items` give."""
+"""Views of dicts with data-dependent keys: `keys`, `values` and `items`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .entries import length
 
 
 class View(Lazy):
-    """The keys, the values or the items of a dict with conditional keys.
+    """The keys, values or items of a dict with conditional keys.
 
     Attributes:
         holder: the dict.
