@@ -1,4 +1,4 @@
-"""Python's builtins in Python: translated and run as the user's own functions are, where their arguments hold what data decide."""
+"""Builtins written in Python: translated and run like the user's functions, for data-dependent arguments."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def islice_(items: Object, start: Object, stop: Object, step: Object, /) -> Obje
         at, position = position, position + 1
         if at >= start and (step == 1 or (at - start) % step == 0):
             yield item
-        # Python asks for no entry after the last one.
+        # Python requests no entry after the last one.
         if stop is not None and position >= stop:
             return
 
@@ -256,7 +256,7 @@ def _rise(heap: Object, position: Object, top: Object = 0) -> None:
 
 
 def _sink(heap: Object, position: Object, top: Object = 0) -> None:
-    """Move an entry down along the lesser ones to the end, and up again to its place."""
+    """Sift an entry down along smaller children to a leaf, then up to its place."""
     child = 2 * position + 1
     if child >= len(heap):
         _rise(heap, position, top)
@@ -291,7 +291,7 @@ def bisect_left_(a: Object, x: Object, lo: Object = 0, hi: Object = None, *, key
 
 
 def _place(a: Object, x: Object, lo: Object, hi: Object, key: Object, is_left: Object) -> Object:
-    """The position before or behind entries equal to x, in a[lo:hi]."""
+    """The position before or after the entries equal to x, in a[lo:hi]."""
     if lo >= hi:
         return lo
     middle = (lo + hi) // 2

@@ -1,4 +1,4 @@
-"""The merged form of a function: recorded once for all its paths."""
+"""The merged form of a function: one recording for all paths."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from .state.values import Restart, Unjoinable, WritesJoined, state
 from .translate import translation_of
 from .users_code import users_method
 
-# Blocks of nested statements are functions: Python's limit is for programs without them.
+# Nested blocks become functions; Python's default recursion limit counts on fewer.
 DEPTH = 20_000
 
 
 class Flowed:
-    """A function that gives what `f` gives; a recording of it holds all paths that can be joined.
+    """A function equal to `f`, whose recording holds all paths that can be joined.
 
     Args:
         note: called with the report of each recording.
 
     Attributes:
-        f: the function.
+        report: of the last recording.
         report: of the last recording, what is merged and what is not.
     """
 
     def __init__(self, f: Callable[..., Object], note: Callable[[Report], None] | None = None) -> None:
         functools.update_wrapper(self, f)
         self.f, self.report, self._note = f, Report(), note
-        # The last recording has run sides of branches.
+        # Whether the last recording ran sides of branches.
         self._has_branched = False
 
     def __call__(self, *args: Object, **named: Object) -> Object:
@@ -80,31 +80,31 @@ class Flowed:
         except Exception as error:
             if not self._has_branched:
                 raise
-            # Plain Python decides whether it is the program's own.
+            # Plain Python decides whether the program raises it.
             self.report.keep_only(Reason(f"{type(error).__name__} is raised where both sides of branches are run"))
-        # The path of this point alone, which raises what the function raises.
+        # Record this point's path alone; it raises the program's own errors.
         return self.f(*args, **named)
 
     def _give_up(self, recorder: Object, reason: Reason) -> None:
-        """Record paths alone from now on; where no guard has been promised an outcome, without those of the attempt."""
+        """Record single paths from now on; at once, dropping this attempt's guards, if no caller relies on them."""
         self.report.keep_only(reason)
         if recorder.outer is None and not recorder.prescribed and not recorder.is_again:
             self.report.is_single = True
             raise RecordedAgain
 
     def _tapediff_rebuilt(self, rebuild: Callable[[Object], Object]) -> Object:
-        """What a sub-tape or a loop is given in its place: bodies hold their paths by themselves."""
+        """Unwrap the function for a sub-tape or a loop, which has its own paths."""
         return rebuild(self.f)
 
     def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object], without: set[type[Restart]]) -> Object:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
-        # Of a recording around, of which this one may be a part: a body of a loop.
+        # State of an enclosing recording, such as that of a loop body's caller.
         around = dict(vars(state))
         state.reset()
         state.is_recording, state.native, state.recorder, state.before = True, native, recorder, Journal()
         self.report = state.report = Report(recorder)
-        # A recording that writes to arrays is made again with more of them tracked.
+        # Recordings that write to arrays are repeated with more tracked arrays.
         state.has_identities = AsksIdentities in without
         state.joins_lists = not without
         state.raised_by_numpy = recorder.raised
@@ -143,7 +143,7 @@ class Flowed:
 
 
 def _site_of(f: Object) -> Site | None:
-    """Where a function is defined: its result is looked at there."""
+    """Where a function is defined, for guards on its result."""
     code = getattr(f, "__code__", None)
     return None if code is None else Site(code, code.co_firstlineno)
 
@@ -153,7 +153,7 @@ def _may_fill(recorder: Object) -> bool:
 
 
 def translated_text(f: Object) -> str:
-    """The translated function as text; why there is none."""
+    """The translated function as text, or the reason that there is none."""
     while type(f) is not FunctionType:
         f = getattr(f, "__func__", None) or getattr(f, "func", None) or users_method(type(f), "__call__")
         if f is None:
@@ -163,7 +163,7 @@ def translated_text(f: Object) -> str:
 
 
 def flowed(f: Object, note: Callable[[Report], None] | None = None) -> Object:
-    """The merged form of a function; of a function of this package, with the merged forms of the user's functions that it calls.
+    """The merged form of a function; a function of this package gets the merged forms of the user's functions that it calls.
 
     Args:
         note: called with the report of each recording.

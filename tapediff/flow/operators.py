@@ -1,7 +1,7 @@
-"""The functions that translated code calls: one for each kind of operation that data may decide.
+"""The functions that translated code calls: one for each kind of data-dependent operation.
 
-Python does the operation itself where its operands are plain, at the user's own line: `left(a, b) + b`. Operands with methods in Python
-are wrapped, so that their methods run translated; choices and conditional entries are taken apart.
+Plain operands are left to Python, at the user's own line: `left(a, b) + b`. Operands with methods in Python are wrapped, to run them
+translated; choices and conditional entries are split.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MODULES = (
     completions, translate,
 )  # fmt: skip
 
-# The user's code may have another one.
+# The user's code may define another one.
 NameError = NameError
 BREAK, CONTINUE, ENDING = completions.BREAK, completions.CONTINUE, exceptions.ENDING
 

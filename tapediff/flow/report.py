@@ -1,4 +1,4 @@
-"""What the interpreter tells of one recording: why guards are left, and what was merged, by the user's lines."""
+"""Reports of one recording: reasons for guards, and merged statements, by the user's lines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .anything import Object
 
 
 class Reason(NamedTuple):
-    """Why something has a guard, or is not merged.
+    """The reason for a guard, or for not merging.
 
     Attributes:
         what: what the program does.
-        instead: what to write instead; empty where there is nothing to change.
+        instead: the replacement; empty if there is nothing to change.
         site: the line that does it.
-        raises: an error is raised, as by plain Python: no second tape is for that.
+        raises: plain Python raises an error, too, so there is no second tape.
     """
 
     what: str
@@ -28,13 +28,13 @@ class Reason(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """A branch or loop that was merged, or a loop that could not be one instruction.
+    """A merged branch or loop, or a loop recorded iteration by iteration.
 
     Attributes:
         form: "select", "choice", "loop" or "iterations".
         site: its line.
-        carries, iterations: of a loop; None iterations where data end it.
-        reason: why a loop was recorded iteration by iteration.
+        carries, iterations: of a loop; None iterations for a data-dependent end.
+        reason: for recording a loop iteration by iteration.
     """
 
     form: str
@@ -45,13 +45,13 @@ class Merged(NamedTuple):
 
 
 class Report:
-    """Why a recording has guards, and what was merged.
+    """The reasons for a recording's guards, and its merged statements.
 
     Attributes:
-        only: why only the path of the recorded point is on the tape; None if all are that can be merged.
-        is_single: the tape has the guards of plain Python's path, and no others.
-        guards: by the ordinals of the tape's guards, their lines and reasons.
-        merged: what was merged, and how often.
+        only: the reason that only the recorded point's path is on the tape; else None.
+        is_single: the tape has exactly the guards of plain Python's path.
+        guards: by ordinal on the tape, line and reason.
+        merged: merged statements, with counts.
     """
 
     def __init__(self, recorder: Object = None) -> None:
@@ -65,36 +65,36 @@ class Report:
     # While the recording is made
 
     def note(self, form: str, site: Object) -> None:
-        """Note that a branch was merged."""
+        """Note a merged branch."""
         self._noted.append(Merged(form, site))
 
     def note_choice(self) -> None:
-        """Note that the branch noted last chooses between objects."""
+        """Note that the last branch chooses between objects."""
         self.note("choice", self._noted.pop().site)
 
     def note_loop(self, loop: Merged) -> None:
-        """Note that a loop was merged, or why it was not."""
+        """Note a loop, merged or not."""
         self._noted.append(loop)
 
     def note_guard(self, recorder: Object, reason: Reason, site: Object) -> None:
-        """Note why there is a guard, which is recorded next."""
+        """Note the reason for the next guard."""
         if id(recorder) == self._of:
             self.guards[recorder.guard_count] = site, reason
 
     def mark(self) -> int:
-        """What was noted so far, for `forget`."""
+        """The current position, for `forget`."""
         return len(self._noted)
 
     def forget(self, mark: int) -> None:
-        """Drop what was noted since, as it is not part of the recording."""
+        """Drop notes since a mark, which are not part of the recording."""
         del self._noted[mark:]
 
     def finish(self, recorder: Object) -> None:
-        """The recording has ended."""
+        """Complete the report at the end of the recording."""
         lines: dict[int, Object] = {}
 
         def line_of(site: Object) -> Object:
-            """Equal for one line."""
+            """A key that is equal for equal lines."""
             found = lines.get(id(site))
             if found is None and site is not None:
                 found = lines[id(site)] = PickledSite(*site.place) if isinstance(site, Site) else site
@@ -109,7 +109,7 @@ class Report:
         self._noted.clear()
 
     def keep_only(self, reason: Reason) -> None:
-        """Only the path of one point is recorded, in place of all."""
+        """Report that only one point's path is recorded."""
         self.only = reason
         self.guards.clear()
         self.merged.clear()
@@ -117,7 +117,7 @@ class Report:
     # Afterwards
 
     def as_dict(self) -> dict[str, Object]:
-        """The report for programs; lines are "file:line in function".
+        """The report as a dict; lines are "file:line in function".
 
         Returns:
             "only": why only one path is recorded, or None; "guards": their reasons, those that can part tapes first; "iterations": loops
@@ -142,7 +142,7 @@ class Report:
         }
 
     def lines(self) -> list[str]:
-        """The report as text: first what keeps the function on several paths."""
+        """The report as text; first, the reasons for several paths."""
         found: Object = self.as_dict()
         parting, raising = ([each for each in found["guards"] if each["raises"] is raises] for raises in (False, True))
         n = sum(len(each["ordinals"]) for each in parting)
@@ -156,12 +156,12 @@ class Report:
         ]  # fmt: skip
 
 
-# Of each kind so many are listed.
+# Maximum number of items listed of each kind.
 _MOST_LISTED = 8
 
 
 def _listed(title: str, parts: Iterable[Object], lines_of: Callable[[Object], list[str]]) -> list[str]:
-    """A heading with what belongs to it; nothing without any."""
+    """A heading and its items; nothing if there are none."""
     parts = list(parts)
     rest = len(parts) - _MOST_LISTED
     lines = [line for part in parts[:_MOST_LISTED] for line in lines_of(part)] + [f"and {rest} more"] * (rest > 0)

@@ -1,4 +1,4 @@
-"""Whose code a function is: the user's is translated, that of libraries runs as it is."""
+"""Whose code a function is: the user's is translated, libraries' runs unchanged."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .anything import Object
 
 
 def is_users(function: object) -> bool:
-    """True for functions in Python of the user's own files, and of those that are run as these are, but for named tuples."""
+    """True for Python functions in the user's files or in TRANSLATED libraries, except those of named tuples."""
     if type(function) is not FunctionType:
         return False
     code = function.__code__
     return is_users_file(code.co_filename) and not (code.co_filename in TRANSLATED and code.co_qualname.startswith("namedtuple."))
 
 
-# Libraries that are run as the user's code is: what has it run within their own, and builtins in Python.
+# Libraries treated as the user's code, and builtins in Python.
 _TRANSLATED = (*TRANSLATED, str(Path(__file__).parent / "in_python.py"))
 
 
@@ -32,11 +32,11 @@ is_users_file = _Files().__getitem__
 
 
 class _Known:
-    """Facts about classes in this recording: kept until an attribute of a class is set.
+    """Facts about classes, kept until a class attribute is set.
 
     Attributes:
-        simple: True if attributes of its objects are looked up without code of the user's, except descriptors.
-        native: True if no operator of a class is in the user's code.
+        simple: the user's code takes no part in attribute look-up, except by descriptors.
+        native: the user's code defines no operator of the class.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class _Known:
         self.native: dict[type, bool] = {}
 
     def forget(self) -> None:
-        """Begin again, as classes may have changed."""
+        """Forget all facts, as classes may have changed."""
         self.simple, self.native = {}, {}
 
 
@@ -52,7 +52,7 @@ KNOWN = _Known()
 
 
 def has_simple_attributes(kind: type) -> bool:
-    """True if attributes of its objects are looked up, set and deleted without code of the user's, but for descriptors."""
+    """True if the user's code takes no part in getting, setting and deleting attributes, except by descriptors."""
     found = KNOWN.simple.get(kind)
     if found is None:
         found = KNOWN.simple[kind] = not any(users_method(kind, name) for name in _ATTRIBUTE_METHODS)
@@ -63,7 +63,7 @@ _ATTRIBUTE_METHODS = ("__getattr__", "__getattribute__", "__setattr__", "__delat
 
 
 def users_method(kind: type, name: str) -> FunctionType | None:
-    """The method of this name that a class has in the user's code; None if it has another one, or none."""
+    """A class's method of this name if it is the user's code; else None."""
     found: Object = getattr(kind, name, None)
     while type(found) is MethodType:
         found = found.__func__

@@ -1,4 +1,4 @@
-"""Operations that depend on the types of numbers: divisions by zeros, the signs of zeros, and shifts of Python's ints."""
+"""Operations that depend on number types: division by zero, signed zeros, and shifts of Python ints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..state.values import Unjoinable, both
 
 
 def check_division(name: str, a: Object, b: Object) -> None:
-    """Raise the error of a division, or power, of two numbers where Python raises one; products and shifts raise none."""
+    """Raise Python's error of a division or power of two numbers."""
     if name in ("mul", "lshift", "rshift"):
         return
     if name == "pow":
@@ -54,7 +54,7 @@ def _size_of_power(base: Object, exponent: Object) -> Object:
 
 
 def _check_power(a: Object, b: Object) -> None:
-    """Record a single path where the power of two floats of Python's is complex, or an error as it is too large."""
+    """Record a single path if a power of Python floats is complex or overflows."""
     kinds = is_python(a), is_python(b)
     if any(kind is False for kind in kinds) or not (_is_float(a) or _is_float(b)) or (type(b) is int and 0 <= b < 2):
         return
@@ -73,15 +73,15 @@ def _is_float(value: Object) -> bool:
     return value.type.dtype.kind == "f" if type(value) is TrackedArray else type(value) is float or isinstance(value, np.floating)
 
 
-# Zeros of ints have no sign
+# Integer zeros are unsigned
 
 
-# The operators' names, and NumPy's.
+# Names of operators and of NumPy's functions.
 _OF_SIGNED_ZEROS = frozenset("neg mul floordiv mod negative multiply floor_divide remainder".split())
 
 
 def may_be_zero_of_ints(name: str, *operands: Object) -> bool:
-    """True if an operation may be one of ints that are floats on the tape, and give a zero with a sign."""
+    """True for an operation that may have a zero result of ints stored as floats, with a sign."""
     if name not in _OF_SIGNED_ZEROS:
         return False
     is_signed, is_mixed = len(operands) == 1, False
@@ -95,7 +95,7 @@ def may_be_zero_of_ints(name: str, *operands: Object) -> bool:
 
 
 def zero_of_ints(result: Object, *operands: Object) -> Object:
-    """A product, quotient or negative of such numbers: where they are ints, its zero is the positive one."""
+    """Make a zero product, quotient or negation positive where the operands are ints."""
     wholes = [is_int(value) for value in operands]
     if any(whole is None for whole in wholes):
         is_negative = both(result == 0, np.signbit(result))
@@ -105,11 +105,11 @@ def zero_of_ints(result: Object, *operands: Object) -> Object:
     return note_kind(np.where(both(functools.reduce(both, wholes), is_zero), 0.0, result), (True, result, result))
 
 
-# Ints of Python's never lose their upper bits
+# Python ints never lose their upper bits
 
 
 def is_of_ints(name: str, a: Object, b: Object) -> bool:
-    """True for a shift of what may be ints of Python's, or a power whose exponent data decide."""
+    """True for shifts of possible Python ints, and powers with a data-dependent exponent."""
     if name not in ("lshift", "rshift") and not (name == "pow" and type(b) is TrackedArray):
         return False
     return all(_is_whole(value) and is_python(value) is not False for value in (a, b))
@@ -120,7 +120,7 @@ def _is_whole(value: Object) -> bool:
 
 
 def of_ints(name: str, a: Object, b: Object) -> Object:
-    """Such a power as an int of Python's; a shift as a product or a quotient. Of quotients there are two, as 2**63 is no int64."""
+    """A power of ints; a left shift as a product, a right shift as two quotients, as 2**63 is no int64."""
     if name == "pow":
         return note_kind(a**b, Kind(True if is_python(a) is is_python(b) is True else None, True))
 

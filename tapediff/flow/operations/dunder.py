@@ -1,4 +1,4 @@
-"""Operators on objects whose classes define them in Python, and on choices: what Python does by itself, with methods translated."""
+"""Operators on choices and on objects that define them in Python: Python's dispatch, with translated methods."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..state.values import CHOICES, Choice, Unjoinable, is_data, lifted, state
 from ..users_code import KNOWN, users_method
 from .divisions import check_division, is_of_ints, may_be_zero_of_ints, of_ints, zero_of_ints
 
-# Python does operations on these by itself.
+# Types whose operations Python runs itself.
 PLAIN: set[type] = {
     int, float, bool, complex, str, bytes, type(None), list, tuple, dict, set, frozenset, range, slice, np.ndarray, np.float64, np.float32,
     np.int64, np.int32, np.bool_, TrackedArray,
@@ -70,10 +70,10 @@ _DIVISIONS = {op.symbol: name for name, op in _ARITHMETIC.items() if name in ("t
 
 
 def left(a: Object, b: Object, operation: str | None = None) -> Object:
-    """The left operand as it is where Python does the operation by itself; else one that dispatches to translated methods.
+    """The left operand, unchanged if Python can run the operation itself; else wrapped to dispatch to translated methods.
 
     Args:
-        operation: its name, if the result depends on the types of numbers.
+        operation: its name, if the result depends on number types.
     """
     if type(a) in _ATOMS and type(b) in _RIGHT:
         if operation is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
@@ -91,12 +91,12 @@ def left(a: Object, b: Object, operation: str | None = None) -> Object:
 
 
 def _is_of_types(name: str, a: Object, b: Object) -> bool:
-    """True for operations whose results depend on the types of numbers that data decide."""
+    """True for operations whose results depend on data-dependent number types."""
     return bool(state.kinds) and (is_of_ints(name, a, b) or may_be_zero_of_ints(name, a, b))
 
 
 def _counted(*operands: Object) -> tuple[Object, ...]:
-    """Operands of arithmetic, for which bools of Python's are ints; those of NumPy's are ints for all other numbers."""
+    """Convert bool operands of arithmetic to ints, as Python does; NumPy's bools only with other numbers."""
     if not any(map(is_python_bool, operands)):
         return operands
     if all(type(value) in (bool, np.bool_) or (is_data(value) and value.type.dtype.kind == "b") for value in operands):
@@ -111,7 +111,7 @@ def _counted(*operands: Object) -> tuple[Object, ...]:
 
 
 def _are_sequences(op: _Binary, a: Object, b: Object) -> bool:
-    """True for two lists, two tuples or two deques that are compared as Python's are."""
+    """True for two lists, tuples or deques with Python's own comparison."""
     base = next((base for base in _COMPARED if isinstance(a, base)), None)
     if base is None or not isinstance(b, base):
         return False
@@ -119,14 +119,14 @@ def _are_sequences(op: _Binary, a: Object, b: Object) -> bool:
 
 
 def _is_of_conditional(*operands: Object) -> bool:
-    """True where an operand is a dict or set whose keys or members are data."""
+    """True if an operand is a dict or set with conditional keys or members."""
     return state.has_maybes and any(
         isinstance(value, (set, dict)) and (has_conditional_members(value) or has_conditional_keys(value)) for value in operands
     )
 
 
 def _of_conditional(op: _Binary, a: Object, b: Object) -> Object:
-    """The result of an operator on such."""
+    """Apply an operator to dicts or sets with conditional keys or members."""
     name = op.forward[2:-2]
     if isinstance(a, (set, frozenset)) and isinstance(b, (set, frozenset)) and name in OPERATORS:
         return combined(name, a, b)
@@ -136,7 +136,7 @@ def _of_conditional(op: _Binary, a: Object, b: Object) -> Object:
 
 
 def _is_repetition(a: Object, b: Object) -> bool:
-    """True for a sequence and an int of Python's that data decide."""
+    """True for a sequence and a data-dependent Python int."""
     for sequence, number in ((a, b), (b, a)):
         if type(sequence) in (list, tuple, str, bytes) and is_data(number) and number.type.dtype.kind == "i":
             return number is b or is_python(number) is True
@@ -144,13 +144,13 @@ def _is_repetition(a: Object, b: Object) -> bool:
 
 
 def operand(a: Object) -> Object:
-    """The same for the operand of `-`, `+` and `~`."""
+    """The operand of `-`, `+` or `~`, likewise."""
     is_plain = (type(a) in PLAIN or _is_native(type(a))) and not is_python_bool(a)
     return a if is_plain and not (state.kinds and may_be_zero_of_ints("neg", a)) else Wrapped(a)
 
 
 def numbers(a: Object, b: Object, operation: str | None = None) -> bool:
-    """True if an operation in place is one that makes a new value."""
+    """True if an augmented assignment creates a new value."""
     if operation is not None and (type(a) is TrackedArray or type(b) is TrackedArray):
         if _is_of_types(operation, a, b):
             return False
@@ -161,7 +161,7 @@ def numbers(a: Object, b: Object, operation: str | None = None) -> bool:
 
 
 def _is_native(kind: type) -> bool:
-    """True if no operator of a class is defined in the user's code."""
+    """True if the user's code defines none of the class's operators."""
     known = KNOWN.native.get(kind)
     if known is None:
         known = KNOWN.native[kind] = kind not in CHOICES and not any(users_method(kind, name) is not None for name in _NAMES)
@@ -203,7 +203,7 @@ def _method(op: _Binary) -> Callable[[Wrapped, Object], Object]:
 
 
 def _read(*operands: Object) -> tuple[Object, ...]:
-    """Operands of an operation of Python's own, which reads the entries of arrays."""
+    """Operands of a Python operation, with choices of arrays read as selected entries."""
     for value in operands:
         if type(value) not in PLAIN and not (type(value) is Choice and all(type(option) in PLAIN for option in value.options)):
             return operands
@@ -231,7 +231,7 @@ for _name, _apply in (("__neg__", operator.neg), ("__pos__", operator.pos), ("__
 
 
 def compared(name: str, a: Object, b: Object) -> Object:
-    """The result of a comparison by its name."""
+    """Compare two values by an operator's name."""
     op = _COMPARISONS[name]
     if type(a) in _ATOMS and type(b) in PLAIN:
         return op.apply(a, b)
@@ -253,7 +253,7 @@ def negative(a: Object) -> Object:
 
 
 def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
-    """As Python: the reflected method first if the right operand is of a subclass that has another one; TypeError if neither answers."""
+    """Python's dispatch: the reflected method first if a subclass on the right overrides it; TypeError if neither method applies."""
     if op.inplace is None and _are_sequences(op, a, b) and (is_of_interest(a) or is_of_interest(b)):
         return sequences_compared(compared, op.forward[2:-2], a, b)
     if _is_of_conditional(a, b):
@@ -341,7 +341,7 @@ def _inplace_symbol(op: _Binary) -> str:
 
 iadd, isub, imul, itruediv, ifloordiv, imod, ipow, imatmul, iand, ior, ixor, ilshift, irshift = map(_in_place, _ARITHMETIC)
 
-# Of the operator module.
+# Functions of the operator module.
 BY_FUNCTION: dict[Object, Callable[[Object, Object], Object]] = {
     operator.getitem: lambda a, key: Wrapped(a)[key],
     **{op.apply: _operated(op) for op in (*_ARITHMETIC.values(), *_COMPARISONS.values())},
@@ -353,7 +353,7 @@ BY_FUNCTION: dict[Object, Callable[[Object, Object], Object]] = {
 
 
 def holder(value: Object, key: Object) -> Object:
-    """The indexed value, as it is where Python does the operation by itself."""
+    """The indexed value, wrapped unless Python can index it itself."""
     kind = type(value)
     if isinstance(value, defaultdict) or (state.has_maybes and (is_conditional(value) or has_conditional_keys(value))):
         return Wrapped(value)

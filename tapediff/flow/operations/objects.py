@@ -1,4 +1,4 @@
-"""Attributes: Python's own look-up, with properties and other descriptors of the user's run translated."""
+"""Attributes: Python's look-up, with the user's properties and descriptors translated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..state.values import CHOICES, UNBOUND, Choice, lifted, state
 from ..users_code import KNOWN, has_simple_attributes, is_users, users_method
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
-# Of the class: without an attribute of this name, or a method or a plain value.
+# Types of plain class members; NoneType stands for no member.
 _SIMPLE_MEMBERS = {type(None), FunctionType, int, float, str, bool, list, dict, tuple}
 _DESCRIPTORS = (property, functools.cached_property)
 
@@ -42,7 +42,7 @@ def attribute(value: Object, name: str) -> Object:
         found = _looked_up(value, kind, name, object.__getattribute__)
     except AttributeError:
         pass
-    # Outside of the handler: an error of the method has no other one as its context.
+    # Outside the handler, so that an error of the method has no context.
     ask = lambda: call(fallback, value, name)  # noqa: E731 -- its name is its use
     for option, condition in zip(found.options, found.conditions) if type(found) is Choice else ():
         if option is UNBOUND:
@@ -51,7 +51,7 @@ def attribute(value: Object, name: str) -> Object:
 
 
 def _bound(found: Object, value: Object, name: str) -> Object:
-    """The value of an attribute that there may be on one side only."""
+    """An attribute that may exist on one side only."""
     return found if type(found) not in CHOICES else CHOICES[type(found)].bound(found, lambda: _missing(value, name))
 
 
@@ -98,7 +98,7 @@ def delete_attribute(value: Object, name: str) -> None:
 
 
 def _changed(value: Object, name: str, how: str, *new: Object) -> None:
-    """Set or delete an attribute, as Python does: by the object's method, by a descriptor of its class, or by itself."""
+    """Set or delete an attribute like Python: by the object's method, a descriptor of its class, or directly."""
     kind = type(value)
     if (found := users_method(kind, "__setattr__" if new else "__delattr__")) is not None:
         call(found, value, name, *new)

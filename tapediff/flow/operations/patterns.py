@@ -1,4 +1,4 @@
-"""Patterns of `match`: objects that say whether a subject fits, and what they capture."""
+"""Patterns of `match`: whether a subject fits, and the names that it captures."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Captured = dict[str, Object]
 
 
 class Pattern:
-    """Fits a subject, or not.
+    """A pattern, which fits a subject or not.
 
     Attributes:
-        is_wildcard: it fits everything, and has no name for it.
+        is_wildcard: it fits everything and captures no name.
     """
 
     is_wildcard = False
 
     def fits(self, subject: Object, captured: Captured) -> Object:
-        """True, False or a tracked bool; captures by name what the parts stand for."""
+        """Whether the subject fits: a bool, tracked or not. Fills in captures by name."""
         raise NotImplementedError
 
 
@@ -72,7 +72,7 @@ class Star(Pattern):
 
 
 def _by_option(pattern: Pattern, choice: Object, captured: Captured) -> Object:
-    """When an option of a choice fits; what is captured is joined."""
+    """The condition that a choice fits; captures are joined."""
     found: Object = False
     for k in possible(choice):
         inner: Captured = {}
@@ -89,7 +89,7 @@ def _by_option(pattern: Pattern, choice: Object, captured: Captured) -> Object:
 
 
 def _all_fit(parts: tuple[Pattern, ...], entries: Iterable[Object], captured: Captured, found: Object = True) -> Object:
-    """When all parts fit, too."""
+    """The condition that all parts fit, too."""
     for part, entry in zip(parts, entries):
         found = found is not False and both(found, part.fits(entry, captured))
     return found
@@ -115,7 +115,7 @@ class Sequence(Pattern):
         return _all_fit(self.parts, self._entries(subject, n, m), captured)
 
     def _fits_conditional(self, subject: Object, captured: Captured) -> Object:
-        """The same for a sequence whose length is data."""
+        """Likewise for a sequence of data-dependent length."""
         total, m = length(subject), len(self.parts)
         fits = truth(total == m if self.star is None else total >= m - 1)
         k = self.star
@@ -129,14 +129,14 @@ class Sequence(Pattern):
         return fits
 
     def _entries(self, subject: Object, n: int, m: int) -> Object:
-        """The entry for each part, read as Python reads it: all in turn, or by positions where `*_` stands for some."""
+        """The entry for each part, read in Python's order: all of them, or by position around `*_`."""
         if all(part.is_wildcard for part in self.parts):
             return [None] * m
         k = self.star
         if k is not None and self.parts[k].is_wildcard:
             where = [j if j < k else n - m + j for j in range(m)]
             return [None if self.parts[j].is_wildcard else subject[where[j]] for j in range(m)]
-        # Not by `list`, which asks for the length.
+        # Not by `list`, which also calls `__len__`.
         entries = [*(entry for entry in iterated(subject))]
         return entries if k is None else [*entries[:k], entries[k : n - (m - 1 - k)], *entries[n - (m - 1 - k) :]]
 
@@ -145,7 +145,7 @@ _MISSING = object()
 
 
 class Mapping(Pattern):
-    """A mapping with these keys, whose values fit."""
+    """A mapping with given keys, whose values fit."""
 
     def __init__(self, keys: tuple[Callable[[], Object], ...], parts: tuple[Pattern, ...], rest: str | None) -> None:
         self.keys, self.parts, self.rest = keys, parts, rest
@@ -181,7 +181,7 @@ _SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set
 
 
 class Class(Pattern):
-    """An object of a class, whose attributes fit."""
+    """An instance of a class whose attributes fit."""
 
     def __init__(self, kind: Callable[[], Object], parts: tuple[Pattern, ...], names: tuple[str, ...], named: tuple[Pattern, ...]) -> None:
         self.kind, self.parts, self.names, self.named = kind, parts, names, named
@@ -234,7 +234,7 @@ class Class(Pattern):
 
 
 class Capture(Pattern):
-    """A pattern with a name for what fits; anything, where there is no pattern."""
+    """A pattern, or anything, captured under a name."""
 
     def __init__(self, inner: Pattern | None, name: str | None) -> None:
         self.inner, self.name, self.is_wildcard = inner, name, inner is None and name is None
@@ -247,7 +247,7 @@ class Capture(Pattern):
 
 
 class Alternatives(Pattern):
-    """One of several patterns."""
+    """Alternatives, of which one fits."""
 
     def __init__(self, parts: tuple[Pattern, ...]) -> None:
         self.parts = parts
@@ -272,7 +272,7 @@ class Alternatives(Pattern):
 
 
 def match_(subject: Object, cases: tuple[tuple[Pattern, Object, Object, Object], ...]) -> Object:
-    """match subject: the first case that fits, and whose guard holds."""
+    """match subject: the first case that fits and whose guard holds."""
     for number, (pattern, capture, guard, block) in enumerate(cases):
         captured: Captured = {}
         fits = pattern.fits(subject, captured)
@@ -302,7 +302,7 @@ def _blocks_of(cases: Object) -> list[Object]:
 
 
 def case_of(subject: Object, cases: tuple[tuple[Pattern, Object, Object], ...]) -> int | None:
-    """The number of the first case that fits, and whose guard holds, by guards."""
+    """The index of the first case that fits and whose guard holds, by guards."""
     for number, (pattern, capture, guard) in enumerate(cases):
         captured: Captured = {}
         if concrete(pattern.fits(subject, captured)):

@@ -1,4 +1,4 @@
-"""Calls with stars, where data decide how many arguments there are."""
+"""Starred calls with a data-dependent number of arguments."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..translate import is_translated
 
 
 def spreading(f: Object) -> Object:
-    """A function that may be given conditional entries as arguments: it is called for each number of them."""
+    """A function that is called for each possible number of arguments."""
     if type(f) is FunctionType and not is_translated(f) and not is_library_file(f.__code__.co_filename):
         return f  # it looks at the frame of its caller
     made = functools.partial(_spread, f)
-    # What errors call it.
+    # Names for error messages.
     made.__dict__.update({name: value for name in ("__module__", "__qualname__") if (value := getattr(f, name, None)) is not None})
     return made
 

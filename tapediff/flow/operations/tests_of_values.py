@@ -59,7 +59,7 @@ def one_holds(first: Object, *tests: Part) -> Object:
 
 
 def _up_to(end: bool, result: Callable[[Object], Object], first: Object, parts: tuple[Part, ...]) -> Object:
-    """The result of the first part whose truth is `end`, or of the last part."""
+    """The first part whose truth is `end`, or the last part."""
     if not parts:
         return result(first)
     t, found = truth(first), first if result is _same else end
@@ -81,7 +81,7 @@ def not_(value: Object) -> Object:
 
 
 def chain(name: str, first: Object, second: Object, *links: tuple[str, Part]) -> Object:
-    """first < second < ...; each operand is evaluated once, and only where the comparisons before hold."""
+    """first < second < ...; evaluates each operand once, and only where the comparisons before it hold."""
     result = in_or_compared(name, first, second)
     if not links:
         return result
@@ -90,7 +90,7 @@ def chain(name: str, first: Object, second: Object, *links: tuple[str, Part]) ->
 
 
 def in_or_compared(name: str, a: Object, b: Object) -> Object:
-    """A comparison by the name of its operator."""
+    """Compare two values by an operator's name."""
     other = _OTHERS.get(name)
     return compared(name, a, b) if other is None else other(a, b)
 
@@ -138,7 +138,7 @@ def _is_in(a: Object, b: Object) -> Object:
 
 
 def _among(a: Object, items: Object) -> Object:
-    """a in items, by equality; methods of users are called only for entries that are there, until one is equal."""
+    """a in items, by equality; the user's methods are called only for existing entries, until one is equal."""
     if isinstance(items, (list, tuple)):
         entries = list(parts(items))
         if all(users_method(type(value), "__eq__") is None for value in (a, *(value for _, value in entries))):
@@ -161,7 +161,7 @@ _OTHERS: dict[str, Callable[[Object, Object], Object]] = {"is_": is_, "is_not": 
 
 
 def formatted(value: Object, form: Callable[[Object], str]) -> Object:
-    """A value as a part of a text; where data decide one of few, the choice of its texts."""
+    """A value formatted for a text; a choice of texts if it has few possible values."""
     choice = as_choice(value)
     is_number = is_data(value) and not value.type.shape
     if is_number and value.type.dtype.kind in "ib" and type_if_known(value) not in (int, bool, np.bool_):
@@ -175,10 +175,10 @@ def formatted(value: Object, form: Callable[[Object], str]) -> Object:
 
 
 def text(*parts: Object) -> Object:
-    """A text of parts, each of which may be a choice."""
+    """Join parts into a text; each may be a choice."""
     return lifted(lambda *found: "".join(found), *parts)
 
 
 def shown(value: Object) -> Object:
-    """A value that becomes text."""
+    """A value to be formatted; choices are settled by guards."""
     return CHOICES[type(value)].settled(value) if type(value) in CHOICES else value

@@ -1,4 +1,4 @@
-"""Types of tracked numbers: what Python's own number would be, which data may decide."""
+"""Types of tracked numbers in plain Python, which may depend on data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..users_code import users_method
 
 
 def type_of(value: Object) -> Object:
-    """type(value); a choice of types where data decide."""
+    """type(value); a choice of types if data-dependent."""
     types = _types(value)
     if types is None:
         return type(value)
@@ -36,7 +36,7 @@ def is_instance(value: Object, kinds: Object) -> Object:
 
 
 def _types(value: Object) -> list[tuple[type, Object]] | None:
-    """The types that a tracked number may have in Python; None for other values."""
+    """The possible Python types of a tracked number; None for other values."""
     if type(value) is not TrackedArray or value.type.shape or value._view is not None:
         return None
     types = types_of(value)
