@@ -1,4 +1,4 @@
-"""The caller's objects: what a recording changes there is put back where it is given up, and holds no tracked ints at its end."""
+"""The caller's objects: a recording that is given up restores them; at its end they hold no tracked ints."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from ..users_code import is_users, is_users_file
 from .places import Contents, check_writes, root_of
 from .values import CHOICES, at_this_point, entries_at_this_point, state
 
-# So many objects are looked at, 30 ms; of more, each that a recording meets counts as the caller's.
+# Maximum number of objects visited, 30 ms; beyond it, every object counts as the caller's.
 _MOST_OBJECTS = 20_000
 _LEAVES = {int, float, bool, complex, str, bytes, type(None), np.float64, np.int64}
 
 
 class _All(set[int]):
-    """More objects than are looked at: what is not in the set may be the caller's too."""
+    """Stands for too many objects: contains every id."""
 
     def __contains__(self, number: object) -> bool:
         return True
 
 
 def note_callers(*roots: Object) -> None:
-    """Note the objects that there are before a recording, as far as a function reaches them."""
+    """Note the objects that exist before a recording and that a function can reach."""
     found: dict[int, Object] = {}
     namespaces: set[int] = set()
     pending = deque(roots)
@@ -49,7 +49,7 @@ def note_callers(*roots: Object) -> None:
 
 
 def _parts(value: Object) -> Iterable[Object]:
-    """What an object refers to; nothing for those of libraries."""
+    """The objects that an object refers to; none for libraries."""
     kind = type(value)
     if kind is TrackedArray:
         return (root_of(value),)
@@ -63,7 +63,7 @@ def _parts(value: Object) -> Iterable[Object]:
 
 
 def _reached(function: Object) -> Iterable[Object]:
-    """What a function refers to: of the globals those that its code names."""
+    """The objects that a function refers to, of its globals only those that its code names."""
     namespace, names = function.__globals__, _names(function.__code__)
     if "globals" in names:
         return gc.get_referents(function)
@@ -75,7 +75,7 @@ def _reached(function: Object) -> Iterable[Object]:
 
 @lru_cache(1024)
 def _names(code: CodeType) -> frozenset[str]:
-    """The names in a function's code and in that of functions in it, of globals and of attributes."""
+    """Names of globals and attributes in a function's code and that of its inner functions."""
     found, pending = set[str](), [code]
     while pending:
         inner = pending.pop()
@@ -89,13 +89,13 @@ def _module_of(kind: Object) -> Object:
 
 
 def _is_users_module(module: Object) -> bool:
-    # Without the module's own __getattr__.
+    # Bypasses the module's own __getattr__.
     file = getattr(module, "__dict__", {}).get("__file__")
     return file is not None and is_users_file(file)
 
 
 def leave_plain(result: Object) -> None:
-    """Leave in the caller's objects what plain Python leaves there; but what the result consists of is of the tape."""
+    """Leave plain Python's values in the caller's objects. The result keeps those of the tape."""
     kept = set(map(id, _holders(result)))
     others = state.callers | kept
     for place in (*state.unsettled.values(), *(place for place, _ in state.before.values() if id(place.holder) not in kept)):
@@ -109,14 +109,14 @@ def leave_plain(result: Object) -> None:
 
 
 def check_lists() -> None:
-    """Have the function recorded again where the caller's objects are left with a list that stands for others."""
+    """Repeat the recording if the caller's objects were left with a joined list."""
     for place, _ in state.before.values() if state.shown else ():
         for holder in _holders(place.get(), state.callers):
             check_writes(holder)
 
 
 def _holders(value: Object, but: Iterable[int] = ()) -> Iterator[Object]:
-    """The containers and objects that a value consists of."""
+    """The containers and objects within a value."""
     seen, pending = set(but), [value]
     while pending:
         holder = pending.pop()

@@ -34,7 +34,7 @@ class Return(Jump):
 
 
 class Conditional:
-    """The end of a block that a test decides: `yes` where it holds, `no` elsewhere."""
+    """A data-dependent completion: `yes` where the test holds, else `no`."""
 
     __slots__ = ("no", "test", "yes")
 
@@ -50,7 +50,7 @@ BREAK, CONTINUE = Jump("break"), Jump("continue")
 def folded(
     completion: Completion, at_end: Callable[[Jump | None], Object], at_test: Callable[[Conditional, Object, Object], Object]
 ) -> Object:
-    """A value computed from the ends up, once for each part: what follows a branch is shared by all its ends that go on there."""
+    """Fold a completion from its ends up, visiting shared parts once."""
     if not isinstance(completion, Conditional):
         return at_end(completion)
     if not isinstance(completion.yes, Conditional) and not isinstance(completion.no, Conditional):
@@ -72,12 +72,12 @@ def folded(
 
 
 def replaced(completion: Completion, change: Callable[[Jump | None], Completion]) -> Completion:
-    """The completion with each of its ends changed."""
+    """Replace each end of a completion."""
     return folded(completion, change, lambda part, yes, no: yes if yes is no else Conditional(part.test, yes, no))
 
 
 def ends(completion: Completion) -> list[Jump | None]:
-    """All ends that it may have, each once."""
+    """The distinct ends of a completion."""
     found: list[Jump | None] = []
     folded(completion, found.append, lambda *_: None)
     return found

@@ -1,6 +1,6 @@
-"""Dead places: variables and containers of functions that have returned. What they hold needs no join.
+"""Dead places: variables and containers of functions that have returned. Their values need no join.
 
-References tell which they are, so the garbage collector runs where only the function decides: recordings of one path are equal.
+Reference counts identify them, so the garbage collector may run only where the program determines it: recordings stay reproducible.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ States = dict[Object, tuple[Place, Object]]
 
 
 def drop_dead(*states: States) -> None:
-    """Leave out places that nothing else refers to. What only these refer to is left out as well."""
+    """Drop places with no other reference, and then those that only they refer to."""
     if len(states) == 2 and not _has_dead(*states):
         return
     places = defaultdict[Object, set[int]](set)
@@ -43,7 +43,7 @@ def drop_dead(*states: States) -> None:
 
 
 def _has_dead(first: States, second: States) -> bool:
-    """True if one of the places of two states is dead."""
+    """True if a place of two states is dead."""
     for mine, others in ((first, second), (second, first)):
         for key, (place, _) in mine.items():
             other = others.get(key)
@@ -60,7 +60,7 @@ def _holder(key: Object, states: tuple[States, ...]) -> Object:
 
 
 class _Collector:
-    """Counts the recordings, by their threads, that it does not run in by itself."""
+    """Counts, by thread, the recordings that disable it."""
 
     def __init__(self) -> None:
         self.lock, self.threads, self.was_on = new_lock(), Counter[int](), False
@@ -82,7 +82,7 @@ class _Collector:
             gc.enable()
 
     def in_child(self) -> None:
-        """Forget the threads that a forked process does not have."""
+        """In a forked process, forget the threads that do not exist there."""
         if self.threads:
             own = threading.get_ident()
             self.threads = +Counter({own: self.threads[own]})
@@ -95,7 +95,7 @@ at_fork(after_in_child=_collector.in_child)
 
 @contextmanager
 def without_collector() -> Generator[None]:
-    """Keep the garbage collector from running by itself."""
+    """Disable automatic garbage collection."""
     _collector.hold()
     try:
         yield
@@ -107,7 +107,7 @@ def without_collector() -> Generator[None]:
 
 
 def forget_frames(error: BaseException) -> None:
-    """Leave no traceback of an error that nobody sees."""
+    """Drop the traceback of an error that nobody sees."""
     part: BaseException | None = error
     while part is not None:
         part.__traceback__ = None
@@ -115,10 +115,10 @@ def forget_frames(error: BaseException) -> None:
 
 
 def without_variables(error: BaseException, body: FrameType | None = None) -> BaseException:
-    """An error whose traceback has the user's lines, but no variables of the calls that it has ended.
+    """Give an error a traceback with the user's lines, but without the frames' variables.
 
     Args:
-        body: the call up to which the calls that are running now are among these.
+        body: includes the running calls, up to this one.
     """
     part: BaseException | None = error
     while part is not None:
@@ -155,7 +155,7 @@ def _empty() -> Iterator[None]:
 
 @functools.lru_cache(maxsize=1024)
 def _frame(code: CodeType) -> FrameType:
-    """A frame that is shown as that of a function: that of a generator which has not begun is linked to no caller."""
+    """A frame displayed as a function's: that of a generator not yet started, which refers to no caller."""
     shown = _empty.__code__.replace(
         co_filename=code.co_filename, co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno
     )

@@ -1,8 +1,8 @@
-"""A branch on data: both sides are run from the same state, and the states that they leave are joined.
+"""Branches on data: both sides run from the same state, and their states are joined.
 
-Where a side cannot be run beside the other one (`Unjoinable`), a guard tells whether the path to it is taken: if it is, the side is run
-alone once nothing around it is tried any more; if not, it is left out. A side that raises an error is left out, too: the error is pending
-where an `Attempt` is around, else a guard tells whether it is raised.
+A side that cannot be joined (`Unjoinable`) gets a guard on whether its path is taken: if so, the side runs alone once no enclosing
+side is speculative; if not, it is left out. A side that raises is left out, too: within an `Attempt` the error is pending, else a
+guard tests whether it is raised.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ T = TypeVar("T")
 
 
 
-# Behind so many sides, 5 s of recording, tests are guards: branches within branches can be ever more.
+# Maximum number of sides, 5 s of recording; then tests are guards, as nested branches can grow exponentially.
 MOST_SIDES = 20_000
-# Behind so many the garbage collector runs; not in loops, which ask it for what an iteration has made.
+# Interval of garbage collections; none in loops, whose objects of an iteration must stay in the youngest generation.
 SIDES_OF_GARBAGE = 1000
 _FEWER_SIDES = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
 
 
 class Ran(NamedTuple):
-    """The result of a side, the values that it left in places, and the error that ended it."""
+    """A side's result, the values that it left in places, and the error that ended it."""
 
     result: Object
     final: Final
@@ -71,7 +71,7 @@ class Ran(NamedTuple):
 
 
 class Option(NamedTuple):
-    """A side that was run, where a test has this outcome."""
+    """A side after its run, and the outcome of the test that leads there."""
 
     test: Operand
     holds: bool
@@ -79,14 +79,14 @@ class Option(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """One side alone was run; `holds` says which."""
+    """The result of the only side that was run; `holds` says which."""
 
     holds: bool
     result: Object
 
 
 def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
-    """Run a side, and put everything back as it was."""
+    """Run a side, then restore the state."""
     if run is None:
         return Ran(None, {}, None)
     journal = Journal()
@@ -119,7 +119,7 @@ def _without_warnings(run: Callable[[], Object]) -> Object:
 
 
 def refuse_of_values(error: BaseException) -> None:
-    """Refuse an error that may be caught, and that an operation has raised because of its values: no test tells when it does."""
+    """Refuse an error that depends on an operation's values and may be caught: no test tells when it is raised."""
     recorder, found = current_recorder(), None
     while recorder is not None:
         if recorder.failure is not None and recorder.failure.error is error:
@@ -136,7 +136,7 @@ def refuse_errors_of_numpy() -> NoReturn:
 
 
 def is_of_program(error: BaseException) -> bool:
-    """True for errors that plain Python raises, too; those that end a program from outside, such as by a signal, are none."""
+    """True for errors that plain Python also raises; false for those from outside, such as by a signal."""
     if isinstance(error, KeyboardInterrupt):
         return error is state.interrupt
     if isinstance(error, TapediffError) or isinstance(error.__cause__, TapediffError):
@@ -145,10 +145,9 @@ def is_of_program(error: BaseException) -> bool:
 
 
 def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
-    """Both sides of a test, joined; or one of them.
+    """Run both sides of a test and join them; or run only one.
 
-    A side that ends by an error is left out behind the branch: the error is pending where a `try` is around (`Attempt`), else it is
-    excluded by a guard.
+    A side that raises is left out: within an `Attempt` the error is pending, else a guard excludes it.
     """
     fact = known(test)
     if fact is None:
@@ -163,13 +162,13 @@ def fork(test: Operand, yes: Side, no: Side) -> tuple[Ran, Ran] | Taken:
 
 
 def sides_of(sides: list[tuple[Operand, bool, Side]], join_states: Callable[[list[Option]], Final]) -> Taken | list[Option]:
-    """Run all sides that the program may take, each from the same state, and join the states; or the only one of them.
+    """Run all possible sides from the same state, and join the states; or run the only one.
 
     Args:
-        sides: each with a test and its outcome there; exactly one of them is taken.
+        sides: each with a test and its outcome there; exactly one is taken.
     """
     recorder = current_recorder()
-    # Tests may be of the recording around a loop.
+    # Tests may belong to the recording around a loop.
     sides = [(test if test._recorder is recorder else recorder.capture(test), holds, run) for test, holds, run in sides]
     attempt = attempt_around(sides[0][0])
     pending = 0 if attempt is None else len(attempt.pending)
@@ -222,7 +221,7 @@ def sides_of(sides: list[tuple[Operand, bool, Side]], join_states: Callable[[lis
 
 @contextmanager
 def left_beside(*sides: Ran) -> Generator[None]:
-    """While other sides are run: what these left is kept for the join."""
+    """Keep the final states of finished sides while others run, for reference counts."""
     before = len(state.left)
     state.left += [side.final for side in sides]
     try:
@@ -231,12 +230,12 @@ def left_beside(*sides: Ran) -> Generator[None]:
         del state.left[before:]
 
 
-# Stands for a side that cannot be run beside the other one, and that the program takes.
+# Stands for a side that is taken and must run alone.
 ALONE = Ran(None, {}, None)
 
 
 def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> Ran | None:
-    """Run a side. None where it is left out behind the branch, as the program does not take it or it raises an error."""
+    """Run a side. None if it is left out: it raises or is not taken."""
     start, mark = len(state.path), state.report.mark()
     state.path.append((test, holds))
     recorder = current_recorder()
@@ -280,7 +279,7 @@ def side_of(run: Side, test: Operand, holds: bool, attempt: Attempt | None) -> R
 
 
 def note_whether_taken(why: Unjoinable) -> None:
-    """A guard on whether the program comes to what cannot be joined, if there is none yet; within a loop, the loop ends there."""
+    """Add the guard on whether an unjoinable point is reached, unless there is one; within a loop, end the loop there."""
     if why.is_taken is None:
         condition = condition_of(state.path)
         if state.is_in_loop and type(condition) is not bool:
@@ -291,7 +290,7 @@ def note_whether_taken(why: Unjoinable) -> None:
 
 
 def end_loop(why: str, condition: Operand, reason: Reason) -> None:
-    """End the loop that is being recorded where a condition holds; a guard behind it tells of it."""
+    """End the loop being recorded where a condition holds; a guard after it tests whether it did."""
     state.ended["reasons"].setdefault(why, reason)
     place = loop_ended(why)
     before = place.get()
@@ -299,7 +298,7 @@ def end_loop(why: str, condition: Operand, reason: Reason) -> None:
 
 
 def _reason_of(error: BaseException) -> Reason:
-    """The reason of a guard on whether an error is raised."""
+    """The reason for a guard on an error."""
     trace, site = error.__traceback__, None
     while trace is not None:
         if not is_library_file(trace.tb_frame.f_code.co_filename):
@@ -309,21 +308,21 @@ def _reason_of(error: BaseException) -> Reason:
 
 
 def first_result(ran: tuple[Ran, Ran]) -> Object:
-    """The result of the side where the test holds. Forgets the values of places: references to them are counted."""
+    """The result where the test holds. Drops the places' values, as references to them are counted."""
     for side in ran:
         side.final.clear()
     return ran[0].result
 
 
 def keep(side: Ran) -> None:
-    """Put the values of a side into their places, as it is the only one."""
+    """Adopt the state of the only side."""
     put_final(side.final)
-    # Whoever has the result keeps no values of places.
+    # Drop references to the values.
     side.final.clear()
 
 
 def put_final(final: Final) -> bool:
-    """Put values into their places; whether data choose between objects."""
+    """Store values in their places; True if data choose between objects."""
     found = False
     for key, (place, value) in final.items():
         put(place, value)
@@ -337,7 +336,7 @@ def _run(run: Side) -> Object:
 
 
 def alone(run: Side, test: Operand, holds: bool) -> Object:
-    """Run a side that guards have shown to be taken."""
+    """Run a side that guards have selected."""
     state.guarded.update(facts_of(test, holds))
     before, state.path = state.path, []
     try:
@@ -347,7 +346,7 @@ def alone(run: Side, test: Operand, holds: bool) -> Object:
 
 
 def joined_states(test: Operand, yes: Final, no: Final) -> Final:
-    """The values of places after a branch; what one side leaves alone is as it is now."""
+    """The values of places after a branch; the side that does not change a place contributes its present value."""
     joined: Final = {}
     taken: dict[int, Object] = {}
     for key in {**yes, **no}:
@@ -365,7 +364,7 @@ def joined_states(test: Operand, yes: Final, no: Final) -> Final:
 
 
 def joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object:
-    """The value of a place after a branch."""
+    """A place's value after a branch."""
     if yes is no:
         return yes
     if isinstance(place, Contents):
@@ -377,16 +376,16 @@ def joined_value(test: Operand, place: Place, yes: Object, no: Object) -> Object
             raise unwritable("a plain array is written to on one side of a branch")
         return yes
     if isinstance(place, Member):
-        # Without one of its own, an object has the attribute of its class.
+        # An unset attribute falls back to the class's.
         yes, no = (place.inherited() if value is UNBOUND else value for value in (yes, no))
     return join(test, yes, no)
 
 
-# Errors that are pending
+# Pending errors
 
 
 class Pending(NamedTuple):
-    """An error that a test on data decides: the program raises it where the condition holds, and leaves these values in places."""
+    """A data-dependent error: its condition, and the places' values when it is raised."""
 
     condition: Object
     error: BaseException
@@ -394,13 +393,13 @@ class Pending(NamedTuple):
 
 
 class Attempt:
-    """The body of a `try` or a `with` that is being run. It goes on behind an error that data decide, which is pending until its end.
+    """The running body of a `try` or `with`. It continues after data-dependent errors, which are pending until its end.
 
     Attributes:
-        journal: the places that the body has changed, with their values before.
-        pending: the errors; at most one of their conditions holds.
-        body: the call that runs it.
-        by_guards: guards decide errors instead, as something was done that cannot be undone.
+        journal: changes that the body made.
+        pending: the errors; at most one condition holds.
+        body: the frame that runs it.
+        by_guards: guards decide errors, since something cannot be undone.
     """
 
     def __init__(self, *, by_guards: bool = False) -> None:
@@ -413,10 +412,10 @@ class Attempt:
         self._behind: Object = None
 
     def add(self, error: BaseException, final: Final) -> None:
-        """Note an error that is raised on this path."""
+        """Add an error raised on this path."""
         found: Final = {}
         for journal in state.journals[self.depth :]:
-            # Two paths come to them from here on.
+            # Two paths reach these objects from here on.
             journal.made.clear()
             for key, (place, _) in journal.items():
                 if key not in final and key not in found:
@@ -425,9 +424,9 @@ class Attempt:
         self.pending.append(Pending(condition, without_variables(error, self.body), {**found, **final}))
 
     def leave_out(self, since: int) -> None:
-        """Note that the path goes on where none of the errors since is raised."""
+        """Continue on the path where none of the errors since a mark is raised."""
         if len(self.pending) > since:
-            # Restored by whoever runs the attempt.
+            # Restored by the attempt's caller.
             np.errstate(all="ignore").__enter__()
         for raised in self.pending[since:]:
             test = negated(raised.condition)
@@ -438,7 +437,7 @@ class Attempt:
 
 
 def attempt_around(test: Operand) -> Attempt | None:
-    """The innermost `try` around, if errors can be pending there."""
+    """The innermost `try`, if errors can be pending there."""
     if not state.attempts:
         return None
     attempt = state.attempts[-1]
@@ -447,7 +446,7 @@ def attempt_around(test: Operand) -> Attempt | None:
 
 @contextmanager
 def guarded() -> Generator[None]:
-    """Errors that data decide are guards in here: for frames that do not go on behind an error, such as those of generators."""
+    """Guard data-dependent errors: for frames that cannot continue after one, such as those of generators."""
     state.attempts.append(Attempt(by_guards=True))
     try:
         yield
@@ -459,13 +458,13 @@ def guarded() -> Generator[None]:
 
 
 def path_is_taken(reason: Reason) -> bool:
-    """A guard on whether the program comes here; its outcome."""
+    """Whether this path is taken, by a guard."""
     condition = condition_of(state.path)
     return condition if type(condition) is bool else observed(condition, reason)
 
 
 def condition_of(path: list[tuple[Operand, bool]]) -> Object:
-    """When the program comes along a path: True, or a tracked bool."""
+    """The condition of a path: True, or a tracked bool."""
     condition: Object = True
     for test, holds in path:
         condition = both(condition, test if holds else negated(test))
@@ -473,7 +472,7 @@ def condition_of(path: list[tuple[Operand, bool]]) -> Object:
 
 
 def observed(test: Operand, reason: Reason) -> bool:
-    """A guard on a tracked bool; its outcome, which is known everywhere behind it."""
+    """The outcome of a tracked bool, by a guard; known from here on."""
     if state.is_in_loop:
         raise Unjoinable(*reason[:3], raises=reason.raises)
     recorder = test._recorder
@@ -483,7 +482,7 @@ def observed(test: Operand, reason: Reason) -> bool:
 
 
 def by_guards(recorder: Object, ask: Callable[[], T], reason: Reason) -> T:
-    """What Python needs of a value; the guards that it takes have this reason."""
+    """Ask for a value; guards that this adds get the reason."""
     asked, recorder.asked = recorder.asked, lambda: state.report.note_guard(recorder, reason, recorder.site_of(sys._getframe(1)))
     try:
         return ask()
@@ -492,7 +491,7 @@ def by_guards(recorder: Object, ask: Callable[[], T], reason: Reason) -> T:
 
 
 def in_side() -> None:
-    """Refuse a guard on a side of a branch: code that is not translated asks for a value there."""
+    """Refuse a guard on a side: untranslated code needs a value there."""
     recorder = current_recorder()
     site = recorder.site_of(sys._getframe(1))
     why = None if site is None else untranslated(site.code)
@@ -502,7 +501,7 @@ def in_side() -> None:
 
 
 def is_apart() -> bool:
-    """True where the program may not come, and where it may catch an error."""
+    """True on a side or in an attempt."""
     return bool(state.path or state.attempts)
 
 
@@ -511,7 +510,7 @@ _SOURCE = "write it as plain Python in a file; or compute both sides with np.whe
 
 
 def decided(test: Operand, reason: Reason) -> bool:
-    """A guard on whether the program comes here and a test holds. If not, the program goes on as if it did not hold."""
+    """Whether this path is taken and a test holds, by a guard. If not, continue as if the test failed."""
     condition = both(condition_of(state.path), test)
     holds = condition if type(condition) is bool else observed(condition, reason)
     state.facts = {**state.facts, **facts_of(test, holds)}
@@ -519,23 +518,23 @@ def decided(test: Operand, reason: Reason) -> bool:
 
 
 def refuse(what: str, instead: str = "", site: Site | None = None) -> Reason:
-    """End the side that is being run, as this cannot be undone."""
+    """End the current side, as an effect cannot be undone."""
     reason = decide(what, instead, site)
     for attempt in state.attempts:
-        # It cannot be run again.
+        # The body cannot run again.
         attempt.by_guards = True
     return reason
 
 
 def decide(what: str, instead: str = "", site: Site | None = None) -> Reason:
-    """End the side that is being run, as guards have to decide something. Outside of sides, the reason for these guards."""
+    """End the current side, as a guard is needed. Outside of sides, the reason for that guard."""
     if state.path or state.is_in_loop:
         raise Unjoinable(what, instead, site)
     return Reason(what, instead, site or user_site())
 
 
 def exclude(test: Object, error: Callable[[], BaseException]) -> None:
-    """Raise an error where a test holds: a branch with one side that raises, or cannot be run."""
+    """Raise an error where a test holds, on a side that raises or cannot be run."""
 
     def raise_() -> None:
         raise error()
@@ -550,7 +549,7 @@ def exclude(test: Object, error: Callable[[], BaseException]) -> None:
 
 
 def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object]) -> Object:
-    """The value of the side that a test chooses."""
+    """Select between the results of two sides."""
     ran = fork(test, yes, no)
     if isinstance(ran, Taken):
         return ran.result
@@ -567,7 +566,7 @@ def fork_value(test: Operand, yes: Callable[[], Object], no: Callable[[], Object
 
 
 def select(test: Operand, yes: Object, no: Object) -> Object:
-    """The value that a test chooses; by a guard where the two cannot be joined."""
+    """Select a value; by a guard if the two cannot be joined."""
     if type(test) is bool:
         return yes if test else no
     try:
@@ -577,7 +576,7 @@ def select(test: Operand, yes: Object, no: Object) -> Object:
 
 
 def first_of(hits: list[tuple[Object, Object]]) -> Object:
-    """The value of the first hit; one of them is."""
+    """The value of the first hit; there is at least one."""
     alive: list[tuple[Object, Object]] = []
     for hit, value in hits:
         fact = hit if type(hit) is bool else known(hit)
@@ -592,7 +591,7 @@ def first_of(hits: list[tuple[Object, Object]]) -> Object:
 
 
 def fork_block(test: Operand, yes: Side, no: Side) -> Completion:
-    """The completion of a branch whose sides are blocks."""
+    """Fork two blocks; the joined completion."""
     ran = fork(test, yes, no)
     if isinstance(ran, Taken):
         return ran.result
@@ -603,7 +602,7 @@ def fork_block(test: Operand, yes: Side, no: Side) -> Completion:
 
 
 def conditional(test: Operand, yes: Completion, no: Completion, sides: tuple[Final, Final] = ({}, {})) -> Completion:
-    """The completion that a test chooses."""
+    """Select a completion."""
     if yes is no:
         return yes
     if type(yes) is Return and type(no) is Return:
@@ -615,5 +614,5 @@ def conditional(test: Operand, yes: Completion, no: Completion, sides: tuple[Fin
 
 
 def where_ends(completion: Completion, is_wanted: Callable[[Object], bool]) -> Object:
-    """When a completion is one of some kind: a bool, tracked or not."""
+    """The condition that a completion is of some kind: a bool, tracked or not."""
     return folded(completion, is_wanted, lambda part, yes, no: join_conditions(part.test, yes, no))

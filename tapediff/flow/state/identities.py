@@ -1,6 +1,6 @@
-"""Whether values are the same object: numbers and tuples that branches have joined stand for those of the sides.
+"""Object identity of joined values: numbers and tuples that branches have joined stand for the sides' objects.
 
-Joins note these only in a recording that is made again because the program asks.
+Joins note it only when a recording is repeated because the program tests identity.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from ..anything import Object
 from .numbers.python_numbers import types_of
 from .values import Restart, Unjoinable, both, either, inputs_of, negated, op_of, state
 
-# Results of these stand for entries of lists, variables of loops, or the larger one of two.
+# Results that stand for list entries, loop variables, or one of two operands.
 _STANDING = frozenset(("select", "gather", "get", "assemble", "maximum", "minimum"))
 _ARRAYS = frozenset(("select", "get"))
-# Python has one object for each of these.
+# Python's cached small ints.
 _LEAST_SINGLE, _MOST_SINGLE = -5, 256
 
 
 class AsksIdentities(Restart):
-    """The program asks for the identity of a value; the function is recorded again, with joins noted."""
+    """The program tests identity: repeat the recording with origins of joined values noted."""
 
 
 def note_origin(value: Object, *options: tuple[Object, Object]) -> Object:
-    """Note that a value stands for the first of these whose condition holds, as one does; the value."""
+    """Note that a value stands for the first option whose condition holds; returns the value."""
     if state.has_identities and isinstance(value, (TrackedArray, tuple)) and all(value is not option for _, option in options):
         state.origins[id(value)] = value, options
     return value
@@ -48,7 +48,7 @@ _VALUES = (TrackedArray, tuple, int, float, np.generic)
 
 
 def _told(a: Object, b: Object, known: dict[tuple[int, int], Object]) -> Object:
-    """The same, option by option."""
+    """Identity option by option."""
     if a is b:
         return True
     key = id(a), id(b)
@@ -78,7 +78,7 @@ def _of_options(a: Object, b: Object, known: dict[tuple[int, int], Object]) -> O
 
 
 def _are_same_constants(number: TrackedArray, other: Object) -> Object:
-    """The same for a bool or an int: of these there is one object each, but for large ints."""
+    """Identity of a bool or int, each a single object, except for large ints."""
     found: Object = False
     for kind, condition in _types(number):
         for other_kind, other_condition in _types(other):
@@ -91,7 +91,7 @@ def _are_same_constants(number: TrackedArray, other: Object) -> Object:
 
 
 def _types(value: Object) -> list[tuple[type, Object]]:
-    """The types that a number may have, with their conditions."""
+    """The possible types of a number, with their conditions."""
     types = types_of(value) if type(value) is TrackedArray and not value.type.shape else [(type(value), True)]
     if types is None:
         raise Unjoinable("it is asked whether a number of an unknown type is another one", "compare numbers by ==")

@@ -1,12 +1,12 @@
-"""Joins: the value that a place has after a branch, of those that the two sides leave.
+"""Joins: a place's value after a branch, from those that the two sides leave.
 
 | sides | joined |
 |---|---|
 | the same object, equal constants | that one |
 | numbers of one kind | a tracked number, `where(test, a, b)` |
 | tuples of one length | entry by entry |
-| lists of as many numbers | a new list, entry by entry, as long as none of the three is written to later |
-| anything else | a choice: one of the two, by the test |
+| lists of as many numbers | a new list, entry by entry, if none of the three is written to later |
+| anything else | a choice between the two, by the test |
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from .values import (
     state,
 )
 
-# So many things one value may be.
+# Maximum number of options of a value in an operation.
 MOST_OPTIONS = 32
-# The same of things that cannot change.
+# Likewise for constants.
 _MOST_CONSTANTS = 24
-# And so many before it is asked for.
+# Maximum number of stored options.
 _MOST_HELD = 48
 
 CONSTANTS = (bool, int, float, str, bytes, type(None))
@@ -58,13 +58,13 @@ _FLOATS = {float, np.float64, TrackedArray}
 
 
 def where(test: Operand, yes: Object, no: Object) -> Object:
-    """The tracked number or array that a test chooses."""
+    """Select numbers or arrays by a test."""
     number = chosen_by(SELECT, test, yes, no)
     return np.where(test, yes, no) if number is None else number
 
 
 def join(test: Operand, yes: Object, no: Object) -> Object:
-    """The value that a test chooses."""
+    """Select a value by a test."""
     if yes is no or is_equal(yes, no):
         return yes
     return note_origin(_joined(test, yes, no), (test, yes), (True, no)) if state.has_identities else _joined(test, yes, no)
@@ -86,7 +86,7 @@ def _joined(test: Operand, yes: Object, no: Object) -> Object:
 
 
 def _joined_float(test: Operand, yes: Object, no: Object) -> Object:
-    """The float that a test chooses; None for other values."""
+    """Select floats; None for other values."""
     number: Object = selected(test, yes, no)
     if number is not None and number._id <= max(yes._id, no._id):
         return number  # known already
@@ -95,7 +95,7 @@ def _joined_float(test: Operand, yes: Object, no: Object) -> Object:
 
 
 def are_alike_arrays(*values: Object) -> bool:
-    """True for tracked arrays of one type that show no other one's memory."""
+    """True for tracked arrays of one type that are not views."""
     first = values[0]
     return type(first) is TrackedArray and all(
         type(value) is TrackedArray and value.type == first.type and value.type.shape and value._view is None for value in values
@@ -103,19 +103,19 @@ def are_alike_arrays(*values: Object) -> bool:
 
 
 def _joined_array(test: Operand, yes: TrackedArray, no: TrackedArray) -> TrackedArray:
-    """A new array: where one of the three is written to later, the function is recorded again without it."""
+    """Select entries into a new array. A later write to any of the three repeats the recording without such joins."""
     found = where(test, yes, no)
     for array in (yes, no, found):
         state.joined_arrays.setdefault(id(array), (array, array._writes))
     return found
 
 
-# Lists are within each other so deep at most, where they are joined: others are links of a chain.
+# Maximum nesting of joined lists: deeper ones are links of a chain.
 _DEEPEST = 8
 
 
 def are_alike_lists(a: Object, b: Object, depth: int = 0) -> bool:
-    """True for short lists that the function has made, and that differ in numbers alone."""
+    """True for short lists that the function created and that differ in numbers only."""
     return (
         state.joins_lists
         and depth <= _DEEPEST
@@ -129,7 +129,7 @@ def are_alike_lists(a: Object, b: Object, depth: int = 0) -> bool:
 
 
 def _joined_list(test: Operand, yes: list[Object], no: list[Object]) -> list[Object]:
-    """A new list: where one of the three is written to later, the function is recorded again without it."""
+    """Join entries into a new list. A later write to any of the three repeats the recording without such joins."""
     found = [join(test, a, b) for a, b in zip(yes, no)]
     mark_made(found)
     for value in (yes, no, found):
@@ -138,13 +138,13 @@ def _joined_list(test: Operand, yes: list[Object], no: list[Object]) -> list[Obj
 
 
 def check_joined_arrays() -> None:
-    """Have the function recorded again where an array was written to that others were joined with."""
+    """Repeat the recording if a joined array was written to."""
     if any(array._writes != writes for array, writes in state.joined_arrays.values()):
         raise unwritable("an array is written to that a branch has chosen")
 
 
 def is_equal(a: Object, b: Object) -> bool:
-    """True for equal constants, of one type and sign."""
+    """True for equal constants of one type and sign."""
     if type(a) is not type(b) or type(a) not in CONSTANTS:
         return False
     return a == b and (type(a) is not float or math.copysign(1.0, a) == math.copysign(1.0, b))
@@ -154,12 +154,12 @@ def _is_number(value: Object) -> bool:
     return type(value) in _NUMBERS or (type(value) is TrackedArray and not value.type.shape and value._view is None)
 
 
-# Greater ints are not floats, and not ints of 64 bits.
+# Larger ints are not exact as floats, or overflow int64.
 _EXACT, _MOST_INT = 2**53, 2**62
 
 
 def _are_of_one_kind(a: Object, b: Object) -> bool:
-    """True if a tracked number can stand for both: not for bools, which Python counts with, nor for other dtypes."""
+    """True if a tracked number can stand for both: not for bools, as Python computes with them, nor for different dtypes."""
     kinds = {value.type.dtype.str if type(value) is TrackedArray else type(value) for value in (a, b)}
     if np.dtype(bool).str in kinds:
         return len(kinds) == 1
@@ -169,7 +169,7 @@ def _are_of_one_kind(a: Object, b: Object) -> bool:
 
 
 def chosen(test: Operand, yes: Object, no: Object) -> Choice:
-    """A choice of two values, of which each may be one; options that can be joined are."""
+    """A choice of two values; joins options where possible."""
     holds = _is_true(yes), _is_true(no)
     if None not in holds:
         return _bool_by(join_conditions(test, *holds))
@@ -194,7 +194,7 @@ def chosen(test: Operand, yes: Object, no: Object) -> Choice:
 
 
 def one_of(hits: list[tuple[Object, Object]]) -> Object:
-    """The value whose condition holds, as exactly one does."""
+    """The value whose condition holds; exactly one does."""
     found = [(both(condition, when), option) for condition, value in hits for option, when in _options(value)]
     found = [hit for hit in found if hit[0] is not False] or found[:1]
     first = next((value for condition, value in found if condition is True), found[0][1])
@@ -213,18 +213,18 @@ def one_of(hits: list[tuple[Object, Object]]) -> Object:
 
 
 def most_options(options: Iterable[Object]) -> int:
-    """Number of options that an operation is run on."""
+    """Maximum number of options in an operation."""
     return _MOST_CONSTANTS if all(map(_is_constant, options)) else MOST_OPTIONS
 
 
 def _is_constant(value: Object) -> bool:
-    """True for what cannot change, and for its methods."""
+    """True for immutable values and their methods."""
     kind = type(value)
     return kind in CONSTANTS or kind is TrackedArray or (kind is BuiltinMethodType and type(value.__self__) in CONSTANTS)
 
 
 def _check_count(options: list[Object]) -> None:
-    """A value may be one of more things than operations are run on: it may be that nothing is done with it."""
+    """Allows more options than operations do, as the value may never be used."""
     if len(options) > _MOST_HELD:
         raise Unjoinable(
             f"a value may be one of more than {_MOST_HELD} things", "keep a number, such as an index"
@@ -232,7 +232,7 @@ def _check_count(options: list[Object]) -> None:
 
 
 def _group(groups: list[list[Object]], condition: Object, value: Object) -> None:
-    """Add an option to those that it is like."""
+    """Add an option to a group that can be joined with it."""
     for group in groups:
         when, other = group
         if _is_alike(value, other):
@@ -242,7 +242,7 @@ def _group(groups: list[list[Object]], condition: Object, value: Object) -> None
 
 
 def _is_true(value: Object) -> Object:
-    """When one of Python's bools is True; None for other values."""
+    """The condition that a Python bool is True; None for other values."""
     if type(value) is bool:
         return value
     is_bool = type(value) is Choice and all(type(option) is bool for option in value.options) and value.options == (False, True)
@@ -250,7 +250,7 @@ def _is_true(value: Object) -> Object:
 
 
 def _bool_by(condition: Object) -> Object:
-    """The bool of Python's that a condition is."""
+    """A condition as a Python bool."""
     return condition if type(condition) is bool else choice_of([False, True], [negated(condition), condition])
 
 
@@ -259,7 +259,7 @@ def _options(value: Object) -> list[tuple[Object, Object]]:
 
 
 def _is_alike(a: Object, b: Object, depth: int = 0) -> bool:
-    """True for options that one can stand for."""
+    """True for options that can be joined."""
     if a is b or is_equal(a, b) or (state.joins_arrays and are_alike_arrays(a, b)) or are_alike_lists(a, b, depth):
         return True
     if type(a) is type(b) and isinstance(a, tuple):
@@ -267,12 +267,12 @@ def _is_alike(a: Object, b: Object, depth: int = 0) -> bool:
     return _is_number(a) and _is_number(b) and _are_of_one_kind(a, b)
 
 
-# So many writes of a side are made again where it is taken; behind more, all entries are chosen.
+# Maximum number of writes replayed on their side's condition; beyond it, all entries are selected.
 _MOST_WRITES = 16
 
 
 def join_versions(test: Operand, base: Operand, yes: Operand, no: Operand) -> Operand:
-    """An array after a branch: that before it, with the writes of each side where that one is taken."""
+    """An array after a branch: the earlier one, with each side's writes where it is taken."""
     found = [_writes(base, version) for version in (yes, no)]
     writes = [side for side in found if side is not None]
     if len(writes) < 2 or 2 * sum(size for side in writes for _, size in side) > base.type.size:
@@ -285,7 +285,7 @@ def join_versions(test: Operand, base: Operand, yes: Operand, no: Operand) -> Op
 
 
 def _writes(base: Operand, version: Operand) -> list[tuple[int, int]] | None:
-    """The instructions that have written to an array since, in order, and how many entries; None if others made the version."""
+    """The writes since a base version, in order, with their sizes; None if another operation made this version."""
     instructions, found, number = base._recorder.instructions, [], version._id
     while number != base._id:
         op, inputs, params, *_ = instructions[number]
@@ -300,7 +300,7 @@ def _writes(base: Operand, version: Operand) -> list[tuple[int, int]] | None:
 
 
 def _written(array: Operand, version: Operand, number: int, taken: Operand) -> Operand:
-    """An array with the entries that an instruction has written to another version of it, where this is taken."""
+    """Replay one version's write on an array, where its side is taken."""
     recorder = array._recorder
     op, inputs, params, *_ = recorder.instructions[number]
 
@@ -320,7 +320,7 @@ def _written(array: Operand, version: Operand, number: int, taken: Operand) -> O
 
 
 def join_contents(test: Operand, yes: Object, no: Object) -> Object:
-    """The entries of a container after a branch."""
+    """A container's entries after a branch."""
     if isinstance(yes, dict):
         return _join_dicts(test, yes, no)
     if isinstance(yes, set):
@@ -338,7 +338,7 @@ def join_contents(test: Operand, yes: Object, no: Object) -> Object:
 
 
 def _join_sets(test: Operand, yes: set[Object], no: set[Object]) -> list[Object]:
-    """The members of a set, some of them conditional."""
+    """Join sets into conditional members."""
     ours, theirs = ({(m.value if type(m) is Maybe else m): m for m in side} for side in (yes, no))
     made: list[Object] = []
     found = [*no, *(m for m in yes if (m.value if type(m) is Maybe else m) not in theirs)]
@@ -356,7 +356,7 @@ def _join_sets(test: Operand, yes: set[Object], no: set[Object]) -> list[Object]
 
 
 def _join_dicts(test: Operand, yes: dict[Object, Object], no: dict[Object, Object]) -> dict[Object, Object]:
-    """The values of a dict by key; numbered where the keys are not in one order for both sides."""
+    """Join dicts by key; values are numbered if the sides' keys differ in order."""
     if yes.keys() == no.keys() and not any(type(v) is Maybe for v in (*yes.values(), *no.values())) and list(yes) == list(no):
         return {key: join(test, yes[key], no[key]) for key in yes}
     keys = next((keys for keys in ([*no, *(k for k in yes if k not in no)], [*yes, *(k for k in no if k not in yes)])
@@ -368,14 +368,14 @@ def _join_dicts(test: Operand, yes: dict[Object, Object], no: dict[Object, Objec
 
 
 def numbered(entries: dict[Object, Object]) -> dict[Object, Object]:
-    """The values of a dict with the numbers by which a loop finds them."""
+    """Number a dict's values by position."""
     if any(type(v) is Maybe and v.order is not None for v in entries.values()):
         return entries
     return {key: Maybe(*_there(value), place) for place, (key, value) in enumerate(entries.items())}
 
 
 def join_entries(test: Operand, yes: Object, no: Object) -> Object:
-    """The entry at one position; UNBOUND where a side has none."""
+    """The entry at a position; UNBOUND if a side has none."""
     if yes is no or (type(yes) is not Maybe and type(no) is not Maybe and yes is not UNBOUND and no is not UNBOUND):
         return join(test, yes, no)
     (first, a), (second, b) = _there(yes), _there(no)
@@ -393,12 +393,12 @@ def join_entries(test: Operand, yes: Object, no: Object) -> Object:
 
 
 def join_conditions(test: Operand, yes: Object, no: Object) -> Object:
-    """The condition that a test chooses: a bool, tracked or not."""
+    """Select a condition: a bool, tracked or not."""
     if yes is no:
         return yes
     if type(yes) is bool and type(no) is bool:
         return test if yes else negated(test)
-    # Facts are about both parts of an `and`.
+    # Facts cover both parts of an `and`.
     if type(no) is bool:
         return either(negated(test), yes) if no else both(test, yes)
     if type(yes) is bool:
@@ -407,12 +407,12 @@ def join_conditions(test: Operand, yes: Object, no: Object) -> Object:
 
 
 def _there(entry: Object) -> tuple[Object, Object]:
-    """When an entry is there, and its value."""
+    """An entry's condition and value."""
     if type(entry) is Maybe:
         return entry.condition, entry.value
     return entry is not UNBOUND, entry
 
 
 def maybe(condition: Object, value: Object) -> Object:
-    """An entry that is there by a condition."""
+    """An entry with a condition."""
     return value if condition is True else Maybe(condition, value)

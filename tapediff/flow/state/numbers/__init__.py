@@ -1,4 +1,4 @@
-"""Numbers that data decide: their bounds, Python's ints of any size, and the errors that Python's numbers raise.
+"""Data-dependent numbers: bounds, Python ints of any size, and the errors of Python numbers.
 
 Open first: `bounds.py`.
 """

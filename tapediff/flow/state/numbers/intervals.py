@@ -1,4 +1,4 @@
-"""Arithmetic of bounds: what an operation gives for the few values, or the least and the greatest one, of its operands."""
+"""Interval arithmetic, on a few values or on a least and a greatest one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ...anything import Object
 
 Bounds: TypeAlias = "frozenset[float] | tuple[float, float]"
 
-# So many values are told apart.
+# Maximum number of distinct values.
 MOST_VALUES = 24
 ANYTHING: Bounds = (-math.inf, math.inf)
 
 
 def ends(bounds: Bounds) -> tuple[float, float]:
-    """The least and the greatest value; of what no path comes to, anything."""
+    """The least and the greatest value; arbitrary if there is none."""
     if not bounds:
         return -math.inf, math.inf
     return bounds if type(bounds) is tuple else (min(bounds), max(bounds))
@@ -40,7 +40,7 @@ def of_array(values: np.ndarray) -> Bounds:
 
 
 def where(found: Bounds, name: str, holds: bool, other: tuple[float, float]) -> Bounds:
-    """The values for which a comparison with another number may hold, or not."""
+    """The values for which a comparison with another number may have the outcome `holds`."""
     if not holds:
         opposite = {"less": "greater_equal", "less_equal": "greater", "greater": "less_equal", "greater_equal": "less"}
         if name == "equal":
@@ -77,7 +77,7 @@ def _limited(values: Iterable[float]) -> Bounds:
 
 
 def _by_ends(combine: Callable[[float, float], float]) -> Callable[[Bounds, Bounds], Bounds]:
-    """The bounds of an operation that has its extremes at the ends of its operands."""
+    """Bounds of an operation with extremes at its operands' ends."""
 
     def rule(a: Bounds, b: Bounds) -> Bounds:
         if not a or not b:
@@ -91,7 +91,7 @@ def _by_ends(combine: Callable[[float, float], float]) -> Callable[[Bounds, Boun
 
 
 def _each(change: Callable[[float], float]) -> Callable[[Bounds], Bounds]:
-    """The bounds of a function that does not fall."""
+    """Bounds of a nondecreasing function."""
     return lambda a: _limited(map(change, a)) if type(a) is frozenset else (change(ends(a)[0]), change(ends(a)[1]))
 
 
@@ -103,7 +103,7 @@ def _magnitude(a: Bounds) -> Bounds:
 
 
 def _divided(combine: Callable[[float, float], float]) -> Callable[[Bounds, Bounds], Bounds]:
-    """The bounds of // or % by a positive number that is known."""
+    """Bounds of // or % by a known positive number."""
 
     def rule(a: Bounds, b: Bounds) -> Bounds:
         if type(b) is not frozenset or len(b) != 1 or not next(iter(b)) > 0 or not a:

@@ -1,4 +1,4 @@
-"""Ints of Python's that an int64 may not have: their sizes, by those of the operands; where one is met, only a single path is recorded."""
+"""Python ints that may overflow int64: magnitudes, by those of operands; a possible overflow restricts the recording to one path."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ...anything import Object
 from ..values import Unjoinable, inputs_of, op_of, state
 from .python_numbers import BOOL, is_python
 
-# An int64 has no greater ones.
+# Bound of int64.
 _LARGEST = 2.0**63
-# Of ints whose origin is not known, such as positions of entries; those that floats are converted to are no greater ones.
+# Assumed bound of ints of unknown origin, such as positions, and of those converted from floats.
 _USUAL = 2.0**31
-# Of powers whose exponents data decide: they are floats that guards keep exact.
+# Bound of powers with data-dependent exponents: floats that guards keep exact.
 _EXACT = 2.0**53
-# What a loop starts with, and so many iterations after which ints that grow by factors are too large.
+# Assumed bound at the start of a loop, and the number of iterations after which factors make ints too large.
 _AT_START, _ITERATIONS = 2.0**20, 128
 
 
@@ -46,7 +46,7 @@ _GROWING = frozenset("add subtract multiply square integer_power power".split())
 
 
 def check_ints(recorder: Object) -> None:
-    """Refuse a recording with ints that may be too large, in favour of one of a single path."""
+    """Refuse a recording with ints that may overflow, in favour of a single path."""
     has_numbers = any(kind is not BOOL for kind in state.kinds.values())
     narrow = _narrow(recorder) if has_numbers else None
     if narrow is not None or (has_numbers and recorder.has_narrow_constants):
@@ -63,7 +63,7 @@ def _check_sizes(recorder: Object, sizes: dict[int, float]) -> None:
 
 
 def _narrow(recorder: Object) -> Object:
-    """An instruction that gives numbers of another dtype, which those of Python's do not change."""
+    """The first instruction of a narrower dtype, which Python ints do not change."""
     columns = recorder.instructions
     made = getattr(columns, "templates", columns)
     return next((one for one in made if getattr(one.type, "dtype", np.dtype(bool)).kind in "fiu" and one.type.dtype not in _WIDE), None)
@@ -73,7 +73,7 @@ _WIDE = (np.float64, np.int64)
 
 
 def check_ints_of_iteration(recorder: Object, inputs: list[TrackedArray], results: list[Object]) -> None:
-    """Refuse a loop whose ints may become too large."""
+    """Refuse a loop whose ints may overflow."""
     ints = _ints(recorder)
     carries = [(a._id, b) for a, b in zip(inputs, results) if type(b) is TrackedArray and b.type.dtype.kind == "i"]
     at_start = {a: _AT_START for a, _ in carries}
@@ -87,7 +87,7 @@ def check_ints_of_iteration(recorder: Object, inputs: list[TrackedArray], result
 
 
 def _sizes(recorder: Object, ints: list[Object], given: dict[int, float]) -> dict[int, float]:
-    """The most that each int of a recording can be, in its order."""
+    """A bound of each int's magnitude, in the order of the recording."""
     known: dict[int, float] = {}
     for number, (op, inputs, params, *_) in ints:
         if number in given:
@@ -107,7 +107,7 @@ def _is_power(recorder: Object, number: int) -> bool:
 
 
 def _ints(recorder: Object) -> list[tuple[int, Object]]:
-    """The instructions that give ints; none if they cannot grow."""
+    """The instructions that give ints; empty if they cannot grow."""
     columns = recorder.instructions
     made = getattr(columns, "templates", columns)
     if not state.kinds or not any(one.op.name in _GROWING and _is_int(one) for one in made):
@@ -121,7 +121,7 @@ def _is_int(made: Object) -> bool:
 
 
 def _is_of_python(recorder: Object, number: int) -> bool:
-    """True for results that Python has exactly; those of NumPy are the same ones."""
+    """True for possible Python ints, which are exact; NumPy's wrap around in both."""
     op, _, _, type_, *_ = recorder.instructions[number]
     if type_.shape or op.name not in _GROWING:
         return False

@@ -1,6 +1,6 @@
-"""Numbers of Python's among tracked ones: they raise errors where those of NumPy are inf or NaN.
+"""Python numbers among tracked ones: they raise errors where NumPy's are inf or NaN.
 
-Joins of such numbers are Python's, and results of the math module; arithmetic is where all operands are.
+Joins of Python numbers and results of the math module are Python's; arithmetic is if all operands are.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ _COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal 
 
 
 class Kind(NamedTuple):
-    """A kind of numbers: whether they are Python's, and whether they are ints; None where that is not known."""
+    """The kind of a number: Python's or not, int or not; None if unknown."""
 
     is_python: bool | None
     is_int: bool | None
 
 
 def kind_of(value: Object) -> Kind:
-    """The kind of a number, as far as it does not depend on data."""
+    """A number's kind, as far as it is independent of data."""
     python, whole = is_python(value), is_int(value)
     return Kind(python if type(python) is bool else None, whole if type(whole) is bool else None)
 
 
 def note_kind(value: Object, kind: Object) -> Object:
-    """Note the kind of a tracked number: a Kind, or a test and two numbers or kinds of which it tells which one; the number."""
+    """Note a number's kind: a Kind, or a test and two numbers or kinds that it selects from; returns the number."""
     if type(value) is TrackedArray and not value.type.shape:
         key = id(value._recorder), value._id
         state.kinds[key] = kind
         for fact in (_PYTHON, _INT):
-            # It may have been asked for before.
+            # May be cached already.
             state.facts_of_kinds.pop((fact.name, *key), None)
     return value
 
 
 class KindsOfCarries:
-    """The kinds that the carries of a loop have at the start of every iteration, and what they are at its end.
+    """The kinds of a loop's carries at the start and the end of an iteration.
 
     Attributes:
-        inputs: the inputs of an iteration's tape for them.
-        at_start: by carry, the kinds that are assumed.
-        at_end: their kinds behind an iteration.
+        inputs: the carries in the tape of an iteration.
+        at_start: by carry, the assumed kinds.
+        at_end: the kinds at the end.
     """
 
     def __init__(self, given: list[Object], doubts: dict[int, Kind]) -> None:
@@ -64,13 +64,13 @@ class KindsOfCarries:
         self.inputs: list[TrackedArray] = []
 
     def note_first(self, inputs: list[TrackedArray]) -> None:
-        """Note the kinds of the next inputs."""
+        """Assume the kinds of the next inputs."""
         for value, kind in zip(inputs, self.at_start[len(self.inputs) :]):
             note_kind(value, kind)
         self.inputs += inputs
 
     def settle(self, recorder: Object, results: list[Object]) -> bool:
-        """Find the kinds at the end of an iteration; False if one was asked for that may be another one at the start."""
+        """Find the kinds at the end; False if a kind was used that may differ at the start."""
         is_settled = True
         facts = state.facts_of_kinds
         asked = {k for k, v in enumerate(self.inputs) if any((fact, id(recorder), v._id) in facts for fact in ("python", "int"))}
@@ -87,32 +87,32 @@ class KindsOfCarries:
             state.facts_of_kinds = {key: fact for key, fact in state.facts_of_kinds.items() if key[1] != id(recorder)}
 
     def note_last(self, first: Object, leaves: list[Object]) -> None:
-        """Note the kinds of the last values, which are those at the start where the first test fails."""
+        """Note the kinds after the loop; those at the start if the first test fails."""
         for value, given, kind in zip(leaves, self.given, self.at_end):
             note_kind(value, kind if kind_of(given) == kind or type(first) is not TrackedArray else (first, kind, given))
 
 
 def one_if(condition: Object) -> Object:
-    """1 if a condition holds, else 0: an int of Python's."""
+    """1 if a condition holds, else 0: a Python int."""
     if type(condition) is bool:
         return int(condition)
     return note_kind(np.where(condition, 1, 0), Kind(True, True))
 
 
 def one_more(count: Object, condition: Object) -> Object:
-    """count + 1 where a condition holds, else count; recorded once, as a list that grows is counted again and again."""
+    """count + 1 where a condition holds, else count; recorded once, as growing lists repeat it."""
     if type(count) is int and type(condition) is bool:
         return count + condition
     return once("one_more", lambda: count + one_if(condition), count, condition)
 
 
 def note_python(value: Object) -> Object:
-    """Note that a number is one of Python's; the number."""
+    """Note that a number is Python's; returns the number."""
     return note_kind(value, Kind(True, False))
 
 
 def python_bool(value: Object) -> Object:
-    """A bool as one of Python's: of an instruction of its own, where the value may be one of NumPy's."""
+    """A bool as a Python bool: a new instruction if the value may be NumPy's."""
     if type(value) is bool or is_python(value) is True:
         return value
     if op_of(value._recorder, value._id) is not LOGICAL_NOT:
@@ -124,7 +124,7 @@ BOOL = Kind(True, False)
 
 
 def is_python(value: Object) -> Object:
-    """When a value is a number of Python's: a bool, tracked or not."""
+    """The condition that a number is Python's: a bool, tracked or not."""
     if type(value) is not TrackedArray:
         return value.is_python if type(value) is Kind else type(value) in (int, float, bool)
     if value.type.shape or not state.kinds:
@@ -133,12 +133,12 @@ def is_python(value: Object) -> Object:
 
 
 def is_python_bool(value: Object) -> bool:
-    """True for a bool that data decide and that may be one of Python's."""
+    """True for a data-dependent bool that may be Python's."""
     return type(value) is TrackedArray and value.type.dtype.kind == "b" and not value.type.shape and is_python(value) is not False
 
 
 def is_int(value: Object) -> Object:
-    """When a number is an int: a bool, tracked or not; None where that is not known."""
+    """The condition that a number is an int: a bool, tracked or not; None if unknown."""
     if type(value) is not TrackedArray:
         return value.is_int if type(value) is Kind else type(value) in (int, np.int64)
     if value.type.dtype.kind != "f" or value.type.shape or not state.kinds:
@@ -147,11 +147,11 @@ def is_int(value: Object) -> Object:
 
 
 def types_of(number: TrackedArray) -> list[tuple[type, Object]] | None:
-    """The types that a tracked number may have in Python, with their conditions; None where they are not known."""
+    """The possible Python types of a tracked number, with their conditions; None if unknown."""
     kind, name = number.type.dtype.kind, number._recorder.instructions[number._id].op.name
     python = number._id in number._recorder.python_ints or is_python(number)
     if kind == "b" and python is False and name.startswith("logical"):
-        # Of NumPy's bools: `not` makes one of Python's, and what any() makes is not known from `|`.
+        # `not` of NumPy bools gives Python's; `|` does not tell whether any() computed it.
         python = True if name == "logical_not" else None
     whole = is_int(number) if kind in "if" else False
     if python is None or whole is None or kind not in "ifb":
@@ -164,12 +164,12 @@ def types_of(number: TrackedArray) -> list[tuple[type, Object]] | None:
 
 
 def type_if_known(number: TrackedArray) -> type | None:
-    """The type that a tracked number has in Python, where that does not depend on data."""
+    """A tracked number's Python type, if independent of data."""
     return next((kind for kind, when in types_of(number) or () if when is True), None)
 
 
 class _Fact(NamedTuple):
-    """A fact about instructions that follows from their operands."""
+    """A fact about instructions, derived from their operands."""
 
     name: str
     follows: frozenset[str]
@@ -178,7 +178,7 @@ class _Fact(NamedTuple):
 
 
 def _found(fact: _Fact, recorder: Object, wanted: int) -> Object:
-    """A fact about an instruction; iteratively, as sums may be long."""
+    """A fact about an instruction. Iterative, as sums may be long."""
     pending, found = [wanted], state.facts_of_kinds
     while pending:
         number = pending[-1]
@@ -195,7 +195,7 @@ def _found(fact: _Fact, recorder: Object, wanted: int) -> Object:
 
 
 def _operands(fact: _Fact, recorder: Object, number: int, kind: Object) -> list[int]:
-    """The instructions on which it depends."""
+    """The instructions that it depends on."""
     if kind is not None:
         return [] if type(kind) is Kind else [v._id for v in kind[1:] if type(v) is TrackedArray and v._recorder is recorder]
     op, inputs, *_ = recorder.instructions[number]
@@ -217,7 +217,7 @@ def _by_operands(fact: _Fact, recorder: Object, number: int) -> Object:
 
 
 def _of_input(fact: _Fact, recorder: Object, number: int) -> Object:
-    """A fact about what an iteration takes from the recording around."""
+    """A fact about a captured value of the enclosing recording."""
     captured = recorder.inputs.index(number) - (len(recorder.inputs) - len(recorder.captured))
     if captured < 0:
         return fact is _INT and recorder.instructions[number].type.dtype.kind == "i"
@@ -230,7 +230,7 @@ def _noted(fact: _Fact, kind: Object) -> Object:
 
 
 def _chosen(fact: _Fact, test: Object, yes: Object, no: Object) -> Object:
-    """When it holds for a number that a test chooses."""
+    """The condition that it holds for a selected number."""
     first, second = fact.of_number(yes), fact.of_number(no)
     if first is None or second is None:
         return None
@@ -244,7 +244,7 @@ def _is_plain(recorder: Object, number: int, value: np.ndarray) -> bool:
 
 
 def _is_whole(recorder: Object, number: int, value: np.ndarray) -> bool | None:
-    """An int is a float as an operand of a float."""
+    """True for ints; None for whole floats, as an int operand of a float operation is stored as one."""
     return value.dtype.kind == "i" or (None if float(value).is_integer() else False)
 
 
