@@ -1,4 +1,4 @@
-"""A branch of several options, of which data choose one: all are run from the same state, and the states are joined at once."""
+"""Branches with several options chosen by data: all run from the same state and are joined at once."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .values import Unjoinable, both, negated
 
 
 def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Object]]) -> Object:
-    """The value of the side whose condition holds.
+    """Run all sides; the value of the one whose condition holds.
 
     Args:
-        conditions: tracked bools; exactly one of them holds.
-        sides: functions that give the value where it does.
+        conditions: tracked bools; exactly one holds.
+        sides: functions that return the values.
     """
     if len(conditions) == 2:
         return fork_value(conditions[0], *sides)
@@ -38,7 +38,7 @@ def fork_options(conditions: Sequence[Operand], sides: Sequence[Callable[[], Obj
 
 
 def _joined_states(found: list[Option]) -> Final:
-    """The values of all places."""
+    """Join the values of all places."""
     places: dict[Object, tuple[Place, list[int]]] = {}
     for number, option in enumerate(found):
         for key, (place, _) in option.ran.final.items():
@@ -54,7 +54,7 @@ def _joined_states(found: list[Option]) -> Final:
 
 
 def _at(place: Place, options: list[tuple[Operand, Object]], all_change: bool) -> Object:
-    """The value of a place that some options change, or all."""
+    """Join a place that some or all options change."""
     are_values = not isinstance(place, (Contents, Version, Plain))
     if all_change and are_values:
         return one_of(options)

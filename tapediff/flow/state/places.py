@@ -1,4 +1,4 @@
-"""Places: all that a statement can change; and journals, which note what was there before a side changed it."""
+"""Places: everything that a statement can change; journals: their values before a side changed them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Place:
-    """Something that may hold another value: known by what holds it."""
+    """A mutable location, identified by its holder."""
 
     __slots__ = ("holder", "name")
 
@@ -29,15 +29,15 @@ class Place:
 
     @property
     def key(self) -> tuple[Object, ...]:
-        """Equal for the same place."""
+        """A key that is equal for the same place."""
         return type(self), id(self.holder), self.name
 
     def get(self) -> Object:
-        """A snapshot of the present value."""
+        """A snapshot of the value."""
         raise NotImplementedError
 
     def set(self, value: Object) -> None:
-        """Put something there."""
+        """Store a value."""
         raise NotImplementedError
 
 
@@ -64,7 +64,7 @@ class Cell(Place):
 
 
 class Entry(Place):
-    """A name in a namespace, such as a global variable."""
+    """A name in a namespace, such as a global variable's."""
 
     @property
     def _namespace(self) -> dict[Object, Object]:
@@ -81,27 +81,27 @@ class Entry(Place):
 
 
 class Member(Entry):
-    """An attribute in the namespace of an object."""
+    """An attribute in an object's namespace."""
 
     @property
     def _namespace(self) -> dict[Object, Object]:
         return vars(self.holder)
 
     def inherited(self) -> Object:
-        """The attribute of the class, if it is a plain value."""
+        """The class's attribute, if it is a plain value."""
         found = getattr(type(self.holder), self.name, UNBOUND)
         return UNBOUND if hasattr(type(found), "__get__") else found
 
 
 class Attribute(Place):
-    """An attribute that is in no namespace: a slot, or one of a class."""
+    """An attribute outside a namespace: a slot, or one of a class."""
 
     def get(self) -> Object:
         return vars(self.holder).get(self.name, UNBOUND) if isinstance(self.holder, type) else getattr(self.holder, self.name, UNBOUND)
 
     def set(self, value: Object) -> None:
         if value is self.get():
-            # Some can be read only, such as fields of named tuples.
+            # Some are read-only, such as fields of named tuples.
             return
         owner = type if isinstance(self.holder, type) else object
         if value is not UNBOUND:
@@ -131,7 +131,7 @@ class Contents(Place):
 
 
 _COPIES: dict[Object, Object] = {
-    # A class of the user's may say something else of its entries.
+    # A user's subclass may override iteration.
     list: list.copy, OrderedDict: lambda d: dict(OrderedDict.items(d)), dict: lambda d: dict(dict.items(d)), set: lambda s: set().union(s),
     deque: lambda d: deque(deque.__iter__(d), d.maxlen), bytearray: bytearray,
 }  # fmt: skip
@@ -139,7 +139,7 @@ _CONTAINERS = tuple(_COPIES)
 
 
 class Version(Place):
-    """The value of a tracked array that is written to."""
+    """The version of a tracked array that is written to."""
 
     def get(self) -> Object:
         array = self.holder
@@ -165,7 +165,7 @@ ENDS = ("full", "unjoinable")
 
 
 def loop_ended(why: str) -> Place:
-    """Where it is noted when a loop cannot go on as one instruction; a guard behind the loop tells of it."""
+    """The place that notes when a rolled loop cannot continue; a guard after the loop tests it."""
     return Entry(state.ended, why)
 
 
@@ -173,10 +173,10 @@ Final: TypeAlias = "dict[Object, tuple[Place, Object]]"
 
 
 class Journal(dict[Object, tuple[Place, Object]]):
-    """The places that a side has changed, with what was there before.
+    """The places that a side has changed, with their values before.
 
     Attributes:
-        made: ids of objects that were made on this side; what they hold is not noted, as no other path comes to them.
+        made: ids of objects created on this side; their contents are not noted, as no other path reaches them.
     """
 
     __slots__ = ("made",)
@@ -186,20 +186,20 @@ class Journal(dict[Object, tuple[Place, Object]]):
 
 
 def mark_made(value: T) -> T:
-    """Note that an object was made on the side that is being run; the object."""
+    """Note that the current side created an object; returns the object."""
     if state.journals:
         state.journals[-1].made.add(id(value))
     return value
 
 
 def hand_on_made(journal: Journal) -> None:
-    """Note at the end of a side what was made there: it is made on the side around, too."""
+    """Pass objects that a side created on to the enclosing side."""
     if state.journals:
         state.journals[-1].made |= journal.made
 
 
 def hand_on(journal: Journal) -> None:
-    """Note what was there before changes that remain, and what was made."""
+    """Pass a side's lasting changes and created objects on to the enclosing journal."""
     hand_on_made(journal)
     for place, before in journal.values():
         around = _journal_of(place.holder)
@@ -208,14 +208,14 @@ def hand_on(journal: Journal) -> None:
 
 
 def _journal_of(holder: Object) -> Journal | None:
-    """The journal that notes changes of an object: of the side, or that of the caller's objects."""
+    """The journal for changes of an object: the side's, or that of the caller's objects."""
     if state.journals:
         return state.journals[-1]
     return state.before if id(holder) in state.callers else None
 
 
 def note(place: Place) -> None:
-    """Note what is in a place that is about to be changed: on a side, or of the caller's."""
+    """Note a place's value before a change, on a side or in the caller's objects."""
     journal = _journal_of(place.holder)
     if journal is not None:
         key = place.key
@@ -224,7 +224,7 @@ def note(place: Place) -> None:
 
 
 class WithCells:
-    """A side that runs blocks: it has their variables."""
+    """A side that runs blocks, with their variables."""
 
     __slots__ = ("blocks", "run")
 
@@ -251,7 +251,7 @@ def note_variables(block: Object) -> None:
 
 
 def note_cells(cells: Iterable[CellType]) -> None:
-    """Note variables, on a side."""
+    """Note variables on a side."""
     journal = state.journals[-1]
     for cell in cells:
         key = id(cell)
@@ -271,7 +271,7 @@ def note_attribute(owner: Object, name: str) -> None:
 
 
 def check_writes(holder: Object) -> None:
-    """Have the function recorded again without joins of lists where one of those is written to."""
+    """Repeat the recording without joins of lists if a joined one is written to."""
     if type(holder) is list and id(holder) in state.shown:
         raise WritesJoined
 
@@ -302,12 +302,12 @@ def note_contents(holder: Object) -> None:
 
 
 def root_of(array: TrackedArray) -> TrackedArray:
-    """The array whose memory this one shows."""
+    """The array that owns the memory."""
     return array if array._view is None else array._view.root  # pyright: ignore[reportReturnType]
 
 
 def plain_root(array: np.ndarray) -> np.ndarray:
-    """The array whose memory a plain one shows."""
+    """The plain array that owns the memory."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
@@ -317,7 +317,7 @@ _OF_OBJECTS = {Member, Attribute, Contents}
 
 
 def changes(journal: Journal) -> Final:
-    """The places that hold something else than before, with what is there now."""
+    """The changed places, with their present values."""
     found: Final = {}
     for key, (place, old) in journal.items():
         value = place.get()
@@ -327,7 +327,7 @@ def changes(journal: Journal) -> Final:
 
 
 def undo(journal: Journal) -> None:
-    """Put back what was there."""
+    """Restore the values before."""
     for place, old in reversed(journal.values()):
         place.set(old)
 
@@ -341,14 +341,14 @@ def put(place: Place, value: Object) -> None:
 
 
 def shown_by_data() -> Unjoinable:
-    """The refusal of a write to an array that may have another name, by data: a value under that name would have to change as well."""
+    """The refusal of a write to an array with another data-dependent name, whose value would change as well."""
     return Unjoinable(
         "an array is written to that may be in another variable, as data decide", "copy it where a branch chooses it: b = a.copy()"
     )
 
 
 def unwritable(what: str) -> TrackedValueEscaped | Unjoinable:
-    """The error that has arrays which the function makes recorded as tracked ones; where they are, a guard decides."""
+    """The error that repeats the recording with more tracked arrays; where that is done already, a guard decides."""
     if not state.may_fill:
         return Unjoinable(what, "write into a copy; or compute both sides with np.where")
     error = TrackedValueEscaped(what, fix=_FIX)

@@ -1,4 +1,4 @@
-"""Sides within sides, whose number is limited: of recursions that data end each side that goes on has sides in turn."""
+"""Limits of nested sides: in a data-dependent recursion, each continuing side branches again."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ...base.source_location import user_site
 from ..translate import is_function
 from .values import Restart, Unjoinable, state
 
-# A function that is within itself more often is not run further on a side; where that is met so many times, only one path is recorded.
+# Maximum depth of recursion on a side, and number of times it may be met before only one path is recorded.
 MOST_DEEP = 48
 MOST_TIMES = 8
-# Looked at on each such side within sides.
+# Interval of nesting at which it is checked.
 _EVERY = 16
 
 
-# So many instructions are recorded on sides, 5 to 20 s; then only one path is.
+# Maximum number of instructions recorded on sides, 5 to 20 s; then only one path is.
 MOST_INSTRUCTIONS = 100_000
 
 
 class TooDeep(Restart):
-    """Data lead on so many ways that only the path of this point is recorded."""
+    """Too many paths: only this point's path is recorded."""
 
 
 def check_instructions(count: int) -> None:
-    """Note the instructions that were recorded on the sides of a branch; give up where they are too many."""
+    """Count instructions recorded on sides; give up if there are too many."""
     state.on_sides += count
     if state.on_sides > MOST_INSTRUCTIONS:
         what = f"more than {MOST_INSTRUCTIONS:,} instructions are recorded on sides of branches"
@@ -33,7 +33,7 @@ def check_instructions(count: int) -> None:
 
 
 def check_recursion() -> None:
-    """Refuse a side of a function that is within itself too often."""
+    """Refuse a side in too deep a recursion."""
     if len(state.path) < MOST_DEEP or len(state.path) % _EVERY:
         return
     frame, counts = sys._getframe(1), Counter[object]()

@@ -1,13 +1,13 @@
-"""Selects of numbers, as late as possible: what both sides compute in one way is computed once, of a select.
+"""Selects of numbers, as late as possible: operations common to both sides are computed once, on selected operands.
 
 | sides | selected |
 |---|---|
 | the same computation | either |
 | `a + b` and `a + c` | `a + select(b, c)`, for each operation of one or two numbers |
 | `a + b` and `a` | `a + select(b, -0.0)` |
-| a select by the same test | its part that is of this side |
+| a select by the same test | its value on this side |
 
-The results are the same to the last bit, and sums in loops remain sums.
+Results are bitwise equal, and sums in loops remain sums.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...recording.arrays.tracked import TrackedArray
 from ...recording.instruction_columns import GrowingColumns
 from ..anything import Object
 
-# So many operations one after the other are looked at.
+# Maximum depth of operations compared.
 _DEEPEST = 6
 
 # `a op neutral` is a, for every a.
@@ -27,7 +27,7 @@ _NEUTRAL: dict[Primitive, float] = {ADD: -0.0, SUBTRACT: 0.0, MULTIPLY: 1.0}
 
 
 def selected(test: Operand, yes: Object, no: Object) -> TrackedArray | None:
-    """The number that a test chooses; None for other values, and where nothing is computed alike."""
+    """Select a number by a test; None for other values, or if the sides share no operation."""
     if type(yes) is not TrackedArray or type(no) is not TrackedArray or yes.type is not FLOAT_SCALAR or no.type is not FLOAT_SCALAR:
         return None
     recorder = test._recorder
@@ -54,12 +54,12 @@ class _Selects:
         return TrackedArray(self.recorder, number, chosen._value, chosen.type)
 
     def _select(self, yes: int, no: int, depth: int) -> int:
-        """The number of the value that the test chooses of two."""
+        """The number of the selected value."""
         number = self._of_one_kind(yes, no, depth)
         return self.recorder.append_like(self.test._id, SELECT, (self.test._id, yes, no), FLOAT_SCALAR) if number is None else number
 
     def _of_one_kind(self, yes: int, no: int, depth: int) -> int | None:
-        """The same by an operation of both sides; None where there is none."""
+        """Likewise for an operation of both sides; None if there is none."""
         if self._is_same(yes, no, depth):
             return min(yes, no)
         if depth >= _DEEPEST or not (self._is_number(yes) and self._is_number(no)):
@@ -91,7 +91,7 @@ class _Selects:
         return None
 
     def _again(self, template: int, first: int, second: int) -> int:
-        """An operation of numbers like another one."""
+        """Emit the template's operation on other operands."""
         columns = self.columns
         columns.first.append(first)
         columns.second.append(second)
@@ -99,7 +99,7 @@ class _Selects:
         return len(columns.which) - 1
 
     def _part_of(self, number: int, part: int) -> int:
-        """The part of a select by the same test; the number itself for all others."""
+        """The value of a select by the same test on one side; others unchanged."""
         columns = self.columns
         while columns.op_of(number) is SELECT:
             inputs = columns[number].inputs

@@ -1,7 +1,7 @@
-"""Objects and lists that one place alone refers to: two of one kind, one on each side of a branch, become a new one of joined parts.
+"""Unshared objects and lists: two of one kind with no other reference, one on each side, become a new one with joined parts.
 
-References are counted: all that are there have to be those of the place, of what journals and sides beside this one keep, and of variables
-of calls that have ended. The two may be options of choices, such as of an object and None; owned.py joins what has no such references.
+All references must be those of the place, of journals and other sides, and of variables of finished calls. Either may be an option of
+a choice, such as of an object and None.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ States = dict[Object, tuple[Place, Object]]
 
 
 class Slot(NamedTuple):
-    """A place on one side of a branch.
+    """A place at the end of one side.
 
     Attributes:
-        final: the values that the side leaves in places.
+        final: the side's final values.
     """
 
     place: Place
     final: States
 
     def value_of(self, place: Place) -> Object:
-        """The value that the side leaves in a place."""
+        """A place's value at the end of the side."""
         found = self.final.get(place.key)
         return place.get() if found is None else found[1]
 
@@ -41,10 +41,10 @@ class Slot(NamedTuple):
 def joined_unshared(
     test: Operand, place: Place, final_yes: States, final_no: States, taken: dict[int, Object]
 ) -> tuple[Object, Object] | None:
-    """The values that two sides leave in a place, with a new object in both for two that only the place refers to; None without these.
+    """A place's values after two sides, with one new object in place of two unshared ones; None if there are none.
 
     Args:
-        taken: objects for which another one stands; they are added.
+        taken: objects that were replaced; extended.
     """
     if state.has_identities:
         return None
@@ -65,7 +65,7 @@ def joined_unshared(
 
 
 def _only_one(value: Object) -> list[Object] | None:
-    """The object or list that a value may be, in a list of its own; None if there is not exactly one."""
+    """The only object or list that a value may be, in a list of its own; else None."""
     if type(value) in _NEVER:
         return None
     options = value.options if type(value) is Choice else (value,)
@@ -77,7 +77,7 @@ _NEVER = {int, float, bool, str, type(None), tuple, TrackedArray, FunctionType}
 
 
 def has_only_attributes(value: Object) -> bool:
-    """Return True for objects of classes in Python that are nothing but their attributes."""
+    """True for instances of Python classes whose whole state is their attributes."""
     kind = type(value)
     if not kind.__flags__ & _HEAP or isinstance(value, (type, BaseException)) or kind.__new__ is not object.__new__:
         return False
@@ -97,7 +97,7 @@ class _Plain:
 
 
 def _joined(test: Operand, first: Slot, second: Slot, yes: list[Object], no: list[Object]) -> Object:
-    """A new object of joined parts; None if others refer to one of the two."""
+    """A new object with joined parts; None if either has other references."""
     finals = first.final, second.final
     if not _is_unshared(yes, first, finals) or not _is_unshared(no, second, finals):
         return None
@@ -105,7 +105,7 @@ def _joined(test: Operand, first: Slot, second: Slot, yes: list[Object], no: lis
 
 
 def _of_parts(test: Operand, first: Slot, second: Slot, yes: list[Object], no: list[Object]) -> Object:
-    """A new object of joined parts; None if one has parts that the other has not."""
+    """A new object with joined parts; None if one has parts that the other lacks."""
     if type(yes[0]) is list:
         a, b = first.value_of(Contents(yes[0])), second.value_of(Contents(no[0]))
         return join_contents(test, a, b) if len(a) == len(b) and Maybe not in map(type, (*a, *b)) else None
@@ -126,16 +126,16 @@ def _of_parts(test: Operand, first: Slot, second: Slot, yes: list[Object], no: l
 
 
 def joined_results(test: Operand, results: tuple[Object, Object], final_yes: States, final_no: States) -> Object:
-    """The result of a branch: a new object for two that nothing else refers to, as each side has just made one.
+    """A branch's result: a new object for two without other references, which each side has just created.
 
     Args:
-        results: of each side; besides, what ran it or its completion refers to it.
+        results: of the sides, also referred to by their runner or completion.
     """
     yes, no = results
     if yes is no or type(yes) is not type(no) or type(yes) in _NEVER or state.has_identities:
         return join(test, yes, no)
     is_plain = type(yes) is list or (has_only_attributes(yes) and has_only_attributes(no))
-    # Of each: that, the tuple's and the variable's.
+    # Each is held by its run, the tuple and a variable.
     if is_plain and not is_held_elsewhere((yes,), 3) and not is_held_elsewhere((no,), 3):
         try:
             made = _of_parts(test, Slot(_RESULT, final_yes), Slot(_RESULT, final_no), [yes], [no])
@@ -150,32 +150,32 @@ _RESULT = Entry({}, "result")
 
 
 def _names(slot: Slot, owner: list[Object]) -> list[str]:
-    """The attributes of an object behind a side."""
+    """The attributes of an object at the end of a side."""
     added = [place.name for place, _ in slot.final.values() if type(place) is Member and place.holder is owner[0]]
     return [*vars(owner[0]), *added]
 
 
 def _is_unshared(owner: list[Object], slot: Slot, finals: tuple[States, ...]) -> bool:
-    """True if only a place refers to an object, and variables of calls that have ended.
+    """True if only a place and variables of finished calls refer to an object.
 
     Args:
-        owner: a list of the object alone.
+        owner: a list that holds only the object.
     """
     values, places = _references(slot.place, finals)
     known = 0
     for choice in {id(value): value for value in values if type(value) is Choice}.values():
         if any(option is owner[0] for option in choice.options):
-            # Of the list and the dict of values, and this name.
+            # References of the list and the dict of values, and of this name.
             if is_held_elsewhere((choice,), 2 * sum(value is choice for value in values) + 2):
                 return False
             known += sum(option is owner[0] for option in choice.options)
     count = sum(place.holder is owner[0] for place in places)
-    # Of the list of values, and that of the object alone.
+    # References of the list of values, and of `owner`.
     return not is_held_elsewhere((owner[0],), 2 * sum(value is owner[0] for value in values) + known + count + 1)
 
 
 def _references(place: Place, finals: tuple[States, ...]) -> tuple[list[Object], list[Place]]:
-    """Values in a place, in variables of ended calls, in journals and of other sides; and all their places."""
+    """Values in a place, in variables of finished calls, in journals and on other sides; and all their places."""
     errors = [raised.final for attempt in state.attempts for raised in attempt.pending]
     kept = {id(entry): entry for side in (state.before, *state.journals, *state.left, *errors) for entry in side.values()}
     joined = {id(entry): entry for side in finals for entry in side.values()}

@@ -1,7 +1,7 @@
-"""Values that only the interpreter has: choices, and names without a value. And what it knows at one moment.
+"""Values that only the interpreter has: choices and unbound names; and its state.
 
-A choice is one of a few things, by data: None or a number, one of two functions, strings, lists. Each option has a condition, a tracked
-bool; exactly one holds.
+A choice is one of a few values, by data: None or a number, one of two functions, strings, lists. Each option has a condition, a
+tracked bool; exactly one holds.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ..report import Reason, Report
 
 
 class Unjoinable(BaseException):
-    """A side cannot be run beside the other one, or their states cannot be joined. A guard tells whether it is taken.
+    """A side cannot be joined with the others. A guard tests whether it is taken.
 
     Attributes:
-        reason: what the program does, and what to write instead.
-        is_taken: the outcome of that guard, once there is one.
-        side: of several sides whose states cannot be joined, the number of the one that the others go without.
+        reason: the program's action, and a replacement.
+        is_taken: the outcome of that guard, once known.
+        side: the number of the side that the others are joined without.
     """
 
     is_taken: bool | None = None
@@ -44,21 +44,21 @@ class Unjoinable(BaseException):
         self.reason = Reason(what, instead, site or user_site(), raises)
 
     def of_side(self, number: int) -> Unjoinable:
-        """The same with the number of a side."""
+        """The same for a numbered side."""
         self.side = number
         return self
 
 
 class Restart(BaseException):
-    """An iteration that is being recorded is to be recorded again, with more known of it."""
+    """An iteration must be recorded again, with more facts about it."""
 
 
 class WritesJoined(Restart):
-    """The program writes to a list that a branch has joined with another one; the function is recorded again without such joins."""
+    """The program writes to a joined list; the recording is repeated without joins of lists."""
 
 
 class WritesOutside(Restart):
-    """An iteration writes to an array of the recording around it."""
+    """An iteration writes to an array of the enclosing recording."""
 
     def __init__(self, array: Operand) -> None:
         self.array = array
@@ -75,7 +75,7 @@ UNBOUND = _Unbound()
 
 
 class Several:
-    """A value that stands for several. Python's own code cannot go on with it: the side that gives it to such code ends."""
+    """A value that stands for several. A side that passes it to untranslated code ends."""
 
     __slots__ = ()
 
@@ -94,9 +94,9 @@ class Choice(Several):
     """One of several values, by data.
 
     Attributes:
-        options: the values; none of them is a choice.
-        conditions: when it is which one.
-        read: of arrays, what was chosen of their entries; see `as_value`.
+        options: the values; none is a choice.
+        conditions: of the options.
+        read: for arrays, the cached selection of their entries; see `as_value`.
     """
 
     __slots__ = ("conditions", "options", "read")
@@ -110,7 +110,7 @@ class Choice(Several):
 
 
 def choice_of(options: list[Object], conditions: list[Object]) -> Choice:
-    """A choice of two options or more."""
+    """A choice of two or more options."""
     state.has_choices = True
     if len(options) == 2:
         conditions = [conditions[0], negated(conditions[0])]
@@ -118,17 +118,17 @@ def choice_of(options: list[Object], conditions: list[Object]) -> Choice:
 
 
 def choice_with_rest(options: list[Object], others: list[Object]) -> Object:
-    """A choice whose first option is there where no other one is; others have these conditions."""
+    """A choice whose first option holds if none of the others' conditions does."""
     return Choice(tuple(options), (negated(functools.reduce(either, others)), *others)) if others else options[0]
 
 
 class Maybe(Several):
-    """An entry of a list, tuple or deque that is there by data.
+    """A conditional entry of a container.
 
     Attributes:
         condition: a tracked bool.
-        value: what the entry is, if it is there.
-        order: of a value of a dict, the number by which a loop finds it; None where that is its position.
+        value: of the entry, if it exists.
+        order: in a dict, the number that orders it; None if its position does.
     """
 
     __slots__ = ("condition", "order", "value")
@@ -144,21 +144,21 @@ class Maybe(Several):
 
 
 class Lazy:
-    """An iterable whose entries are computed where a loop or a builtin needs them: a range, or a view of a dict.
+    """An iterable that computes entries on demand: a range, or a view of a dict.
 
     Attributes:
-        is_owned: as of a generator that nothing else goes on with.
+        is_owned: nothing else advances it, as for a generator.
     """
 
     __slots__ = ()
     is_owned = True
 
     def entries(self) -> Object:
-        """The entries in order; conditional ones as such."""
+        """The entries in order, some of them conditional."""
         raise NotImplementedError
 
     def unordered(self) -> Object:
-        """The entries in any order, for what does not depend on it."""
+        """The entries in any order."""
         return self.entries()
 
     def length(self) -> Object:
@@ -166,12 +166,12 @@ class Lazy:
         raise NotImplementedError
 
     def truth(self) -> Object:
-        """The value that `bool` asks."""
+        """The value whose truth `bool` returns."""
         return self.length()
 
 
 class DataKey:
-    """A key of a dict, or a member of a set, that data decide: a number or a tuple. For Python it is a key of its own.
+    """A data-dependent dict key or set member, a number or a tuple; hashed by identity.
 
     Attributes:
         value: the key.
@@ -186,11 +186,11 @@ class DataKey:
         return f"key {self.value!r}"
 
 
-# More than a dict has keys.
+# Exceeds the number of keys in any dict.
 _FIRST_STAMP = 1 << 40
 
 
-# Called where a class may have changed.
+# Callbacks for possible changes of classes.
 CLASSES_CHANGED: list[Callable[[], None]] = []
 
 
@@ -198,49 +198,50 @@ class State(threading.local):
     """The interpreter's state in one thread.
 
     Attributes:
-        is_recording: data may be met.
-        recorder: the recording that this is about.
-        interrupt: a KeyboardInterrupt that the program raises itself.
-        journals: of the sides that are being run, the places that they have changed; the innermost last.
-        path: of these sides, the tests and the outcomes that lead there.
-        facts: by the instruction of a tracked bool, its value on this path.
-        guarded: the same of tests that guards have decided, which hold on all paths from there on.
-        implied: facts implied by the latest outcomes of tests.
+        is_recording: values may be data-dependent.
+        recorder: of the current recording.
+        interrupt: a KeyboardInterrupt raised by the program itself.
+        journals: of the running sides, the innermost last.
+        path: the tests and outcomes that lead to them.
+        facts: values of tracked bools on this path, by instruction.
+        guarded: likewise of guarded tests, which hold on all later paths.
+        implied: facts implied by recent outcomes of tests.
         global_names: global variables that functions may assign to, with their namespaces.
-        attempts: bodies of `try` and `with` that are being run; the innermost last.
-        kinds: of numbers by their instructions, when each is a number of Python's; see python_numbers.py.
-        facts_of_kinds: facts about these.
-        raised_by_numpy: the error that NumPy raises where a number has no value, if it is to raise one.
-        report: why guards are recorded, and what is merged.
-        recorders: those of iterations of loops.
-        sides: the number that were run.
-        on_sides: the number of instructions that were recorded on them.
-        recursions: how often a function was within itself too often.
-        joins_arrays: arrays that a test chooses are joined by their entries, as long as none of them is written to later.
-        may_fill: the recording can be made again with more arrays as tracked ones.
-        joined_arrays: these, each with the number of writes before.
-        joins_lists: the same of lists of numbers.
-        has_identities: the program asks which object a value is.
-        origins: by their ids, values that stand for others, with their options; see identities.py.
-        left: final values of places of sides, while the other sides are run.
-        logic: by their operands, results that are recorded once: logic of tests, and counts.
-        callers: the ids of objects that there are before the recording.
-        before: a journal of these: what was there before it.
-        unsettled: places that were left with what data choose.
-        has_choices: there is a value that stands for several.
-        made: by their ids, new values of dicts that were made on a side for a missing key; with the dict and the key.
-        bounds: by the recording, what its numbers can be; see bounds.py.
-        on_path: the same for the facts of one path, by the recording.
-        shown: arrays and lists that may have another name, as data decide: nothing may be written to them.
-        packed: by their instructions, conditions of entries that are there only where those before are: the lists of all of them.
-        stamp: the last number of a key whose place in its dict is data.
-        has_maybes: there are containers with entries that are there by data.
-        outer_cells: the ids of cells of variables that outlive a call.
-        lengthy: code of blocks of loops that cannot be recorded as one instruction.
-        read: by the line of a loop and the number of its variables, those that an iteration reads before it writes them.
-        young: the ids of objects that the latest iteration has made of a loop which is to be one instruction.
-        room: how many entries a list may have that grows in a loop which is one instruction.
-        ended: when a loop cannot go on as one instruction: a list is full, or an iteration comes to what cannot be joined.
+        attempts: running bodies of `try` and `with`, the innermost last.
+        kinds: by instruction, whether a number is Python's; see python_numbers.py.
+        facts_of_kinds: derived facts.
+        raised_by_numpy: the error that np.errstate makes NumPy raise; None for warnings.
+        raised_by_numpy: the error that NumPy raises where a number has no value, if any.
+        report: reasons for guards, and merged statements.
+        recorders: of loops' iterations.
+        sides: number of sides run.
+        on_sides: number of instructions recorded on them.
+        recursions: number of too deep recursions.
+        joins_arrays: selected arrays are joined by entries, if none is written to later.
+        may_fill: the recording can be repeated with more tracked arrays.
+        joined_arrays: those joined, with their number of writes before.
+        joins_lists: likewise for lists of numbers.
+        has_identities: the program tests identity.
+        origins: by id, values that stand for others, with options; see identities.py.
+        left: final values of finished sides, while others run.
+        logic: by operands, results that are recorded once: logic and counts.
+        callers: ids of objects that exist before the recording.
+        before: journal of the callers' objects.
+        unsettled: places with data-dependent objects.
+        has_choices: some value stands for several.
+        made: by id, dict values created on a side for a missing key, with dict and key.
+        bounds: of numbers, by recording; see bounds.py.
+        on_path: likewise on one path, by recording.
+        shown: arrays and lists that may have another name, by data: writing to them is refused.
+        packed: by instruction, the lists of conditions in which each implies those before it.
+        stamp: the last order number of a dict key.
+        has_maybes: some container has conditional entries.
+        outer_cells: ids of cells that outlive a call.
+        lengthy: code of loops' blocks that cannot be one instruction.
+        read: by a loop's line and number of variables, those that an iteration reads before writing.
+        young: ids of objects that the latest iteration of a loop created.
+        room: maximum length of a growing list in a rolled loop.
+        ended: conditions that end a rolled loop: a full list, or an unjoinable iteration.
     """
 
     now: State
@@ -291,14 +292,14 @@ class State(threading.local):
 
 
 def classes_changed() -> None:
-    """Forget what is known of classes."""
+    """Forget facts about classes."""
     for forget in CLASSES_CHANGED:
         forget()
 
 
 State.now = state = State()
 
-# The types that stand for several values.
+# Types that stand for several values, with their operations.
 CHOICES: dict[type, Object] = {}
 _SINGLE = {TrackedArray, bool, int, float, str, type(None), np.float64, np.int64}
 
@@ -309,12 +310,12 @@ def is_data(value: Object) -> bool:
 
 
 def is_tracked_value(value: Object) -> bool:
-    """True for what data decides."""
+    """True for data-dependent values."""
     return type(value) is TrackedArray or type(value) in CHOICES
 
 
 def op_of(recorder: Object, number: int) -> Object:
-    """The operation of an instruction that is being recorded."""
+    """The op of an instruction being recorded."""
     columns = recorder.instructions
     return columns.op_of(number) if type(columns) is GrowingColumns else columns[number].op
 
@@ -332,7 +333,7 @@ def type_of(recorder: Object, number: int) -> Object:
 
 
 def negated(test: Object) -> Object:
-    """The opposite of a bool, tracked or not."""
+    """Negate a bool, tracked or not."""
     if type(test) is bool:
         return not test
     recorder = test._recorder
@@ -353,12 +354,12 @@ def both(a: Object, b: Object) -> Object:
 
 
 def _once(op: Op, *tests: Operand) -> Operand:
-    """An operation on tests, which is recorded once."""
+    """Apply an op to tests; recorded once."""
     return once(op, lambda: logical(op, *tests), *tests)
 
 
 def once(name: Object, make: Callable[[], Operand], *operands: Object) -> Operand:
-    """The result of an operation, by its name, on numbers of which one is tracked; it is recorded once."""
+    """The result of a named operation on numbers, of which one is tracked; recorded once."""
     recorder = current_recorder()
     key: tuple[Object, ...] = id(recorder), name
     for operand in operands:
@@ -385,7 +386,7 @@ def either(a: Object, b: Object) -> Object:
 
 
 def _implying(a: Operand, b: Operand) -> Operand | None:
-    """The one of two tests that implies the other; None if that is not known."""
+    """Which of two tests implies the other; None if unknown."""
     if a._recorder is not b._recorder:
         return None
     if a._id == b._id:
@@ -397,7 +398,7 @@ def _implying(a: Operand, b: Operand) -> Operand | None:
 
 
 def note_packed(conditions: list[Object]) -> None:
-    """Note that each of some conditions holds only where those before do."""
+    """Note that each condition implies those before it."""
     found = [test for test in conditions if is_data(test)]
     if any(test._recorder is not found[0]._recorder for test in found):
         return
@@ -407,7 +408,7 @@ def note_packed(conditions: list[Object]) -> None:
 
 
 def packed_count(conditions: list[Object]) -> int:
-    """The number of conditions at the start each of which is known to hold only where those before do."""
+    """The length of the prefix in which each condition is known to imply those before it."""
     before: Object = None
     for count, condition in enumerate(conditions):
         if type(condition) is bool:
@@ -421,7 +422,7 @@ def packed_count(conditions: list[Object]) -> int:
 
 
 def _with_packed(owner: int, number: int, holds: bool) -> dict[tuple[int, int], bool]:
-    """The fact about a test, and those about the entries of a list before or after the one that it tells of."""
+    """The fact about a test, and facts that it implies about packed conditions."""
     found = {(owner, number): holds}
     for numbers in state.packed.get((owner, number), ()):
         k = numbers.index(number)
@@ -430,7 +431,7 @@ def _with_packed(owner: int, number: int, holds: bool) -> dict[tuple[int, int], 
 
 
 def known(test: Operand) -> bool | None:
-    """The value of a tracked bool on this path; None if it is not known."""
+    """A tracked bool's value on this path; None if unknown."""
     facts, guarded = state.facts, state.guarded
     if not facts and not guarded:
         return None
@@ -448,7 +449,7 @@ def known(test: Operand) -> bool | None:
 
 
 def entries_of(holder: Object) -> Object:
-    """The entries that a sequence has, whatever a class of the user's says of them when it is asked."""
+    """A sequence's stored entries, bypassing a user's class."""
     if type(holder) in _SEQUENCES or not isinstance(holder, _SEQUENCES):
         return holder
     base: Object = next(base for base in _SEQUENCES if isinstance(holder, base))
@@ -459,7 +460,7 @@ _SEQUENCES = (list, tuple, deque)
 
 
 def parts(holder: Object) -> Iterator[tuple[Object, Object]]:
-    """When each entry is there, and its value; those that are not there on this path are left out."""
+    """Each entry's condition and value, without those excluded on this path."""
     for entry in entries_of(holder):
         if type(entry) is Maybe:
             fact = known(entry.condition) if is_data(entry.condition) else entry.condition
@@ -470,17 +471,17 @@ def parts(holder: Object) -> Iterator[tuple[Object, Object]]:
 
 
 def parted(entry: Object) -> tuple[Object, Object]:
-    """When an entry is there, and its value."""
+    """An entry's condition and value."""
     return (entry.condition, entry.value) if type(entry) is Maybe else (True, entry)
 
 
 def conditions_of(holder: Object) -> list[Object]:
-    """When each entry is there."""
+    """The condition of each entry."""
     return [parted(entry)[0] for entry in entries_of(holder)]
 
 
 def is_nonempty(holder: Object) -> Object:
-    """When there is an entry."""
+    """The condition that some entry exists."""
     found: Object = False
     for condition, _ in parts(holder):
         found = either(found, condition)
@@ -489,12 +490,12 @@ def is_nonempty(holder: Object) -> Object:
     return found
 
 
-# Of so many outcomes it is kept what they imply.
+# Maximum number of outcomes with cached implications.
 _MOST_IMPLIED = 64
 
 
 def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
-    """The facts that the outcome of a test implies."""
+    """The facts that a test's outcome implies."""
     recorder = test._recorder
     op = op_of(recorder, test._id)
     if op is not LOGICAL_NOT and op is not LOGICAL_AND:
@@ -505,7 +506,7 @@ def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
         number, is_so = pending.pop()
         earlier = state.implied.get((id(recorder), number, is_so))
         if earlier is not None:
-            # The test of a loop's next iteration is that of this one and one more.
+            # The next iteration's test is this one's and one more.
             found.update(earlier)
             continue
         found.update(_with_packed(id(recorder), number, is_so))
@@ -523,7 +524,7 @@ def facts_of(test: Operand, holds: bool) -> dict[tuple[int, int], bool]:
 
 
 def lifted(op: Callable[..., Object], *args: Object) -> Object:
-    """An operation; on choices, the choice of its results."""
+    """Apply an operation to each option of choices."""
     for number, argument in enumerate(args):
         if type(argument) in CHOICES:
             return CHOICES[type(argument)].each(argument, lambda value, k=number: lifted(op, *args[:k], value, *args[k + 1 :]))
@@ -531,7 +532,7 @@ def lifted(op: Callable[..., Object], *args: Object) -> Object:
 
 
 def holds_several(value: Object) -> bool:
-    """True for what data choose, and containers of such."""
+    """True for data-dependent objects, and containers of them."""
     if type(value) in _SINGLE:
         return False
     if isinstance(value, (list, tuple, dict, deque, set)):
@@ -540,10 +541,10 @@ def holds_several(value: Object) -> bool:
 
 
 def at_this_point(value: Object, *, keeps_ints: bool = False) -> Object:
-    """The value that plain Python has at this point, in place of a choice, or of an int or a bool that is tracked.
+    """Plain Python's value at this point, for a choice or a tracked int or bool.
 
     Args:
-        keeps_ints: leave tracked ints and bools as they are.
+        keeps_ints: leave tracked ints and bools.
     """
     while type(value) is Choice:
         value = next(option for option, when in zip(value.options, value.conditions) if _holds(when))
@@ -558,7 +559,7 @@ def at_this_point(value: Object, *, keeps_ints: bool = False) -> Object:
 
 
 def entries_at_this_point(entries: Object, *, keeps_ints: bool = False) -> Object:
-    """The entries that plain Python has at this point in a container."""
+    """Plain Python's entries of a container at this point."""
     if isinstance(entries, dict):
         return {key_at_this_point(key): at_this_point(v, keeps_ints=keeps_ints) for key, entry in entries.items() for v in _now([entry])}
     if isinstance(entries, set):
@@ -568,12 +569,12 @@ def entries_at_this_point(entries: Object, *, keeps_ints: bool = False) -> Objec
 
 
 def _now(entries: Iterable[Object]) -> Iterator[Object]:
-    """The values of those entries that are there at this point."""
+    """The values of the entries that exist at this point."""
     return (value for condition, value in map(parted, entries) if _holds(condition))
 
 
 def key_at_this_point(key: Object) -> Object:
-    """The key that plain Python has at this point."""
+    """Plain Python's key at this point."""
     if type(key) is DataKey:
         return key_at_this_point(at_this_point(key.value))
     if is_data(key):

@@ -1,4 +1,4 @@
-"""Translates a function once, the same way for every program: what data may decide becomes an operator that looks at its operands.
+"""Translates a function once: operations that may depend on data become operators that inspect their operands.
 
 Open first: `statements.py`.
 """
@@ -25,7 +25,7 @@ _DEFINITION = "_function_"
 
 
 class Translation(NamedTuple):
-    """The translated code of a function, or why there is none."""
+    """The translated code of a function, or the reason that there is none."""
 
     code: CodeType | None
     reason: str = ""
@@ -37,21 +37,21 @@ class Translation(NamedTuple):
         return "" if self.definition is None else ast.unparse(self.definition)
 
 
-# The variable of translated code that holds the operators; operators.py fills it.
+# The translated code's variable for the operators; operators.py fills it.
 OPERATORS_CELL = CellType()
 
 _known: dict[int, tuple[CodeType, Translation]] = {}
 _made: dict[int, CodeType] = {}
-# Of the code of blocks, the variables of the function around.
+# By block code, the variables of the enclosing function.
 _variables: dict[int, frozenset[str]] = {}
-# Of the code of blocks, which of their free variables they store.
+# By block code, the indices of the free variables that it stores.
 _stored: dict[int, tuple[int, ...]] = {}
 
 _UNBOUND = re.compile(r"cannot access free variable '(\w+)' where it is not associated with a value in enclosing scope")
 
 
 def unbound_local(error: NameError) -> NameError:
-    """The error of a function's own variable without a value, in place of that of a block of it."""
+    """Restate a block's NameError as one of the function's own variable."""
     found = _UNBOUND.fullmatch(str(error))
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -73,17 +73,17 @@ def translation_of(code: CodeType) -> Translation:
 
 
 def is_translated(function: FunctionType) -> bool:
-    """True for functions that were translated, and those that they define."""
+    """True for translated functions and those that they define."""
     return id(function.__code__) in _made
 
 
 def is_function(code: CodeType) -> bool:
-    """True for the code of a translated function, as against that of a block in it."""
+    """True for a translated function's code, false for that of its blocks."""
     return id(code) in _variables
 
 
 def untranslated(code: CodeType) -> str | None:
-    """Why code runs as it is; None for translated code."""
+    """The reason that code runs unchanged; None for translated code."""
     if id(code) in _made:
         return None
     known = _known.get(id(code))
@@ -99,7 +99,7 @@ def is_raised_by_translated(error: BaseException) -> bool:
 
 
 def stored_cells(block: Object) -> tuple[CellType, ...]:
-    """The cells of the variables that a block may assign to; all of its cells where that is not known."""
+    """The cells of variables that a block may assign to; all its cells if unknown."""
     closure = getattr(block, "__closure__", None) or ()
     positions = _stored.get(id(getattr(block, "__code__", None)))
     return closure if positions is None else tuple([closure[k] for k in positions])
@@ -126,14 +126,14 @@ def _translate(code: CodeType) -> Translation:
 
 
 def _compiled(function: ast.FunctionDef, code: CodeType, translator: Translator) -> CodeType:
-    """The code of a translated definition, with the names that tracebacks show."""
+    """Compile a translated definition, with the names for tracebacks."""
     cells = [name for name in code.co_freevars if name != OPERATORS]
     factory = ast.FunctionDef(_FACTORY, parameters_of(OPERATORS, *cells), [function], [], None)
     factory.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
     module = ast.fix_missing_locations(ast.copy_location(ast.Module([ast.copy_location(factory, function)], []), function))
     for node in ast.walk(module):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == OPERATORS:
-            # Python takes a call of an attribute to be on the line where that ends.
+            # Python attributes a method call to the attribute's last line.
             node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
     made = without_warnings(lambda: compile(module, code.co_filename, "exec", flags=code.co_flags & FUTURES, dont_inherit=True))
     (outer,) = (c for c in made.co_consts if isinstance(c, CodeType))
@@ -143,7 +143,7 @@ def _compiled(function: ast.FunctionDef, code: CodeType, translator: Translator)
 
 def _renamed(code: CodeType, translator: Translator, qualname: str, around: str, own: frozenset[str]) -> CodeType:
     names, variables = translator.names, translator.variables
-    # A part of an expression is one of the function around; lambdas of the program are functions here.
+    # Lambdas are parts of expressions of the enclosing function; the program's own are functions here.
     name = around if code.co_name == "<lambda>" else names.get(code.co_name, code.co_name)
     own = variables.get(code.co_name, own)
     constants = tuple([_renamed(c, translator, qualname, name, own) if isinstance(c, CodeType) else c for c in code.co_consts])
@@ -158,7 +158,7 @@ def _renamed(code: CodeType, translator: Translator, qualname: str, around: str,
         for comprehension in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"):
             whole = whole.replace(comprehension + _LOCALS, comprehension + ".")
     if not code.co_flags & inspect.CO_OPTIMIZED:
-        # The body of a class, which holds its own name.
+        # A class body, which holds its own name.
         constants = tuple([whole if isinstance(c, str) and c == code.co_qualname else c for c in constants])
     made = code.replace(co_name=name, co_qualname=whole, co_consts=constants)
     _made[id(made)] = made
@@ -170,7 +170,7 @@ def _renamed(code: CodeType, translator: Translator, qualname: str, around: str,
 
 
 def _note_stores(code: CodeType, own: Iterable[str]) -> None:
-    """Note what a block stores: itself, and in blocks of it."""
+    """Note the variables that a block stores, directly or in inner blocks."""
     found = set(own)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
@@ -179,7 +179,7 @@ def _note_stores(code: CodeType, own: Iterable[str]) -> None:
 
 
 def translated(function: FunctionType) -> FunctionType:
-    """The translated form of a function: the same globals, cells and defaults; the function itself where it has no source."""
+    """Translate a function, keeping globals, cells and defaults; unchanged if there is no source."""
     if is_translated(function):
         return function
     code = translation_of(function.__code__).code

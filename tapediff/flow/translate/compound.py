@@ -1,4 +1,4 @@
-"""Compound statements: the functions of their blocks, and the operator that runs them; those that yield stay Python's own."""
+"""Compound statements: functions for their blocks, and the operator that runs them; those that yield remain Python's."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..anything import Object
 from .expressions import Expressions, NotTranslated, at, operator, operator_call, text
 from .scopes import stored
 
-# Makes the function of a block: its kind, statements, arguments, and what it does first and last; returns its name.
+# Makes a block's function from its kind, statements, arguments, prologue and epilogue; returns its name.
 _Block: TypeAlias = Callable[..., ast.expr]
 
 
 def compound(function: Object, statement: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
-    """The functions of a statement's blocks, and the call that runs them and gives the completion.
+    """The functions of a statement's blocks, and the call that runs them and returns the completion.
 
     Args:
-        function: that the statement is in; see statements.py.
+        function: contains the statement; see statements.py.
     """
     values = function.expressions()
     made: list[ast.stmt] = []
@@ -50,7 +50,7 @@ def compound(function: Object, statement: ast.stmt) -> tuple[list[ast.stmt], ast
 
 
 def _blocks(function: Object, statement: ast.stmt, made: list[ast.stmt]) -> _Block:
-    """Makes the functions of a statement's blocks; adds them to a list."""
+    """Make the functions of a statement's blocks, and append them to a list."""
 
     def block(
         kind: str, statements: Sequence[ast.stmt], arguments: Sequence[str] = (),
@@ -66,10 +66,10 @@ def _blocks(function: Object, statement: ast.stmt, made: list[ast.stmt]) -> _Blo
 
 
 def in_place(function: Object, statement: ast.stmt, inside: Callable[..., list[ast.stmt]]) -> list[ast.stmt]:
-    """A statement that yields as Python's own, which asks for the values that it tests.
+    """A statement that yields: Python's own, with concrete tests.
 
     Args:
-        inside: translates the statements of a block, and knows whether it is one of this statement's loop.
+        inside: translates a block's statements; `in_loop` for the body of this loop.
     """
     values = function.expressions()
     before: list[ast.stmt] = []
@@ -107,7 +107,7 @@ def in_place(function: Object, statement: ast.stmt, inside: Callable[..., list[a
 
 
 def _with(function: Object, statement: ast.With, values: Expressions) -> tuple[ast.expr, list[ast.stmt], list[ast.stmt]]:
-    """The first manager of a `with`, the assignment of what it enters, and what is within it."""
+    """The first manager of a `with`, the assignment of its result, and the body."""
     item, rest = statement.items[0], statement.items[1:]
     inner: list[ast.stmt] = [at(ast.With(rest, statement.body), statement)] if rest else statement.body
     target = [] if item.optional_vars is None else _targets(function, item.optional_vars)
@@ -115,7 +115,7 @@ def _with(function: Object, statement: ast.With, values: Expressions) -> tuple[a
 
 
 def _targets(function: Object, target: ast.expr) -> list[ast.stmt]:
-    """Assigns an item of a loop, or what a `with` enters."""
+    """Assign an item of a loop or the result of a manager."""
     values = function.expressions()
     made = function.assign(target, ast.Name("_item_", ast.Load()), values)
     return [at(s, target) for s in (*values.before, *made)]
@@ -136,7 +136,7 @@ def _handlers(statement: ast.Try, values: Expressions, block: _Block) -> ast.exp
 
 
 def _cases(statement: ast.Match, values: Expressions, block: _Block) -> list[list[ast.expr]]:
-    """The pattern of each case, what assigns its names, and its guard."""
+    """The pattern of each case, the assignments of its names, and its guard."""
     cases: list[list[ast.expr]] = []
     for case in statement.cases:
         names = sorted(stored([case.pattern]))
@@ -152,7 +152,7 @@ def _rows(rows: list[list[ast.expr]]) -> ast.expr:
 
 
 def _pattern(pattern: ast.pattern, values: Expressions) -> ast.expr:
-    """The call that makes a pattern; see operations/patterns.py."""
+    """The call that creates a pattern; see operations/patterns.py."""
 
     def inside(parts: Sequence[ast.pattern]) -> ast.expr:
         return ast.Tuple([_pattern(p, values) for p in parts], ast.Load())

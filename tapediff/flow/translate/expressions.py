@@ -1,4 +1,4 @@
-"""Expressions: what Python would do by itself becomes a call of an operator in `operators`, under the name `_flow_`."""
+"""Expressions: Python's operations become calls of `operators`, under the name `_flow_`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INPLACE: dict[type[ast.operator], str] = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv", ast.Mod: "imod", ast.Pow: "ipow",
     ast.MatMult: "imatmul", ast.BitAnd: "iand", ast.BitOr: "ior", ast.BitXor: "ixor", ast.LShift: "ilshift", ast.RShift: "irshift",
 }  # fmt: skip
-# Operations whose results depend on the types of numbers: errors of Python's, the sign of a zero, and upper bits.
+# Operations that depend on number types, for errors, signed zeros and integer overflow.
 OF_TYPES: dict[type[ast.operator], str] = {
     ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow",
     ast.LShift: "lshift", ast.RShift: "rshift",
@@ -29,12 +29,12 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", **_IDENTITY,
 }  # fmt: skip
 
-# Called from the user's own frame, as they look at it.
+# Called from the user's own frame, which they inspect.
 FRAME_FUNCTIONS = frozenset(("locals", "vars", "dir", "eval", "exec", "globals", "breakpoint", "__import__"))
 
 
 def operator(name: str) -> ast.expr:
-    """Something that operators.py has."""
+    """A name in operators.py."""
     return ast.Attribute(ast.Name(OPERATORS, ast.Load()), name, ast.Load())
 
 
@@ -44,7 +44,7 @@ def operator_call(name: str, *args: ast.expr) -> ast.Call:
 
 
 def kept(value: ast.expr, name: str) -> ast.expr:
-    """An expression whose value is kept under a name, for the operation that follows."""
+    """Keep an expression's value under a name, for the next operation."""
     return value if isinstance(value, ast.Constant) else ast.NamedExpr(ast.Name(name, ast.Store()), value)
 
 
@@ -59,16 +59,16 @@ def text(value: str) -> ast.Constant:
 
 
 def at(made: _Node, node: ast.AST) -> _Node:
-    """A node at the place of another one."""
+    """Give a node another one's location."""
     return ast.copy_location(made, node)
 
 
 class NotTranslated(Exception):
-    """A function that Python runs itself; says why."""
+    """A function that Python runs itself, with the reason."""
 
 
 class Expressions(ast.NodeTransformer):
-    """Translates expressions. What needs statements of its own puts them into `before`, which the statement around it takes.
+    """Translates expressions. Statements that they need go to `before`, for the enclosing statement.
 
     Args:
         function_of: translates a function's body; see Functions.
@@ -80,7 +80,7 @@ class Expressions(ast.NodeTransformer):
         self.before: list[ast.stmt] = []
 
     def delayed(self, node: ast.expr) -> ast.expr:
-        """A function without arguments that evaluates an expression when it is called."""
+        """A function without arguments that evaluates an expression."""
         if isinstance(node, ast.Constant):
             return ast.copy_location(ast.Lambda(parameters_of(), node), node)
         if not _has_walrus(node):
@@ -90,7 +90,7 @@ class Expressions(ast.NodeTransformer):
         return ast.Name(name, ast.Load())
 
     def test(self, node: ast.expr) -> ast.expr:
-        """An expression of which only the truth is asked: that of each part, once."""
+        """An expression used for its truth only; evaluates the truth of each part once."""
         if isinstance(node, ast.BoolOp) and not self._stays(node):
             name = "all_hold" if isinstance(node.op, ast.And) else "one_holds"
             return ast.copy_location(operator_call(name, self.test(node.values[0]), *map(self.delayed_test, node.values[1:])), node)
@@ -99,7 +99,7 @@ class Expressions(ast.NodeTransformer):
         return self.visit(node)
 
     def delayed_test(self, node: ast.expr) -> ast.expr:
-        """A function without arguments that gives a test's value when it is called."""
+        """A function without arguments that evaluates a test."""
         if _has_walrus(node):
             return self.delayed(node)
         return ast.copy_location(ast.Lambda(parameters_of(), self.test(node)), node)
@@ -123,7 +123,7 @@ class Expressions(ast.NodeTransformer):
         return self._in_class or any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) for n in own_nodes([node]))
 
     def _concrete(self, node: ast.expr) -> ast.expr:
-        """The expression as it is; Python asks for the truth of its parts."""
+        """The expression itself; Python needs the truth of its parts."""
         self.generic_visit(node)
         if isinstance(node, ast.IfExp):
             node.test = operator_call("concrete", node.test)
@@ -146,7 +146,7 @@ class Expressions(ast.NodeTransformer):
         return operator_call("chain", text(names[0]), *parts, *links)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        # Iteratively to the left: sums may be as long as the program.
+        # Iterative, as sums may be as long as the program.
         links: list[ast.BinOp] = []
         inner: ast.expr = node
         while isinstance(inner, ast.BinOp):
@@ -198,7 +198,7 @@ class Expressions(ast.NodeTransformer):
         keywords = [ast.keyword(k.arg, operator_call("spread", v) if k.arg is None else v) for k, v in zip(node.keywords, given)]
         if any(isinstance(a, ast.Starred) for a in args):
             func = ast.copy_location(operator_call("spreading", func), called)
-        # The function is evaluated before its arguments: translate in the order of the text, so that `before` is, too.
+        # Translate in source order, so that `before` is ordered too: the function is evaluated before its arguments.
         return ast.Call(func, args, keywords)
 
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
@@ -229,7 +229,7 @@ class Expressions(ast.NodeTransformer):
         return operator_call("text", *map(self._formatted, node.values))
 
     def _formatted(self, part: ast.expr) -> ast.expr:
-        """A part of a text: a value is formatted before the next one is evaluated."""
+        """A part of a text; values are formatted in order of evaluation."""
         if not isinstance(part, ast.FormattedValue):
             return part
         value = self.visit(part.value)
@@ -245,13 +245,13 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_Yield(self, node: ast.Yield) -> ast.expr:
-        """A value for whoever asks Python's generator."""
+        """A `yield` in Python's own generator."""
         if node.value is not None:
             node.value = operator_call("shown", self.visit(node.value))
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
-        """A function that is defined before the statement, and gets its defaults here."""
+        """A function defined before the statement; its defaults are evaluated here."""
         if self._in_class:
             return node
         defaults = [self.visit(default) for default in node.args.defaults]
@@ -282,7 +282,7 @@ class Expressions(ast.NodeTransformer):
         return operator_call("dict_of", ast.Tuple(pairs, ast.Load()))
 
     def comprehension(self, node: Comprehension) -> ast.expr:
-        """A function with loops, called with the first iterable, as Python does."""
+        """A function with loops, called with the first iterable, like Python's."""
         if self._in_class:
             return node
         items, result = "_items_", "_result_"
@@ -306,7 +306,7 @@ class Expressions(ast.NodeTransformer):
         first = operator_call("own", self.visit(node.generators[0].iter))
         if isinstance(node, ast.GeneratorExp):
             first = operator_call("first_iterable", first)
-        # Since Python 3.12 others than generators are part of the function around.
+        # Since Python 3.12, all but generators are inlined in the enclosing function.
         name = self._name_of("comprehension" if is_inlined(node) else _COMPREHENSION_NAMES[type(node)], node)
         self.before.append(self._function_of(name, parameters_of(items), body, node, own_scope=True))
         return ast.Call(ast.Name(name, ast.Load()), [first], [])
@@ -318,17 +318,17 @@ _COMPREHENSION_NAMES = {ast.ListComp: "<listcomp>", ast.SetComp: "<setcomp>", as
 
 
 def is_inlined(node: ast.AST) -> bool:
-    """True for a comprehension whose code is part of that of the function around."""
+    """True for a comprehension inlined in the enclosing function."""
     return sys.version_info >= (3, 12) and isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp))
 
 
 def parameters_of(*names: str) -> ast.arguments:
-    """Those of a function with these alone."""
+    """Parameters with these names."""
     return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
 
 
 def without_defaults(args: ast.arguments) -> ast.arguments:
-    """Parameters that need no expressions of the scope around: no annotations, and None as each default, as their number matters."""
+    """Parameters without annotations, and None for each default, to keep their number."""
     made = copy.deepcopy(args)
     for node in ast.walk(made):
         if isinstance(node, ast.arg):

@@ -1,4 +1,4 @@
-"""Generators: the body in a second form, whose `yield` calls the block of the loop that consumes it, and returns how that ends.
+"""Generators: a second form of the body, whose `yield` calls the consuming loop's block and returns its completion.
 
 | in the body | in that form |
 |---|---|
@@ -6,7 +6,7 @@
 | `x = yield v` | the same, then `x = None` |
 | `x = yield from items` | `delegate(items, emit)`, then `x` is what that returns |
 
-A body that yields within an expression has no such form: it is only run as Python's own generator.
+A body that yields within an expression runs only as Python's own generator.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CATCHING_EXIT = frozenset(("BaseException", "GeneratorExit"))
 
 
 def emitting(body: Sequence[ast.stmt]) -> list[ast.stmt] | None:
-    """The statements of a generator with an Emit in place of each `yield`; None if it has no such form."""
+    """A generator's statements with an Emit for each `yield`; None if that is impossible."""
     made = _Emitting().block(copy.deepcopy(list(body)))
     return None if has_yield(made) or any(map(_catches_exit, _handlers(made))) else made
 
@@ -87,7 +87,7 @@ def _handlers(statements: Sequence[ast.stmt]) -> list[ast.ExceptHandler]:
 
 
 def _catches_exit(handler: ast.ExceptHandler) -> bool:
-    """True for handlers that also run where a generator is closed."""
+    """True for handlers that also catch a generator's closing."""
     return handler.type is None or any(
         isinstance(n, ast.Name) and n.id in _CATCHING_EXIT for n in ast.walk(handler.type)
     )

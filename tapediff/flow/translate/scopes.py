@@ -1,4 +1,4 @@
-"""Scopes: which names a function binds, and which a block of it stores."""
+"""Scopes: the names that a function binds and that its blocks store."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _YIELDS = (ast.Yield, ast.YieldFrom)
 
 
 class Emit(ast.Expr):
-    """A statement whose value is the completion of what it calls: a `yield` in the form for loops (generators.py)."""
+    """A `yield` in the form for loops (generators.py): a statement whose value is the completion of its call."""
 
 
 def own_nodes(roots: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes of one scope: bodies of inner functions, classes and comprehensions are left out, what they evaluate outside is not."""
+    """The nodes of one scope, without bodies of inner functions, classes and comprehensions."""
     pending = list(roots)
     while pending:
         node = pending.pop()
@@ -41,7 +41,7 @@ def _defaults(args: ast.arguments) -> list[ast.AST]:
 
 
 def _walruses(comprehension: Comprehension) -> Iterator[ast.AST]:
-    """Assignments in a comprehension that bind a name of the function around it."""
+    """Assignments in a comprehension that bind names of the enclosing function."""
     pending: list[ast.AST] = [comprehension]
     while pending:
         node = pending.pop()
@@ -58,7 +58,7 @@ def parameters(args: ast.arguments) -> list[str]:
 
 
 def stored(roots: Iterable[ast.AST]) -> set[str]:
-    """The names that statements and expressions of one scope bind, assign to or delete."""
+    """The names that one scope's statements and expressions bind or delete."""
     found: set[str] = set()
     for node in own_nodes(roots):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -75,7 +75,7 @@ def stored(roots: Iterable[ast.AST]) -> set[str]:
 
 
 def has_yield(roots: Iterable[ast.AST]) -> bool:
-    """True if statements or expressions of one scope yield."""
+    """True if one scope's statements or expressions yield."""
     return any(isinstance(node, _YIELDS) for node in own_nodes(roots))
 
 
@@ -84,7 +84,7 @@ class Scope:
 
     Attributes:
         bound: its local variables.
-        outer: those that it declares nonlocal, or global.
+        outer: names declared nonlocal or global.
     """
 
     __slots__ = ("bound", "global_names", "nonlocal_names")
@@ -101,7 +101,7 @@ _LOOPS = (ast.For, ast.While)
 
 
 def jumps(roots: Iterable[ast.AST]) -> bool:
-    """True if a block may end by `return`, by `raise`, by what a `yield` calls, or by a `break` or `continue` of a loop around it."""
+    """True if a block may end by `return`, `raise`, an emitted completion, or a `break` or `continue` of an enclosing loop."""
     pending = [(node, False) for node in roots]
     while pending:
         node, is_in_loop = pending.pop()

@@ -1,7 +1,7 @@
-"""Statements: tests and loops become operators that are given their blocks as functions.
+"""Statements: tests and loops become operators that take their blocks as functions.
 
-A block ends normally, by `return`, `break` or `continue`. Its function returns how: None, or a completion (completions.py). Blocks after a
-statement that may end one early become functions, too, for `sequence` to run them where the block goes on.
+A block's function returns its completion (completions.py); None for a normal end. The blocks after a statement that may jump become
+functions, too, which `sequence` runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COMPOUND = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
 
 
 def _with_errors_of_variables(body: list[ast.stmt]) -> list[ast.stmt]:
-    """A function's body whose errors for variables without a value are those of a function that is not translated."""
+    """A function's body with the NameErrors of untranslated functions."""
     first = next(k for k, s in enumerate(body) if not isinstance(s, (ast.Global, ast.Nonlocal)))
     error = "_error_"
     found = ast.Assign([ast.Name("_unbound_", ast.Store())], operator_call("unbound_local", ast.Name(error, ast.Load())))
@@ -45,12 +45,12 @@ def _with_errors_of_variables(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 class Translator:
-    """Translates the functions of one definition, inner ones too.
+    """Translates the functions of one definition, including inner ones.
 
     Attributes:
-        names: of the functions that it makes, the names that tracebacks show.
-        variables: of those that are blocks, the variables of the function that they are part of.
-        stores: the variables that they store themselves.
+        names: by generated function, the name for tracebacks.
+        variables: by block, the variables of its function.
+        stores: by block, the variables that it stores itself.
     """
 
     def __init__(self) -> None:
@@ -66,14 +66,14 @@ class Translator:
         return _Function(self, None, body, without_defaults(node.args), self.names.get(name, name), node).definition(name, node)
 
     def named(self, shown: str, node: ast.AST, kind: str) -> str:
-        """A new name for a function."""
+        """A unique name for a function."""
         made = f"{kind}_{getattr(node, 'lineno', 0)}_{len(self.names)}".replace("<", "").replace(">", "")
         self.names[made] = shown
         return made
 
 
 class _Function:
-    """One function of the program: its scope, and the translation of its blocks."""
+    """One function of the program, with its scope."""
 
     def __init__(
         self, translator: Translator, outer: _Function | None, body: list[ast.stmt], args: ast.arguments, shown: str, node: ast.AST
@@ -98,7 +98,7 @@ class _Function:
         made: list[ast.stmt] = [*docstring, *declared]
         unbound = sorted(self.scope.bound - set(parameters(self.args)))
         if unbound:
-            # Bound here, so that blocks can declare them nonlocal.
+            # Binds them here, so that blocks can declare them nonlocal.
             made.append(ast.If(ast.Constant(0), [ast.Assign([ast.Name(n, ast.Store()) for n in unbound], ast.Constant(None))], []))
         if declared:
             made.append(self._entered(self.scope.nonlocal_names))
@@ -108,13 +108,13 @@ class _Function:
         return self._definition(name, self.args, made, node)
 
     def _entered(self, variables: set[str]) -> ast.stmt:
-        """Notes variables of outer functions, and global ones."""
+        """Notes nonlocal and global variables."""
         cells = ast.Tuple([ast.Name(n, ast.Load()) for n in sorted(variables)], ast.Load())
         names = ast.Constant(tuple(sorted(self.scope.global_names)))  # pyright: ignore[reportArgumentType] -- the stubs leave out tuples
         return ast.Expr(operator_call("enter", ast.Lambda(parameters_of(), cells), names))
 
     def _generator(self, body: list[ast.stmt], emitted: list[ast.stmt] | None, node: ast.AST) -> list[ast.stmt]:
-        """The body in both forms, as functions: Python's own generator, and one that is given what consumes its values."""
+        """Both forms of a generator's body, as functions: Python's own, and one that takes the consumer."""
         names: list[ast.expr] = []
         made: list[ast.stmt] = []
         entered = self._entered(self.scope.bound | self.scope.nonlocal_names)
@@ -131,14 +131,14 @@ class _Function:
     def _native(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The body of a generator that Python runs."""
         begun = ast.Assign([ast.Name("_begun_", ast.Store())], operator_call("begun"))
-        # A generator, whatever is left of it.
+        # Keeps it a generator in any case.
         return [begun, *self._pythons(body), ast.If(ast.Constant(0), [ast.Expr(ast.Yield(None))], [])]
 
     def _pythons(self, statements: Sequence[ast.stmt], *, in_loop: bool = False) -> list[ast.stmt]:
-        """Statements of such a body: those that yield stay Python's own.
+        """Statements of such a body; those that yield remain Python's.
 
         Args:
-            in_loop: in a loop of these.
+            in_loop: within such a loop.
         """
         made: list[ast.stmt] = []
         for statement in statements:
@@ -164,7 +164,7 @@ class _Function:
     # Blocks
 
     def block(self, statements: Sequence[ast.stmt], *, is_top: bool = False) -> list[ast.stmt]:
-        """The statements of a block; as the body of a function that returns its completion, or its value at the top of a function."""
+        """The body of a block's function, which returns a completion, or a value at the top of a function."""
         parts: list[list[ast.stmt]] = [[]]
         for number, statement in enumerate(statements):
             parts[-1].append(statement)
@@ -210,10 +210,10 @@ class _Function:
 
     def closure(self, name: str, arguments: Sequence[str], statements: Sequence[ast.stmt], node: ast.AST, first: Sequence[ast.stmt] = (),
                 last: Sequence[ast.stmt] = ()) -> ast.FunctionDef:  # fmt: skip
-        """A block of this function as a function that stores this function's variables.
+        """A block as a function that stores this function's variables.
 
         Args:
-            first, last: what it does in addition, translated already.
+            first, last: translated prologue and epilogue.
         """
         names = self.translator.stores[name] = stored([*statements, *first, *last]) - set(arguments)
         made = self._declared(names)
@@ -238,7 +238,7 @@ class _Function:
 
     @property
     def variables(self) -> frozenset[str]:
-        """Its own, and those of the function that it is part of."""
+        """This function's variables, and those of the function that it is inlined in."""
         around = self.outer.variables if self.outer is not None and self.is_inlined else ()
         return frozenset(self.scope.bound).union(around)
 
@@ -249,7 +249,7 @@ class _Function:
         return Expressions(self.part, self.first, name_of, in_class)
 
     def part(self, name: str, args: ast.arguments, body: list[ast.stmt], node: ast.AST, *, own_scope: bool = False) -> ast.FunctionDef:
-        """A function for part of an expression; with a scope of its own for comprehensions and lambdas."""
+        """A function for part of an expression; comprehensions and lambdas have their own scope."""
         if not own_scope:
             (returned,) = body
             assert isinstance(returned, ast.Return)
@@ -258,7 +258,7 @@ class _Function:
             value = values.visit(returned.value)
             return self._definition(name, args, [*self._declared(stored([returned])), *values.before, ast.Return(value)], node)
         inner = _Function(self.translator, self, body, args, self.translator.names[name], node)
-        # Assignments in a comprehension bind names of the function around it.
+        # Assignments in a comprehension bind names of the enclosing function.
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             inside = [n for g in node.generators for n in ast.walk(g.target)]
             targets = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -279,7 +279,7 @@ class _Function:
         made = self._simple(statement, expressions)
         kept = sorted({n.target.id for part in made for n in own_nodes([part]) if isinstance(n, ast.NamedExpr)} & {RIGHT, LEFT})
         if kept:
-            # Operands are not held any longer: whether something else refers to an object is asked at joins.
+            # Drops references to operands, as joins count references.
             made.append(ast.Assign([ast.Name(name, ast.Store()) for name in kept], ast.Constant(None)))
         return [*expressions.before, *(at(s, statement) for s in made)]
 
@@ -315,7 +315,7 @@ class _Function:
         return [statement]  # pass, import
 
     def assign(self, target: ast.expr, value: ast.expr, values: Expressions) -> list[ast.stmt]:
-        """Statements that assign a translated value to a target."""
+        """Assign a translated value to a target."""
         if isinstance(target, ast.Name):
             return [ast.Assign([target], value)]
         if isinstance(target, (ast.Attribute, ast.Subscript)) and not isinstance(value, (ast.Name, ast.Constant)):
@@ -338,7 +338,7 @@ class _Function:
         return made
 
     def _kept(self, targets: list[ast.expr], value: ast.expr, values: Expressions) -> list[ast.stmt]:
-        """The value is evaluated before the parts of the targets."""
+        """Evaluates the value before the parts of the targets."""
         name = self.named("value", targets[0])
         assigned = [s for target in targets for s in self.assign(target, ast.Name(name, ast.Load()), values)]
         return [ast.Assign([ast.Name(name, ast.Store())], value), *assigned, ast.Delete([ast.Name(name, ast.Del())])]
@@ -359,7 +359,7 @@ class _Function:
         return [*made, ast.Expr(operator_call(write, *loads, value)), ast.Delete([ast.Name(n, ast.Del()) for n in names])]
 
     def _in_place(self, statement: ast.AugAssign, old: ast.expr, value: ast.expr) -> ast.expr:
-        """Numbers by Python's operator, at the user's line; what may be written to by that of `operators`."""
+        """Python's operator for numbers, at the user's line; else an operator that may write in place."""
         before, new = ast.Name(LEFT, ast.Load()), again(value, RIGHT)
         symbol = [text(OF_TYPES[type(statement.op)])] if type(statement.op) in OF_TYPES else []
         are_numbers = operator_call("numbers", kept(old, LEFT), kept(value, RIGHT), *symbol)
@@ -396,7 +396,7 @@ class _Function:
         return [made]
 
     def _class(self, statement: ast.ClassDef, values: Expressions) -> list[ast.stmt]:
-        """A class; Python runs its body, with functions translated."""
+        """A class; Python runs its body with translated functions."""
         statement.decorator_list = [operator_call("function", values.visit(d)) for d in statement.decorator_list]
         inner = self.expressions(in_class=True)
         body: list[ast.stmt] = []
@@ -407,7 +407,7 @@ class _Function:
 
 
 def _count(targets: list[ast.expr]) -> ast.expr:
-    """The number of targets; of those before and after one with a star."""
+    """The number of targets; a pair around a starred one."""
     star = next((k for k, part in enumerate(targets) if isinstance(part, ast.Starred)), None)
     if star is None:
         return ast.Constant(len(targets))
