@@ -159,7 +159,7 @@ def _check_cache() -> Finding:
     directory = settings.cache_directory
     if directory is None:
         advice = f"{CACHE_VARIABLE}=~/.cache/tapediff keeps kernels between processes"
-        return Finding(NOTE, "kernels are compiled anew in each process", advice)
+        return Finding(NOTE, "kernels are compiled again in each process", advice)
     if not HAS_PRIVATE_FILES:
         return Finding(NOTE, f"{directory} is not used: this system cannot tell who may write to it")
     try:

@@ -91,7 +91,7 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
         for k, t in enumerate(tensors):
             if not isinstance(t, torch.Tensor) or not t.is_floating_point():
                 what = t.dtype if isinstance(t, torch.Tensor) else type(t).__name__
-                fix = "data go behind the function: to_torch(f, data)" if k else "torch.tensor(x, dtype=torch.float64)"
+                fix = "data go after the function: to_torch(f, data)" if k else "torch.tensor(x, dtype=torch.float64)"
                 raise TypeError(f"argument {k} is {what}, and has to be a tensor of floats; fix: {fix}")
         arrays, argnums = _arrays(tensors), tuple([k for k, needed in enumerate(ctx.needs_input_grad) if needed])
         ctx.gradient, ctx.at = None, (tensors, [0 if t.is_inference() else t._version for t in tensors])

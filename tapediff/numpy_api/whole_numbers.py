@@ -264,7 +264,7 @@ def as_floats(operands: Sequence[Operand]) -> list[Operand]:
         if not any(type(x) is WholeNumber and x.bound is None for x in operands):
             refuse("an operand of NumPy's integers")
     if not all(type(x) in (int, float) or _is_float64(x) for x in others):
-        refuse("an operand beside other types than float64")
+        refuse("an operand with types other than float64")
     return [as_float(x) if type(x) is WholeNumber else x for x in operands]
 
 
@@ -385,7 +385,7 @@ def _whole_division(op: Op, left: Operand, right: Operand) -> Operand:
     if not (_is_python(left) and _is_python(right)):
         return op(*as_floats((left, right)))
     if not (_is_int(left) and _is_int(right)):
-        refuse("an operand of // or % beside a float")
+        refuse("an operand of // or % with a float")
     _refuse_zero(right)
     bound = _bound(left) if op is FLOOR_DIVIDE else _bound(right) - (type(right) is int)
     return WholeNumber(op(_plain_or_tracked(left), _plain_or_tracked(right)), bound)

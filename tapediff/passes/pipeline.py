@@ -51,11 +51,11 @@ class Stage(NamedTuple):
 # Before Python loops are rolled.
 STRAIGHTEN = (
     Stage(dead_code, "the next passes have less to read"),
-    Stage(alike_writes, "the turns of a loop are alike, though positions repeat in some"),
-    Stage(regular_positions, "boxes may be forwarded, and their cotangents are boxes"),
+    Stage(alike_writes, "iterations become isomorphic, although positions repeat in some"),
+    Stage(regular_positions, "slices can be forwarded, and their cotangents are slices"),
     Stage(forward_writes, "a repeated body is found by its values, not through versions of an array that it fills"),
-    Stage(dead_code, "the versions of arrays that nothing reads any more"),
-    Stage(reads_by_position, "turns that take other boxes are alike; what is left are arrays whose entries are not known one by one"),
+    Stage(dead_code, "array versions without readers"),
+    Stage(reads_by_position, "iterations with different slices become isomorphic; what remains are arrays without known entries"),
 )
 
 # Before differentiation.
@@ -71,34 +71,34 @@ PREPARE = (*STRAIGHTEN, *REFINE)
 
 # After differentiation, on the joint forward and backward tape.
 PIPELINE = (
-    Stage(dead_code, "derivatives of what is not active, and values that only they would have read"),
+    Stage(dead_code, "derivatives of inactive values, and values that only they read"),
     Stage(forward_writes, "the cotangents of writes are reads and writes of parts as well"),
-    Stage(sum_before_reshape, "sums stand behind the reshapes that undo broadcasts; earlier they run with the loop before"),
+    Stage(sum_before_reshape, "sums follow the reshapes that undo broadcasts; moved before them, they fuse with the loop above"),
     Stage(sink_broadcasts, "operations on the smaller arrays, where several broadcast operands meet"),
     Stage(fold_constants, "constants meet only once broadcasts are out of the way"),
     Stage(sink_broadcasts, "folding leaves fewer operands, all of which may be broadcast now"),
     Stage(common_subexpressions, "values that the rules compute again"),
-    Stage(added_to_writes, "cotangents of what was read and written at the same places, which are known by one number now"),
-    Stage(dead_code, "what folding and sinking replaced; before loops compare what they read", preserves=(common_subexpressions,)),
+    Stage(added_to_writes, "cotangents of reads and writes at equal positions, which are one value by now"),
+    Stage(dead_code, "values that folding and sinking replaced; before loops compare their operands", preserves=(common_subexpressions,)),
     Stage(join_parts, "cotangents of arrays that are written to and read in parts, once constants are folded"),
     Stage(dead_code, "the arrays whose parts were joined"),
     Stage(save_for_backward, "residuals, where loading is cheaper than computing again"),
-    Stage(dead_code, "streams and items that are not read any more"),
+    Stage(dead_code, "unread streams and items"),
     Stage(drop_saved_carries, "only now is known which loops' carries are read"),
-    Stage(fixed_carries, "what depends on constants and streams alone may be hoisted"),
-    Stage(hoist_from_loops, "what does not depend on the carries, once residuals have made it a stream"),
+    Stage(fixed_carries, "values of constants and streams alone can be hoisted"),
+    Stage(hoist_from_loops, "loop-invariant values, once residuals are streams"),
     Stage(sink_broadcasts, "hoisted values are broadcast over the iterations"),
     Stage(common_subexpressions, "values hoisted from the loop and from its reverse"),
-    Stage(sink_into_loops, "streams are in their last form, and so are the loops that read them"),
+    Stage(sink_into_loops, "streams are final, and so are the loops that read them"),
     Stage(dead_code, "nothing unused is compiled"),
 )
 
 # Before a tape is lowered. No derivative is taken of their results.
 FINISH = (
-    Stage(rows_apart, "arrays are cut along the edges of boxes, of which some are a few rows of a frame"),
-    Stage(elementwise_by_parts, "all operations are there that can be computed with an array before it is put together"),
-    Stage(discarded_zeros, "what multiplies cotangents is in its last form"),
-    Stage(dead_code, "the comparisons that it replaces"),
+    Stage(rows_apart, "arrays are split along slice edges, some of which bound a few rows of a frame"),
+    Stage(elementwise_by_parts, "all operations are known that can run on an array's parts before it is assembled"),
+    Stage(discarded_zeros, "the factors of cotangents are final"),
+    Stage(dead_code, "the comparisons that the pass before replaced"),
 )
 # fmt: on
 

@@ -144,7 +144,7 @@ BRANCHES = [
     (by_a_loop, "a value may be one of more than 32 things, in a loop"),
     (within_a_with, "the `with` of a lock may change something outside"),
     (by_a_lambda, "print() may change something outside"),
-    (by_a_generator, "Python needs a value here"),
+    (by_a_generator, "Python needs a data-dependent value here"),
     (by_objects, "a value may be one of more than 48 things"),
 ]
 

@@ -142,7 +142,7 @@ class Function(Code):
         self.lines.append(text)
 
     def _refuse(self) -> NoReturn:
-        raise TypeError(f"{self.signature.name} has code behind a return or a jump")
+        raise TypeError(f"{self.signature.name} has code after a return or a jump")
 
     def start(self, label: str) -> None:
         super().start(label)
@@ -246,7 +246,7 @@ class Function(Code):
         """Directly after an `if_`."""
         after = self.lines.pop().removesuffix(":")
         if after not in self._open:
-            raise TypeError("else_ stands directly behind an if_")
+            raise TypeError("else_ must directly follow an if_")
         at, _, reaches = self._open.pop(after)
         otherwise = self.label()
         self.lines[at] = self.lines[at].replace(f"label %{after}", f"label %{otherwise}")

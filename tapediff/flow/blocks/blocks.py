@@ -165,7 +165,7 @@ class LoopEnds(Ends):
     def is_decided(self) -> bool:
         """Whether the loop goes on, by a guard."""
         if self.alive is not True:
-            reason = decide("a loop over a generator or an iterator is left where data say so", "loop over a list of its values")
+            reason = decide("the end of a loop over a generator or an iterator depends on data", "loop over a list of its values")
             holds = observed(self.alive, reason)
             state.facts = {**state.facts, **facts_of(self.alive, holds)}
             if not holds:

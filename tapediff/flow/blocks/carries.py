@@ -67,7 +67,7 @@ class Constant(Form):
         own: Object = self.value
         if _is_like(own, value) and (isinstance(value, tuple) or id(value) in state.young):
             if depth == _DEEPEST:
-                raise Unjoinable("objects that a loop makes have others in them, and these again others", "keep numbers in variables")
+                raise Unjoinable("objects created in a loop are nested too deeply", "keep numbers in variables")
             return Parts.of(own).wider(value, depth + 1)
         return Options([self]).wider(value)
 
@@ -166,7 +166,7 @@ class Parts(Form):
         if self.kind in (list, deque):
             raise Unjoinable(
                 "a list within another one changes its length in a loop",
-                "make it in its full length before the loop, and write to its entries",
+                "create it in full length before the loop, and write to its entries",
             )
         if self.kind is dict:
             raise Unjoinable("a dict gets other keys in a loop", "enter all keys before the loop")
@@ -224,7 +224,7 @@ class Conditional(Form):
     def wider(self, value: Object, depth: int = 0) -> Form:
         if type(value) is Maybe and value.order is not None:
             raise Unjoinable(
-                "a dict gets its keys in an order that data decide, in a loop", "enter all keys before the loop"
+                "the order of a dict's new keys in a loop depends on data", "enter all keys before the loop"
             )
         return Conditional(self.form.wider(value.value if type(value) is Maybe else value, depth))
 

@@ -128,7 +128,7 @@ class Loop:
             if state.room > _MOST_ROOM:
                 raise Unjoinable(
                     f"a list gets more than {_MOST_ROOM} entries in a loop",
-                    "make it in its full length before the loop, and write to its entries",
+                    "create it in full length before the loop, and write to its entries",
                 )
 
     def _tape(self, mark: int) -> Tape:
@@ -139,7 +139,7 @@ class Loop:
             if attempts == MOST_ATTEMPTS:
                 raise Unjoinable(
                     "each iteration of a loop changes more than the one before",
-                    "hand the state on in variables, or in a list of one length",
+                    "keep the state in variables, or in a list of fixed length",
                 )
             found = len(self.read)
             tape = self._attempt()
@@ -213,7 +213,8 @@ class Loop:
             raise Unjoinable("an iteration reads an object that another one has made", "keep its numbers in variables")
         if key in self.added and self.source is not None and len(self.added[key][1]) * self.source.count > _MOST_ROOM:
             raise Unjoinable(
-                "a loop appends to a list and reads it", "keep what is read in variables; or make the list before, and write to its entries"
+                "a loop appends to a list and reads it",
+                "keep what is read in variables; or create the list before the loop, and write to its entries",
             )
         place = one.place if one is not None else self.added.pop(key)[0]
         self.read.add(key)
@@ -240,7 +241,7 @@ class Loop:
                 self.source.note_bounds(entries)
             go = self.iteration(entries)
             if numbers != [entry._id for entry in entries]:
-                raise Unjoinable("a loop writes to what it goes over", "loop over a copy")
+                raise Unjoinable("a loop writes to the object that it iterates over", "loop over a copy")
             if any(place.holder is thing for thing in made for place, _ in journal.values()):
                 raise Unjoinable(
                     "a loop replaces an object and writes to it", "change the object instead of replacing it, or replace it only"
@@ -355,7 +356,7 @@ class Loop:
             return
         if not one.is_read or not isinstance(one.place, Cell) or not isinstance(one.form, Options):
             raise Unjoinable(
-                "an iteration puts a new object where another one was", "write to the object that is there, or keep tuples of numbers"
+                "an iteration replaces an object by a new one", "write to the object that is there, or keep tuples of numbers"
             )
         one.form, one.is_read, one.is_anew = None, False, True
 

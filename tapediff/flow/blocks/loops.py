@@ -183,7 +183,7 @@ def _over(steps: Iterator[Object], loop: LoopEnds, body: Callable[[Object], Comp
         if loop.alive is True:
             exits = _by_streams(source, body)
         if exits is None and is_shared:
-            raise Unjoinable("a long loop over an iterator that is used after it is left where data say so", "loop over a list")
+            raise Unjoinable("the end of a long loop over an iterator that is used later depends on data", "loop over a list")
         if exits is None:
             exits = _until_an_exit(source, loop.alive, body)
     except Unjoinable as why:

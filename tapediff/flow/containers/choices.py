@@ -98,7 +98,7 @@ def settled(value: Object) -> Object:
     """The option at this point, by guards."""
     while type(value) is Choice:
         reason = decide(
-            "a value is one of several things, as data decide, where code has to know which", "test it before (`if value is None:`)"
+            "code needs to know which of several objects data have chosen", "test it before (`if value is None:`)"
         )
         left = possible(value)
         for k in left[:-1]:

@@ -120,5 +120,5 @@ def _entry(holder: Object, position: Object) -> Object:
 def exhaust(cursor: Cursor, count: int) -> None:
     """Note that a loop has exhausted a cursor of `count` entries."""
     if len(cursor.holder) != count:
-        refuse("a list grows while a loop goes over it", "use `while k < len(items):`")
+        refuse("a list grows while a loop iterates over it", "use `while k < len(items):`")
     cursor.move(_OVER)

@@ -197,7 +197,7 @@ def settled_contents(holder: Object) -> Object:
     if not is_conditional(holder):
         return holder
     reason = refuse(
-        "the length of a list depends on data, where code has to know it", "use loops, len, sum, min, max or sorted, which need no guard"
+        "code needs the length of a list, which depends on data", "use loops, len, sum, min, max or sorted, which need no guard"
     )
     made = [value for condition, value in parts(holder) if condition is True or decided(condition, reason)]
     if isinstance(holder, tuple):

@@ -51,7 +51,7 @@ def set_item(holder: Object, key: Object, value: Object) -> None:
     note_contents(holder)
     if type(holder) is np.ndarray:
         if positions.is_position(key):
-            raise unwritable("a plain array is written to at a position that data decide")
+            raise unwritable("a plain array is written to at a data-dependent position")
         if is_tracked_value(value):
             raise unwritable("a tracked value is written into a plain array")
     holder[key] = value

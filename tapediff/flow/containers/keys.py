@@ -265,7 +265,7 @@ def settle(holder: Object) -> None:
     """Keep the keys present at this point, by guards."""
     if not has_conditional_keys(holder):
         return
-    reason = refuse("the keys of a dict depend on data, where code has to know them", "use loops, len, get and `in`, which need no guard")
+    reason = refuse("code needs the keys of a dict, which depend on data", "use loops, len, get and `in`, which need no guard")
     found: list[tuple[Object, Object, Object]] = []
     for place, key in enumerate(list(holder)):
         held = dict.__getitem__(holder, key)

@@ -92,7 +92,7 @@ def entry_at(holder: Object, key: Object) -> Object:
     if key.type.dtype.kind == "f":
         # An int joined with a float.
         if is_int(key) is not True:
-            raise Unjoinable("a position is an int or a float, as data decide", "let it be an int everywhere")
+            raise Unjoinable("whether a position is an int or a float depends on data", "make it an int everywhere")
         key = note_python(key.astype(np.int64))
     if isinstance(holder, (list, tuple, deque, str, bytes, range)):
         n = len(entries_of(holder))
@@ -201,7 +201,7 @@ def repeated(holder: Object, count: Object) -> Object:
     if not isinstance(holder, _CUT) or len(holder) * high > _MOST_REPEATED:
         choice = as_choice(count)
         if choice is count:
-            reason = decide("a sequence is repeated as often as data decide", "use a loop")
+            reason = decide("a sequence is repeated a data-dependent number of times", "use a loop")
             choice = by_guards(current_recorder(), lambda: int(count), reason)
         return lifted(lambda n: holder * n, choice)
     made = noted([(both(condition, below(k, count)), value) for k in range(int(high)) for condition, _, value in ranked(holder)])
@@ -216,7 +216,7 @@ _MOST_REPEATED = 256
 def replace_slice(holder: Object, key: slice, values: Object) -> None:
     """holder[key] = values for a list, with data-dependent slice ends or entries."""
     if key.step not in (None, 1):
-        reason = decide("a slice with a step is written to, and data decide its ends", "write to the entries in a loop")
+        reason = decide("a slice with a step and data-dependent ends is written to", "write to the entries in a loop")
         known = (None if end is None else int(end) for end in (key.start, key.stop, key.step))
         settled_contents(holder)[by_guards(current_recorder(), lambda: slice(*known), reason)] = values
         return
@@ -257,7 +257,7 @@ def delete(holder: list[Object], key: Object) -> None:
         take(holder, key, "list assignment index out of range")
         return
     if key.step not in (None, 1):
-        raise Unjoinable("a slice with a step is deleted, and data decide its entries", "keep the others in a new list")
+        raise Unjoinable("a slice with a step and data-dependent entries is deleted", "keep the others in a new list")
     put(holder, noted([(both(condition, negated(within)), value) for condition, within, value in ranked_within(holder, key)]))
 
 

@@ -61,7 +61,7 @@ def _refused() -> None:
     raise Unjoinable(*_MANY)
 
 
-_MANY = ("a range of a length that data decide is used as a list", "loop over the range itself, or use `while`")
+_MANY = ("a range of data-dependent length is used as a list", "loop over the range itself, or use `while`")
 
 
 def range_of(start: Object, stop: Object, step: Object) -> Object:

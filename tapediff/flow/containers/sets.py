@@ -126,7 +126,7 @@ def settle(holder: Object) -> None:
     """Keep the members present at this point, by guards."""
     if not has_conditional_members(holder):
         return
-    refuse("the members of a set depend on data, where code has to know them", "use loops, len and `in`, which need no guard")
+    refuse("code needs the members of a set, which depend on data", "use loops, len and `in`, which need no guard")
     entries = as_dict(holder)
     keys.settle(entries)
     replace(holder, members_of(entries))

@@ -42,6 +42,6 @@ def _types(value: Object) -> list[tuple[type, Object]] | None:
     types = types_of(value)
     if types is None:
         raise Unjoinable(
-            "the type of a number is asked for, which may be Python's or NumPy's, as data decide", "convert the number with float() before"
+            "code needs a number's type, Python's or NumPy's, which depends on data", "convert the number with float() before"
         )
     return types

@@ -495,7 +495,7 @@ def in_side() -> None:
     recorder = current_recorder()
     site = recorder.site_of(sys._getframe(1))
     why = None if site is None else untranslated(site.code)
-    what, instead = ("Python needs a value here that data decide", _PLAIN) if site is None or why is None else (
+    what, instead = ("Python needs a data-dependent value here", _PLAIN) if site is None or why is None else (
         f"{site.code.co_name}() is not translated: {why}", _SOURCE)  # fmt: skip
     state.report.note_guard(recorder, refuse(what, instead, site), site)
 

@@ -73,7 +73,7 @@ def _of_options(a: Object, b: Object, known: dict[tuple[int, int], Object]) -> O
     if not number.type.shape and number.type.dtype.kind in "bi":
         return _are_same_constants(number, other)
     if _may_stand_for_others(number) or _may_stand_for_others(other):
-        raise Unjoinable("it is asked whether a number is an object that a loop or a list may have", "compare numbers by ==")
+        raise Unjoinable("a number is compared by `is` with one that a loop or a list may have", "compare numbers by ==")
     return False
 
 
@@ -94,7 +94,7 @@ def _types(value: Object) -> list[tuple[type, Object]]:
     """The possible types of a number, with their conditions."""
     types = types_of(value) if type(value) is TrackedArray and not value.type.shape else [(type(value), True)]
     if types is None:
-        raise Unjoinable("it is asked whether a number of an unknown type is another one", "compare numbers by ==")
+        raise Unjoinable("a number of unknown type is compared by `is`", "compare numbers by ==")
     return types
 
 

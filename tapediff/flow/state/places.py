@@ -343,7 +343,7 @@ def put(place: Place, value: Object) -> None:
 def shown_by_data() -> Unjoinable:
     """The refusal of a write to an array with another data-dependent name, whose value would change as well."""
     return Unjoinable(
-        "an array is written to that may be in another variable, as data decide", "copy it where a branch chooses it: b = a.copy()"
+        "an array is written to that another variable may hold, depending on data", "copy it where a branch chooses it: b = a.copy()"
     )
 
 

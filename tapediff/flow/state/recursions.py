@@ -46,4 +46,4 @@ def check_recursion() -> None:
         raise (TooDeep if state.recursions > MOST_TIMES else Unjoinable)(*_REASON, user_site())
 
 
-_REASON = f"a function calls itself more than {MOST_DEEP} times on a path that data choose", "write a loop, or limit the depth"
+_REASON = f"a function calls itself more than {MOST_DEEP} times on a data-dependent path", "write a loop, or limit the depth"

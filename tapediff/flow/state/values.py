@@ -81,7 +81,7 @@ class Several:
 
     def _unknown(self, *_: Object) -> NoReturn:
         raise Unjoinable(
-            "code that is not translated gets a value that is one of several things, as data decide",
+            "untranslated code gets one of several objects, chosen by data",
             "test which one it is before (`if value is None:`), or write that code in Python",
         )
 

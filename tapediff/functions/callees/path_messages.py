@@ -48,7 +48,7 @@ def check_prescribed(tape: Tape, missed: Tape, count: int) -> None:
             raise UnstableBranch(
                 f"{tape.name} did not come to this line again when it was recorded a second time at the same point",
                 at=old.site, got=f"{new.site if new is not None else 'no further guard'} instead",
-                fix="the function depends on something that changes beside its arguments; pass that as an argument",
+                fix="the function depends on something that changes and is no argument; pass that as an argument",
             )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def stale_error(name: str, check: EnvironmentCheck, change: Change) -> StaleTape
     return StaleTape(
         f"{name} reads {change.name}, which has changed since its tape was recorded", at=check.environment.site_of(variable),
         got=f"{change.name} is another one, or was changed in place", name=change.name,
-        fix=f"compile it again; or pass it as an argument, td.Constant({variable}); or use a td.GuardedTape, which records anew; "
+        fix=f"compile it again; or pass it as an argument, td.Constant({variable}); or use a td.GuardedTape, which records again; "
         "or frozen=True, to go on with what was recorded",
     )  # fmt: skip
 

@@ -147,7 +147,7 @@ class Remembered:
         if self._loaded is None:
             if self.parts is None:
                 raise UnsupportedFunction(
-                    f"{self.name} takes a path that was not recorded before it was pickled, and its function was left behind",
+                    f"{self.name} takes a path that was not recorded before it was pickled, and its function was not pickled",
                     got=self.why, fix="let it take that path before; or define its functions at the top level of a module",
                 )  # fmt: skip
             self._loaded = pickle.loads(self.parts)[self.part]

@@ -76,7 +76,7 @@ def test_else_belongs_to_the_if_before_it():
     with g.if_(g.variable(I64, 0).value == 0):
         pass
     g.variable(I64, 1)
-    with pytest.raises(TypeError, match="else_ stands directly behind an if_"):
+    with pytest.raises(TypeError, match="else_ must directly follow an if_"):
         g.else_().__enter__()
 
 

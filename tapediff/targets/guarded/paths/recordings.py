@@ -197,7 +197,7 @@ def contents_text(name: str, change: Change) -> str:
     """Say that a large array was changed in place, and how many results may have used the old contents."""
     stale = f"up to {change.stale_calls} calls before this one may have" if change.stale_calls > 1 else "the call before this one may have"
     return (
-        f"{change.name}, which {name} reads, was changed in place, and {name} is recorded anew\n"
+        f"{change.name}, which {name} reads, was changed in place, and {name} is recorded again\n"
         f"  got: {stale} used its old contents, as of an array of more than 1 kB each call compares a part\n"
         f'  fix: pass it as an argument, td.Constant({change.name}); or check_contents="always", which compares all of it at every call'
     )
