@@ -238,7 +238,7 @@ def _spherical_function(name: str) -> Callable[..., Operand]:
         if not (is_tracked(z) or is_tracked(n)):
             return evaluated_by(name)(n, z, derivative)
         if is_tracked(n) or np.ndim(n) or n != int(n) or n < 0:
-            raise UnsupportedFunction(f"{name} of an order that is no plain whole number", got=repr(n), fix="use n = 0, 1, 2, ...")
+            raise UnsupportedFunction(f"{name} of an order that is not a plain integer", got=repr(n), fix="use n = 0, 1, 2, ...")
         return (_spherical_slope if derivative else _spherical)(name, int(n), z)
 
     function.__name__ = function.__qualname__ = name

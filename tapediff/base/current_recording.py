@@ -26,7 +26,7 @@ def _without_variable(_default: object) -> object:
 
 error_state: Callable[[object], object] = _without_variable if _VARIABLE is None else _VARIABLE.get
 
-# Stands for the filters of warnings, where there are none.
+# Placeholder for missing filters of warnings.
 NO_FILTERS = (None,)
 
 

@@ -33,7 +33,7 @@ UserFunction: TypeAlias = Callable[..., Tree]
 
 
 class Target(Protocol):
-    """Anything that has derivatives: a function, a Tape, a CompiledTape or a GuardedTape. All are called alike."""
+    """Anything that has derivatives: a function, a Tape, a CompiledTape or a GuardedTape. All are called in the same way."""
 
     def __call__(self, *args: Tree, **named: Tree) -> Tree: ...
 

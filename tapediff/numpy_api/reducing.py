@@ -159,7 +159,7 @@ def var(
 ) -> Operand:  # fmt: skip
     axes = _averaged_axes(axis, a.ndim, where)
     if dtype is not None and np.dtype(dtype).kind in "iub":
-        raise UnsupportedFunction("a variance in whole numbers", got=f"dtype={np.dtype(dtype)}", fix="leave dtype= out")
+        raise UnsupportedFunction("a variance in integers", got=f"dtype={np.dtype(dtype)}", fix="leave dtype= out")
     a = as_floats(_in_dtype(a, dtype))
     count = count_of(where, a.shape, axes, True, a.dtype)
     center = sum(a, axes, None, True, where=where) / count if mean is None else mean

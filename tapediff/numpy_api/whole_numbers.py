@@ -51,7 +51,7 @@ BITS_OF_POWERS = 50
 # specialised on: a tape for each value costs no more, and these tapes share a program.
 LARGEST_SEEN = 7
 
-# A higher power of a whole number is computed in floats, and so is not Python's int.
+# A higher power of an integer is computed in floats, and so is not Python's int.
 HIGHEST_POWER = 8
 
 # Ufuncs that give the same result for an int and for the equal float.
@@ -218,7 +218,7 @@ class WholeNumber:
 def refuse(what: str) -> NoReturn:
     """Abort the recording: the argument has to be specialised on."""
     raise TrackedValueEscaped(
-        f"a whole number that is data was needed as {what}", at=user_site(), fix="name the argument in td.static(argnames=...)"
+        f"an integer that is data was needed as {what}", at=user_site(), fix="name the argument in td.static(argnames=...)"
     )
 
 
@@ -258,7 +258,7 @@ def as_float(number: WholeNumber) -> Operand:
 
 
 def as_floats(operands: Sequence[Operand]) -> list[Operand]:
-    """Convert the whole numbers among a NumPy operation's operands to floats, if NumPy would; else refuse."""
+    """Convert the integers among a NumPy operation's operands to floats, if NumPy would; else refuse."""
     others = [x for x in operands if type(x) is not WholeNumber]
     if len(operands) > 1 and not any(type(x) is float or _is_float64(x) for x in others):
         if not any(type(x) is WholeNumber and x.bound is None for x in operands):
@@ -269,14 +269,14 @@ def as_floats(operands: Sequence[Operand]) -> list[Operand]:
 
 
 def ufunc_operands(ufunc: np.ufunc, method: str, operands: Sequence[Operand]) -> list[Operand]:
-    """Convert the whole numbers among a ufunc's operands to floats."""
+    """Convert the integers among a ufunc's operands to floats."""
     if method != "__call__" or ufunc not in (_OF_ONE if len(operands) == 1 else _OF_TWO):
         refuse(f"np.{ufunc.__name__} of an int")
     return as_floats(operands)
 
 
 def with_floats(op: Op, args: Sequence[Operand]) -> list[Operand]:
-    """Convert the whole numbers among a recorded operation's operands to floats."""
+    """Convert the integers among a recorded operation's operands to floats."""
     places = range(len(args)) if op.promote is None else op.promote
     operands = dict(zip(places, as_floats([args[k] for k in places])))
     given = [operands.get(k, x) for k, x in enumerate(args)]
@@ -284,7 +284,7 @@ def with_floats(op: Op, args: Sequence[Operand]) -> list[Operand]:
 
 
 def check_parameters(tape: Tape) -> None:
-    """Refuse a tape with a whole number among the static parameters."""
+    """Refuse a tape with an integer among the static parameters."""
     for instruction in tape.instructions:
         if instruction.op is not CONSTANT and _holds_whole(instruction.params):
             refuse(f"a parameter of {instruction.op.name}")

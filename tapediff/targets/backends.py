@@ -50,7 +50,7 @@ def threads_of(threads: int | None, backend: str) -> int:
         assert 0 < number <= MOST_THREADS
     except (AssertionError, TypeError, ValueError):
         raise ArgumentMismatch(
-            f"{name} is how many threads may share one gradient", got=f"{name}={given!r}", fix=f"a whole number from 1 to {MOST_THREADS}"
+            f"{name} is how many threads may share one gradient", got=f"{name}={given!r}", fix=f"an integer from 1 to {MOST_THREADS}"
         ) from None
     return number
 

@@ -171,7 +171,7 @@ def optimised(text: str, quickly: bool = False) -> ModuleRef:
     """The module after the optimisations that pay for generated code.
 
     The code is written vectorised and its loops hoisted, so LLVM's standard pipeline finds little more to do: it takes a third
-    longer for the same speed, leaves 120 kB behind for each kernel, and its vectorisers could change the order of a sum.
+    longer for the same speed, retains 120 kB for each kernel, and its vectorisers could change the order of a sum.
     """
     llvm = _machines().llvm
     first, *rest = PASSES[quickly]

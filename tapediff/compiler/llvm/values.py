@@ -241,7 +241,7 @@ def _compare(ordered: str, signed: str, a: Value, b) -> Value:
     if b.__class__ is Value and b.width > width:
         width = b.width
     if kind == "f64" and not ordered:
-        raise TypeError("only whole numbers compare without a sign")
+        raise TypeError("only integers compare without a sign")
     test = f"fcmp {ordered}" if kind == "f64" else f"icmp {signed}"
     left, right = operand_text(a, kind, width), operand_text(b, kind, width)
     return Value(code, code.emit(f"{test} {TYPES[kind, width]} {left}, {right}"), "i1", width)

@@ -165,7 +165,7 @@ def _within(function: types.FunctionType, namespace: dict[str, Operand]) -> type
 
 
 def own_code(function: Callable[..., object]) -> Callable[..., Operand]:
-    """The Python code behind one of NumPy's functions, on tracked arrays."""
+    """The Python code of one of NumPy's functions, on tracked arrays."""
 
     @functools.wraps(function)
     def call(*args: Operand, **named: Operand) -> Operand:

@@ -17,7 +17,7 @@ Step = Callable[[int, Operand, Operand], Operand]
 def _degree(name: str, n: Operand) -> int:
     if is_tracked(n) or np.ndim(n) or n != int(n) or n < 0:
         raise UnsupportedFunction(
-            f"scipy.special.{name} of a degree that is no plain whole number", at=user_site(3), got=repr(n),
+            f"scipy.special.{name} of a degree that is not a plain integer", at=user_site(3), got=repr(n),
             fix="use one number 0, 1, 2, ... for the degree, or its polynomials in a loop over degrees",
         )  # fmt: skip
     return int(n)

@@ -1,7 +1,7 @@
 """Turns the straight-line code of Python loops back into loops: array operations where iterations are independent, else LOOPs.
 
 repetition.py finds a repeated body, classify_slots.py classifies its slots, and this module emits the result. One guard after the loop
-checks those of its iterations (guards_of_loops.py). Two tapes that are equal up to a guard must compute its value alike, whatever follows:
+checks those of its iterations (guards_of_loops.py). Two tapes that are equal up to a guard must compute its value identically:
 how a body computes a value depends on nothing after the next guard, or gives the same bits.
 """
 

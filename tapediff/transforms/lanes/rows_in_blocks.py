@@ -114,7 +114,7 @@ def _stages(tape: Tape, rows: int) -> _Stages:
         found.stage.append(stage)
         found.apart.append(is_apart)
         found.kinds.append(kind)
-    # Guards stay before the blocks. Kernels that share a guard compute its value alike, and a gradient has other blocks than a value.
+    # Guards stay before the blocks. Kernels that share a guard compute its value identically, and a gradient has other blocks than a value.
     if any(stage > 0 and not is_apart and not _may_be_late(instruction)
            for stage, is_apart, instruction in zip(found.stage, found.apart, tape.instructions)):  # fmt: skip
         return found

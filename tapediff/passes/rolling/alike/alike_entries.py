@@ -253,7 +253,7 @@ class _Reader:
         return (op, kinds, shapes, *params)
 
     def _product_key(self, inputs: Sequence[int], shapes: Sequence[tuple[int, ...]], kinds: str) -> Hashable:
-        """Key products by one array alike: they become one product with all rows (or columns) stacked."""
+        """Key products by a shared array: they become one product with all rows (or columns) stacked."""
         x, y = map(len, shapes)
         for k, by, suits in ((1, ROWS, 0 < x <= 2 and y <= 2), (0, COLUMNS, x == 2 and y == 1)):
             factor = self._factor(inputs[k])

@@ -43,7 +43,7 @@ _SHARED = -2
 def alike_terms(tape: Tape) -> Tape:
     """Reorder the tape; itself if its terms are sorted already, or few are isomorphic.
 
-    Not for tapes with guards: kernels that share a guard compute its value alike, but this order depends on later instructions.
+    Not for tapes with guards: kernels that share a guard compute its value identically, but this order depends on later instructions.
     """
     if len(tape.instructions) < SHORTEST_TAPE or GUARD in tape.ops:
         return tape

@@ -51,7 +51,7 @@ MOST_OPERATIONS = 400
 def batch_alike(tape: Tape) -> Tape:
     """Return the tape with batched operations; itself if that does not make it much shorter.
 
-    Only after the last guard: the values of guards must be computed alike whatever follows.
+    Only after the last guard: the values of guards must be computed identically, whatever follows.
 
     Cost: linear in the number of instructions, and in the entries of the arrays that they move.
     """
