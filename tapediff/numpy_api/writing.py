@@ -330,11 +330,11 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
                                       fix="make an array of floats for values that are floats" if ufunc in (np.add, np.subtract)
                                       and a.dtype != BOOL else "use np.add.at, or loop over the indices")  # fmt: skip
         return _sum_at(ufunc, a, positions, values[0])
-    turns = _occurrences(positions)
-    if is_sum and turns.max(initial=0) > 0:
+    occurrences = _occurrences(positions)
+    if is_sum and occurrences.max(initial=0) > 0:
         return _sum_at(ufunc, a, positions, values[0])
-    for turn in range(turns.max(initial=-1) + 1):
-        chosen = np.flatnonzero(turns == turn)
+    for occurrence in range(occurrences.max(initial=-1) + 1):
+        chosen = np.flatnonzero(occurrences == occurrence)
         # NumPy casts each of these results unsafely, unlike those of out=.
         result = ufunc(GATHER(a, positions[chosen]), *(v[chosen] for v in values))
         a._store(PUT(a, _of_dtype(result, a.dtype), positions[chosen], distinct=True))
@@ -363,6 +363,6 @@ def _occurrences(positions: np.ndarray) -> np.ndarray:
     ordered = positions[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if ordered.size else np.zeros(0, int)
     lengths = np.diff(np.append(starts, ordered.size))
-    turns = np.empty(positions.shape, np.int64)
-    turns[order] = np.arange(ordered.size) - np.repeat(starts, lengths)
-    return turns
+    occurrences = np.empty(positions.shape, np.int64)
+    occurrences[order] = np.arange(ordered.size) - np.repeat(starts, lengths)
+    return occurrences

@@ -59,9 +59,9 @@ class Block:
 
     def scaled(self, nest: Nest) -> tuple[str, str]:
         """The rows as iterations of the outermost loop of a nest."""
-        if nest.turns == 1:
+        if nest.repeats == 1:
             return self.first, self.stop
-        first, stop = (nest.code.emit(f"mul nuw nsw i64 {k}, {nest.turns}") for k in (self.first, self.stop))
+        first, stop = (nest.code.emit(f"mul nuw nsw i64 {k}, {nest.repeats}") for k in (self.first, self.stop))
         return first, stop
 
 
@@ -99,7 +99,7 @@ class Nest:
         self.resident: dict[tuple[Access, int], Value] = {}
         # In row blocks: the rows to run, and the iterations of the outermost loop, which may be collapsed, for each row.
         self.block: Block | None = None
-        self.turns = self.domain[0] // extent
+        self.repeats = self.domain[0] // extent
 
     def _vectors(self, group: LoopNest | Scan) -> list[tuple[int, int]]:
         """First index and active lanes of each vector of an innermost loop to unroll; empty if it is not unrolled."""
@@ -120,7 +120,7 @@ class Nest:
             fill(self.owner, write.storage, value)
             return
         # The outermost loop may be collapsed with the next one.
-        domain = count, length = self.domain[0] // self.turns, write.strides[0] * self.turns
+        domain = count, length = self.domain[0] // self.repeats, write.strides[0] * self.repeats
         literal = Literal(value, self.owner.storages[write.storage].kind)
         step = Step(domain, (literal,), "r0", (), Access(write.storage, 0, (length, 1)))
         Nest(self.owner, LoopNest((count, length), (step,))).run(self.block)

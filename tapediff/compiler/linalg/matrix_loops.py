@@ -75,8 +75,8 @@ def exchange_rows() -> list[str]:
     f = Function("tapediff_exchange_rows", VOID, _ATTRIBUTES, x=PTR, lu=PTR, n=I64, k=I64, backwards=I1)
     x, lu, n, k, backwards = f.parameters
     rows, pivots = Array(x, F64), Array(Array(lu, F64).address(n * n), I32)
-    with f.loop(0, n) as turn:
-        i = select(backwards, n - 1 - turn, turn)
+    with f.loop(0, n) as iteration:
+        i = select(backwards, n - 1 - iteration, iteration)
         chosen = convert("sext", pivots[i], I64) - 1
         with f.if_(chosen != i), f.loop(0, k) as j:
             first, second = rows.at(i * k + j), rows.at(chosen * k + j)

@@ -150,8 +150,8 @@ def _made(
     """
     assert form.length is not None
     tables = tables | {n: i.params[0] for n, i in enumerate(body.instructions) if _is_table(i)}
-    turns = np.arange(form.length, dtype=np.int64)
-    counts = {k: starts[k] + steps[k] * (turns[::-1] if form.backwards else turns) for k in steps}
+    iterations = np.arange(form.length, dtype=np.int64)
+    counts = {k: starts[k] + steps[k] * (iterations[::-1] if form.backwards else iterations) for k in steps}
     known = _known(body, {body.inputs[k]: values for k, values in counts.items()} | rows, form.length, tables)
     if known is None or not all(_holds(body, guard, known) for guard, i in enumerate(body.instructions) if i.op is GUARD):
         return None

@@ -27,7 +27,7 @@ from ...ops.arrays.regions import Region, Regions
 from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from .tape_arrays import agreement, previous_windows
 
-FEWEST_TURNS = 16
+FEWEST_ITERATIONS = 16
 # Limit on the entries of an array of all iterations.
 LARGEST_TABLE = 1 << 22
 # Fewer instructions compile in half a second, and padding would only slow calls.
@@ -52,7 +52,7 @@ def shrinking_arrays(tape: Tape) -> Tape:
     """Return the tape with padded iterations; itself if there are none. Cost: linear in the number of instructions."""
     columns = columns_of(tape.instructions)
     kinds = tape.instructions if columns is None else columns.templates
-    if len({i.type for i in kinds}) < FEWEST_TURNS:
+    if len({i.type for i in kinds}) < FEWEST_ITERATIONS:
         return tape
     sequence = [n for n, i in enumerate(tape.instructions) if i.op is not CONSTANT and i.op is not INPUT]
     runs = _runs(tape, sequence)
@@ -97,27 +97,27 @@ def _token(instruction: Instruction) -> Hashable:
 
 def _run(tape: Tape, sequence: Sequence[int], start: int, period: int, count: int) -> _Run | None:
     """Return the iterations from a place on that fit the lengths of the first; None if few do, or their lengths are equal."""
-    if count < FEWEST_TURNS:
+    if count < FEWEST_ITERATIONS:
         return None
     begin = start + _boundary(tape, sequence, start, period)
     # Instructions before a loop may look like the end of an iteration.
     for first in (begin, begin + period):
         alike = _alike(tape, sequence, first, period, min(count, (len(sequence) - first) // period))
-        if alike >= FEWEST_TURNS:
+        if alike >= FEWEST_ITERATIONS:
             return _Run(first, period, alike)
     return None
 
 
 def _alike(tape: Tape, sequence: Sequence[int], start: int, period: int, count: int) -> int:
     """Count the iterations that fit the lengths of the first; 0 if their lengths are equal."""
-    turns = [[tape.instructions[n] for n in sequence[start + t * period : start + (t + 1) * period]] for t in range(count)]
-    if count < 2 or all(a.type == b.type for a, b in zip(turns[0], turns[1])):
+    iterations = [[tape.instructions[n] for n in sequence[start + t * period : start + (t + 1) * period]] for t in range(count)]
+    if count < 2 or all(a.type == b.type for a, b in zip(iterations[0], iterations[1])):
         return 0
-    for turn in range(1, count):
+    for iteration in range(1, count):
         # Compare with the previous iteration as well: lengths never grow again.
-        pairs = zip(turns[turn], turns[0], turns[turn - 1])
+        pairs = zip(iterations[iteration], iterations[0], iterations[iteration - 1])
         if not all(_fits(tape, i, first) and _fits(tape, i, last) for i, first, last in pairs):
-            return turn
+            return iteration
     return count
 
 
@@ -223,18 +223,18 @@ class _Lengthened(Rewriter):
     def _models(self, sequence: Sequence[int], run: _Run) -> list[tuple[int, Instruction]]:
         """Pair each instruction of a run with the one whose lengths it takes."""
         instructions = self.tape.instructions
-        turns = [sequence[run.start + t * run.period : run.start + (t + 1) * run.period] for t in range(run.count)]
-        sizes = [max(instructions[n].type.size for n in turn) for turn in turns]
-        steps = min(next((s for most, s in STEPS if sizes[0] <= most), 0), run.count // FEWEST_TURNS)
+        iterations = [sequence[run.start + t * run.period : run.start + (t + 1) * run.period] for t in range(run.count)]
+        sizes = [max(instructions[n].type.size for n in iteration) for iteration in iterations]
+        steps = min(next((s for most, s in STEPS if sizes[0] <= most), 0), run.count // FEWEST_ITERATIONS)
         if not steps or sizes[0] * run.count > LARGEST_TABLE * steps:
             return []
         made: list[tuple[int, Instruction]] = []
         first, begins = 0, [sizes[0] - (sizes[0] - sizes[-1]) * k / steps for k in range(1, steps)]
-        for turn, numbers in enumerate(turns):
-            if begins and sizes[turn] <= begins[0]:
-                first = turn
+        for iteration, numbers in enumerate(iterations):
+            if begins and sizes[iteration] <= begins[0]:
+                first = iteration
                 begins.pop(0)
-            made += [(n, instructions[model]) for n, model in zip(numbers, turns[first])]
+            made += [(n, instructions[model]) for n, model in zip(numbers, iterations[first])]
         return made
 
     def made(self) -> Tape:

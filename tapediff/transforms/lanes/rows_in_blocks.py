@@ -36,7 +36,7 @@ from .fewer_rows import constants_lifted, is_filled, with_rows
 from .row_axes import PART, RULES, SAME, Kind, RowsMeet, axis_of_rows, body_of, kind_of
 
 # Fewer rows, and loops of fewer iterations, are left as they are.
-FEWEST_ROWS, FEWEST_TURNS = 512, 8
+FEWEST_ROWS, FEWEST_ITERATIONS = 512, 8
 
 # The least bytes of the loops of all rows: more than a second-level cache. Four programs of 1,000 to 2,000 rows took 0.7 to 1.0 of the time
 # with 2 to 6 MB, of 20,000 rows 0.4 to 0.65.
@@ -76,7 +76,7 @@ def _likely_rows(tape: Tape) -> list[int]:
     """Return the axis lengths with the most entries of loop carries."""
     entries: Counter[int] = Counter()
     for op, _, params, _, _ in tape.instructions:
-        if op is LOOP and params[1].length is not None and params[1].length >= FEWEST_TURNS:
+        if op is LOOP and params[1].length is not None and params[1].length >= FEWEST_ITERATIONS:
             for type_ in params[0].out_types[: params[1].carries]:
                 for extent in type_.shape:
                     if extent >= FEWEST_ROWS:
@@ -174,14 +174,14 @@ def _choose(found: _Stages) -> None:
     Data of other stages goes through memory anyway. Two scans with the mean of their results between them took a third more time in blocks.
     """
     sizes: Counter[int] = Counter()
-    turns: Counter[int] = Counter()
+    iterations: Counter[int] = Counter()
     crossing, kept = {*found.tape.outputs}, set[int]()
     for number, instruction in enumerate(found.tape.instructions):
         stage = found.stage[number]
         crossing.update(i for i in instruction.inputs if not found.apart[number] or found.stage[i] != stage)
         if found.apart[number] and instruction.op is LOOP:
             form = instruction.params[1]
-            turns[stage] = max(turns[stage], form.length)
+            iterations[stage] = max(iterations[stage], form.length)
             carries = item_types(instruction)[: form.carries]
             sizes[stage] += EACH_CARRY * sum(_bytes_of_rows(found, type_) for type_ in carries)
             read = {i for i in instruction.inputs if found.apart[i]}
@@ -192,7 +192,7 @@ def _choose(found: _Stages) -> None:
     for number in filter(found.apart.__getitem__, kept | crossing):
         size = _bytes_of_rows(found, found.tape.instructions[number].type)
         sizes[found.stage[number]] += -size if number in crossing else size
-    long = {stage for stage, most in turns.items() if most >= FEWEST_TURNS and sizes[stage] >= LEAST_BYTES}
+    long = {stage for stage, most in iterations.items() if most >= FEWEST_ITERATIONS and sizes[stage] >= LEAST_BYTES}
     found.bytes_of_row = {stage: sizes[stage] // found.rows for stage in sorted(long)}
     while found.bytes_of_row:
         moved = _bytes_moved(found)

@@ -17,7 +17,7 @@ POINTS = RNG.uniform(0.5, 1.2, size=(3, 4))
 @pytest.fixture(autouse=True)
 def eager(monkeypatch):
     """Small arrays go in blocks of eight rows."""
-    for name, value in {"FEWEST_ROWS": 24, "FEWEST_TURNS": 4, "LEAST_BYTES": 1, "BLOCK_BYTES": 1, "SHORTEST_BLOCK": 8}.items():
+    for name, value in {"FEWEST_ROWS": 24, "FEWEST_ITERATIONS": 4, "LEAST_BYTES": 1, "BLOCK_BYTES": 1, "SHORTEST_BLOCK": 8}.items():
         monkeypatch.setattr(module, name, value)
 
 

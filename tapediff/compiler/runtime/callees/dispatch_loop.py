@@ -109,7 +109,7 @@ def _run_decided() -> str:
     f, table, frame = d.f, d.table, d.frame
     # At the same iteration only guards after `least` may jump to another variant, to prevent endless cycles.
     current, asked, least = f.variable(PTR, table["current"]), f.variable(I32), f.variable(I32, 0)
-    with f.repeat() as turn:
+    with f.repeat() as loop:
         unknown = f.exit()
         asked.value = 0
         unknown.leave_if(current.value.is_null(), rarely=True)
@@ -127,7 +127,7 @@ def _run_decided() -> str:
             with f.if_(~target.is_null()):
                 table["current"] = target
                 current.value, least.value = target, status
-                turn.again()
+                loop.again()
         asked.value = status
         unknown.here()
         given = d.ask(current.value, asked.value)
@@ -167,7 +167,7 @@ def _run_chosen() -> str:
     f, frame, end = d.f, d.frame, d.end
     t, given = f.variable(I64, d.first), f.variable(PTR, NULL)
     variant, asked = f.variable(PTR), f.variable(I32)
-    with f.repeat() as turn:
+    with f.repeat() as loop:
         number, until, ask = d.number_at(t.value).value, _end_of_number(d, t.value), f.exit()
         variant.value, asked.value = given.value, NAMED
         with f.if_(given.value.is_null()):
@@ -182,7 +182,7 @@ def _run_chosen() -> str:
             with f.if_(until >= end):
                 f.return_(0)
             t.value, given.value = until, NULL
-            turn.again()
+            loop.again()
         with f.if_(status == PENDING):
             f.return_(PENDING)
         asked.value = status
