@@ -75,7 +75,7 @@ class Flowed:
             self._give_up(recorder, Reason(*why.args))
         except RefusedByRecording as error:
             if may_be_filled(error) and _may_fill(recorder):
-                raise  # it is recorded again, with arrays that may be written to
+                raise  # recorded again, with more tracked arrays
             self.report.keep_only(Reason(error.what, error.fix or "", error.at))
         except Exception as error:
             if not self._has_branched:
@@ -115,7 +115,7 @@ class Flowed:
         result: Object = None
         try:
             note_callers(self.f, args, named)
-            recorder.refusal = recorder.failure = None  # restored by who calls this
+            recorder.refusal = recorder.failure = None  # the caller restores them
             result = call(self.f, *args, **named)
             with recorder.at(_site_of(self.f)):
                 result = settled_deeply(result)

@@ -206,7 +206,7 @@ def _while_handled(error: BaseException, on_error: OnError) -> Completion:
     try:
         raise error
     except BaseException:  # noqa: BLE001 -- raised again by the handler, if at all
-        error.__context__ = context  # not the error that is handled around
+        error.__context__ = context  # not that of an enclosing handler
         return on_error(error)
 
 

@@ -413,7 +413,7 @@ class Loop:
         form = LoopForm(n, len(self.streams), len(self.outer), count, stops=count is None, most=None, site=str(site))
         begins = [as_leaf(first, BOOL)] if count is None else []
         if (buffers := current_recorder().buffers) is not None:
-            buffers.check()  # of what nobody has written the loop might not end
+            buffers.check()  # unwritten values could make the loop endless
         returned = LOOP(*begins, *carries, *self.streams, *self.outer, callee=callee_of(tape), form=form)
         ends = [last[self.last[k]] if k in self.last else GET(returned, k=k) for k in range(n)]
         self.kinds.note_last(first, [None if k in self.last else leaf for k, leaf in enumerate(ends)])

@@ -397,7 +397,7 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
     if isinstance(f, type) and f in (collections.deque, collections.OrderedDict, collections.defaultdict, collections.Counter):
         return
     if name == "next" and type(args[0]) is Generator:
-        return  # it looks at this itself
+        return  # it checks this itself
     if name in _SETTING:
         changed: Object = [f.__self__, args[0]] if type(f) is MethodWrapperType else args[:2]
         note_attribute(*changed)

@@ -65,7 +65,7 @@ def _rounded(number: Object, to_whole: Callable[[Object], Object]) -> Object:
     if number.type.dtype.kind == "i":
         if is_python(number) is True:
             return number
-        made = number + 0  # of NumPy's one of Python's, which another name may not be
+        made = number + 0  # a new number that is Python's; the operand stays NumPy's
     else:
         exclude(negated(truth(np.abs(number) < _MOST_INT)), lambda: _no_int(number._value))
         made = to_whole(number).astype(np.int64)

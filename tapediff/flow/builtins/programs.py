@@ -77,7 +77,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     builtins.dict: lists_and_dicts.dict_,
     dict.fromkeys: where(lazy.is_keyed, in_python.fromkeys_),
     builtins.reversed: lists_and_dicts.reversed_,
-    collections._count_elements: lists_and_dicts.counted_,  # pyright: ignore[reportAttributeAccessIssue]  # what Counter counts by
+    collections._count_elements: lists_and_dicts.counted_,  # pyright: ignore[reportAttributeAccessIssue]  # used by Counter
     builtins.iter: lazy.iter_,
     builtins.next: lazy.next_,
     builtins.zip: lazy.zip_,

@@ -32,7 +32,7 @@ def _changed(f: Object, form: Callable[[Object], Object], done: dict[int, Object
         return MethodType(_changed(f.__func__, form, done), f.__self__) if type(f.__func__) is FunctionType else f
     if type(f) is not FunctionType or is_users(f):
         return form(f)
-    done[id(f)] = f  # one that closes over itself
+    done[id(f)] = f  # closures may be recursive
     cells = [_changed_cell(cell, form, done) for cell in f.__closure__ or ()]
     if all(new is old for new, old in zip(cells, f.__closure__ or ())):
         return f

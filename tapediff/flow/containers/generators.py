@@ -79,7 +79,7 @@ class Generator(abc.Generator[Object, Object, Object]):
         if len(attempts) < len(state.journals) - begun:
             refuse("a branch advances a generator that was made before it", "take the value before the branch")
         for attempt in attempts:
-            attempt.by_guards = True  # it cannot be run again
+            attempt.by_guards = True  # the body cannot run again
 
     def use_up(self) -> None:
         """Mark it as exhausted."""

@@ -78,7 +78,7 @@ def _looked_up(value: Object, kind: type, name: str, native: Callable[[Object, s
             return call(get, member, value, kind)
     found = native(value, name)
     if name == "__dict__" and type(found) is dict and id(value) in state.callers:
-        state.callers.add(id(found))  # from some Pythons an object does not refer to it, or only once it was asked for
+        state.callers.add(id(found))  # on some Pythons an object refers to it only after this access, or never
     return found
 
 

@@ -15,7 +15,7 @@ from ..translate import is_translated
 def spreading(f: Object) -> Object:
     """A function that is called for each possible number of arguments."""
     if type(f) is FunctionType and not is_translated(f) and not is_library_file(f.__code__.co_filename):
-        return f  # it looks at the frame of its caller
+        return f  # it may inspect its caller's frame
     made = functools.partial(_spread, f)
     # Names for error messages.
     made.__dict__.update({name: value for name in ("__module__", "__qualname__") if (value := getattr(f, name, None)) is not None})

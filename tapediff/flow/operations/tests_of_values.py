@@ -170,7 +170,7 @@ def formatted(value: Object, form: Callable[[Object], str]) -> Object:
     if type(choice) in CHOICES:
         return lifted(lambda option: form(shown(option)), choice)
     if is_number and is_python(value) is not False:
-        str(value)  # refused; repr() is so only here: of other tracked values it is for whoever looks at them
+        str(value)  # refused only here; elsewhere repr() of tracked values serves debugging
     return form(shown(choice))
 
 

@@ -317,7 +317,7 @@ def first_result(ran: tuple[Ran, Ran]) -> Object:
 def keep(side: Ran) -> None:
     """Adopt the state of the only side."""
     put_final(side.final)
-    # Drop references to the values.
+    # The result's holder must not keep the values alive: references are counted.
     side.final.clear()
 
 

@@ -140,7 +140,7 @@ def joined_results(test: Operand, results: tuple[Object, Object], final_yes: Sta
         try:
             made = _of_parts(test, Slot(_RESULT, final_yes), Slot(_RESULT, final_no), [yes], [no])
         except Unjoinable:
-            made = None  # it is one of the two
+            made = None  # a choice of the two
         if made is not None:
             return made
     return join(test, yes, no)
