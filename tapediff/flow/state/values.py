@@ -211,7 +211,6 @@ class State(threading.local):
         kinds: by instruction, whether a number is Python's; see python_numbers.py.
         facts_of_kinds: derived facts.
         raised_by_numpy: the error that np.errstate makes NumPy raise; None for warnings.
-        raised_by_numpy: the error that NumPy raises where a number has no value, if any.
         report: reasons for guards, and merged statements.
         recorders: of loops' iterations.
         sides: number of sides run.
