@@ -88,6 +88,50 @@ def enums(x):
     )
 
 
+class Gear(enum.IntEnum):
+    ONE = 1
+    TWO = 2
+    THREE = 3
+
+    @classmethod
+    def _missing_(cls, value):
+        MISSED.append(value)
+        return cls.THREE
+
+
+class Level(enum.Enum):
+    LOW = "low"
+    HIGH = "high"
+
+
+MISSED = []
+
+
+def members_by_value(x):
+    c, level, s = Colour.RED, Level.LOW, 0.0
+    for v in x:
+        if v > 0 and c < Colour.BLUE:
+            c = Colour(c + 1)
+        elif v < 0 and c > Colour.RED:
+            c = Colour(c - 1)
+        if v > 1:
+            level = Level("high")
+        elif v < -0.5:
+            level = Level("low")
+        s += v * c + (level is Level.HIGH)
+    return s
+
+
+def members_by_a_method(x):
+    """A method of the program's own may do anything."""
+    MISSED.clear()
+    g = Gear.ONE
+    for v in x[:4]:
+        if v > 0:
+            g = Gear(g + 1)
+    return g * x[4] + len(MISSED)
+
+
 def frozen_keys(x):
     k = Key(1 if x[0] > 0 else 2)
     d = {Key(1): x[1], Key(2): x[2]}
@@ -742,6 +786,8 @@ PROGRAMS = {
     data_classes: 8,
     named_tuples: 1,
     enums: 1,
+    members_by_value: 1,
+    members_by_a_method: 12,
     frozen_keys: 2,
     strings: 1,
     itertools_all: 9,

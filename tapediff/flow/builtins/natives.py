@@ -338,12 +338,17 @@ _MOST_AXES = 4
 def _is_pure(f: Object) -> bool:
     """True for functions without side effects."""
     owner = getattr(f, "__self__", None)
-    if isinstance(owner, (str, bytes, int, float)) or isinstance(f, EnumMeta):
+    if isinstance(owner, (str, bytes, int, float)) or _is_enumeration(f):
         return True
     name = getattr(f, "__name__", "")
     if isinstance(owner, _CONTAINERS):
         return name in _READING
     return name not in _WRITING_FIRST and _is_known(f, name, owner)
+
+
+def _is_enumeration(f: Object) -> bool:
+    """True for enumerations, of which a call looks up a member, unless they define `_missing_`."""
+    return isinstance(f, EnumMeta) and getattr(f, "_missing_").__func__.__module__ == "enum"  # noqa: B009 -- private to enumerations
 
 
 def _is_known(f: Object, name: str, owner: Object) -> bool:
@@ -389,7 +394,7 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
     if "out" in named:
         for out in named["out"] if isinstance(named["out"], tuple) else (named["out"],):
             note_contents(out)
-    if isinstance(owner, (str, bytes, int, float, tuple, frozenset, range)) or owner is dict or owner is float:
+    if isinstance(owner, (str, bytes, int, float, tuple, frozenset, range)) or owner is dict or owner is float or _is_enumeration(f):
         return
     if args and isinstance(args[0], _CONTAINERS) and (getattr(type(args[0]), name, None) is f or hasattr(f, "__objclass__")):
         note_contents(args[0])
