@@ -505,6 +505,7 @@ CALLS = {
     "accumulate": lambda a, n, b: [list(found) for found in (itertools.accumulate(a), itertools.accumulate(b, max), itertools.accumulate(n, lambda t, v: 2 * t - v, initial=1))],
     "combinations": lambda a, n, b: [list(found) for found in (itertools.combinations(a, 2), itertools.combinations(b[:3], 2), itertools.combinations(n, 1))],
     "permutations": lambda a, n, b: [list(found) for found in (itertools.permutations(a[:2]), itertools.permutations(n[:3], 2))],
+    "product": lambda a, n, b: [list(found) for found in (itertools.product(a, n), itertools.product(n[:2], a[:2], (2, 3)), itertools.product(a[:3], repeat=2), itertools.product(b, range(2)), itertools.product(a, repeat=0))],
     "groupby": lambda a, n, b: ([(k, list(g)) for k, g in itertools.groupby(n)], [(k, sum(g)) for k, g in itertools.groupby(a, key=lambda v: v > 0.7)], [(k, len(list(g))) for k, g in itertools.groupby(b, key=lambda v: v > 0)]),
     "heappush": lambda a, n, b: (changed(heapq.heappush, sorted(a), b[0]), changed(heapq.heappush, sorted(n), 1)),
     "heappop": lambda a, n, b: (changed(heapq.heappop, sorted(a)), changed(heapq.heappop, sorted(b))),

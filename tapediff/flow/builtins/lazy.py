@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 
 from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
@@ -96,13 +97,28 @@ def combined(choose: Callable[..., Object]) -> Callable[..., Object]:
         # Without a count, permutations have data-dependent lengths.
         if not is_conditional(entries) or count is None or len(there) > _MOST_COMBINED:
             return choose(settled_contents(entries), count)
-        made: list[Object] = []
-        for chosen in choose(there, count):
-            conditions, values = zip(*chosen) if chosen else ((), ())
-            made.append(maybe(functools.reduce(both, conditions, True), values))
-        return call(in_python.chain_, made)
+        return _where_all_exist(choose(there, count))
 
     return program
+
+
+def product_(*items: Object, repeat: Object = 1) -> Object:
+    if not any(map(is_special, items)) or type(repeat) is not int:
+        return NATIVE
+    pools = [gathered(each) for each in items]
+    there = [list(parts(pool)) for pool in pools] * repeat
+    if not any(map(is_conditional, pools)) or math.prod(map(len, there)) > _MOST_COMBINED**2:
+        return itertools.product(*map(settled_contents, pools), repeat=repeat)
+    return _where_all_exist(itertools.product(*there))
+
+
+def _where_all_exist(combinations: Iterable[tuple[tuple[Object, Object], ...]]) -> Object:
+    """The tuples of conditional entries, each if all its entries exist."""
+    made: list[Object] = []
+    for chosen in combinations:
+        conditions, values = zip(*chosen) if chosen else ((), ())
+        made.append(maybe(functools.reduce(both, conditions, True), values))
+    return call(in_python.chain_, made)
 
 
 combinations_, permutations_ = combined(itertools.combinations), combined(itertools.permutations)

@@ -95,6 +95,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     itertools.accumulate: where(lazy.accumulates, in_python.accumulate_),
     itertools.combinations: lazy.combinations_,
     itertools.permutations: lazy.permutations_,
+    itertools.product: lazy.product_,
     itertools.groupby: lazy.groupby_,
     heapq.heappush: sorting.on_heap(in_python.heappush_),
     heapq.heappop: sorting.on_heap(in_python.heappop_),
