@@ -47,7 +47,7 @@ from .evaluate.fast_path import FastPath, unknown_yet
 from .evaluate.like_function import like_tape
 from .evaluate.request import Given, Request, requested
 from .evaluate.run_kernel import run_kernel
-from .native.native_calls import NativeCalls, NativeSide, check_vector
+from .native.native_calls import NativeCalls, NativeSide
 from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape, is_cheaper_alone, joint_tape
@@ -380,18 +380,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             )
         return CompiledEntry(self, native.errors)
 
-    def _flat_function(self) -> CFunction | None:
-        native, types = self._native_side(), self.tape.input_types
-        if len(types) == 1 and (len(types[0].shape) == 1 or types[0].dtype != FLOAT64) and self.tape.arguments is None:
-            return None
-        if native.flat is None:
-            native.flat = self.c_function("gradient")
-        return native.flat
-
-    def _default_entry(self, native: NativeSide) -> NativeEntry:
-        types = self.tape.input_types
-        check_vector(*types)
-        return self._entry(types[0].shape)
+    def _new_vector_function(self) -> CFunction:
+        return self.c_function("gradient")
 
     def __reduce__(self) -> tuple[object, ...]:
         # Kernels are made on demand, from the object code if the processor and the library versions match.

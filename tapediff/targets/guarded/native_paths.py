@@ -24,7 +24,8 @@ from .tape_cache import CacheUser, TapeCache
 from .variant import Variant
 
 if TYPE_CHECKING:
-    from ..native.native_entry import NativeEntry, PathsEntry
+    from ..native.c_function import CFunction
+    from ..native.native_entry import PathsEntry
 
 
 class GuardedCalls(NativeCalls):
@@ -57,7 +58,9 @@ class GuardedCalls(NativeCalls):
         is_one_array = len(types) == 1 and types[0].dtype == FLOAT64
         if not (is_one_array and self.may_run_natively(variant)):
             return None
-        return self._entry(types[0].shape).builtin  # type: ignore[attr-defined]  # a PathsEntry
+        from ..native.addressed_call import vector_call
+
+        return vector_call(self, types[0].shape)[0].builtin()
 
     @property
     def chooses_natively(self) -> bool:
@@ -130,10 +133,12 @@ class GuardedCalls(NativeCalls):
         self._cache.users.append(entry)
         return entry
 
-    def _default_entry(self, native: NativeSide) -> NativeEntry:
+    def _new_vector_function(self) -> CFunction:
+        from ..native.c_function import vector_function
+
         tapes = self._cache.all()
         types = [v.tape.input_types for v in tapes if v.is_direct]
         shapes = [t[0].shape for t in types if len(t) == 1 and t[0] == ValueType((t[0].size,), FLOAT64)]
         if tapes and not shapes:
             check_vector(*(types[-1] if types else ()))
-        return self._entry(shapes[-1]) if shapes else self._make_entry(None, native)
+        return vector_function(self, shapes[-1] if shapes else None)

@@ -30,7 +30,7 @@ from .signature import Numbers, Signature
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
-    from .owner import CallsOwner, CompiledPath, KernelOwner
+    from .owner import CallsOwner, CompiledPath, KernelOwner, Owner
 
 OPERATORS: dict[str, Callable[..., Tape]] = {"jvp": jvp_tape, "vjp": vjp_tape, "hvp": hvp_tape}
 KINDS = ("value", "gradient", *OPERATORS)
@@ -95,6 +95,14 @@ class AddressedCall:
         """The address of its state, for callers in native code."""
         return int(self.words.ctypes.data)
 
+    def builtin(self) -> Callable[..., Operand]:
+        """A builtin of the inputs and of arrays for all outputs but the first, a number: returns that, or KEPT if it is in `errors`."""
+        return address_call.python_builtin(self.address, self.inputs, self.outputs[1:], self)
+
+    def taken(self, code: int) -> BaseException | None:
+        """The exception of a call in this thread that returned a code, once. None if the call has to be repeated to find it."""
+        return self.errors.take()
+
     def failed(self, status: int) -> int:
         """Return the status of a call that raised, and keep the exception. Called by native code."""
         raised = MemoryError("no memory for a workspace") if status == OUT_OF_MEMORY else take_pending() or lost_error()
@@ -112,6 +120,10 @@ class CompiledCall(AddressedCall):
             int(kernel.state[0]), kernel.state.ctypes.data, len(kernel.input_types),
         )  # fmt: skip
         self.words[address_call.RELEASES_GIL] = kernel.state[python_entry.RELEASES_GIL]
+
+    def taken(self, code: int) -> BaseException | None:
+        found = self.errors.take()
+        return None if code in (c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE) else found or lost_error()
 
 
 class PathsCall(AddressedCall, PathsDispatch):
@@ -204,6 +216,14 @@ def paths_call(
         made = known.setdefault(key, PathsCall(owner, signature, kind, vectors, outputs, errors))
         owner.note_native_user(made)
     return known[key]
+
+
+def vector_call(tape: Owner, shape: tuple[int, ...]) -> tuple[AddressedCall, Signature]:
+    """The call of value and gradient by a GuardedTape's only argument, a float64 array of this shape."""
+    x, native = np.zeros(shape), tape._native_side()
+    signature = Signature((x,), (False,), (x,), (0,), None)
+    outputs = [FLOAT_SCALAR, ValueType(shape, FLOAT64)]
+    return paths_call(tape, signature, Kind("gradient", (0,), (0,)), [], outputs, native.errors, native.calls), signature
 
 
 def floated(types: Sequence[ValueType]) -> list[ValueType]:

@@ -7,43 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...compiler.runtime.entries import address_call, c_entry
-from ...errors import ArgumentMismatch, ShapeMismatch
+from ...compiler.runtime.entries import address_call
+from ...errors import ArgumentMismatch
 from ...ir.arguments import unwrap
 from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.outputs import Out, check_out, share_memory
 from ..evaluate.chosen import choose, inputs_of
 from ..evaluate.fast_path import Argnums
 from ..evaluate.request import beside_outputs
-from .addressed_call import Kind, compiled_call, paths_call
+from .addressed_call import Kind, compiled_call, paths_call, vector_call
 from .owner import Owner
-from .paths import lost_error
 from .signature import Signature, of_call, of_tape
 
 if TYPE_CHECKING:
     from .addressed_call import AddressedCall
 
 
-def bound_to_one(tape: Owner, x: np.ndarray, out: Out) -> Callable[[], float]:
-    """See NativeCalls.bind; for one array."""
-    _check_buffer("x", x, FLOAT64)
-    _check_buffer("out", out, FLOAT64)
-    if x.shape != out.shape:
-        raise ShapeMismatch("out has another shape than x", got=f"x {x.shape}, out {out.shape}", fix="np.empty(x.shape)")
-    _check_apart([x], [out])
-    entry = tape._entry(x.shape)
-
-    def failed(status: int) -> float:
-        raised = entry.error_at(x, status)
-        if raised is not None:
-            raise raised
-        return tape.value_and_gradient(x, out=out)[0]
-
-    return c_entry.bound_builtin(entry.function, entry.state_block, x, out, failed)
-
-
 def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) -> Callable[[], float]:
-    """See NativeCalls.bind; for any arguments."""
+    """See NativeCalls.bind."""
     if out is None:
         raise ArgumentMismatch("bind needs an array for the gradient", fix="bind(*args, out=np.empty(x.shape))")
     argnums = beside_outputs(tape, args, argnums)
@@ -53,15 +34,14 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
     inputs = _inputs(signature, args)
     for k, array in enumerate(outs):
         _check_buffer(f"array {k} of out", array, FLOAT64)
-    _check_apart(inputs, outs)
+    if share_memory(inputs, outs):
+        raise ArgumentMismatch("out shares memory with the arguments", fix="pass an array of its own: np.empty(x.shape)")
     arrays = [*inputs, np.empty(()), *outs]
 
     def failed(code: int) -> float:
-        raised = call.errors.take()
+        raised = call.taken(code)
         if raised is not None:
             raise raised
-        if code not in (c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE):
-            raise lost_error()
         # Raises what the call by Python raises.
         return tape.value_and_gradient(*signature.arguments(inputs), argnums=argnums, out=out)[0]
 
@@ -73,6 +53,9 @@ def _call(tape: Owner, args: Sequence[Tree], argnums: Argnums) -> tuple[Signatur
     """The call of value and gradient of a target by `argnums`, and the inputs of these arguments."""
     native, numbers = tape._native_side(), choose(tape, args, argnums).numbers
     if hasattr(tape, "answer_kind"):
+        if len(args) == 1 and type(args[0]) is np.ndarray and args[0].dtype == FLOAT64:
+            found, signature = vector_call(tape, args[0].shape)
+            return signature, found, (0,)
         call = tape.keyed(args, numbers)
         signature, kind = of_call(call.bound, call.key), Kind("gradient", numbers, call.bound.argnums)
         outputs = [FLOAT_SCALAR, *(signature.types[k] for k in kind.wrt)]
@@ -93,11 +76,6 @@ def _inputs(signature: Signature, args: Sequence[Tree]) -> list[np.ndarray]:
         if np.ndim(leaf) or isinstance(leaf, np.ndarray):
             _check_buffer(f"array {k} of the arguments", leaf, type_.dtype)
     return [leaf if isinstance(leaf, np.ndarray) else np.array(leaf, t.dtype) for leaf, t in zip(given, signature.types)]
-
-
-def _check_apart(inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
-    if not all(out.flags.writeable for out in outs) or share_memory(inputs, outs):
-        raise ArgumentMismatch("out is read-only or shares memory with x", fix="pass an array of its own: np.empty(x.shape)")
 
 
 def _check_buffer(name: str, array: Operand, dtype: np.dtype) -> None:

@@ -20,7 +20,17 @@ from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ..evaluate.chosen import inputs_of
 from ..evaluate.fast_path import Argnums
 from ..evaluate.request import beside_outputs
-from .addressed_call import KINDS, AddressedCall, Kind, OtherResults, compiled_call, copy_at, floated, paths_call
+from .addressed_call import (
+    KINDS,
+    AddressedCall,
+    Kind,
+    OtherResults,
+    compiled_call,
+    copy_at,
+    floated,
+    paths_call,
+    vector_call,
+)
 from .native_entry import Errors, keep_error
 from .owner import Owner
 from .signature import Signature, of_call, of_tape
@@ -276,6 +286,20 @@ def c_function(tape: Owner, kind: str, args: Sequence[Tree], argnums: Argnums | 
     return CFunction(kind, Plan(call, signature, kind == "gradient"), native.errors)
 
 
+def vector_function(tape: Owner, shape: tuple[int, ...] | None) -> CFunction:
+    """The gradient of a GuardedTape by one vector; of that of the first call if `shape` is None."""
+    native = tape._native_side()
+    if shape is None:
+        return CFunction("gradient", None, native.errors, LazyPlans(tape, "gradient", native, is_of_one_size=True))
+    return CFunction("gradient", _vector_plan(tape, shape), native.errors)
+
+
+def _vector_plan(tape: Owner, shape: tuple[int, ...]) -> Plan:
+    """Nothing is called to make it."""
+    call, signature = vector_call(tape, shape)
+    return Plan(call, signature, True)
+
+
 def guarded_plan(tape: Owner, kind: str, args: Sequence[Tree], argnums: object, native: KeepsCalls) -> Plan:
     """The plan for calls of a GuardedTape like f(*args), which are run to find the types of the results."""
     recorded = tape.recorded_at(args)
@@ -325,10 +349,13 @@ class LazyPlans:
     Attributes:
         number: its id in native code.
         callback: the address of the function through which native code asks for a plan.
+
+    Args:
+        is_of_one_size: calls of other sizes than the first are refused.
     """
 
-    def __init__(self, tape: Owner, kind: str, native: KeepsCalls) -> None:
-        self._tape, self._kind, self._native = tape, kind, native
+    def __init__(self, tape: Owner, kind: str, native: KeepsCalls, *, is_of_one_size: bool = False) -> None:
+        self._tape, self._kind, self._native, self._is_of_one_size = tape, kind, native, is_of_one_size
         self._plans: dict[tuple[int, int], Plan] = {}
         self.number = toolchain.number(LazyPlans, self)
         self.callback = callback_address(_plan_for, ("i64", "i64", "ptr", "i64", "ptr"), "i32")
@@ -336,14 +363,19 @@ class LazyPlans:
     def plan(self, n: int, x: int, m: int) -> int:
         """The address of the plan for these sizes; the plan may depend on the path at x."""
         if (n, m) not in self._plans:
-            size = {"value": n, "gradient": n, "vjp": m}.get(self._kind, n // 2)
-            point = copy_at(x, ValueType((min(size, n),), FLOAT64))
-            plan = guarded_plan(self._tape, self._kind, (point,), None, self._native)
-            if plan.sizes != (n, m):
-                raise OtherResults("x and out have other sizes than arguments and results",
-                                   got=f"{(n, m)}, where the function has {plan.sizes}")  # fmt: skip
-            self._plans[n, m] = plan
+            if self._is_of_one_size and self._plans:
+                raise OtherResults("x has another size than in the first call", got=str(n))
+            self._plans[n, m] = _vector_plan(self._tape, (n,)) if self._is_of_one_size else self._plan_at(n, x, m)
         return self._plans[n, m].address
+
+    def _plan_at(self, n: int, x: int, m: int) -> Plan:
+        size = {"value": n, "gradient": n, "vjp": m}.get(self._kind, n // 2)
+        point = copy_at(x, ValueType((min(size, n),), FLOAT64))
+        plan = guarded_plan(self._tape, self._kind, (point,), None, self._native)
+        if plan.sizes != (n, m):
+            raise OtherResults("x and out have other sizes than arguments and results",
+                               got=f"{(n, m)}, where the function has {plan.sizes}")  # fmt: skip
+        return plan
 
     def answer(self, n: int, x: int, m: int, data: int) -> int:
         """Store the plan. Called by native code."""

@@ -31,7 +31,7 @@ class NativeSide:
 
     Attributes:
         by_shape: the entries by the shape of their argument.
-        default: the entry called by address; flat: the same for several arguments.
+        flat: the function called by address.
         calls: calls by address, keyed by operator; few: batches of few rows, by the types of arguments.
         few_containers: batches of containers, by argnums.
         errors: the exceptions of their calls.
@@ -41,7 +41,6 @@ class NativeSide:
         from .native_entry import Errors
 
         self.by_shape: dict[tuple[int, ...], NativeEntry] = {}
-        self.default: NativeEntry | None = None
         self.flat: CFunction | None = None
         self.calls: dict[Hashable, AddressedCall] = {}
         self.few: dict[Hashable, FewRows] = {}
@@ -49,13 +48,10 @@ class NativeSide:
         self.errors = Errors()
 
     @holding(_lock)
-    def take_default(self, made: NativeEntry) -> None:
-        """Keep the entry called by address, unless another thread has made one."""
-        self.default = self.default or made
-
-    def all(self) -> list[NativeEntry]:
-        entries = list(self.by_shape.values())
-        return entries if self.default is None or self.default in entries else [*entries, self.default]
+    def take_flat(self, made: CFunction) -> CFunction:
+        """Keep and return the function called by address, unless another thread has made one."""
+        self.flat = self.flat or made
+        return self.flat
 
     def __reduce__(self) -> Tree:
         """Drop addresses, which mean nothing elsewhere: copies of a tape make entries of their own."""
@@ -111,13 +107,12 @@ class NativeCalls:
 
         Cost: about 0.05 µs a call on top of the kernel.
         """
-        from .bound import bound_call, bound_to_one
+        from .bound import bound_call
 
         if out is None and len(args) == 2:
             args, out = args[:1], args[1]
         self.refresh()
-        is_one = len(args) == 1 and isinstance(args[0], np.ndarray) and argnums == 0
-        return bound_to_one(self, args[0], out) if is_one else bound_call(self, args, out, argnums)
+        return bound_call(self, args, out, argnums)
 
     @property
     def address(self) -> int:
@@ -141,12 +136,12 @@ class NativeCalls:
             ArgumentMismatch: the tape takes anything but float64 arrays; use `c_function("gradient", *args)` there, which has an
                 address of its own.
         """
-        return (self._flat_function() or self._vector_entry()).address
+        return self._vector_function().address
 
     @property
     def user_data(self) -> int:
         """The last argument of the C function at `address`."""
-        return (self._flat_function() or self._vector_entry()).user_data
+        return self._vector_function().user_data
 
     def take_error(self, x: Tree = None) -> BaseException | None:
         """The exception of a status that a native call returned.
@@ -186,13 +181,8 @@ class NativeCalls:
 
         Cost: about 0.01 µs a call on top of the kernel, and 0.3 s to compile the first caller.
         """
-        from .for_numba import numba_function
-
-        flat = self.c_function("gradient", *args) if args else self._flat_function()
-        if flat is not None:
-            return flat.as_numba(status=status)
-        entry = self._vector_entry()
-        return numba_function((self, entry), entry.address if status else entry.function, entry.user_data, True, status)
+        flat = self.c_function("gradient", *args) if args else self._vector_function()
+        return flat.as_numba(status=status)
 
     def batch(
         self, X: Tree, *args: Tree, argnums: int | Sequence[int] = 0, out: Out = None, threads: int | None = None
@@ -284,25 +274,13 @@ class NativeCalls:
         """The entry that takes arrays of this shape."""
         native = self._native_side()
         entry = native.by_shape.get(shape)
-        if entry is None:
-            if native.default is not None and native.default.shape == shape:
-                made = native.default
-            else:
-                made = self._make_entry(shape, native)
-            entry = native.by_shape.setdefault(shape, made)
-        return entry
+        return native.by_shape.setdefault(shape, self._make_entry(shape, native)) if entry is None else entry
 
-    def _flat_function(self) -> CFunction | None:
-        """The C function of a gradient by several arguments; None for a tape of one vector."""
-        return None
-
-    def _vector_entry(self) -> NativeEntry:
+    def _vector_function(self) -> CFunction:
+        """The C function at `address`."""
         self.refresh()
         native = self._native_side()
-        if native.default is None:
-            native.take_default(self._default_entry(native))
-        assert native.default is not None
-        return native.default
+        return native.flat or native.take_flat(self._new_vector_function())
 
     def _native_side(self) -> NativeSide:
         return self._native or self._new_native_side()
@@ -315,7 +293,7 @@ class NativeCalls:
     def _make_entry(self, shape: tuple[int, ...], native: NativeSide) -> NativeEntry:
         raise NotImplementedError
 
-    def _default_entry(self, native: NativeSide) -> NativeEntry:
+    def _new_vector_function(self) -> CFunction:
         raise NotImplementedError
 
 

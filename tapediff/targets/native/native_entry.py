@@ -127,11 +127,6 @@ class NativeEntry:
         return c_entry.function_address(self.symbol)
 
     @property
-    def address(self) -> int:
-        """The public address: a function that also tells if the value is finite."""
-        return c_entry.function_address(c_entry.ADDRESSES[self.symbol])
-
-    @property
     def user_data(self) -> int:
         """The address of the state block."""
         return int(self.state_block.ctypes.data)
@@ -211,18 +206,8 @@ class PathsEntry(NativeEntry, PathsDispatch):
     def __init__(self, guarded: PathsOwner, shape: tuple[int, ...] | None, errors: Errors) -> None:
         PathsDispatch.__init__(self, guarded, (FLOAT_SCALAR,), (FLOAT_SCALAR, FLOAT_SCALAR))
         self._owner = guarded
-        self._builtin: Callable[..., object] | None = None
-        self._builtin_state: np.ndarray | None = None
         NativeEntry.__init__(self, shape, errors, self._table.address, 0)
         self.head = self.state_block
-
-    @property
-    @holding("_lock")
-    def builtin(self) -> Callable[..., object]:
-        """A builtin of (x, gradient): returns the value, a float, or KEPT if an exception waits for `errors.take()`."""
-        if self._builtin is None:
-            self._builtin, self._builtin_state = c_entry.builtin_on_paths(self.state_block, self.shape or ())
-        return self._builtin
 
     def failed(self, size: int, x: int, status: int) -> int:
         return self._keep(take_pending() or lost_error())
@@ -257,11 +242,6 @@ class PathsEntry(NativeEntry, PathsDispatch):
             raise ShapeMismatch("two threads called a new tape with points of different sizes",
                                 got=f"{math.prod(shape)} and {size}", fix="use one GuardedTape for each")  # fmt: skip
         return shape
-
-    def _note_release(self, releases: int) -> None:
-        super()._note_release(releases)
-        if self._builtin_state is not None:
-            self._builtin_state[python_entry.RELEASES_GIL] = self.head[self.RELEASES_GIL]
 
     def path_of(self, variant: CompiledPath) -> Path | None:
         if not self._owner.may_run_natively(variant):

@@ -171,7 +171,7 @@ def test_bound_arrays_and_tapes_stay_alive():
 @pytest.mark.parametrize("x", [np.ones(3, np.float32), np.ones((3, 2))[:, 0], [1.0, 1.0, 1.0], np.ones(3, ">f8")])
 def test_bind_refuses_what_is_no_plain_memory(x):
     """float32, strided arrays, lists and swapped bytes would have to be copied."""
-    with pytest.raises(td.ArgumentMismatch, match="C-contiguous float64"):
+    with pytest.raises((td.ArgumentMismatch, td.DtypeMismatch), match=r"C-contiguous float64|another dtype"):
         td.compile(smooth, np.ones(3)).bind(x, np.empty(3))
 
 
@@ -185,10 +185,10 @@ def test_bind_refuses_out_that_cannot_be_written():
     with pytest.raises(td.ShapeMismatch):
         tape.bind(np.ones(4), np.empty(4))
     for out in (read_only, x):
-        with pytest.raises(td.ArgumentMismatch, match="out is read-only or shares"):
+        with pytest.raises(td.ArgumentMismatch, match=r"out is read-only|out shares"):
             tape.bind(x, out)
     two = td.compile(lambda a, b: np.sum(a * b), np.ones(3), np.ones(3))
-    with pytest.raises(td.ArgumentMismatch, match="one float64 argument"):
+    with pytest.raises(td.ArgumentMismatch, match="2 arguments"):
         two.bind(x, np.empty(3))
 
 

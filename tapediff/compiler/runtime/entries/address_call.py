@@ -13,11 +13,9 @@ failure.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from ....ir.instruction import Operand
+from ....ir.instruction import Operand, ValueType
 from ...jit.shared_function import SharedFunction
 from ...llvm.builder import Exit, Function, Signature, external, module_text
 from ...llvm.memory import Array, Layout, Location, Struct
@@ -37,7 +35,7 @@ from ..python_api import (
     builtin,
     call_without_lock,
 )  # fmt: skip
-from ..status import AGAIN, FAILURE, PENDING, REFUSED
+from ..status import AGAIN, FAILURE, KEPT, PENDING, REFUSED
 from . import python_entry as entry
 from .c_entry import (
     GUARD_FAILED,
@@ -245,6 +243,16 @@ def _finite_gradient() -> str:
     return module_text(f)
 
 
+def _as_kernel() -> str:
+    """A call in the form of a kernel, for the entry, which checks the arguments. Its constants are the call."""
+    f = Function("tapediff_call_as_kernel", I32, inputs=PTR, outputs=PTR, state=PTR, report=PTR)
+    call = CALL.at(entry.ENTRY_STATE.at(f.parameters[2])["constants"])
+    # The entry has the addresses of the outputs behind those of the inputs.
+    code = call_without_lock(f, call["releases_gil"], lambda: f.call(CALL_FUNCTION, f.parameters[0], call.pointer))
+    f.return_(select(code == 0, constant(f, 0, I32), KEPT))
+    return module_text(f)
+
+
 RUN = SharedFunction("tapediff_call", _call, lambda: {RUN_DECIDED.name: RUN_DECIDED.address})
 ADAPTER = SharedFunction("tapediff_addressed_path", _path)
 
@@ -253,6 +261,7 @@ def _calls_it() -> dict[str, int]:
     return {RUN.name: RUN.address}
 
 
+AS_KERNEL = SharedFunction("tapediff_call_as_kernel", _as_kernel, _calls_it)
 FLAT = SharedFunction("tapediff_flat", _flat, _calls_it)
 FLAT_GRADIENT = SharedFunction("tapediff_flat_gradient", _flat_gradient, _calls_it)
 FINITE_GRADIENT = SharedFunction(
@@ -363,17 +372,19 @@ _FEW = {
 }
 
 
-class _Words(np.ndarray):
-    """Words of a builtin, and the objects that own the addresses in them."""
-
-    keeps: tuple[object, ...]
-
-
 def _builtin(functions: dict[Reader, SharedFunction], flags: int, words: list[int], keeps: tuple[object, ...]) -> Callable[..., Operand]:
     reader = entry.BY_LAYOUT if entry.is_available() else entry.BY_PROTOCOL
-    state = np.array(words, np.int64).view(_Words)
-    state.keeps = keeps
-    return builtin(functions[reader], "tapediff_call", flags, reader.bound(state))
+    return builtin(functions[reader], "tapediff_call", flags, reader.bound(entry.words(words, keeps)))
+
+
+def python_builtin(call: int, inputs: Sequence[ValueType], written: Sequence[ValueType], keeps: object) -> Callable[..., Operand]:
+    """A builtin of inputs and outputs; the first output is a number, which it returns, or KEPT after a failure.
+
+    Args:
+        call: the address of a CALL.
+        keeps: an object to keep alive.
+    """
+    return entry.callable_of(AS_KERNEL.address, call, inputs, written, keeps)
 
 
 def bound_builtin(

@@ -10,30 +10,14 @@ variants are the kernels of its paths, each in an adapter to a loop kernel of on
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 
-import numpy as np
-
-from ....ir.instruction import FLOAT64, Operand, ValueType
 from ...jit.shared_function import SharedFunction
-from ...llvm.builder import Function, Signature, external, module_text
+from ...llvm.builder import Function, external, module_text
 from ...llvm.memory import Array, Layout, Location
 from ...llvm.values import F64, I32, I64, PTR, Value, convert, select
 from ..call_frame import CALL_FRAME, ONCE, frame_words, input_word, output_word
 from ..callees.dispatch_loop import DISPATCH, RUN_DECIDED
-from ..python_api import (
-    CALL_ONE_ARGUMENT,
-    FLOAT_FROM_DOUBLE,
-    LONG_FROM_LONG,
-    METH_NOARGS,
-    RELEASE_OBJECT,
-    Reader,
-    builtin,
-    call_without_lock,
-)
-from ..status import AGAIN, FAILURE, KEPT, PENDING
-from ..workspaces import SLOT_COUNT
-from . import python_entry as entry
+from ..status import AGAIN, FAILURE, PENDING
 from .python_entry import KERNEL as KERNEL_FUNCTION, REPORT
 
 # Status codes of the functions. Positive: the model has no value at this point, another may do; negative: the caller has to stop. A guard
@@ -146,31 +130,6 @@ def _point_on_paths() -> str:
     return module_text(f)
 
 
-def _finite(name: str, inner: Signature) -> str:
-    """A function of a point that also checks that the value is finite, so that a sampler can use it."""
-    f = _PointFunction(name)
-    status = f.call(inner, *f.parameters)
-    with f.if_(status == 0):
-        number = Location(f.value, F64).value
-        with f.if_((number - number) != 0.0):
-            f.return_(NOT_FINITE)
-    f.return_(status)
-    return module_text(f)
-
-
-def _paths_kernel() -> str:
-    """A function of a point in the form of a kernel, for the entry, which checks the arguments. Its constants are the point's fields."""
-    f = Function("tapediff_paths_kernel", I32, inputs=PTR, outputs=PTR, state=PTR, report=PTR)
-    inputs, outputs = (Array(p, PTR) for p in f.parameters[:2])
-    fields = entry.ENTRY_STATE.at(f.parameters[2])["constants"]
-    size = POINT.at(fields)["size"]
-    status = f.call(_signature("tapediff_point_on_paths"), size, inputs[0], outputs[1], outputs[0], fields)
-    with f.if_(status == 0):
-        f.return_(0)
-    f.return_(KEPT)
-    return module_text(f)
-
-
 def _variant() -> str:
     """An adapter from a kernel to a loop kernel of one iteration; see compiler.loop_kernel."""
     f = Function("tapediff_variant", I32, frame=PTR, own=PTR, report=PTR)
@@ -188,57 +147,11 @@ def _variant() -> str:
     return module_text(f)
 
 
-# Callers of these functions
-
-
-def _bound(name: str, reader: Reader) -> str:
-    """The builtin without arguments: returns the value, or the handler's result for a status."""
-    f = Function(name, PTR, self=PTR, none=PTR)
-    bound, value = BOUND.at(reader.state_address(f, f.parameters[0])), f.variable(F64)
-    function, fields = bound["function"], bound["fields"]
-    arguments = (bound["size"], bound["x"], bound["gradient"], value.address, fields)
-    releases = POINT.at(fields)["releases_gil"]
-    status = call_without_lock(f, releases, lambda: f.call(POINT_FUNCTION, *arguments, address=function))
-    with f.if_(status == 0):
-        f.return_(f.call(FLOAT_FROM_DOUBLE, value.value))
-    number = f.call(LONG_FROM_LONG, convert("sext", status, I64))
-    answer = f.call(CALL_ONE_ARGUMENT, bound["handler"], number)
-    f.call(RELEASE_OBJECT, number)
-    f.return_(answer)
-    return module_text(f)
-
-
-def _signature(name: str) -> Signature:
-    """The signature of a function of a point."""
-    return external(name, POINT_FUNCTION.result, *POINT_FUNCTION.parameters)
-
-
-def _linked_to(*others: SharedFunction) -> Callable[[], dict[str, int]]:
-    return lambda: {other.name: other.address for other in others}
-
-
-_POINT = SharedFunction("tapediff_point", _point)
-_POINT_ON_PATHS = SharedFunction("tapediff_point_on_paths", _point_on_paths, _linked_to(RUN_DECIDED))
-
-# The functions whose addresses are given out, by the functions that they call.
-ADDRESSES = {"tapediff_point": "tapediff_address", "tapediff_point_on_paths": "tapediff_address_on_paths"}
-
-
-def _finite_form(inner: SharedFunction) -> SharedFunction:
-    name = ADDRESSES[inner.name]
-    return SharedFunction(name, lambda: _finite(name, _signature(inner.name)), _linked_to(inner))
-
-
 _FUNCTIONS = {
-    function.name: function
-    for function in (
-        _POINT, _POINT_ON_PATHS, _finite_form(_POINT), _finite_form(_POINT_ON_PATHS),
-        SharedFunction("tapediff_paths_kernel", _paths_kernel, _linked_to(_POINT_ON_PATHS)),
-        SharedFunction("tapediff_variant", _variant),
-        SharedFunction("tapediff_bound", lambda: _bound("tapediff_bound", entry.BY_LAYOUT)),
-        SharedFunction("tapediff_portable_bound", lambda: _bound("tapediff_portable_bound", entry.BY_PROTOCOL)),
-    )
-}  # fmt: skip
+    "tapediff_point": SharedFunction("tapediff_point", _point),
+    "tapediff_point_on_paths": SharedFunction("tapediff_point_on_paths", _point_on_paths, lambda: {RUN_DECIDED.name: RUN_DECIDED.address}),
+    "tapediff_variant": SharedFunction("tapediff_variant", _variant),
+}
 
 
 def function_address(name: str) -> int:
@@ -246,28 +159,3 @@ def function_address(name: str) -> int:
     return _FUNCTIONS[name].address
 
 
-def builtin_on_paths(fields: np.ndarray, shape: tuple[int, ...]) -> tuple[Callable[..., Operand], np.ndarray]:
-    """A builtin of (x, gradient) for the point with these fields, and its state; see python_entry.callable_for."""
-    type_, kernel = ValueType(shape, FLOAT64), function_address("tapediff_paths_kernel")
-    state = [kernel, fields.ctypes.data, *[0] * SLOT_COUNT, 1, 1, 1, fields[RELEASES_GIL]]
-    state += [*entry.specification(type_, written=False), *entry.specification(type_, written=True)]
-    array = np.array(state, np.int64)
-    return entry.callable_for(array), array
-
-
-class _Words(np.ndarray):
-    """Words of a bound builtin, and the objects that own the addresses in them."""
-
-    keeps: tuple[object, ...]
-
-
-def bound_builtin(
-    function: int, fields: np.ndarray, x: np.ndarray, gradient: np.ndarray, failed: Callable[[int], Operand]
-) -> Callable[[], Operand]:
-    """A builtin without arguments: writes the gradient at x and returns the value, or the result of `failed(status)`."""
-    values = [function, fields.ctypes.data, x.size, x.ctypes.data, gradient.ctypes.data, id(failed)]
-    bound = np.array(values, np.int64).view(_Words)
-    bound.keeps = (fields, x, gradient, failed)
-    is_known = entry.is_available()
-    called = _FUNCTIONS["tapediff_bound" if is_known else "tapediff_portable_bound"]
-    return builtin(called, "tapediff_bound", METH_NOARGS, (entry.BY_LAYOUT if is_known else entry.BY_PROTOCOL).bound(bound))

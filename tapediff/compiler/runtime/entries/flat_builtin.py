@@ -19,7 +19,6 @@ from ...llvm.memory import Array, Layout, Location
 from ...llvm.values import F64, I32, I64, PTR, Value, constant
 from ..python_api import call_without_lock
 from ..status import KEPT
-from ..workspaces import SLOT_COUNT
 from . import python_entry as entry
 from .address_call import CALL, DATA, FLAT, FLAT_GRADIENT, PLAN
 from .c_entry import POINT_FUNCTION
@@ -68,12 +67,6 @@ _KERNELS = {
 }  # fmt: skip
 
 
-class _State(np.ndarray):
-    """The words of a builtin, and the objects that own the addresses in them."""
-
-    keeps: tuple[object, ...]
-
-
 def flat_builtin(
     data: int, size: int, keeps: object, *, with_gradient: bool, negate: bool = False
 ) -> Callable[..., Operand]:
@@ -84,10 +77,4 @@ def flat_builtin(
         keeps: objects that keep it alive.
     """
     fixed, vector = np.array([size, data, negate], np.int64), ValueType((size,), FLOAT64)
-    kernel = _KERNELS[with_gradient].address
-    words = [kernel, fixed.ctypes.data, *[0] * SLOT_COUNT, 1, int(with_gradient), 1, 0]
-    words += entry.specification(vector, written=False)
-    words += entry.specification(vector, written=True) if with_gradient else []
-    state = np.array(words, np.int64).view(_State)
-    state.keeps = (fixed, keeps)
-    return entry.callable_for(state)
+    return entry.callable_of(_KERNELS[with_gradient].address, fixed.ctypes.data, [vector], [vector] * with_gradient, (fixed, keeps))

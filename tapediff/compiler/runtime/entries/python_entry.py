@@ -11,8 +11,9 @@ import ctypes
 import math
 import os
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
@@ -41,7 +42,7 @@ from ..python_api import (
     check_extents,
 )
 from ..status import FAILURE, MOST_COMPARED, OVERLAP, REFUSED
-from ..workspaces import KERNEL_STATE
+from ..workspaces import KERNEL_STATE, SLOT_COUNT
 from .portable_entry import BY_PROTOCOL, format_of
 
 # The state of a kernel, with the numbers of its arguments. After it: the specifications of inputs and outputs, each followed by its
@@ -110,6 +111,33 @@ def callable_for(state: np.ndarray) -> Callable[..., Operand]:
     """
     entry, reader = (ENTRY, BY_LAYOUT) if is_available() else (PORTABLE_ENTRY, BY_PROTOCOL)
     return builtin(entry, "tapediff_kernel", METH_FASTCALL, reader.bound(state))
+
+
+class Words(np.ndarray):
+    """The words of a builtin, and the objects that own the addresses in them."""
+
+    keeps: object
+
+
+def words(numbers: Sequence[int], keeps: object) -> Words:
+    made = np.array(numbers, np.int64).view(Words)
+    made.keeps = keeps
+    return made
+
+
+def callable_of(
+    kernel: int, constants: int, inputs: Sequence[ValueType], written: Sequence[ValueType], keeps: object
+) -> Callable[..., Operand]:
+    """The same for a function in the form of a kernel, which returns a number besides what it writes.
+
+    Args:
+        kernel: the address of the function.
+        constants: an address for it.
+        keeps: an object to keep alive.
+    """
+    specifications = [*(specification(t, False) for t in inputs), *(specification(t, True) for t in written)]
+    state = [kernel, constants, *[0] * SLOT_COUNT, len(inputs), len(written), 1, 0, *chain(*specifications)]
+    return callable_for(words(state, keeps))
 
 
 def known_objects() -> dict[str, int]:
