@@ -11,14 +11,14 @@ from ..base.fork_locks import new_lock
 from ..base.held_locks import holding
 from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import PENDING
-from ..errors import ArgumentMismatch, GuardFailed, ShapeMismatch
+from ..errors import GuardFailed
 from ..functions.callees.callee import with_dear_sides
 from ..functions.callees.rolled_loop import rolled
 from ..functions.captured.environment_check import EnvironmentCheck, stale_error
 from ..ir.arguments import chosen_arguments
 from ..ir.containers import structured
 from ..ir.inputs import as_inputs
-from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, is_tracked
+from ..ir.instruction import FLOAT_SCALAR, Operand, Tree, is_tracked
 from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import Out, check_out
 from ..ir.pytree import ARRAY
@@ -47,7 +47,7 @@ from .evaluate.fast_path import FastPath, unknown_yet
 from .evaluate.like_function import like_tape
 from .evaluate.request import Given, Request, requested
 from .evaluate.run_kernel import run_kernel
-from .native.native_calls import NativeCalls, NativeSide
+from .native.native_calls import NativeCalls
 from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape, is_cheaper_alone, joint_tape
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from ..compiler.jit.linking import Sent
     from ..compiler.kernel import Kernel
     from .native.c_function import CFunction
-    from .native.native_entry import NativeEntry
 
 Argnums = int | Sequence[int]
 
@@ -364,21 +363,6 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if isinstance(outputs, GuardFailure):
             raise self._guard_failed(outputs)
         return outputs
-
-    def _make_entry(self, shape: tuple[int, ...], native: NativeSide) -> NativeEntry:
-        from .native.native_entry import CompiledEntry
-
-        types = self.tape.input_types
-        if len(types) != 1 or types[0].dtype != FLOAT64:
-            raise ArgumentMismatch(
-                "calls from compiled code need a tape of one float64 argument", got=", ".join(map(str, types)),
-                fix="record a function of one vector, with the other arguments filled in",
-            )  # fmt: skip
-        if types[0].shape != shape:
-            raise ShapeMismatch(
-                "the point has another shape than the recorded one", got=f"recorded {types[0].shape}, given {shape}"
-            )
-        return CompiledEntry(self, native.errors)
 
     def _new_vector_function(self) -> CFunction:
         return self.c_function("gradient")

@@ -6,8 +6,6 @@ import copy
 from collections.abc import Callable, Hashable, Sequence
 from typing import SupportsIndex
 
-import numpy as np
-
 from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import KEPT, PENDING
 from ..errors import ArgumentMismatch
@@ -310,12 +308,6 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
             lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided),
         )
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
-
-    def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Operand]:
-        """The tape that holds at x, the value, and the gradient; for calls from compiled code."""
-        self.refresh()
-        _, variant, (value, gradients) = self._gradients(self._function.call((x,), (0,)), None)
-        return variant, value, gradients[0]
 
     def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Variant, list[Operand], bool]:
         """The tape that holds, value and gradients (the results, without argnums), and True if f returns several."""

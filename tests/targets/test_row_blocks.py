@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.compiler.runtime.entries import batch_rows
+from tapediff.compiler.runtime.entries import address_call
 from tapediff.targets.tapes import row_blocks
 
 RNG = np.random.default_rng(3)
@@ -33,13 +33,13 @@ def factored(x):
 def always(monkeypatch):
     """Blocks are used wherever they give the same bits, from the next batch on."""
     monkeypatch.setattr(row_blocks, "WORTH_IT", np.inf)
-    monkeypatch.setattr("tapediff.targets.native.native_entry.WORTH_COMPILING", 0.0)
-    monkeypatch.setattr("tapediff.targets.native.native_entry.LONGEST_ROW", np.inf)
+    monkeypatch.setattr("tapediff.targets.native.row_calls.WORTH_COMPILING", 0.0)
+    monkeypatch.setattr("tapediff.targets.native.row_calls.LONGEST_ROW", np.inf)
 
 
 def rows_at_once(compiled):
-    (entry,) = compiled._native.by_shape.values()
-    return int(entry.row_calls[batch_rows.BLOCK])
+    (call,) = compiled._native.calls.values()
+    return int(call.words[address_call.BLOCK])
 
 
 def test_batches_have_the_same_bits_in_blocks(always):

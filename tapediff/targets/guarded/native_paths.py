@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...ir.containers import flatten_result
 from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ...ir.tape import Tape
 from ...recording.recorder import Recorder
 from ..backends import NATIVE
 from ..evaluate.nested_recording import record_bound
-from ..native.native_calls import NativeCalls, NativeSide, check_vector
+from ..native.native_calls import NativeCalls, check_vector
 from ..tapes.operator_tapes import Operator
 from .dispatch import Dispatch
 from .keyed_call import GuardedFunction, KeyedCall
@@ -25,7 +23,7 @@ from .variant import Variant
 
 if TYPE_CHECKING:
     from ..native.c_function import CFunction
-    from ..native.native_entry import PathsEntry
+    from ..native.signature import Kind
 
 
 class GuardedCalls(NativeCalls):
@@ -47,10 +45,6 @@ class GuardedCalls(NativeCalls):
     def backend(self) -> str:  # type: ignore[override]  # an attribute of a CompiledTape
         """How paths are compiled, "native" or "numba"; see td.compile."""
         return self._policy.backend
-
-    def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Operand]:
-        """The tape that holds at x, the value, and the gradient."""
-        raise NotImplementedError
 
     def native_call(self, variant: Variant) -> UserFunction | None:
         """The function for the fast path of calls like those of this tape, if native code can select among the tapes."""
@@ -96,9 +90,9 @@ class GuardedCalls(NativeCalls):
         """Note that native code runs tapes by itself."""
         self._cache.users.append(user)
 
-    def keyed(self, args: Sequence[Tree], argnums: tuple[int, ...]) -> KeyedCall:
-        """The key of a call from native code; Python ints are specialised on, as they never change."""
-        return self._function.call(args, argnums, with_data=False)
+    def keyed(self, args: Sequence[Tree], argnums: tuple[int, ...], *, with_data: bool = False) -> KeyedCall:
+        """The key of a call from native code. Unless `with_data`, Python ints are specialised on, as they never change."""
+        return self._function.call(args, argnums, with_data=with_data)
 
     def recorded_at(self, args: Sequence[Tree]) -> Tape:
         """The tape of the path at a point, replayed with NumPy, so that nothing is compiled."""
@@ -114,24 +108,15 @@ class GuardedCalls(NativeCalls):
         tape = known.tape if known is not None else Recorder(self.name).run(record_bound, call.bound)
         return tape.without_aux()
 
-    def answer_kind(
-        self, args: Sequence[Tree], argnums: tuple[int, ...], key: tuple[int, ...] | Operator | None, vectors: Sequence[Operand]
-    ) -> tuple[Variant, list[Operand]]:
-        """The tape that holds, and all outputs of its kernel for a key; see CompiledTape.kernel."""
+    def answer_kind(self, args: Sequence[Tree], kind: Kind, vectors: Sequence[Operand]) -> tuple[Variant, list[Operand]]:
+        """The tape that holds, and all outputs of its kernel for a kind of call."""
         self.refresh()
-        call = self.keyed(args, argnums)
+        call, key = self.keyed(args, kind.argnums, with_data=kind.with_data), kind.key
         if isinstance(key, Operator):
             _, variant, found = self._dispatch.answer(call, lambda call: self._dispatch.operate(call, key, vectors, None, True))
             return variant, found.outputs
         _, variant, (value, gradients) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, key, None))
         return variant, flatten_result(value)[0] if key is None else [value, *gradients]
-
-    def _make_entry(self, shape: tuple[int, ...] | None, native: NativeSide) -> PathsEntry:
-        from ..native.native_entry import PathsEntry
-
-        entry = PathsEntry(self, shape, native.errors)
-        self._cache.users.append(entry)
-        return entry
 
     def _new_vector_function(self) -> CFunction:
         from ..native.c_function import vector_function

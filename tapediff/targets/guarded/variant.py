@@ -22,7 +22,7 @@ from .keyed_call import CallKey
 from .reason import Reason
 
 if TYPE_CHECKING:
-    from ...compiler.kernel import Kernel
+    pass
 
 
 # The result of a call on one path: a pair of value and gradients, or a list of outputs; a GuardFailure if the path does not hold.
@@ -85,10 +85,6 @@ class Variant(PathEntry):
     @property
     def compiled(self) -> CompiledTape:
         return self.program.compiled
-
-    def gradient_kernel(self) -> Kernel:
-        """The kernel of value and gradient by the first argument."""
-        return self.compiled.kernel((0,))
 
     @property
     def replays(self) -> int:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,53 +20,15 @@ from ...compiler.runtime.python_api import MOST_ARGUMENTS
 from ...compiler.runtime.status import OUT_OF_MEMORY, RECURSION
 from ...errors import ShapeMismatch
 from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, ValueType
+from ...ir.pytree import TreeDef
 from ...ir.tape import Tape
-from ..tapes.gradient_tape import require_gradient
-from ..tapes.operator_tapes import Operator, float_outputs, hvp_tape, jvp_tape, vjp_tape
-from .native_entry import Errors, keep_error
-from .paths import Path, PathsDispatch, PathsTable, lost_error
-from .signature import Numbers, Signature
+from .errors import Errors, keep_error, lost_error
+from .paths import Path, PathsDispatch, PathsTable
+from .signature import Kind, Signature
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
     from .owner import CallsOwner, CompiledPath, KernelOwner, Owner
-
-OPERATORS: dict[str, Callable[..., Tape]] = {"jvp": jvp_tape, "vjp": vjp_tape, "hvp": hvp_tape}
-KINDS = ("value", "gradient", *OPERATORS)
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """The kind of a call: the operator it computes.
-
-    Attributes:
-        name: one of KINDS.
-        argnums: the arguments to differentiate by; empty for the value.
-        wrt: the inputs of these arguments.
-    """
-
-    name: str
-    argnums: Numbers
-    wrt: Numbers
-
-    @property
-    def key(self) -> Tree:
-        """The kernel's key; see CompiledTape.kernel."""
-        if self.name in OPERATORS:
-            return Operator(OPERATORS[self.name], self.wrt)
-        return self.wrt if self.name == "gradient" else None
-
-    def types(self, tape: Tape, inputs: Sequence[ValueType]) -> tuple[list[ValueType], list[ValueType]]:
-        """The types of the vectors after the inputs, and of the outputs, where `tape` holds."""
-        by = [inputs[k] for k in self.wrt]
-        results = list(tape.output_types)
-        floats = [results[k] for k in float_outputs(tape)]
-        if self.name in ("gradient", "hvp"):
-            require_gradient(tape.without_aux(), self.wrt)
-        return {
-            "value": ([], results), "gradient": ([], [FLOAT_SCALAR, *by]), "jvp": (by, floats), "vjp": (floats, by), "hvp": (by, by),
-        }[self.name]  # fmt: skip
-
 
 class OtherResults(ShapeMismatch):
     """Paths have results of different types."""
@@ -94,6 +55,14 @@ class AddressedCall:
     def address(self) -> int:
         """The address of its state, for callers in native code."""
         return int(self.words.ctypes.data)
+
+    def use_blocks(self, kernel: Kernel, count: int) -> None:
+        """Compute that many rows of a batch at once by this kernel."""
+        # Held, as the words have its address.
+        self._block = kernel
+        self.words[address_call.BLOCK_KERNEL :] = kernel.state[0], kernel.state.ctypes.data
+        # Last: other threads may read it already.
+        self.words[address_call.BLOCK] = count
 
     def builtin(self) -> Callable[..., Operand]:
         """A builtin of the inputs and of arrays for all outputs but the first, a number: returns that, or KEPT if it is in `errors`."""
@@ -129,17 +98,14 @@ class CompiledCall(AddressedCall):
 class PathsCall(AddressedCall, PathsDispatch):
     """The call of a GuardedTape: runs the kernel of the path that holds."""
 
-    TABLE, ACTIVE, RELEASES_GIL = address_call.TABLE, address_call.ACTIVE, address_call.RELEASES_GIL
-
     def __init__(
         self, owner: CallsOwner, signature: Signature, kind: Kind, vectors: Sequence[ValueType], outputs: Sequence[ValueType],
-        errors: Errors,
+        errors: Errors, result: Result | None = None,
     ) -> None:  # fmt: skip
         AddressedCall.__init__(self, [*signature.types, *vectors], outputs, errors)
-        PathsDispatch.__init__(self, owner, (FLOAT_SCALAR,), ())
-        self._owner, self._signature, self._kind, self._vectors = owner, signature, kind, [*vectors]
-        self.head = self.words
-        self.head[self.TABLE] = self._table.address
+        PathsDispatch.__init__(self, owner)
+        self._owner, self._signature, self._kind, self._vectors, self._result = owner, signature, kind, [*vectors], result
+        self.words[address_call.TABLE] = self._table.address
 
     def answer(self, table: PathsTable, frame: Frame, asker: Path | None, status: int, outcome: int) -> int:
         self._free_retired(table, 1)
@@ -152,22 +118,22 @@ class PathsCall(AddressedCall, PathsDispatch):
         inputs = [copy_at(address, type_) for address, type_ in zip(addresses, self.inputs)]
         first = count - len(self._vectors)
         args = self._signature.arguments(inputs[:first])
-        variant, results = self._owner.answer_kind(args, self._kind.argnums, self._kind.key, inputs[first:])
-        found = self._fitting(results)
+        variant, results = self._owner.answer_kind(args, self._kind, inputs[first:])
+        found = self._fitting(variant, results)
         self._learn(variant, table, asker, status, outcome)
         # Last, and in one call: after an interrupt nothing may have been written.
         written = map(ctypes.memmove, addresses[count:], [a.ctypes.data for a in found], [a.nbytes for a in found])
         return (all(written), DONE)[1]
 
-    def _fitting(self, results: Sequence[Operand]) -> list[np.ndarray]:
+    def _fitting(self, variant: CompiledPath, results: Sequence[Operand]) -> list[np.ndarray]:
         """Convert the results to the memory's types.
 
         Raises:
-            OtherResults: they would not fit, or be rounded to integers.
+            OtherResults: they would not fit, or be rounded.
         """
         arrays = list(map(np.asarray, results))
-        fits = len(arrays) == len(self.outputs) and all(
-            a.shape == t.shape and np.can_cast(a.dtype, t.dtype, "same_kind") for a, t in zip(arrays, self.outputs)
+        fits = len(arrays) == len(self.outputs) and self._has_result(variant) and all(
+            a.shape == t.shape and np.can_cast(a.dtype, t.dtype) for a, t in zip(arrays, self.outputs)
         )
         if not fits:
             raise OtherResults(
@@ -177,6 +143,9 @@ class PathsCall(AddressedCall, PathsDispatch):
             )  # fmt: skip
         return [np.ascontiguousarray(a, widened(t).dtype) for a, t in zip(arrays, self.outputs)]
 
+    def _has_result(self, variant: CompiledPath) -> bool:
+        return self._result is None or result_of(variant.program.tape) == self._result
+
     def path_of(self, variant: CompiledPath) -> Path | None:
         if not self._owner.may_run_natively(variant, specialised=True):
             return None
@@ -184,13 +153,21 @@ class PathsCall(AddressedCall, PathsDispatch):
         count = len(self.inputs) - len(self._vectors)
         types = kernel.tape.input_types
         given = [*types[:count], *types[count + len(fixed) :]]
-        fits = given == self.inputs and list(kernel.tape.output_types) == self.outputs
+        fits = given == self.inputs and list(kernel.tape.output_types) == self.outputs and self._has_result(variant)
         if not fits or len(types) + len(self.outputs) > MOST_ARGUMENTS:
             return None
         arrays = [np.array(c, widened(t).dtype, order="C") for c, t in zip(fixed, types[count:])]
-        words = [int(kernel.state[0]), kernel.state.ctypes.data, 0, count, len(fixed), len(types), len(self.outputs)]
+        words = [int(kernel.state[0]), kernel.state.ctypes.data, 0, count, len(fixed), len(types)]
         state = np.array([*words, *(a.ctypes.data for a in arrays)], np.int64)
         return Path(variant, kernel, address_call.ADAPTER.address, state, arrays)
+
+
+# The structure of a function's results.
+Result: TypeAlias = tuple[bool, TreeDef | None]
+
+
+def result_of(tape: Tape) -> Result:
+    return tape.returns_tuple, tape.result
 
 
 def copy_at(address: int, type_: ValueType) -> Tree:
@@ -208,12 +185,12 @@ def compiled_call(tape: KernelOwner, kind: Kind, errors: Errors, known: dict[Has
 
 def paths_call(
     owner: CallsOwner, signature: Signature, kind: Kind, vectors: Sequence[ValueType], outputs: Sequence[ValueType],
-    errors: Errors, known: dict[Hashable, AddressedCall],
+    errors: Errors, known: dict[Hashable, AddressedCall], result: Result | None = None,
 ) -> AddressedCall:  # fmt: skip
-    """The call of a GuardedTape."""
-    key = (kind, signature.key, tuple(vectors), tuple(outputs))
+    """The call of a GuardedTape; with `result`, of its paths with that `result_of` their tapes."""
+    key = (kind, signature.key, tuple(vectors), tuple(outputs), result)
     if key not in known:
-        made = known.setdefault(key, PathsCall(owner, signature, kind, vectors, outputs, errors))
+        made = known.setdefault(key, PathsCall(owner, signature, kind, vectors, outputs, errors, result))
         owner.note_native_user(made)
     return known[key]
 

@@ -1,4 +1,4 @@
-"""Batches: value and gradient at every row of a matrix, with the rows shared by native threads."""
+"""Rows of a batch that native threads share."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import os
 import threading
 import time
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple, NoReturn
 
@@ -16,11 +17,8 @@ from ...base.operating_system import available_threads
 from ...base.waiting_threads import WaitingCall, WaitingThreads
 from ...compiler.runtime import signal_checks as pauses
 from ...compiler.runtime.entries import batch_rows
-from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from ...ir.instruction import FLOAT64, Tree
-from ...ir.outputs import Out
-from .native_entry import NativeEntry
-from .owner import Owner
+from ...errors import ArgumentMismatch
+from .addressed_call import AddressedCall
 
 # Batches shorter than this, in seconds, do not pay for another thread: on busy processors that comes late.
 WAKING = 100e-6
@@ -31,9 +29,8 @@ MOST_THREADS = 64
 # Each thread takes rows in about this many portions, so that none waits for another.
 PORTIONS = 8
 
-# Rows are timed in portions that grow by this factor, up to this many seconds: one row may take less time than the call that does it.
+# Rows are timed in portions that grow by this factor: one row may take less time than the call that does it.
 GROWTH = 8
-TIMED = WAKING / 4
 
 
 class Failure(NamedTuple):
@@ -43,100 +40,38 @@ class Failure(NamedTuple):
     raised: BaseException | None
 
 
-def run_batch(tape: Owner, X: Tree, out: Out, threads: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """See NativeCalls.batch."""
-    points = _points(X)
-    check_threads(threads)
-    values, gradients = _results(points, out)
-    entry = tape._entry(points.shape[1:])
-    if len(points):
-        _run(_Job(entry, points, values, gradients), threads)
-    return values, gradients
-
-
-def check_threads(threads: int | None) -> None:
-    """Raise ArgumentMismatch unless it is a positive number or None."""
+def check_threads(threads: int | None) -> int | None:
+    """Return it; raise ArgumentMismatch unless it is a positive number or None."""
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1):
         raise ArgumentMismatch("threads must be a positive number", got=repr(threads), fix="leave it out")
-
-
-def run_few(entry: NativeEntry, X: np.ndarray, out: Out) -> tuple[np.ndarray, np.ndarray] | None:
-    """Run a batch on the calling thread. None if X or `out` is unusual, or if waking another thread may be faster."""
-    rows = len(X)
-    if rows * entry.row_seconds >= WAKING or not rows:
-        return None
-    points = X if X.flags.c_contiguous else X.copy()
-    if out is None:
-        found = np.empty(rows), np.empty(X.shape)
-    elif type(out) is tuple and len(out) == 2:
-        found = out
-    else:
-        return None
-    started = time.perf_counter()
-    failure = _few(entry, points, found[1], found[0])
-    if failure is REFUSED:
-        return None
-    if failure is not None:
-        raise_first([failure])
-    seconds = time.perf_counter() - started
-    if entry.may_use_blocks:
-        entry.use_blocks(seconds, points)
-    if seconds > 2 * WAKING:
-        # Rows may take other paths than the timed ones.
-        entry.row_seconds = seconds / rows
-    return found
-
-
-def _points(X: Tree) -> np.ndarray:
-    if type(X) is np.ndarray and X.dtype == FLOAT64 and X.ndim and X.flags.c_contiguous and X.flags.aligned:
-        return X
-    points = np.asarray(X)
-    if points.ndim == 0 or points.dtype.kind not in "fiub" or points.dtype.itemsize > FLOAT64.itemsize:
-        raise ArgumentMismatch("X must be an array of one point per row", got=f"{points.dtype} {points.shape}")
-    # Fresh memory if the threads could not read the given array.
-    return np.require(points, FLOAT64, ["C", "A"])
-
-
-def _results(points: np.ndarray, out: Out) -> tuple[np.ndarray, np.ndarray]:
-    if out is None:
-        return np.empty(len(points)), np.empty(points.shape)
-    if not isinstance(out, (tuple, list)) or len(out) != 2 or not all(isinstance(a, np.ndarray) for a in out):
-        raise ArgumentMismatch("out must be a pair of arrays", got=type(out).__name__, fix="out=(values, gradients)")
-    for name, array, shape in (("values", out[0], points.shape[:1]), ("gradients", out[1], points.shape)):
-        if array.shape != shape:
-            raise ShapeMismatch(f"the {name} of out have another shape", got=f"{shape} wanted, {array.shape} given")
-        if array.dtype != FLOAT64:
-            raise DtypeMismatch(f"the {name} of out are not float64", got=str(array.dtype), fix="np.empty(shape)")
-        if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
-            raise ArgumentMismatch(f"the {name} of out are read-only or not C-contiguous", fix="np.empty(shape)")
-    if any(np.may_share_memory(a, b) for a, b in ((out[0], out[1]), (out[0], points), (out[1], points))):
-        raise ArgumentMismatch("out shares memory with X or with itself", fix="pass arrays of their own")
-    return out[0], out[1]
-
-
-def _address(array: np.ndarray) -> int:
-    """The address of a contiguous array: a third of the time of `array.ctypes.data`, if it is writable."""
-    try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
-    except (TypeError, ValueError):
-        return int(array.ctypes.data)
+    return threads
 
 
 class Job:
-    """Rows to compute, in the form of compiler.runtime.entries.batch_rows. Workers hold a reference, which keeps the arrays alive
-    that its words point to.
+    """Calls at rows. Workers hold a reference, which keeps the arrays alive that its words point to.
+
+    Args:
+        call: the call of a row.
+        arrays: inputs and outputs, C-contiguous and in the types of the call.
+        strides: the bytes between rows of each; 0 if all share it.
+        rows: their number.
+        again: repeats the call at a row, and returns its exception.
 
     Attributes:
-        rows: their number.
         row_seconds: the time of a row; infinite until some have been timed.
     """
 
-    def __init__(self, rows: int, words: int) -> None:
+    def __init__(
+        self, call: AddressedCall, arrays: Sequence[np.ndarray], strides: Sequence[int], rows: int,
+        again: Callable[[int], BaseException | None],
+    ) -> None:  # fmt: skip
         self.rows, self.row_seconds = rows, math.inf
+        self._call, self._arrays, self._again = call, arrays, again
         # The threads that help the calling one.
         self._helpers: set[int] = set()
-        self.words = np.zeros(words, np.int64)
-        self.address = _address(self.words)
+        places = [word for array, stride in zip(arrays, strides) for word in (array.ctypes.data, stride)]
+        self.words = np.array([0, 0, 0, 0, call.address, len(arrays), *places], np.int64)
+        self._address = int(self.words.ctypes.data)
 
     def begin(self, first: int, stop: int, threads: int) -> None:
         """Offer the rows from `first` to `stop`."""
@@ -145,7 +80,10 @@ class Job:
 
     def work(self) -> Failure | None:
         """Compute rows until none is left or one fails."""
-        raise NotImplementedError
+        row = ctypes.c_int64(0)
+        code = batch_rows.rows_function()(self._address, ctypes.byref(row))
+        # Exceptions are kept by thread, so each is fetched in its thread.
+        return failure_at(self._call, row.value, code, self._again) if code else None
 
     def help(self) -> Failure | None:
         """Compute rows in a thread of the pool."""
@@ -175,75 +113,9 @@ class Job:
         self.words[batch_rows.NEXT_ROW] = self.words[batch_rows.ROWS]
 
 
-class _Job(Job):
-    """Rows of value and gradient by one argument."""
-
-    def __init__(self, entry: NativeEntry, points: np.ndarray, values: np.ndarray, gradients: np.ndarray) -> None:
-        super().__init__(len(points), batch_rows.JOB_WORDS)
-        self.entry, self.points, self.values, self.gradients = entry, points, values, gradients
-        self.words[batch_rows.JOB_SIZE] = points[0].size
-        self.words[batch_rows.JOB_POINTS :] = _address(points), _address(gradients), _address(values)
-
-    def work(self) -> Failure | None:
-        row, entry = ctypes.c_int64(0), self.entry
-        status = batch_rows.rows_function()(entry.row_calls_address, self.address, ctypes.byref(row))
-        # Exceptions are kept by thread, so each is fetched in its thread.
-        return Failure(row.value, entry.error_at(self.points[row.value], status)) if status else None
-
-
-def _few(entry: NativeEntry, X: np.ndarray, gradients: np.ndarray, values: np.ndarray) -> Failure | None:
-    """Compute all rows on the calling thread; returns the first failure, or REFUSED."""
-    assert entry.few_rows is not None
-    code = entry.few_rows(X, gradients, values, len(X))
-    if code <= 0:
-        return REFUSED if code else None
-    row, low = divmod(code, 256)
-    return Failure(row, entry.error_at(X[row], low - 256 if low > 127 else low))
-
-
-REFUSED = Failure(-1, None)
-
-
-def _run(job: _Job, threads: int | None) -> None:
-    rows, done = len(job.points), 0
-    failures: list[Failure] = []
-    if threads is None or threads == 1:
-        # The first row may have to compile.
-        failures, done = _share(job, 0, 1, 1), 1
-        if not failures:
-            done, failures = _time_rows(job)
-        # Not timed where `out` is of a subclass of np.ndarray.
-        seconds = min(job.entry.row_seconds, 1.0) * (rows - done)
-        threads = threads or 1 + min(available_threads() - 1, int(seconds / WAKING))
-    started = time.perf_counter()
-    if done < rows and not failures:
-        failures = _share(job, done, rows, min(threads, rows - done))
-    if failures:
-        raise_first(failures)
-    if job.entry.may_use_blocks:
-        job.entry.use_blocks(time.perf_counter() - started, job.points)
-
-
-def _time_rows(job: _Job) -> tuple[int, list[Failure]]:
-    """Compute rows from the second on until the time of one is known; returns the number of rows done, and a failure among them."""
-    entry, rows, done, count = job.entry, len(job.points), 1, 1
-    if entry.few_rows is None:
-        entry.few_rows = batch_rows.few_rows_builtin(entry.row_calls, job.points.shape[1:])
-    if rows == 1:
-        # Too few rows to time; the next batch will notice if it takes longer.
-        entry.row_seconds = min(entry.row_seconds, WAKING / 2)
-    while done < rows:
-        stop = min(rows, done + count)
-        started = time.perf_counter()
-        failure = _few(entry, job.points[done:stop], job.gradients[done:stop], job.values[done:stop])
-        seconds = time.perf_counter() - started
-        if failure is not None:
-            return done, [failure._replace(row=done + failure.row)] if failure is not REFUSED else []
-        entry.row_seconds, done = seconds / (stop - done), stop
-        if seconds > TIMED:
-            break
-        count *= GROWTH
-    return done, []
+def failure_at(call: AddressedCall, row: int, code: int, again: Callable[[int], BaseException | None]) -> Failure:
+    """The failure of a row whose call in this thread returned a code."""
+    return Failure(row, call.taken(code) or again(row))
 
 
 def run_timed(job: Job, threads: int | None) -> list[Failure]:
@@ -256,10 +128,9 @@ def run_timed(job: Job, threads: int | None) -> list[Failure]:
             return failures
         seconds = time.perf_counter() - started
         job.row_seconds, done, count = seconds / (stop - done), stop, count * GROWTH
-        if seconds >= WAKING:
-            threads = 1 + min(available_threads() - 1, int(job.row_seconds * (job.rows - done) / WAKING))
     left = job.rows - done
-    return _share(job, done, job.rows, min(threads or 1, left)) if left else []
+    threads = threads or 1 + min(available_threads() - 1, int(min(job.row_seconds, 1.0) * left / WAKING))
+    return _share(job, done, job.rows, min(threads, left)) if left else []
 
 
 def _share(job: Job, first: int, stop: int, threads: int) -> list[Failure]:

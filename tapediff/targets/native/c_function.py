@@ -20,20 +20,10 @@ from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ..evaluate.chosen import inputs_of
 from ..evaluate.fast_path import Argnums
 from ..evaluate.request import beside_outputs
-from .addressed_call import (
-    KINDS,
-    AddressedCall,
-    Kind,
-    OtherResults,
-    compiled_call,
-    copy_at,
-    floated,
-    paths_call,
-    vector_call,
-)
-from .native_entry import Errors, keep_error
+from .addressed_call import AddressedCall, OtherResults, compiled_call, copy_at, floated, paths_call, vector_call
+from .errors import Errors, keep_error
 from .owner import Owner
-from .signature import Signature, of_call, of_tape
+from .signature import KINDS, Kind, Signature, of_call, of_tape
 
 if TYPE_CHECKING:
     from .owner import KeepsCalls

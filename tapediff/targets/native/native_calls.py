@@ -7,12 +7,9 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...errors import ArgumentMismatch
-from ...ir.containers import is_container
 from ...ir.instruction import FLOAT64, Tree, UserFunction, ValueType
 from ...ir.outputs import Out
 from ..evaluate.fast_path import Argnums
@@ -20,8 +17,7 @@ from ..evaluate.fast_path import Argnums
 if TYPE_CHECKING:
     from .addressed_call import AddressedCall
     from .c_function import CFunction
-    from .few_rows import FewContainers, FewRows
-    from .native_entry import NativeEntry
+    from .row_calls import KnownForm, RowCalls
 
 _lock = new_lock()
 
@@ -30,21 +26,19 @@ class NativeSide:
     """The native entries of a tape.
 
     Attributes:
-        by_shape: the entries by the shape of their argument.
         flat: the function called by address.
-        calls: calls by address, keyed by operator; few: batches of few rows, by the types of arguments.
-        few_containers: batches of containers, by argnums.
+        calls: calls by address, keyed by operator.
+        rows: calls of batches, by the marks of the arguments; forms: of batches of containers, by argnums.
         errors: the exceptions of their calls.
     """
 
     def __init__(self) -> None:
-        from .native_entry import Errors
+        from .errors import Errors
 
-        self.by_shape: dict[tuple[int, ...], NativeEntry] = {}
         self.flat: CFunction | None = None
         self.calls: dict[Hashable, AddressedCall] = {}
-        self.few: dict[Hashable, FewRows] = {}
-        self.few_containers: dict[Hashable, FewContainers] = {}
+        self.rows: dict[Hashable, RowCalls] = {}
+        self.forms: dict[Hashable, KnownForm] = {}
         self.errors = Errors()
 
     @holding(_lock)
@@ -194,7 +188,7 @@ class NativeCalls:
             args: the other arguments: shared by all rows, or td.Rows(Y) with an entry for each row; td.Constant where the function
                 was recorded with data.
             argnums: the argument or arguments to differentiate by.
-            out: (values, gradients), float64 arrays of shapes (n,) and that of X; C-contiguous where X is the only argument.
+            out: (values, gradients), float64 arrays of shapes (n,) and that of X.
             threads: how many share the rows, including the calling one; unless given, as many as pay off.
 
         Returns:
@@ -208,18 +202,7 @@ class NativeCalls:
             about 100 µs for the threads otherwise. With lists or float32 0.1 to 0.5 ms, for each path of a GuardedTape.
         """
         self.refresh()
-        if args or argnums != 0 or (type(X) is not np.ndarray and is_container(X)):
-            return _mapped_batches().run_mapped(self, X, args, argnums, out, threads)
-        from .batch import run_batch, run_few
-
-        native = self._native
-        is_alone = threads is None or (type(threads) is int and threads == 1)
-        if native is not None and is_alone and type(X) is np.ndarray and X.ndim:
-            entry = native.by_shape.get(X.shape[1:])
-            found = None if entry is None else run_few(entry, X, out)
-            if found is not None:
-                return found
-        return run_batch(self, X, out, threads)
+        return _mapped_batches().run_batch(self, (X, *args), argnums, out, threads)
 
     def batch_values(self, X: Tree, *args: Tree, out: Out = None, threads: int | None = None) -> Tree:
         """The results of the function at every row, without derivatives: numbers, arrays, or tuples of these.
@@ -238,7 +221,7 @@ class NativeCalls:
         Cost: as for `batch`.
         """
         self.refresh()
-        return _mapped_batches().run_values(self, X, args, out, threads)
+        return _mapped_batches().run_values(self, (X, *args), out, threads)
 
     def c_function(self, kind: str = "value", /, *args: Tree, argnums: int | Sequence[int] | None = None) -> CFunction:
         """A C function of any arguments and results: gradients, residuals, generated quantities, products with Jacobians and Hessians.
@@ -270,12 +253,6 @@ class NativeCalls:
 
     # Entries
 
-    def _entry(self, shape: tuple[int, ...]) -> NativeEntry:
-        """The entry that takes arrays of this shape."""
-        native = self._native_side()
-        entry = native.by_shape.get(shape)
-        return native.by_shape.setdefault(shape, self._make_entry(shape, native)) if entry is None else entry
-
     def _vector_function(self) -> CFunction:
         """The C function at `address`."""
         self.refresh()
@@ -289,9 +266,6 @@ class NativeCalls:
     def _new_native_side(self) -> NativeSide:
         self._native = self._native or NativeSide()
         return self._native
-
-    def _make_entry(self, shape: tuple[int, ...], native: NativeSide) -> NativeEntry:
-        raise NotImplementedError
 
     def _new_vector_function(self) -> CFunction:
         raise NotImplementedError

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import numpy as np
-
 from ...functions.callees.path_trie import Fork
 from ...ir.instruction import Operand, Outcome, Tree
 from ...ir.tape import Tape
@@ -14,21 +12,7 @@ from ...ir.tape import Tape
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
     from ..tapes.operator_tapes import Operator
-
-
-class GradientOwner(Protocol):
-    """A tape with compiled gradients: a CompiledTape."""
-
-    memory: int | None
-    threads: int
-    seconds: float
-
-    @property
-    def tape(self) -> Tape: ...
-
-    def kernel(self, argnums: tuple[int, ...] | None) -> Kernel: ...
-
-    def value_and_gradient(self, x: Tree, /) -> tuple[Tree, Tree]: ...
+    from .signature import Kind
 
 
 class CompiledPath(Protocol):
@@ -52,9 +36,8 @@ class CompiledPath(Protocol):
     @property
     def compiled(self) -> KernelOwner: ...
 
-    def gradient_kernel(self) -> Kernel:
-        """The kernel of value and gradient by the first argument."""
-        ...
+    @property
+    def program(self) -> Any: ...
 
 
 class NativePaths(Protocol):
@@ -83,20 +66,16 @@ class NativePaths(Protocol):
 
 # A CompiledPath of the owner's own class.
 Path: TypeAlias = Any
-# A CompiledTape (a KernelOwner) or a GuardedTape (a PathsOwner and CallsOwner), told apart by their methods.
+# A CompiledTape (a KernelOwner) or a GuardedTape (a CallsOwner), told apart by their methods.
 Owner: TypeAlias = Any
-
-
-class PathsOwner(NativePaths, Protocol):
-    """NativePaths of a function of one array."""
-
-    def answer_at(self, x: np.ndarray) -> tuple[Path, float, Operand]:
-        """The path taken at x, the value and the gradient; a new path is recorded."""
-        ...
 
 
 class KernelOwner(Protocol):
     """A tape with kernels of value and gradients by any arguments: a CompiledTape."""
+
+    memory: int | None
+    threads: int
+    seconds: float
 
     @property
     def tape(self) -> Tape: ...
@@ -115,13 +94,11 @@ class CallsOwner(NativePaths, Protocol):
         """The path taken, value and gradients by `argnums` (the results, for None), and True if the function returns a tuple."""
         ...
 
-    def answer_kind(
-        self, args: Sequence[Tree], argnums: tuple[int, ...], key: Hashable, vectors: Sequence[Operand]
-    ) -> tuple[Path, list[Operand]]:
-        """The path taken, and all outputs of the kernel of a key; see CompiledTape.kernel."""
+    def answer_kind(self, args: Sequence[Tree], kind: Kind, vectors: Sequence[Operand]) -> tuple[Path, list[Operand]]:
+        """The path taken, and all outputs of the kernel for a kind of call."""
         ...
 
-    def keyed(self, args: Sequence[Tree], argnums: tuple[int, ...]) -> Tree:
+    def keyed(self, args: Sequence[Tree], argnums: tuple[int, ...], *, with_data: bool = False) -> Tree:
         """The key of a call from native code: a KeyedCall."""
         ...
 

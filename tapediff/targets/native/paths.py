@@ -8,14 +8,15 @@ import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...compiler.runtime.call_frame import Frame
+from ...compiler.runtime.call_frame import ONCE, Frame
 from ...compiler.runtime.callbacks import take_pending
 from ...compiler.runtime.callees.dispatch_loop import CURRENT
 from ...compiler.runtime.callees.dispatch_table import DispatchTable, NativeVariant
-from ...compiler.runtime.entries import c_entry, python_entry
+from ...compiler.runtime.entries import address_call, python_entry
 from ...compiler.runtime.status import AGAIN, FAILURE
-from ...errors import InvalidTape, StaleTape
-from ...ir.instruction import Outcome, ValueType
+from ...errors import StaleTape
+from ...ir.instruction import FLOAT_SCALAR, Outcome
+from .errors import lost_error
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
@@ -26,7 +27,7 @@ class Path:
     """The kernel of one path in the form that dispatch loops run.
 
     Attributes:
-        address, state: of the adapter and its state block, as for a kernel; the state begins with the words of c_entry.PATH.
+        address, state: of the adapter and its state block, as for a kernel; the state begins with the words of address_call.PATH.
         noted: how many of its calls have been counted as hits.
     """
 
@@ -41,18 +42,13 @@ class PathsDispatch:
     """The kernels of some paths for one kind of call; native code runs the one that holds.
 
     Attributes:
-        types: of the fields in dispatch frames: addresses only, as the kernels know the arrays.
-        head: words in memory: word `TABLE` is the address of the table in use, and word `ACTIVE` counts the calls under way.
+        words: as in address_call.CALL.
     """
 
-    TABLE: int
-    ACTIVE: int
-    RELEASES_GIL: int
-    head: np.ndarray
+    words: np.ndarray
 
-    def __init__(self, guarded: NativePaths, in_types: tuple[ValueType, ...], out_types: tuple[ValueType, ...]) -> None:
-        self._guarded, self.types = guarded, (in_types, out_types)
-        self._reads = guarded.reads
+    def __init__(self, guarded: NativePaths) -> None:
+        self._guarded, self._reads = guarded, guarded.reads
         self._lock = new_lock()
         self._paths: dict[CompiledPath, Path] = {}
         self._table = PathsTable(self)
@@ -96,12 +92,12 @@ class PathsDispatch:
             return
         path = self._paths.get(variant, path)
         # Safe against interrupts at any line: every path in `_paths` is in the table already, and the table is the one in use.
-        self.head[self.TABLE] = self._table.address
+        self.words[address_call.TABLE] = self._table.address
         if path not in self._table.natives:
             self._table.add(path)
             self._paths[variant] = path
             self._connect(variant, self._table.natives[path])
-            self._note_release(int(path.kernel.state[python_entry.RELEASES_GIL]))
+            self.words[address_call.RELEASES_GIL] |= path.kernel.state[python_entry.RELEASES_GIL]
         native = self._table.natives[path]
         self._table.words[CURRENT] = native.address
         if table is not self._table or asker is None or asker is path or not 0 < status < FAILURE:
@@ -126,10 +122,6 @@ class PathsDispatch:
                     last = self._table.natives[self._paths[known[-1]]]
                     native.add_jump(ordinal + 1, _reported(known[-1].outcomes[ordinal]), last)
 
-    def _note_release(self, releases: int) -> None:
-        """Note if callers should release the interpreter lock for a kernel."""
-        self.head[self.RELEASES_GIL] |= releases
-
     # Called by the tape cache
 
     @holding("_lock")
@@ -138,7 +130,7 @@ class PathsDispatch:
         self._drop_retired(None, 0)
         current = int(self._table.words[CURRENT])
         for path in sorted(self._paths.values(), key=lambda path: self._table.natives[path].address == current):
-            hits = int(path.state[c_entry.VARIANT_HITS])
+            hits = int(path.state[address_call.HITS])
             if hits != path.noted:
                 path.variant.hits += hits - path.noted
                 path.noted = hits
@@ -158,7 +150,7 @@ class PathsDispatch:
         self._table, self._paths = made, kept
         for variant, path in kept.items():
             self._connect(variant, made.natives[path])
-        self.head[self.TABLE] = self._table.address
+        self.words[address_call.TABLE] = self._table.address
 
     @holding("_lock")
     def _free_retired(self, table: PathsTable | None, own: int) -> None:
@@ -167,20 +159,17 @@ class PathsDispatch:
     def _drop_retired(self, table: PathsTable | None, own: int) -> None:
         """Free old tables if the only calls under way are `own` many of this thread, in `table`. Call under the lock."""
         # New calls cannot find them.
-        if self._retired and self.head[self.ACTIVE] == own:
-            used = self.head[self.TABLE]
+        if self._retired and self.words[address_call.ACTIVE] == own:
+            used = self.words[address_call.TABLE]
             self._retired = [old for old in self._retired if old is table or old.address == used]
-
-
-def lost_error() -> BaseException:
-    return InvalidTape("native code says that Python has raised an exception, and none is kept")
 
 
 class PathsTable(DispatchTable):
     """The native side of a PathsDispatch. It keeps the kernels alive that native code finds through it."""
 
     def __init__(self, owner: PathsDispatch) -> None:
-        super().__init__(*owner.types, c_entry.LAYOUT)
+        # A frame holds one address, of the list of addresses.
+        super().__init__((FLOAT_SCALAR,), (), ONCE)
         self._owner = owner
         self.natives: dict[Path, NativeVariant] = {}
         self._paths_by_address: dict[int, Path] = {}

@@ -1,10 +1,9 @@
-"""The signature of calls from compiled code: the arrays among the arguments, and the constant ones."""
+"""Calls from compiled code: the operator, the arrays among the arguments, and the constant ones."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,16 +12,54 @@ from ...ir.arguments import Cache, Constant, ConstantOrCache, Output, unwrap
 from ...ir.buffers import Buffer
 from ...ir.containers import Trees, flatten_as, opened, positions_of, slots
 from ...ir.inputs import as_inputs
-from ...ir.instruction import Operand, Tree, ValueType
+from ...ir.instruction import FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.pytree import MIXED, TreeDef, unflatten
+from ...ir.tape import Tape
 from ...recording.arguments.bind_call import BoundCall, Structure
 from ...recording.arguments.int_arguments import AnyInt
 from ..evaluate.chosen import leaves_like
-
-if TYPE_CHECKING:
-    from ...ir.tape import Tape
+from ..tapes.gradient_tape import require_gradient
+from ..tapes.operator_tapes import Operator, float_outputs, hvp_tape, jvp_tape, vjp_tape
 
 Numbers = tuple[int, ...]
+
+OPERATORS: dict[str, Callable[..., Tape]] = {"jvp": jvp_tape, "vjp": vjp_tape, "hvp": hvp_tape}
+KINDS = ("value", "gradient", *OPERATORS)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The kind of a call: the operator it computes.
+
+    Attributes:
+        name: one of KINDS.
+        argnums: the arguments to differentiate by; empty for the value.
+        wrt: the inputs of these arguments.
+        with_data: True if Python ints may be data; else they are specialised on, as they never change.
+    """
+
+    name: str
+    argnums: Numbers
+    wrt: Numbers
+    with_data: bool = False
+
+    @property
+    def key(self) -> Tree:
+        """The kernel's key; see CompiledTape.kernel."""
+        if self.name in OPERATORS:
+            return Operator(OPERATORS[self.name], self.wrt)
+        return self.wrt if self.name == "gradient" else None
+
+    def types(self, tape: Tape, inputs: Sequence[ValueType]) -> tuple[list[ValueType], list[ValueType]]:
+        """The types of the vectors after the inputs, and of the outputs, where `tape` holds."""
+        by = [inputs[k] for k in self.wrt]
+        results = list(tape.output_types)
+        floats = [results[k] for k in float_outputs(tape)]
+        if self.name in ("gradient", "hvp"):
+            require_gradient(tape.without_aux(), self.wrt)
+        return {
+            "value": ([], results), "gradient": ([], [FLOAT_SCALAR, *by]), "jvp": (by, floats), "vjp": (floats, by), "hvp": (by, by),
+        }[self.name]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +107,8 @@ class Signature:
         """The arguments of a call with these inputs."""
         leaves = list(self.leaves)
         for position, value in zip(self.positions, values):
-            leaves[position] = Constant(value) if type(leaves[position]) is Constant else value
+            kind = type(leaves[position])
+            leaves[position] = Constant(value) if kind is Constant else int(value) if kind is int else value
         if self.trees is None:
             return leaves
         return nested(self.trees, leaves)

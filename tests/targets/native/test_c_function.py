@@ -11,7 +11,7 @@ import pytest
 
 import tapediff as td
 from tapediff.compiler.runtime.entries import c_entry as codes
-from tapediff.compiler.runtime.entries.address_call import FLAT_TYPE
+from tapediff.compiler.runtime.entries.c_entry import FLAT_TYPE
 
 A = np.random.default_rng(0).normal(size=(4, 3))
 B = np.random.default_rng(1).normal(size=(2, 2))

@@ -7,7 +7,7 @@ import pytest
 from numpy.linalg import LinAlgError
 
 import tapediff as td
-from tapediff.targets.native import few_rows, mapped_batch
+from tapediff.targets.native import batch as shared_rows, mapped_batch
 
 ROWS = 40
 rng = np.random.default_rng(0)
@@ -498,7 +498,7 @@ def test_few_rows_in_containers_are_run_at_once(guarded, monkeypatch):
             assert gradients["b"][0][k] == gradient["b"][0]
         np.testing.assert_array_equal(target.batch_values(p, *args), values)
 
-    monkeypatch.setattr(few_rows, "WAKING", 10.0)  # so that no pause of a busy machine counts
+    monkeypatch.setattr(shared_rows, "WAKING", 10.0)  # so that no pause of a busy machine counts
     monkeypatch.setattr(mapped_batch, "row_arguments", None)
     check(rows(1), data, 2.0)
     check(rows(5), td.Constant({"x": np.ones(3)}), 3.0)

@@ -3,15 +3,13 @@
 import importlib.util
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.compiler.runtime.entries import batch_rows, c_entry as pointer
+from tapediff.compiler.runtime.entries import c_entry as pointer
 
 
 def bent(x):
@@ -239,33 +237,3 @@ def test_nutpie_goes_on_after_a_matrix_that_is_not_positive_definite():
     """
     draws, _ = nutpie_draws(td.compile(correlation, np.zeros(1)), 0.3)
     assert np.var(draws) == pytest.approx(0.2, rel=5 * np.sqrt(2 / 1000) + 0.1)
-
-
-@pytest.mark.parametrize("make", [lambda f: td.compile(f, np.ones(3)), td.GuardedTape], ids=["compiled", "guarded"])
-def test_threads_that_ask_at_once_are_given_words_that_stay(make, monkeypatch):
-    """Whoever comes second must not put others in the place of those whose address the first was given: those would be freed."""
-    tape = make(lambda x: np.sum(np.sin(x)))
-    td.gradient(tape, np.ones(3))
-    entry, row_calls, second = tape._entry((3,)), batch_rows.row_calls, threading.Event()
-    entry._row_calls, entry._row_calls_address = None, 0
-    kept, given = [], []
-
-    def slowly(*args):
-        made = row_calls(*args)
-        kept.append(made)
-        if len(kept) == 1:
-            second.wait(0.2)  # until the other thread is here, too, unless it may not
-        else:
-            second.set()
-            end = time.monotonic() + 5.0
-            while not entry._row_calls_address and time.monotonic() < end:
-                time.sleep(1e-3)
-        return made
-
-    monkeypatch.setattr(batch_rows, "row_calls", slowly)
-    threads = [threading.Thread(target=lambda: given.append(entry.row_calls_address)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert given == [entry.row_calls.ctypes.data] * 2

@@ -12,12 +12,11 @@ failure.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 
 from ....ir.instruction import Operand, ValueType
 from ...jit.shared_function import SharedFunction
-from ...llvm.builder import Exit, Function, Signature, external, module_text
+from ...llvm.builder import Function, Signature, external, module_text
 from ...llvm.memory import Array, Layout, Location, Struct
 from ...llvm.values import F64, I32, I64, PTR, Value, constant, convert, select
 from ..call_frame import CALL_FRAME, frame_words, input_word
@@ -25,36 +24,38 @@ from ..callees.dispatch_loop import DISPATCH, RUN_DECIDED
 from ..python_api import (
     CALL_ONE_ARGUMENT,
     FLOAT_FROM_DOUBLE,
-    LONG_AS_LONG_LONG,
     LONG_FROM_LONG,
-    METH_FASTCALL,
     METH_NOARGS,
     MOST_ARGUMENTS,
     RELEASE_OBJECT,
     Reader,
-    builtin,
     call_without_lock,
 )  # fmt: skip
-from ..status import AGAIN, FAILURE, KEPT, PENDING, REFUSED
+from ..status import AGAIN, FAILURE, KEPT, PENDING
 from . import python_entry as entry
 from .c_entry import (
     GUARD_FAILED,
     MISPLACED,
     NOT_FINITE,
     NOT_POSITIVE_DEFINITE,
-    PATH,
     POINT_FUNCTION,
     RAISED,
     WRONG_SIZE,
 )
 from .python_entry import KERNEL, REPORT
 
-# The state of a call: one kernel and its number of inputs, or the table of several paths and the number of active calls.
-CALL = Layout.of_words(kernel=PTR, state=PTR, inputs=I64, table=PTR, active=I64, id=I64, callback=PTR, releases_gil=I64)
-CALL_KERNEL, CALL_STATE, CALL_INPUTS, TABLE, ACTIVE, ID, CALLBACK, RELEASES_GIL = CALL.words()
+# The state of a call: one kernel and its number of inputs, or the table of several paths and the number of active calls. If `block` is not
+# 0, another kernel computes that many rows of a batch at once.
+CALL = Layout.of_words(
+    kernel=PTR, state=PTR, inputs=I64, table=PTR, active=I64, id=I64, callback=PTR, releases_gil=I64, block=I64, block_kernel=PTR,
+    block_state=PTR,
+)  # fmt: skip
+CALL_KERNEL, CALL_STATE, CALL_INPUTS, TABLE, ACTIVE, ID, CALLBACK, RELEASES_GIL, BLOCK, BLOCK_KERNEL, BLOCK_STATE = CALL.words()
 
-# The kernel of a path. Its inputs: `arguments` many of the caller's, the `fixed` addresses after these words, the rest of the caller's.
-ADDRESSED_PATH = PATH.followed_by(arguments=I64, fixed=I64, inputs=I64, outputs=I64)
+# The kernel of a path, and the number of calls that it answered. Its inputs: `arguments` many of the caller's, the `fixed` addresses after
+# these words, the rest of the caller's.
+PATH = Layout.of_words(kernel=PTR, state=PTR, hits=I64, arguments=I64, fixed=I64, inputs=I64)
+HITS = PATH.word("hits")
 
 # The last argument of the flat functions: the plan, which may be replaced at any time; the constants' addresses; and, if `callback` is not
 # null, the Python object to ask if there is no plan for the given sizes.
@@ -68,9 +69,6 @@ OWN_PLACE = -1
 
 FRAME_WORDS = frame_words(1, 0)
 
-FLAT_TYPE = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p
-)
 CALL_FUNCTION = external("tapediff_call", I32, PTR, PTR)
 FAILED = external("failed", I32, I64, I32)
 PLAN_FOR = external("plan_for", I32, I64, I64, PTR, I64, PTR)
@@ -125,7 +123,7 @@ def _ask(f: Function, call: Struct, status: Value) -> Value:
 def _path() -> str:
     """An adapter from the kernel of a path to a loop kernel of one iteration; see compiler.loop_kernel."""
     f = Function("tapediff_addressed_path", I32, frame=PTR, own=PTR, report=PTR)
-    frame, path, report = f.parameters[0], ADDRESSED_PATH.at(f.parameters[1]), f.parameters[2]
+    frame, path, report = f.parameters[0], PATH.at(f.parameters[1]), f.parameters[2]
     given = Array(Array(frame, PTR)[input_word(0)], PTR)
     inputs, fixed = f.variable(PTR, given.start), path["fixed"]
     total = path["inputs"]
@@ -276,14 +274,6 @@ FINITE_GRADIENT = SharedFunction(
 # in. `handler` is called with the code if there is no value.
 BOUND = Layout.of_words(call=PTR, count=I64, value=I64, handler=PTR)
 
-# The state of a builtin for few rows. After it, for each argument: the bytes between rows (0 if all share it), and its specification; a
-# call fills in the number of rows as the first extent.
-FEW = Layout.of_words(call=PTR, inputs=I64, count=I64)
-FEW_ARGUMENT = Layout.of_words(stride=I64)
-SPECIFICATION_WORDS = len(entry.SPECIFICATION.words())
-MOST_EXTENTS = 64
-
-
 def _bound(name: str, reader: Reader) -> str:
     """The builtin without arguments: returns the value, or the handler's result for a code."""
     f = Function(name, PTR, self=PTR, none=PTR)
@@ -302,81 +292,10 @@ def _bound(name: str, reader: Reader) -> str:
     return module_text(f)
 
 
-def _each_row() -> Function:
-    """Call for each row, up to the first that fails."""
-    f = Function("tapediff_each_row_by_address", I32, addresses=PTR, strides=PTR, count=I64, rows=I64, call=PTR)
-    addresses, strides = Array(f.parameters[0], I64), Array(f.parameters[1], I64)
-    count, rows, call = f.parameters[2:]
-    with f.loop(0, rows):
-        code = f.call(CALL_FUNCTION, addresses.start, call)
-        with f.if_(code != 0):
-            f.return_(code)
-        with f.loop(0, count) as k:
-            addresses[k] = addresses[k] + strides[k]
-    f.return_(0)
-    return f
-
-
-def _few_rows(name: str, reader: Reader) -> str:
-    """The builtin of (inputs, outputs, number of rows)."""
-    f = Function(name, PTR, self=PTR, args=PTR, count=I64)
-    self, args, count = f.parameters
-    few, each, refused = FEW.at(reader.state_address(f, self)), _each_row(), f.exit()
-    arguments, call = few["count"], few["call"]
-    refused.leave_if(count != arguments + 1)
-    rows = f.call(LONG_AS_LONG_LONG, Array(args, PTR)[arguments])
-    refused.leave_if(rows < 0)
-    addresses, strides = f.array(PTR, MOST_ARGUMENTS), f.array(I64, MOST_ARGUMENTS)
-    recorded = f.variable(PTR, few.behind())
-    with f.loop(0, arguments) as k:
-        stride = FEW_ARGUMENT.at(recorded.value)["stride"]
-        wanted = Array(FEW_ARGUMENT.at(recorded.value).behind(), I64)
-        length = entry.SPECIFICATION.at(wanted.start)["ndim"] + SPECIFICATION_WORDS
-        strides[k] = stride
-        addresses[k] = _row_address(refused, reader, args, k, wanted, length, stride != 0, rows, k < few["inputs"])
-        recorded.value = wanted.address(length)
-    code = call_without_lock(
-        f, CALL.at(call)["releases_gil"],
-        lambda: f.call(each.signature, addresses.start, strides.start, arguments, rows, call),
-    )  # fmt: skip
-    f.return_(f.call(LONG_FROM_LONG, convert("sext", code, I64)))
-    refused.here()
-    f.return_(f.call(LONG_FROM_LONG, REFUSED))
-    return module_text(each, f)
-
-
-def _row_address(
-    refused: Exit, reader: Reader, args: Value, k: Value, wanted: Array, length: Value, has_rows: Value, rows: Value, is_input: Value
-) -> Value:
-    """The address of an argument, checked against its specification for this number of rows."""
-    f = refused.function
-    words = f.array(I64, SPECIFICATION_WORDS + MOST_EXTENTS)
-    with f.loop(0, length) as j:
-        words[j] = wanted[j]
-    with f.if_(has_rows):
-        words[SPECIFICATION_WORDS] = rows
-    return reader.checked_address(refused, args, k, entry.SPECIFICATION.at(words.start), is_input)
-
-
-def _known() -> dict[str, int]:
-    return {**entry.known_objects(), **_calls_it()}
-
-
 _BOUND = {
     reader: SharedFunction(name, lambda name=name, reader=reader: _bound(name, reader), _calls_it)
     for name, reader in (("tapediff_bound_call", entry.BY_LAYOUT), ("tapediff_portable_bound_call", entry.BY_PROTOCOL))
 }
-_FEW = {
-    reader: SharedFunction(name, lambda name=name, reader=reader: _few_rows(name, reader), _known)
-    for name, reader in (("tapediff_few_calls", entry.BY_LAYOUT), ("tapediff_portable_few_calls", entry.BY_PROTOCOL))
-}
-
-
-def _builtin(functions: dict[Reader, SharedFunction], flags: int, words: list[int], keeps: tuple[object, ...]) -> Callable[..., Operand]:
-    reader = entry.BY_LAYOUT if entry.is_available() else entry.BY_PROTOCOL
-    return builtin(functions[reader], "tapediff_call", flags, reader.bound(entry.words(words, keeps)))
-
-
 def python_builtin(call: int, inputs: Sequence[ValueType], written: Sequence[ValueType], keeps: object) -> Callable[..., Operand]:
     """A builtin of inputs and outputs; the first output is a number, which it returns, or KEPT after a failure.
 
@@ -398,20 +317,4 @@ def bound_builtin(
         keeps: objects to keep alive.
     """
     words = [call, len(addresses), value, id(handler), *addresses]
-    return _builtin(_BOUND, METH_NOARGS, words, (*keeps, handler))
-
-
-def few_rows_builtin(call: int, inputs: int, arguments: list[tuple[int, list[int]]], keeps: tuple[object, ...]) -> Callable[..., Operand]:
-    """A builtin of (inputs, outputs, number of rows) that calls for every row.
-
-    Args:
-        call: the address of a CALL.
-        arguments: for each input and output the bytes between rows (0 if all share it), and its specification, with any number of rows.
-
-    Returns:
-        The builtin: 0 on success; REFUSED if an array differs from its specification; otherwise the code of the first row that failed.
-    """
-    words = [call, inputs, len(arguments)]
-    for stride, specification in arguments:
-        words += [stride, *specification]
-    return _builtin(_FEW, METH_FASTCALL, words, keeps)
+    return entry.builtin_of(_BOUND, METH_NOARGS, words, (*keeps, handler))

@@ -125,6 +125,12 @@ def words(numbers: Sequence[int], keeps: object) -> Words:
     return made
 
 
+def builtin_of(functions: dict[Reader, SharedFunction], flags: int, numbers: Sequence[int], keeps: object) -> Callable[..., Operand]:
+    """A builtin with these words as its state, by the function for this interpreter."""
+    reader = BY_LAYOUT if is_available() else BY_PROTOCOL
+    return builtin(functions[reader], functions[reader].name, flags, reader.bound(words(numbers, keeps)))
+
+
 def callable_of(
     kernel: int, constants: int, inputs: Sequence[ValueType], written: Sequence[ValueType], keeps: object
 ) -> Callable[..., Operand]:
