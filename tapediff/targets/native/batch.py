@@ -69,9 +69,9 @@ class Job:
         self._call, self._arrays, self._again = call, arrays, again
         # The threads that help the calling one.
         self._helpers: set[int] = set()
-        places = [word for array, stride in zip(arrays, strides) for word in (array.ctypes.data, stride)]
+        places = [word for array, stride in zip(arrays, strides) for word in (_address(array), stride)]
         self.words = np.array([0, 0, 0, 0, call.address, len(arrays), *places], np.int64)
-        self._address = int(self.words.ctypes.data)
+        self._address = _address(self.words)
 
     def begin(self, first: int, stop: int, threads: int) -> None:
         """Offer the rows from `first` to `stop`."""
@@ -111,6 +111,14 @@ class Job:
     def end(self) -> None:
         """Offer no more rows."""
         self.words[batch_rows.NEXT_ROW] = self.words[batch_rows.ROWS]
+
+
+def _address(array: np.ndarray) -> int:
+    """The address of a contiguous array: a third of the time of `array.ctypes.data`, if it is writable."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
+    except (TypeError, ValueError):
+        return int(array.ctypes.data)
 
 
 def failure_at(call: AddressedCall, row: int, code: int, again: Callable[[int], BaseException | None]) -> Failure:

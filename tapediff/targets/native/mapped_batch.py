@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +15,12 @@ from ...ir.containers import is_container, structured
 from ...ir.instruction import FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.outputs import Out, check_out
 from ...ir.pytree import TreeDef
-from ..evaluate.chosen import choose, inputs_of
+from ..evaluate.chosen import Chosen, choose, inputs_of
 from .addressed_call import OtherResults, Result, compiled_call, paths_call, result_of
 from .batch import Failure, check_threads, raise_first
 from .owner import Owner
 from .row_arguments import RowArguments, require_fit, row_arguments
-from .row_calls import Again, RowCalls, known_calls, put, remember
+from .row_calls import At, RowCalls, known_calls, put, remember
 from .signature import Kind, of_call
 
 Numbers = tuple[int, ...]
@@ -31,32 +33,39 @@ def run_batch(tape: Owner, args: tuple[Tree, ...], argnums: Tree, out: Out, thre
     kind = type(argnums)
     known = known_calls(tape, args, argnums, out is not None) if kind is int or kind is tuple else None
     if known is not None:
+        calls, arrays, rows = known
         outs = out if out is None or kind is int else [out[0], *out[1]]
-        found = known[0].run(*known[1:], outs, check_threads(threads), _again(tape, args, argnums))
+        found = calls.run(arrays, rows, outs, threads, (tape, args, argnums))
         if found is not None:
-            return known[0].nested(found)
+            return calls.nested(found)
     if len(args) == 1 and argnums == 0 and not is_container(args[0]):
         args = (_in_double(args[0]),)
     arguments = row_arguments(args[0], args[1:])
     chosen = choose(tape, arguments.example(), argnums)
     outs = out if out is None else [out[0], *chosen.flat(out[1], "out")]
-    answer = _run(tape, arguments, chosen.numbers, outs, check_threads(threads), _again(tape, args, argnums))
+    answer = _run(tape, arguments, chosen.numbers, outs, check_threads(threads), (tape, args, argnums))
     structure = replace(chosen, arrays=())  # which may be kept
-    return _kept(tape, args, argnums, arguments, answer, lambda found: (found[0], structure.nested(found[1:])))
+    return _kept(tape, args, argnums, arguments, answer, tuple if chosen.is_plain else partial(_with_gradient, structure))
 
 
 def run_values(tape: Owner, args: tuple[Tree, ...], out: Out, threads: int | None) -> Tree:
     """See NativeCalls.batch_values."""
     outs = None if out is None else list(out) if isinstance(out, (tuple, list)) else [out]
-    known, again = known_calls(tape, args, None, out is not None), _again(tape, args, None)
-    # Written at the end, as a row may fail.
-    found = None if known is None else known[0].run(*known[1:], None, check_threads(threads), again)
-    if known is not None and found is not None:
-        return known[0].nested(found if outs is None else put(found, outs))
+    known = known_calls(tape, args, None, out is not None)
+    if known is not None:
+        calls, arrays, rows = known
+        # `out` is written at the end, as a row may fail.
+        found = calls.run(arrays, rows, None, threads, (tape, args, None))
+        if found is not None:
+            return calls.nested(found if outs is None else put(found, outs))
     arguments = row_arguments(args[0], args[1:])
-    answer = _run(tape, arguments, None, outs, check_threads(threads), again)
-    tree, is_tuple = answer.tree, answer.is_tuple
-    return _kept(tape, args, None, arguments, answer, lambda found: structured(tree, is_tuple, found))
+    answer = _run(tape, arguments, None, outs, check_threads(threads), (tape, args, None))
+    nested = tuple if answer.is_tuple else itemgetter(0)
+    return _kept(tape, args, None, arguments, answer, nested if answer.tree is None else partial(structured, answer.tree, answer.is_tuple))
+
+
+def _with_gradient(chosen: Chosen, found: Sequence[np.ndarray]) -> tuple[Tree, Tree]:
+    return found[0], chosen.nested(found[1:])
 
 
 class Answer(NamedTuple):
@@ -90,38 +99,14 @@ def _in_double(X: Tree) -> Tree:
     return points.astype(np.float64) if points.dtype.kind == "f" and points.dtype.itemsize < 8 else X
 
 
-def _again(tape: Owner, args: tuple[Tree, ...], argnums: Tree) -> Again:
-    """Repeats the call at a row, and returns its exception."""
-
-    def again(row: int) -> BaseException | None:
-        arguments = row_arguments(args[0], args[1:])
-        try:
-            if hasattr(tape, "answer_row"):
-                at_row = arguments.at(row)
-                tape.answer_row(at_row, None if argnums is None else choose(tape, at_row, argnums).numbers)
-                return None
-            arrays = [a.array.astype(t.dtype) for a, t in zip(arguments, tape.tape.input_types)]
-            converted = [a._replace(array=array, given=array) for a, array in zip(arguments, arrays)]
-            at_row = RowArguments(converted, arguments.trees, arguments.rows).at(row)
-            if argnums is None:
-                tape(*at_row)
-            else:
-                tape.value_and_gradient(*at_row, argnums=argnums)
-        except BaseException as raised:  # noqa: BLE001 -- it is handed to whoever raises it
-            return raised
-        return None
-
-    return again
-
-
 def _run(
-    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, again: Again
+    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, at: At
 ) -> Answer:
-    return (_on_paths if hasattr(tape, "answer_row") else _on_tape)(tape, arguments, numbers, outs, threads, again)
+    return (_on_paths if hasattr(tape, "answer_row") else _on_tape)(tape, arguments, numbers, outs, threads, at)
 
 
 def _on_tape(
-    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, again: Again
+    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, at: At
 ) -> Answer:
     require_fit(arguments, tape.tape)
     kind = Kind("value", (), ()) if numbers is None else Kind("gradient", numbers, inputs_of(tape.tape, numbers))
@@ -129,7 +114,7 @@ def _on_tape(
     calls = RowCalls(compiled_call(tape, kind, native.errors, native.calls), arguments, tape if kind.wrt == (0,) else None)
     check_out(outs, _of_rows(arguments.rows, calls.call.outputs), True)
     # Of batch_values, results are written at the end, as a row may fail.
-    failures, found = calls.run_many([a.array for a in arguments], arguments.rows, None if numbers is None else outs, threads, again)
+    failures, found = calls.run_many([a.array for a in arguments], arguments.rows, None if numbers is None else outs, threads, at)
     if failures:
         raise_first(failures)
     return Answer(put(found, outs) if outs is not None and numbers is None else found, tape.tape.returns_tuple, tape.tape.result, calls)
@@ -177,7 +162,7 @@ class Results(list[np.ndarray]):
 
 
 def _on_paths(
-    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, again: Again
+    tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, at: At
 ) -> Answer:
     """Python answers the first row, which tells the types of the results, and every row after which these change."""
     row, results, calls = 0, None, None
@@ -194,17 +179,17 @@ def _on_paths(
         row += 1
         calls = _paths_calls(tape, arguments, numbers, results)
         if calls is not None and row < arguments.rows:
-            row = _natively(calls, arguments, row, results, threads, again)
+            row = _natively(calls, arguments, row, results, threads, at)
     if results is None:
         return _nothing(tape, arguments, numbers, outs)
     is_tuple, tree = results.result or (False, None)
     return Answer(results if outs is None else put(results, outs), is_tuple, tree, calls)
 
 
-def _natively(calls: RowCalls, arguments: RowArguments, first: int, results: Results, threads: int | None, again: Again) -> int:
+def _natively(calls: RowCalls, arguments: RowArguments, first: int, results: Results, threads: int | None, at: At) -> int:
     """Compute the rows from `first` on; returns the first one that has results of other types, or their number."""
     arrays = [a.array[first:] if a.per_row else a.array for a in arguments]
-    failures, found = calls.run_many(arrays, arguments.rows - first, None, threads, lambda row: again(first + row))
+    failures, found = calls.run_many(arrays, arguments.rows - first, None, threads, at, first)
     failures = [failure._replace(row=first + failure.row) for failure in failures]
     failure = min(failures, key=lambda failure: failure.row, default=Failure(arguments.rows, None))
     if failures and not isinstance(failure.raised, OtherResults):

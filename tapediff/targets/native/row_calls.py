@@ -13,7 +13,6 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...compiler.runtime.call_frame import widened
 from ...compiler.runtime.entries import batch_rows, python_entry
-from ...compiler.runtime.status import MOST_COMPARED
 from ...ir.arguments import Constant
 from ...ir.containers import is_container
 from ...ir.instruction import Operand, Tree, ValueType
@@ -21,13 +20,14 @@ from ...ir.outputs import check_out, share_memory
 from ...ir.pytree import ARRAY, TreeDef, parts_of, static_leaf
 from ...recording.python_state.gc_pause import without_collections
 from ..evaluate.call_code import MARK, leaves_of
+from ..evaluate.chosen import choose
 from ..evaluate.direct_calls import NoForm
 from ..tapes.row_blocks import block_kernel, rows_of_block
 from . import batch
 from .addressed_call import AddressedCall, OtherResults
-from .batch import Failure, Job, failure_at, raise_first, run_timed
+from .batch import Failure, Job, check_threads, failure_at, raise_first, run_timed
 from .owner import KernelOwner, Owner
-from .row_arguments import RowArguments, Rows
+from .row_arguments import RowArguments, Rows, row_arguments
 
 # Up to this many rows run at once before the time of a row is known.
 UNTIMED = 8
@@ -36,8 +36,8 @@ UNTIMED = 8
 # longer than this many seconds, as its operations fill the lanes already.
 WORTH_COMPILING, LONGEST_ROW = 0.5, 5e-6
 
-# Repeats the call at a row, and returns its exception.
-Again: TypeAlias = Callable[[int], BaseException | None]
+# The tape, arguments and argnums of a batch; None for values.
+At: TypeAlias = tuple[Owner, tuple[Tree, ...], Tree]
 
 
 class RowCalls:
@@ -51,91 +51,106 @@ class RowCalls:
         tape: of a CompiledTape, until it is decided whether rows are computed in blocks; else None.
     """
 
-    __slots__ = ("_batch_seconds", "_few", "_lock", "_outputs", "call", "nested", "per_row", "row_seconds", "tape", "types")
+    __slots__ = (
+        "_batch_seconds", "_few", "_inputs", "_lock", "_outputs", "_strides", "call", "nested", "per_row", "row_seconds", "tape", "types",
+    )  # fmt: skip
 
     nested: Callable[[Sequence[np.ndarray]], Tree]
 
     def __init__(self, call: AddressedCall, arguments: RowArguments, tape: KernelOwner | None = None) -> None:
         self.call, self.row_seconds = call, math.inf
         self.types, self.per_row = [a.type for a in arguments], [a.per_row for a in arguments]
-        self._outputs = [widened(t) for t in call.outputs]
-        given = [_specified(type_, per_row, False) for type_, per_row in zip(call.inputs, self.per_row)]
-        written = [_specified(type_, True, True) for type_ in call.outputs]
-        self._few = batch_rows.few_rows_builtin(call.address, len(given), [*given, *written], call)
-        may_use_blocks = tape is not None and len(given) == 1 and tape.memory is None and not tape.threads
+        self._inputs, self._outputs = list(map(widened, call.inputs)), list(map(widened, call.outputs))
+        specified = [_specified(type_, per_row, False) for type_, per_row in zip(self._inputs, self.per_row)]
+        specified += [_specified(type_, True, True) for type_ in self._outputs]
+        self._strides = [stride for stride, _ in specified]
+        self._few = batch_rows.few_rows_builtin(call.address, len(self._inputs), specified, call)
+        may_use_blocks = tape is not None and len(self._inputs) == 1 and tape.memory is None and not tape.threads
         self.tape, self._batch_seconds, self._lock = tape if may_use_blocks else None, 0.0, new_lock()
 
     def run(
-        self, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, again: Again
-    ) -> list[np.ndarray] | None:
+        self, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At
+    ) -> Sequence[np.ndarray] | None:
         """The results of all rows, in `outs` or new arrays; None if arrays or results are unusual.
 
         Raises:
             The exception of the first row that fails.
         """
-        is_alone = threads is None or (type(threads) is int and threads == 1)
-        is_short = rows * self.row_seconds < batch.WAKING or (rows <= UNTIMED and self.row_seconds == math.inf)
-        if rows and is_alone and is_short:
-            found = self._run_few(arrays, rows, outs, again)
-            if found is not None:
-                return found
-        fits = all(
-            type(a) is np.ndarray and a.dtype == t.dtype and a.shape == ((rows, *t.shape) if per_row else t.shape)
-            for a, t, per_row in zip(arrays, self.types, self.per_row)
-        )
-        if not rows or not fits:
-            return None
-        failures, found = self.run_many(arrays, rows, outs, threads, again)
-        if failures:
-            failure = min(failures, key=lambda failure: failure.row)
-            return None if isinstance(failure.raised, OtherResults) else raise_first([failure])
-        return found
-
-    def _run_few(self, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, again: Again) -> list[np.ndarray] | None:
-        """Run on the calling thread."""
-        if outs is None or len(outs) > MOST_COMPARED:
-            targets, is_direct = [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs], False
-        else:
-            targets, is_direct = list(outs), True
+        per_row = self.row_seconds
+        is_short = rows * per_row < batch.WAKING or (rows <= UNTIMED and per_row == math.inf)
+        if not rows or not is_short or (threads is not None and (type(threads) is not int or threads != 1)):
+            return self._run_checked(arrays, rows, outs, threads, at)
+        targets = [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs] if outs is None else outs
         asked, started = self.call.asked, time.perf_counter()
         code = self._few(*arrays, *targets, rows)
-        if code > 0:
-            row, low = divmod(code, 256)
-            failure = failure_at(self.call, row, low - 256 if low > 127 else low, again)
-            return None if isinstance(failure.raised, OtherResults) else raise_first([failure])
         if code:
-            # Of other arrays in `outs` than the kernel could write to, copies do.
-            found = self._run_few(arrays, rows, None, again) if is_direct else None
-            return found if found is None or outs is None else put(found, outs)
+            return self._after(code, arrays, rows, outs, threads, at)
         seconds = time.perf_counter() - started
         if self.call.asked == asked:
             self.row_seconds = seconds / rows
         if self.tape is not None:
             self._use_blocks(self.tape, seconds, arrays[0])
-        return targets if is_direct or outs is None else put(targets, outs)
+        return targets  # type: ignore[return-value]  # the builtin has checked `outs`
+
+    def _after(
+        self, code: int, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At
+    ) -> Sequence[np.ndarray] | None:
+        """`run` after the builtin has returned this code, not 0."""
+        if code > 0:
+            row, low = divmod(code, 256)
+            return _raised([failure_at(self.call, row, low - 256 if low > 127 else low, lambda row: _again(*at, row))])
+        if outs is None:
+            return self._run_checked(arrays, rows, outs, threads, at)
+        # Where the kernel cannot write to `outs`, copies do.
+        found = self.run(arrays, rows, None, threads, at)
+        return None if found is None else put(found, outs)
+
+    def _run_checked(
+        self, arrays: Sequence[Tree], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At
+    ) -> Sequence[np.ndarray] | None:
+        """`run` with threads."""
+        for array, (shape, dtype), per_row in zip(arrays, self.types, self.per_row):
+            if type(array) is not np.ndarray or array.dtype != dtype or array.shape != ((rows, *shape) if per_row else shape):
+                return None
+        if not rows:
+            return None
+        failures, found = self.run_many(arrays, rows, outs, check_threads(threads), at)
+        return _raised(failures) if failures else found
 
     def run_many(
-        self, arrays: Sequence[np.ndarray], rows: int, outs: Sequence[Operand] | None, threads: int | None, again: Again
-    ) -> tuple[list[Failure], list[np.ndarray]]:
-        """Share rows with threads; returns the failures, among them that of the first failed row, and the results."""
-        inputs = [np.require(a, widened(t).dtype, ["C", "A"]) for a, t in zip(arrays, self.call.inputs)]
-        given = [] if outs is None else list(outs)
-        is_direct = len(given) == len(self._outputs) and all(
-            type(o) is np.ndarray and o.shape == (rows, *t.shape) and o.dtype == t.dtype and o.flags.carray
-            for o, t in zip(given, self._outputs)
-        ) and not share_memory(given) and not share_memory(given, inputs)  # fmt: skip
-        targets = given if is_direct else [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs]
-        strides = [a.strides[0] if per_row else 0 for a, per_row in zip(inputs, self.per_row)] + [o.strides[0] for o in targets]
+        self, arrays: Sequence[np.ndarray], rows: int, outs: Sequence[Operand] | None, threads: int | None, at: At, first: int = 0
+    ) -> tuple[list[Failure], Sequence[np.ndarray]]:
+        """Share rows with threads; returns the failures, among them that of the first failed row, and the results.
+
+        Args:
+            first: the number in the batch of the first of these rows.
+        """
+        inputs = [
+            a if a.dtype == dtype and a.flags.carray else np.require(a, dtype, ["C", "A"]) for a, (_, dtype) in zip(arrays, self._inputs)
+        ]
+        is_direct = outs is not None and self._may_write(outs, rows, inputs)
+        targets: Sequence[np.ndarray] = outs if is_direct else [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs]  # type: ignore[assignment]
         asked, started = self.call.asked, time.perf_counter()
-        job = Job(self.call, [*inputs, *targets], strides, rows, again)
+        job = Job(self.call, [*inputs, *targets], self._strides, rows, lambda row: _again(*at, first + row))
         failures = run_timed(job, threads)
         # For few rows, Python's time was measured.
         if not failures and threads is None:
             self.row_seconds = job.row_seconds if self.call.asked == asked and rows > UNTIMED else math.inf
         if not failures and self.tape is not None:
             self._use_blocks(self.tape, time.perf_counter() - started, inputs[0])
-        found = [target.astype(type_.dtype, copy=False) for target, type_ in zip(targets, self.call.outputs)]
-        return failures, found if failures or is_direct or outs is None else put(found, outs)
+        if is_direct:
+            return failures, targets
+        # Kernels compute float32 in float64.
+        found = [a if a.dtype == dtype else a.astype(dtype) for a, (_, dtype) in zip(targets, self.call.outputs)]
+        return failures, found if failures or outs is None else put(found, outs)
+
+    def _may_write(self, outs: Sequence[Operand], rows: int, inputs: Sequence[np.ndarray]) -> bool:
+        """True if kernels may write to the caller's arrays."""
+        fits = len(outs) == len(self._outputs) and all(
+            type(o) is np.ndarray and o.shape == (rows, *shape) and o.dtype == dtype and o.flags.carray
+            for o, (shape, dtype) in zip(outs, self._outputs)
+        )
+        return fits and not share_memory(outs) and not share_memory(outs, inputs)
 
     def _use_blocks(self, tape: KernelOwner, seconds: float, points: np.ndarray) -> None:
         """Add the time of a batch; from a total that makes it worthwhile, several rows are computed at once."""
@@ -157,6 +172,12 @@ class RowCalls:
             self.call.use_blocks(made, count)
 
 
+def _raised(failures: list[Failure]) -> None:
+    """Raise the exception of the first failed row, unless that has results of other types."""
+    if not isinstance(min(failures, key=lambda failure: failure.row).raised, OtherResults):
+        raise_first(failures)
+
+
 def put(found: Sequence[np.ndarray], outs: Sequence[Operand]) -> list[np.ndarray]:
     """Copy the results to the caller's arrays."""
     # A shortcut for the usual case; the full check takes 5 µs.
@@ -170,9 +191,28 @@ def put(found: Sequence[np.ndarray], outs: Sequence[Operand]) -> list[np.ndarray
 
 def _specified(type_: ValueType, per_row: bool, written: bool) -> tuple[int, list[int]]:
     """The stride between rows in bytes, and the specification of an argument."""
-    held = widened(type_)
-    rows = ValueType((0, *held.shape), held.dtype) if per_row else held
-    return (held.size * held.dtype.itemsize if per_row else 0), python_entry.specification(rows, written=written)
+    rows = ValueType((0, *type_.shape), type_.dtype) if per_row else type_
+    return (type_.size * type_.dtype.itemsize if per_row else 0), python_entry.specification(rows, written=written)
+
+
+def _again(tape: Owner, args: tuple[Tree, ...], argnums: Tree, row: int) -> BaseException | None:
+    """Repeat the call at a row, and return its exception."""
+    arguments = row_arguments(args[0], args[1:])
+    try:
+        if hasattr(tape, "answer_row"):
+            at_row = arguments.at(row)
+            tape.answer_row(at_row, None if argnums is None else choose(tape, at_row, argnums).numbers)
+            return None
+        arrays = [a.array.astype(t.dtype) for a, t in zip(arguments, tape.tape.input_types)]
+        converted = [a._replace(array=array, given=array) for a, array in zip(arguments, arrays)]
+        at_row = RowArguments(converted, arguments.trees, arguments.rows).at(row)
+        if argnums is None:
+            tape(*at_row)
+        else:
+            tape.value_and_gradient(*at_row, argnums=argnums)
+    except BaseException as raised:  # noqa: BLE001 -- it is handed to whoever raises it
+        return raised
+    return None
 
 
 # Known calls
@@ -200,7 +240,7 @@ def known_calls(
     if native is None:
         return None
     if type(X) is np.ndarray and X.ndim:
-        arrays, marks = _unmarked(args)
+        arrays, marks = _unmarked(args) if len(args) > 1 else (args, 1)
         calls = native.rows.get((argnums, marks, X.shape[1:]))
         if calls is not None:
             return calls, arrays, len(X)

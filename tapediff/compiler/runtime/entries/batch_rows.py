@@ -12,7 +12,7 @@ from ...llvm.builder import Exit, Function, module_text
 from ...llvm.memory import Array, Layout, Location, Struct
 from ...llvm.values import I32, I64, PTR, Value, convert, least
 from ..python_api import LONG_AS_LONG_LONG, LONG_FROM_LONG, METH_FASTCALL, MOST_ARGUMENTS, Reader, call_without_lock
-from ..status import MOST_COMPARED, REFUSED
+from ..status import REFUSED
 from . import python_entry as entry
 from .address_call import CALL, CALL_FUNCTION, RUN
 
@@ -29,46 +29,52 @@ SPECIFICATION_WORDS = len(entry.SPECIFICATION.words())
 MOST_EXTENTS = 64
 
 
-def _each_row() -> Function:
+def _one_by_one() -> Function:
+    """Call for each row, up to the first that fails, whose number is added to `row`; the addresses become those of the next rows."""
+    f = Function("tapediff_one_by_one", I32, addresses=PTR, strides=PTR, arguments=I64, rows=I64, call=PTR, row=PTR)
+    addresses, strides = Array(f.parameters[0], I64), Array(f.parameters[1], I64)
+    arguments, rows, call, row = f.parameters[2:]
+    with f.loop(0, rows) as r:
+        code = f.call(CALL_FUNCTION, addresses.start, call)
+        with f.if_(code != 0):
+            Location(row, I64).value += r
+            f.return_(code)
+        with f.loop(0, arguments) as k:
+            addresses[k] = addresses[k] + strides[k]
+    f.return_(0)
+    return f
+
+
+def _each_row(one_by_one: Function) -> Function:
     """Call for each row, in blocks if the call has a kernel for them, up to the first that fails; its number is written to `row`.
 
-    The rows of a block on which that kernel fails are computed one by one.
+    The rows of a block on which that kernel fails, and those that fill none, are computed one by one.
     """
     f = Function("tapediff_each_row", I32, addresses=PTR, strides=PTR, arguments=I64, rows=I64, call=PTR, row=PTR)
     addresses, strides = Array(f.parameters[0], I64), Array(f.parameters[1], I64)
     arguments, rows, pointer, row = f.parameters[2:]
-    call, done, alone, report = CALL.at(pointer), f.variable(I64, 0), f.variable(I64, 0), f.struct(entry.REPORT)
+    call, report, first = CALL.at(pointer), f.struct(entry.REPORT), Location(row, I64)
     block, outputs = call["block"], Array(addresses.start, PTR).address(call["inputs"])
-    report["room"] = 0
-
-    def advance(count: Value | int) -> None:
-        with f.loop(0, arguments) as k:
-            addresses[k] = addresses[k] + strides[k] * count
-
-    with f.repeat() as take:
-        first = done.value
-        take.leave_if(first >= rows)
-        with f.if_((block > 0) & (first >= alone.value) & (first + block <= rows)):
-            alone.value = first + block
-            failed = f.call(entry.KERNEL, addresses.start, outputs, call["block_state"], report.pointer, address=call["block_kernel"])
-            with f.if_(failed == 0):
-                advance(block)
-                done.value = first + block
-                take.again()
-        code = f.call(CALL_FUNCTION, addresses.start, pointer)
-        with f.if_(code != 0):
-            Location(row, I64).value = first
-            f.return_(code)
-        advance(1)
-        done.value = first + 1
-    f.return_(0)
+    report["room"], first.value = 0, 0
+    with f.if_(block > 0), f.repeat() as take:
+        take.leave_if(first.value + block > rows)
+        failed = f.call(entry.KERNEL, addresses.start, outputs, call["block_state"], report.pointer, address=call["block_kernel"])
+        with f.if_(failed != 0):
+            code = f.call(one_by_one.signature, *f.parameters[:3], block, pointer, row)
+            with f.if_(code != 0):
+                f.return_(code)
+        with f.else_(), f.loop(0, arguments) as k:
+            addresses[k] = addresses[k] + strides[k] * block
+        first.value += block
+    f.return_(f.call(one_by_one.signature, *f.parameters[:3], rows - first.value, pointer, row))
     return f
 
 
 def _rows() -> str:
     """Compute rows of a job until none is left. Rows are handed out in order, so when all threads have returned every row before the first
     failure has been computed."""
-    each = _each_row()
+    one_by_one = _one_by_one()
+    each = _each_row(one_by_one)
     f = Function("tapediff_rows", I32, job=PTR, row=PTR)
     job, row = JOB.at(f.parameters[0]), Location(f.parameters[1], I64)
     rows, step, arguments, places = job["rows"], job["step"], job["arguments"], Array(job.behind(), I64)
@@ -86,7 +92,7 @@ def _rows() -> str:
             job.location("failed").update_atomic("min", row.value)
             f.return_(code)
     f.return_(0)
-    return module_text(each, f)
+    return module_text(one_by_one, each, f)
 
 
 @cache
@@ -102,7 +108,8 @@ def _few_rows(name: str, reader: Reader) -> str:
     """The builtin of (inputs, outputs, number of rows)."""
     f = Function(name, PTR, self=PTR, args=PTR, count=I64)
     self, args, count = f.parameters
-    few, each, refused, row = FEW.at(reader.state_address(f, self)), _each_row(), f.exit(), f.variable(I64, 0)
+    one_by_one = _one_by_one()
+    few, each, refused, row = FEW.at(reader.state_address(f, self)), _each_row(one_by_one), f.exit(), f.variable(I64)
     arguments, call = few["arguments"], few["call"]
     refused.leave_if(count != arguments + 1)
     rows = f.call(LONG_AS_LONG_LONG, Array(args, PTR)[arguments])
@@ -126,16 +133,18 @@ def _few_rows(name: str, reader: Reader) -> str:
         f, CALL.at(call)["releases_gil"],
         lambda: f.call(each.signature, addresses.start, strides.start, arguments, rows, call, row.address),
     )  # fmt: skip
+    with f.if_(code == 0):
+        f.return_(f.call(LONG_FROM_LONG, 0))
     f.return_(f.call(LONG_FROM_LONG, (row.value << 8) | (convert("sext", code, I64) & 255)))
     refused.here()
     f.return_(f.call(LONG_FROM_LONG, REFUSED))
-    return module_text(each, f)
+    return module_text(one_by_one, each, f)
 
 
 def _refuse_overlaps(refused: Exit, addresses: Array, ends: Array, few: Struct) -> None:
-    """Leave if writing an output would change another argument; up to MOST_COMPARED outputs, above that the caller compares."""
-    f, inputs, arguments = refused.function, few["inputs"], few["arguments"]
-    with f.if_(arguments - inputs <= MOST_COMPARED), f.loop(inputs, arguments) as o, f.loop(0, o) as k:
+    """Leave if writing an output would change another argument."""
+    f = refused.function
+    with f.loop(few["inputs"], few["arguments"]) as o, f.loop(0, o) as k:
         refused.leave_if(addresses[o].below(ends[k]) & addresses[k].below(ends[o]))
 
 
