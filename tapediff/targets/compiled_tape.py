@@ -30,7 +30,6 @@ from .backends import NATIVE, check_backend, make_kernel, receive_code, sent_cod
 from .evaluate.call_code import raise_pending
 from .evaluate.chosen import chosen_of_tape, inputs_of, leaves_like
 from .evaluate.direct_calls import (
-    FIRST,
     GRADIENT,
     VALUE_AND_GRADIENT,
     DirectCalls,
@@ -43,13 +42,12 @@ from .evaluate.direct_calls import (
     leaf_forms,
 )
 from .evaluate.evaluation import Evaluation, check_last, fitting, replayed, results_tree
-from .evaluate.fast_path import FastPath, unknown_yet
+from .evaluate.fast_path import FIRST, unknown_yet
 from .evaluate.like_function import like_tape
 from .evaluate.request import Given, Request, requested
 from .evaluate.run_kernel import run_kernel
 from .native.native_calls import NativeCalls
 from .operators.gradients import gradient_answer, value_and_aux
-from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape, is_cheaper_alone, joint_tape
 from .tapes.long_tapes import is_long, long_program
 from .tapes.memory_budget import bytes_of, fitted
@@ -66,7 +64,7 @@ Argnums = int | Sequence[int]
 Key = tuple[int, ...] | Operator | None
 
 
-class CompiledTape(FastPath, OperatorMethods, NativeCalls):
+class CompiledTape(NativeCalls):
     """A tape with native kernels: one for its value, and one for each set of argnums differentiated by.
 
     It is valid only where the recorded control flow holds, and raises GuardFailed elsewhere. It raises StaleTape if the function that

@@ -23,7 +23,6 @@ from .backends import NATIVE
 from .evaluate.call_code import GuardValue, raise_pending
 from .evaluate.chosen import choose, leaves_like
 from .evaluate.direct_calls import (
-    FIRST,
     VALUE_AND_GRADIENT,
     DirectCalls,
     KernelAnswer,
@@ -32,7 +31,7 @@ from .evaluate.direct_calls import (
     known_gradient,
 )
 from .evaluate.evaluation import Evaluation, evaluate, results_tree
-from .evaluate.fast_path import FastPath, unknown_yet
+from .evaluate.fast_path import FIRST, unknown_yet
 from .evaluate.like_function import like
 from .evaluate.nested_recording import is_recorded, record_nested
 from .evaluate.request import Given, Request, requested
@@ -48,14 +47,13 @@ from .guarded.tape_cache import TapeCache
 from .guarded.variant import Answer, Variant
 from .guarded_reports import GuardedReports
 from .operators.gradients import gradient_answer, value_and_aux
-from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
 
 Argnums = int | Sequence[int]
 
 
-class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
+class GuardedTape(GuardedCalls, GuardedReports):
     """A function with all paths through its Python branches compiled: mergeable paths share one tape, each of the others has its own.
 
     Values that decide branches that cannot be merged (docs/guards.md), or with merge=False all that Python looks at (`if`, `while`,

@@ -29,17 +29,11 @@ from .call_code import (
     Result,
     direct_call,
 )
+from .fast_path import FIRST
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
     from .chosen import Chosen
-
-class Default(int):
-    """A default value, told by identity from an equal number that the caller gave."""
-
-
-# The most common argnums.
-FIRST = Default(0)
 
 # The verbs of gradients. A call of the second may serve the first, unless the first has its own kernel.
 GRADIENT, VALUE_AND_GRADIENT = "gradient", "value_and_gradient"

@@ -12,7 +12,7 @@ from ...base.held_locks import holding
 from ...errors import ArgumentMismatch
 from ...ir.instruction import FLOAT64, Tree, UserFunction, ValueType
 from ...ir.outputs import Out
-from ..evaluate.fast_path import Argnums
+from ..operators.methods import OperatorMethods
 
 if TYPE_CHECKING:
     from .addressed_call import AddressedCall
@@ -64,7 +64,7 @@ def _mapped_batches() -> ModuleType:
     return mapped_batch
 
 
-class NativeCalls:
+class NativeCalls(OperatorMethods):
     """Calls from compiled code, for a tape of one float64 argument."""
 
     __slots__ = ()
@@ -76,10 +76,6 @@ class NativeCalls:
 
     def refresh(self) -> None:
         """See GuardedTape and CompiledTape: no result is computed from an environment that has changed."""
-
-    def value_and_gradient(self, *args: Tree, argnums: Argnums = 0, out: Out = None) -> tuple[Tree, Tree]:
-        """See td.value_and_gradient."""
-        raise NotImplementedError
 
     def bind(self, *args: Tree, out: Out = None, argnums: int | Sequence[int] = 0) -> Callable[[], float]:
         """Value and gradient at a fixed place in memory.

@@ -1,15 +1,151 @@
-"""Value and gradient as an operator: by parts of arguments, without the value, and with aux."""
+"""Value and gradient: the verbs, which are methods of targets with kernels, and an operator by parts of arguments and with aux."""
 
 from __future__ import annotations
 
-from ...ir.instruction import Target, Tree
-from ...ir.outputs import Out
+from collections.abc import Callable
+from typing import overload
+
+import numpy as np
+
+from ...ir.containers import Container
+from ...ir.instruction import Operand, Target, Tree
+from ...ir.outputs import Out, check_out, deliver
+from ...ir.tape import Tape
+from ...recording.recorder import current_recorder
 from ..evaluate.chosen import choose
-from ..evaluate.direct_calls import GRADIENT, VALUE_AND_GRADIENT, joined
-from ..evaluate.evaluation import evaluate
-from ..evaluate.request import Given, Request
-from ..tapes.gradient_tape import joint_tape
+from ..evaluate.direct_calls import GRADIENT, VALUE_AND_GRADIENT, DirectCalls, joined
+from ..evaluate.evaluation import evaluate, replay, traced
+from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
+from ..evaluate.request import Given, Request, requested
+from ..tapes.gradient_tape import gradient_tape_in_use, joint_tape
 from ..tapes.operator_tapes import Operator, values_tape
+
+
+# For editors: the gradient by an array, a number or a container has that type. All other cases depend on options.
+@overload
+def gradient(target: Target, x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None) -> np.ndarray: ...
+@overload
+def gradient(target: Target, x: float, /, *args: Tree) -> float: ...
+@overload
+def gradient(target: Target, x: Container, /, *args: Tree, out: Container | None = None) -> Container: ...
+@overload
+def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree: ...
+def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree:
+    """Gradient of a real scalar function.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape that returns one real scalar.
+        x, args: the point: floats or float arrays; td.Constant(y) for run-time data.
+        argnums: which argument to differentiate by, -1 is the last; a tuple or list gives a tuple of gradients.
+        out: array (or tuple or container of arrays) that receives the gradient; untouched when anything fails.
+        named: further arguments by name; argnames= in place of argnums; has_aux=True, where the target returns (value, aux).
+
+    Returns:
+        Array of the argument's shape and dtype: `out`, or a fresh one that no later call touches. By a container, a container of the same
+        structure, with None for integers, masks and td.Constant in it. (gradient, aux) with has_aux.
+
+    Raises:
+        NonScalarOutput: the target does not return one real scalar; td.jacobian takes arrays.
+        GuardFailed: a Tape or CompiledTape was asked for a path it does not hold.
+        ShapeMismatch, DtypeMismatch: an argument or `out` differs from the recorded one.
+
+    Cost: two to four times the function itself; a function as target is recorded at every call.
+    """
+    if not isinstance(target, FastPath):
+        return _answer(target, given(x, args), argnums, out, named, False)
+    value = None
+    if argnums is FIRST and not named and x is not ABSENT and target._shape is not None and current_recorder() is None:
+        into = np.empty(target._shape, target._dtype) if out is None else out
+        value = target._fast_gradient(x, *args, into) if args else target._fast_gradient(x, into)
+        if type(value) is float:
+            return into if out is not None or target._shape else into[()]
+    return target.answer(given(x, args), argnums, out, named, value, False)
+
+
+@overload
+def value_and_gradient(
+    target: Target, x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None
+) -> tuple[float, np.ndarray]: ...
+@overload
+def value_and_gradient(target: Target, x: float, /, *args: Tree) -> tuple[float, float]: ...
+@overload
+def value_and_gradient(target: Target, x: Container, /, *args: Tree, out: Container | None = None) -> tuple[float, Container]: ...
+@overload
+def value_and_gradient(
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree
+) -> tuple[Tree, Tree]: ...
+def value_and_gradient(
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree
+) -> tuple[Tree, Tree]:
+    """Value and gradient of a real scalar function; arguments and errors as td.gradient. ((value, aux), gradient) with has_aux."""
+    if not isinstance(target, FastPath):
+        return _answer(target, given(x, args), argnums, out, named, True)
+    value = None
+    if argnums is FIRST and not named and x is not ABSENT and target._shape is not None and current_recorder() is None:
+        into = np.empty(target._shape, target._dtype) if out is None else out
+        value = target._fast(x, *args, into) if args else target._fast(x, into)
+        if type(value) is float:
+            return value, (into if out is not None or target._shape else into[()])
+    return target.answer(given(x, args), argnums, out, named, value, True)
+
+
+class FastPath:
+    """A target with one native function for the value and the gradient by the first argument.
+
+    Its methods are the verbs: one that called another would take 0.9 µs more, as keywords are packed again.
+
+    Attributes:
+        _fast: called with the arguments and the array for the gradient. Returns the value, a float, if it has written the
+            gradient; any other result says why not. It checks type, shape and layout of every argument itself.
+        _fast_gradient: the same for the gradient alone: any float means success. Often the same function.
+        direct_calls: calls of other forms and verbs that a kernel has answered before.
+        _shape, _dtype: of a fresh gradient array. The shape is None if there is no such function yet.
+    """
+
+    __slots__ = ()
+
+    _fast: Callable[..., object]
+    _fast_gradient: Callable[..., object]
+    direct_calls: DirectCalls
+    _shape: tuple[int, ...] | None
+    _dtype: np.dtype
+
+    def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
+        """Gradient, or value and gradient if `keep`, in a direct call or on the full path.
+
+        Args:
+            status: of the fast path, None if it was not tried.
+        """
+        raise NotImplementedError
+
+    gradient = gradient
+    value_and_gradient = value_and_gradient
+
+
+def _answer(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], keep: bool) -> Tree:
+    """Gradient, or value and gradient if `keep`, of a function or Tape."""
+    asked = requested(target, args, argnums, named)
+    if asked.has_aux or asked.wrt is not None:
+        return gradient_answer(target, asked, out, keep)
+    arguments = asked.args
+    chosen = choose(target, arguments, asked.argnums)
+    tape, inputs, numbers = traced(target, arguments, chosen.numbers)
+    if isinstance(target, Tape):
+        derived = joint_tape(tape.without_aux(), numbers, keep)
+    else:
+        derived = gradient_tape_in_use(tape, numbers, keep)
+    several = not chosen.is_plain
+    into = out if out is None or chosen.trees is None else chosen.flat(out, "out")
+    check_out(into, [tape.input_types[k] for k in numbers], several)
+    outputs = replay(derived, inputs)
+    found = deliver(outputs[keep:], into, several)
+    gradient = found if chosen.trees is None else chosen.nested(found) if out is None else out
+    return (_as_number(outputs[0]), gradient) if keep else gradient
+
+
+def _as_number(value: Operand) -> Tree:
+    is_double = type(value) is np.float64 or (type(value) is np.ndarray and value.dtype == np.float64)
+    return float(value) if is_double else value
 
 
 def gradient_answer(target: Target, asked: Request, out: Out, keep: bool) -> Tree:

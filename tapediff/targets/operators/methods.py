@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir.instruction import Tree
+from .gradients import FastPath
 from .hessian_products import hvp, value_gradient_and_hvp
 from .matrices import hessian, jacobian, value_and_jacobian, value_gradient_and_hessian
 from .of_numbers import derivative, second_derivative, value_and_derivative
 from .products import jvp, linearize, vjp
 
 
-class OperatorMethods:
+class OperatorMethods(FastPath):
     """The operators as methods of a target."""
 
     __slots__ = ()
