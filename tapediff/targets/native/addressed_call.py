@@ -6,7 +6,7 @@ C functions of several arguments, bound calls and batches use these; see compile
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -28,7 +28,7 @@ from .signature import Kind, Signature
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
-    from .owner import CallsOwner, CompiledPath, KernelOwner, Owner
+    from .owner import CompiledPath, Owner, PathsOwner
 
 class OtherResults(ShapeMismatch):
     """Paths have results of different types."""
@@ -99,7 +99,7 @@ class PathsCall(AddressedCall, PathsDispatch):
     """The call of a GuardedTape: runs the kernel of the path that holds."""
 
     def __init__(
-        self, owner: CallsOwner, signature: Signature, kind: Kind, vectors: Sequence[ValueType], outputs: Sequence[ValueType],
+        self, owner: PathsOwner, signature: Signature, kind: Kind, vectors: Sequence[ValueType], outputs: Sequence[ValueType],
         errors: Errors, result: Result | None = None,
     ) -> None:  # fmt: skip
         AddressedCall.__init__(self, [*signature.types, *vectors], outputs, errors)
@@ -177,30 +177,29 @@ def copy_at(address: int, type_: ValueType) -> Tree:
     return array.astype(type_.dtype, copy=False)[()]
 
 
-def compiled_call(tape: KernelOwner, kind: Kind, errors: Errors, known: dict[Hashable, AddressedCall]) -> AddressedCall:
+def compiled_call(tape: Owner, kind: Kind) -> AddressedCall:
     """The call of a CompiledTape."""
-    key = kind.key
-    return known.get(key) or known.setdefault(key, CompiledCall(tape.kernel(key), errors))
+    native, key = tape._native_side(), kind.key
+    return native.calls.get(key) or native.calls.setdefault(key, CompiledCall(tape.kernel(key), native.errors))
 
 
 def paths_call(
-    owner: CallsOwner, signature: Signature, kind: Kind, vectors: Sequence[ValueType], outputs: Sequence[ValueType],
-    errors: Errors, known: dict[Hashable, AddressedCall], result: Result | None = None,
+    tape: Owner, signature: Signature, kind: Kind, outputs: Sequence[ValueType], vectors: Sequence[ValueType] = (),
+    result: Result | None = None,
 ) -> AddressedCall:  # fmt: skip
     """The call of a GuardedTape; with `result`, of its paths with that `result_of` their tapes."""
-    key = (kind, signature.key, tuple(vectors), tuple(outputs), result)
-    if key not in known:
-        made = known.setdefault(key, PathsCall(owner, signature, kind, vectors, outputs, errors, result))
-        owner.note_native_user(made)
-    return known[key]
+    native, key = tape._native_side(), (kind, signature.key, tuple(vectors), tuple(outputs), result)
+    if key not in native.calls:
+        made = native.calls.setdefault(key, PathsCall(tape, signature, kind, vectors, outputs, native.errors, result))
+        tape.note_native_user(made)
+    return native.calls[key]
 
 
 def vector_call(tape: Owner, shape: tuple[int, ...]) -> tuple[AddressedCall, Signature]:
     """The call of value and gradient by a GuardedTape's only argument, a float64 array of this shape."""
-    x, native = np.zeros(shape), tape._native_side()
+    x = np.zeros(shape)
     signature = Signature((x,), (False,), (x,), (0,), None)
-    outputs = [FLOAT_SCALAR, ValueType(shape, FLOAT64)]
-    return paths_call(tape, signature, Kind("gradient", (0,), (0,)), [], outputs, native.errors, native.calls), signature
+    return paths_call(tape, signature, Kind("gradient", (0,), (0,)), [FLOAT_SCALAR, ValueType(shape, FLOAT64)]), signature
 
 
 def floated(types: Sequence[ValueType]) -> list[ValueType]:

@@ -51,7 +51,7 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
 
 def _call(tape: Owner, args: Sequence[Tree], argnums: Argnums) -> tuple[Signature, AddressedCall, tuple[int, ...]]:
     """The call of value and gradient of a target by `argnums`, and the inputs of these arguments."""
-    native, numbers = tape._native_side(), choose(tape, args, argnums).numbers
+    numbers = choose(tape, args, argnums).numbers
     if hasattr(tape, "answer_kind"):
         if len(args) == 1 and type(args[0]) is np.ndarray and args[0].dtype == FLOAT64:
             found, signature = vector_call(tape, args[0].shape)
@@ -59,10 +59,10 @@ def _call(tape: Owner, args: Sequence[Tree], argnums: Argnums) -> tuple[Signatur
         call = tape.keyed(args, numbers)
         signature, kind = of_call(call.bound, call.key), Kind("gradient", numbers, call.bound.argnums)
         outputs = [FLOAT_SCALAR, *(signature.types[k] for k in kind.wrt)]
-        return signature, paths_call(tape, signature, kind, [], outputs, native.errors, native.calls), kind.wrt
+        return signature, paths_call(tape, signature, kind, outputs), kind.wrt
     signature = of_tape(tape.tape, args)
     kind = Kind("gradient", numbers, inputs_of(tape.tape, numbers))
-    return signature, compiled_call(tape, kind, native.errors, native.calls), kind.wrt
+    return signature, compiled_call(tape, kind), kind.wrt
 
 
 def _inputs(signature: Signature, args: Sequence[Tree]) -> list[np.ndarray]:

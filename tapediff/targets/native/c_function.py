@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from .errors import Errors, keep_error
 from .owner import Owner
 from .signature import KINDS, Kind, Signature, of_call, of_tape
 
-if TYPE_CHECKING:
-    from .owner import KeepsCalls
 
 class Plan:
     """The plan that turns a flat call into one by addresses: the words of a PLAN.
@@ -262,35 +260,25 @@ def c_function(tape: Owner, kind: str, args: Sequence[Tree], argnums: Argnums | 
         argnums = beside_outputs(tape, args, argnums)
     if kind not in KINDS:
         raise ArgumentMismatch("there is no such kind of C function", got=repr(kind), fix=f"one of {', '.join(KINDS)}")
-    native = tape._native_side()
+    errors = tape._native_side().errors
     if hasattr(tape, "answer_kind"):
-        if args:
-            return CFunction(kind, guarded_plan(tape, kind, args, argnums, native), native.errors)
-        lazy = LazyPlans(tape, kind, native)
-        return CFunction(kind, None, native.errors, lazy)
+        return CFunction(kind, guarded_plan(tape, kind, args, argnums), errors) if args else LazyPlans(tape, kind).function()
     signature = of_tape(tape.tape, args)
     chosen = _chosen(signature, kind, argnums, tape.name)
     wrt = tuple([k for k in inputs_of(tape.tape, chosen) if not signature.is_constant[k]])
-    call = compiled_call(tape, Kind(kind, chosen, wrt), native.errors, native.calls)
+    call = compiled_call(tape, Kind(kind, chosen, wrt))
     _require_floats(signature, call, call.outputs)
-    return CFunction(kind, Plan(call, signature, kind == "gradient"), native.errors)
+    return CFunction(kind, Plan(call, signature, kind == "gradient"), errors)
 
 
 def vector_function(tape: Owner, shape: tuple[int, ...] | None) -> CFunction:
     """The gradient of a GuardedTape by one vector; of that of the first call if `shape` is None."""
-    native = tape._native_side()
     if shape is None:
-        return CFunction("gradient", None, native.errors, LazyPlans(tape, "gradient", native, is_of_one_size=True))
-    return CFunction("gradient", _vector_plan(tape, shape), native.errors)
+        return LazyPlans(tape, "gradient", is_of_one_size=True).function()
+    return CFunction("gradient", Plan(*vector_call(tape, shape), is_gradient=True), tape._native_side().errors)
 
 
-def _vector_plan(tape: Owner, shape: tuple[int, ...]) -> Plan:
-    """Nothing is called to make it."""
-    call, signature = vector_call(tape, shape)
-    return Plan(call, signature, True)
-
-
-def guarded_plan(tape: Owner, kind: str, args: Sequence[Tree], argnums: object, native: KeepsCalls) -> Plan:
+def guarded_plan(tape: Owner, kind: str, args: Sequence[Tree], argnums: object) -> Plan:
     """The plan for calls of a GuardedTape like f(*args), which are run to find the types of the results."""
     recorded = tape.recorded_at(args)
     call = tape.keyed(args, ())
@@ -299,7 +287,7 @@ def guarded_plan(tape: Owner, kind: str, args: Sequence[Tree], argnums: object, 
     call = tape.keyed(args, chosen)
     made = Kind(kind, chosen, call.bound.argnums)
     vectors, outputs = made.types(recorded, signature.types)
-    found = paths_call(tape, signature, made, floated(vectors), floated(outputs), native.errors, native.calls)
+    found = paths_call(tape, signature, made, floated(outputs), floated(vectors))
     _require_floats(signature, found, vectors)
     return Plan(found, signature, kind == "gradient")
 
@@ -344,24 +332,29 @@ class LazyPlans:
         is_of_one_size: calls of other sizes than the first are refused.
     """
 
-    def __init__(self, tape: Owner, kind: str, native: KeepsCalls, *, is_of_one_size: bool = False) -> None:
-        self._tape, self._kind, self._native, self._is_of_one_size = tape, kind, native, is_of_one_size
+    def __init__(self, tape: Owner, kind: str, *, is_of_one_size: bool = False) -> None:
+        self._tape, self._kind, self._errors, self._is_of_one_size = tape, kind, tape._native_side().errors, is_of_one_size
         self._plans: dict[tuple[int, int], Plan] = {}
         self.number = toolchain.number(LazyPlans, self)
         self.callback = callback_address(_plan_for, ("i64", "i64", "ptr", "i64", "ptr"), "i32")
+
+    def function(self) -> CFunction:
+        """The C function with these plans."""
+        return CFunction(self._kind, None, self._errors, self)
 
     def plan(self, n: int, x: int, m: int) -> int:
         """The address of the plan for these sizes; the plan may depend on the path at x."""
         if (n, m) not in self._plans:
             if self._is_of_one_size and self._plans:
                 raise OtherResults("x has another size than in the first call", got=str(n))
-            self._plans[n, m] = _vector_plan(self._tape, (n,)) if self._is_of_one_size else self._plan_at(n, x, m)
+            of_vector = self._is_of_one_size and Plan(*vector_call(self._tape, (n,)), is_gradient=True)
+            self._plans[n, m] = of_vector or self._plan_at(n, x, m)
         return self._plans[n, m].address
 
     def _plan_at(self, n: int, x: int, m: int) -> Plan:
         size = {"value": n, "gradient": n, "vjp": m}.get(self._kind, n // 2)
         point = copy_at(x, ValueType((min(size, n),), FLOAT64))
-        plan = guarded_plan(self._tape, self._kind, (point,), None, self._native)
+        plan = guarded_plan(self._tape, self._kind, (point,), None)
         if plan.sizes != (n, m):
             raise OtherResults("x and out have other sizes than arguments and results",
                                got=f"{(n, m)}, where the function has {plan.sizes}")  # fmt: skip
@@ -372,7 +365,7 @@ class LazyPlans:
         try:
             address = self.plan(n, x, m)
         except BaseException as raised:  # noqa: BLE001 -- kept for take_error
-            code = keep_error(self._native.errors, raised)
+            code = keep_error(self._errors, raised)
             return c_entry.WRONG_SIZE if isinstance(raised, OtherResults) else code
         ctypes.c_int64.from_address(data + 8 * address_call.PLAN_WORD).value = address
         return address_call.PLANNED

@@ -110,8 +110,7 @@ def _on_tape(
 ) -> Answer:
     require_fit(arguments, tape.tape)
     kind = Kind("value", (), ()) if numbers is None else Kind("gradient", numbers, inputs_of(tape.tape, numbers))
-    native = tape._native_side()
-    calls = RowCalls(compiled_call(tape, kind, native.errors, native.calls), arguments, tape if kind.wrt == (0,) else None)
+    calls = RowCalls(compiled_call(tape, kind), arguments, tape if kind.wrt == (0,) else None)
     check_out(outs, _of_rows(arguments.rows, calls.call.outputs), True)
     # Of batch_values, results are written at the end, as a row may fail.
     failures, found = calls.run_many([a.array for a in arguments], arguments.rows, None if numbers is None else outs, threads, at)
@@ -204,12 +203,11 @@ def _paths_calls(tape: Owner, arguments: RowArguments, numbers: Numbers | None, 
     if not tape.chooses_natively:
         return None
     call = tape.keyed(arguments.at(0), numbers or (), with_data=True)
-    signature, native = of_call(call.bound, call.key), tape._native_side()
+    signature = of_call(call.bound, call.key)
     if len(signature.positions) != len(arguments):
         return None
     kind = Kind("value" if numbers is None else "gradient", numbers or (), call.bound.argnums, True)
-    found = paths_call(tape, signature, kind, [], results.types, native.errors, native.calls, results.result)
-    return RowCalls(found, arguments)
+    return RowCalls(paths_call(tape, signature, kind, results.types, result=results.result), arguments)
 
 
 def _nothing(tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None) -> Answer:

@@ -40,7 +40,30 @@ class CompiledPath(Protocol):
     def program(self) -> Any: ...
 
 
-class NativePaths(Protocol):
+# A CompiledPath of the owner's own class.
+Path: TypeAlias = Any
+# A CompiledTape (a KernelOwner) or a GuardedTape (a PathsOwner), told apart by their methods.
+Owner: TypeAlias = Any
+
+
+class KernelOwner(Protocol):
+    """A tape with kernels of value and gradients by any arguments: a CompiledTape."""
+
+    memory: int | None
+    threads: int
+    seconds: float
+
+    @property
+    def tape(self) -> Tape: ...
+
+    def kernel(self, argnums: tuple[int, ...] | Operator | None, /) -> Kernel: ...
+
+    def __call__(self, *args: Tree) -> Tree: ...
+
+    def value_and_gradient(self, *args: Tree, argnums: object) -> tuple[Tree, Tree]: ...
+
+
+class PathsOwner(Protocol):
     """A function with several recorded paths that native code may run: a GuardedTape."""
 
     @property
@@ -63,33 +86,6 @@ class NativePaths(Protocol):
         """Note that native code has recently used a path."""
         ...
 
-
-# A CompiledPath of the owner's own class.
-Path: TypeAlias = Any
-# A CompiledTape (a KernelOwner) or a GuardedTape (a CallsOwner), told apart by their methods.
-Owner: TypeAlias = Any
-
-
-class KernelOwner(Protocol):
-    """A tape with kernels of value and gradients by any arguments: a CompiledTape."""
-
-    memory: int | None
-    threads: int
-    seconds: float
-
-    @property
-    def tape(self) -> Tape: ...
-
-    def kernel(self, argnums: tuple[int, ...] | Operator | None, /) -> Kernel: ...
-
-    def __call__(self, *args: Tree) -> Tree: ...
-
-    def value_and_gradient(self, *args: Tree, argnums: object) -> tuple[Tree, Tree]: ...
-
-
-class CallsOwner(NativePaths, Protocol):
-    """A function with several recorded paths, of any arguments: a GuardedTape."""
-
     def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Path, list[Operand], bool]:
         """The path taken, value and gradients by `argnums` (the results, for None), and True if the function returns a tuple."""
         ...
@@ -109,15 +105,3 @@ class CallsOwner(NativePaths, Protocol):
     def note_native_user(self, user: object, /) -> None:
         """Note that native code runs recorded paths by itself."""
         ...
-
-
-class KeepsCalls(Protocol):
-    """Holds the native calls of a tape: a NativeSide.
-
-    Attributes:
-        errors: the exceptions of its calls.
-        calls: calls by address, keyed by operator.
-    """
-
-    errors: Any
-    calls: dict[Any, Any]

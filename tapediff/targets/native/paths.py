@@ -20,7 +20,7 @@ from .errors import lost_error
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
-    from .owner import CompiledPath, NativePaths
+    from .owner import CompiledPath, PathsOwner
 
 
 class Path:
@@ -47,7 +47,7 @@ class PathsDispatch:
 
     words: np.ndarray
 
-    def __init__(self, guarded: NativePaths) -> None:
+    def __init__(self, guarded: PathsOwner) -> None:
         self._guarded, self._reads = guarded, guarded.reads
         self._lock = new_lock()
         self._paths: dict[CompiledPath, Path] = {}

@@ -206,6 +206,15 @@ def test_results_of_paths_may_have_another_dtype_but_no_other_shape():
         td.GuardedTape(lambda x: x if x[0] > 0.0 else x[:2]).batch_values(X)
     with pytest.raises(td.ShapeMismatch, match="different lengths"):
         td.GuardedTape(lambda x: (x, x) if x[0] > 0.0 else (x,)).batch_values(X)
+    few = np.abs(X[:6])
+    by_sign = td.GuardedTape(lambda x: {"a": x} if x[0] > 0.0 else [x])
+    for _ in range(3):
+        assert np.array_equal(by_sign.batch_values(few)["a"], few)
+    few[3] *= -1.0
+    for rows in (few, few[3:], few):
+        with pytest.raises(td.ShapeMismatch, match="other containers"):
+            by_sign.batch_values(rows)
+    assert np.array_equal(by_sign.batch_values(few[3:4])[0], few[3:4])
 
 
 def picky(x, y):

@@ -31,7 +31,7 @@ from ..python_api import (
     builtin,
 )
 from ..status import REFUSED
-from .python_entry import is_available
+from .python_entry import is_available, words
 
 # Kinds of rows.
 ENTRY, CELL, SLOT, OBJECT, SIZE, FUNCTION, LENGTH, ENTRIES, MAPPING, MEMORY, SAMPLE, CALL = range(12)
@@ -248,18 +248,6 @@ def _checked_text() -> str:
 _CHECKED = SharedFunction("tapediff_checked", _checked_text)
 
 
-class _State(np.ndarray):
-    """The words of a builtin, and the objects that own the addresses in them."""
-
-    keeps: tuple[object, ...]
-
-
-def _state(table: Table, call: object) -> _State:
-    state = np.array([table.head.ctypes.data, id(call)], np.int64).view(_State)
-    state.keeps = (table, call)
-    return state
-
-
 def unchanged(table: Table) -> Callable[[], bool]:
     """A function without arguments: True if nothing has changed."""
     compared = checked(table, True.__bool__)
@@ -268,7 +256,7 @@ def unchanged(table: Table) -> Callable[[], bool]:
 
 def checked(table: Table, call: Callable[..., Tree]) -> Callable[..., Operand]:
     """A builtin that calls another one, with the same arguments, if nothing has changed; otherwise it returns REFUSED."""
-    return builtin(_CHECKED, "tapediff_checked", METH_FASTCALL, _state(table, call))
+    return builtin(_CHECKED, "tapediff_checked", METH_FASTCALL, words([table.head.ctypes.data, id(call)], (table, call)))
 
 
 @functools.cache
