@@ -85,7 +85,8 @@ def held_locks(*objects):
     for each in objects:
         slots = [getattr(each, "_lock", None), getattr(getattr(each, "_native", None), "errors", None)]
         if each is not None and getattr(each, "_native", None) is not None:
-            slots += [getattr(user, "_lock", None) for user in (*each._native.calls.values(), *each._native.rows.values())]
+            slots += [getattr(call, "_lock", None) for call in each._native.calls.values()]
+            slots += [known.calls._lock for known in each._native.rows.values()]
             slots.append(each._native.errors._lock)
         found += [(f"a lock of {each!r}", slot) for slot in slots if isinstance(slot, LOCKS)]
     return [name for name, lock in found if _is_held(lock)]

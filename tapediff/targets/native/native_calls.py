@@ -17,7 +17,7 @@ from ..operators.methods import OperatorMethods
 if TYPE_CHECKING:
     from .addressed_call import AddressedCall
     from .c_function import CFunction
-    from .row_calls import KnownForm, RowCalls
+    from .row_calls import KnownRows
 
 _lock = new_lock()
 
@@ -28,7 +28,7 @@ class NativeSide:
     Attributes:
         flat: the function called by address.
         calls: calls by address, keyed by operator.
-        rows: calls of batches, by the marks of the arguments; forms: of batches of containers, by argnums.
+        rows: calls of batches, by argnums and the shape of a point.
         errors: the exceptions of their calls.
     """
 
@@ -37,8 +37,7 @@ class NativeSide:
 
         self.flat: CFunction | None = None
         self.calls: dict[Hashable, AddressedCall] = {}
-        self.rows: dict[Hashable, RowCalls] = {}
-        self.forms: dict[Hashable, KnownForm] = {}
+        self.rows: dict[Hashable, KnownRows] = {}
         self.errors = Errors()
 
     @holding(_lock)

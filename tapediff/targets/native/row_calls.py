@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -220,53 +220,47 @@ def _again(tape: Owner, args: tuple[Tree, ...], argnums: Tree, row: int) -> Base
 # Known calls
 
 
-class KnownForm(NamedTuple):
-    """Batches of containers of one form.
+class KnownRows(NamedTuple):
+    """Batches of arguments of one form.
 
     Attributes:
         leaves_of: returns the arrays in the arguments; None if they have another form.
         with_rows: the index of an array that has rows.
         calls: runs the rows.
+        takes_out: there are no containers.
     """
 
     leaves_of: Callable[[tuple[Tree, ...]], tuple[Tree, ...] | None]
     with_rows: int
     calls: RowCalls
+    takes_out: bool
 
 
-def known_calls(
-    tape: Owner, args: tuple[Tree, ...], argnums: Tree, has_out: bool
-) -> tuple[RowCalls, Sequence[Tree], int] | None:
+def known_calls(tape: Owner, args: tuple[Tree, ...], argnums: Tree, has_out: bool) -> tuple[RowCalls, Sequence[Tree], int] | None:
     """The calls for a batch like one before, its arrays, and the number of rows."""
-    native, X = tape._native, args[0]
-    if native is None:
-        return None
-    if type(X) is np.ndarray and X.ndim:
-        arrays, marks = _unmarked(args) if len(args) > 1 else (args, 1)
-        calls = native.rows.get((argnums, marks, X.shape[1:]))
-        if calls is not None:
-            return calls, arrays, len(X)
-    known = None if has_out else native.forms.get((argnums, type(argnums)))
+    native = tape._native
+    known = None if native is None else native.rows.get(_key(args, argnums))
     leaves = None if known is None else known.leaves_of(args)
-    if known is None or leaves is None or type(leaves[known.with_rows]) is not np.ndarray:
+    if known is None or leaves is None or (has_out and not known.takes_out):
         return None
-    return known.calls, leaves, len(leaves[known.with_rows])
+    one = leaves[known.with_rows]
+    return (known.calls, leaves, len(one)) if type(one) is np.ndarray and one.ndim else None
+
+
+def _key(args: tuple[Tree, ...], argnums: Tree) -> Hashable:
+    return argnums, args[0].shape[1:] if type(args[0]) is np.ndarray else None
 
 
 def remember(tape: Owner, args: tuple[Tree, ...], argnums: Tree, arguments: RowArguments, calls: RowCalls) -> None:
     """Let the next similar batch take these calls."""
-    native = tape._native_side()
     if any(t.dtype == np.float32 for t in [*calls.types, *calls.call.outputs]):
-        return
-    if type(args[0]) is np.ndarray and arguments.trees is None:
-        native.rows[argnums, _unmarked(args)[1], args[0].shape[1:]] = calls
         return
     try:
         forms = tuple(map(_form, args))
     except (NoForm, TypeError):
         return
     with_rows = next(k for k, a in enumerate(arguments) if a.per_row)
-    native.forms[argnums, type(argnums)] = KnownForm(leaves_of(forms), with_rows, calls)
+    tape._native_side().rows[_key(args, argnums)] = KnownRows(leaves_of(forms), with_rows, calls, arguments.trees is None)
 
 
 def _form(given: Tree) -> TreeDef:
@@ -278,7 +272,7 @@ def _form(given: Tree) -> TreeDef:
     kind = type(given)
     if kind is Rows or kind is Constant:
         return TreeDef(kind, MARK, (_form(given.value),))
-    if kind is np.ndarray or kind is float:
+    if kind in (np.ndarray, float, np.float64):
         return ARRAY
     found = parts_of(given) if is_container(given) else None
     if found is not None:
@@ -288,20 +282,3 @@ def _form(given: Tree) -> TreeDef:
 
 def _part_form(given: Tree) -> TreeDef:
     return static_leaf(given) if type(given) in (bool, str, bytes, type(None)) else _form(given)
-
-
-def _unmarked(args: Sequence[Tree]) -> tuple[list[Tree], int]:
-    """Remove td.Rows and td.Constant from the arguments and convert NumPy scalars to Python's; also returns which had which mark."""
-    arrays, marks = [args[0]], 1
-    for argument in args[1:]:
-        marks <<= 2
-        kind = type(argument)
-        while kind in _MARKS:
-            marks |= _MARKS[kind]
-            argument = argument.value
-            kind = type(argument)
-        arrays.append(float(argument) if kind is np.float64 else argument)
-    return arrays, marks
-
-
-_MARKS: dict[type, int] = {Rows: 1, Constant: 2}
