@@ -1,5 +1,5 @@
 """Calls from compiled code: bound to arrays, by address, from numba, and batches of rows in threads.
 
 Comes in: a compiled or guarded tape. Goes out: builtins, addresses, numba functions. Open first: `native_calls.py`, then
-`addressed_call.py`, which makes all calls with other arguments than one array.
+`addressed_call.py`, which all others make calls with.
 """

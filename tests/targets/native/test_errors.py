@@ -219,7 +219,7 @@ def test_nutpie_stops_where_a_fixed_tape_has_no_answer():
     """
     pytest.importorskip("nutpie")
     program = (
-        "import runpy, numpy as np, tapediff as td; here = runpy.run_path('tests/targets/native/test_native_entry.py')\n"
+        "import runpy, numpy as np, tapediff as td; here = runpy.run_path('tests/targets/native/test_errors.py')\n"
         "here['nutpie_draws'](td.compile(here['bent'], np.array([1.0])), 1.0); print('sampled')"
     )
     command, here = [sys.executable, "-W", "ignore", "-c", program], Path(__file__).parents[3]
