@@ -197,7 +197,7 @@ def paths_call(
 
 def vector_call(tape: Owner, shape: tuple[int, ...]) -> tuple[AddressedCall, Signature]:
     """The call of value and gradient by a GuardedTape's only argument, a float64 array of this shape."""
-    x = np.zeros(shape)
+    x = np.broadcast_to(0.0, shape)
     signature = Signature((x,), (False,), (x,), (0,), None)
     return paths_call(tape, signature, Kind("gradient", (0,), (0,)), [FLOAT_SCALAR, ValueType(shape, FLOAT64)]), signature
 

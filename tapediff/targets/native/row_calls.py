@@ -135,9 +135,8 @@ class RowCalls:
         asked, started = self.call.asked, time.perf_counter()
         job = Job(self.call, [*inputs, *targets], self._strides, rows, lambda row: _again(*at, first + row))
         failures = run_timed(job, threads)
-        # For few rows, Python's time was measured.
         if not failures and threads is None:
-            self.row_seconds = job.row_seconds if self.call.asked == asked and rows > UNTIMED else math.inf
+            self.row_seconds = job.row_seconds if self.call.asked == asked else math.inf
         if not failures and self.tape is not None:
             self._use_blocks(self.tape, time.perf_counter() - started, inputs[0])
         if is_direct:

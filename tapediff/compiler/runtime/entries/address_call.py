@@ -157,7 +157,7 @@ def _check_places(f: Function, x: Value, n: Value, out: Value, m: Value) -> None
         f.return_(MISPLACED)
 
 
-def _run_plan(f: Function, plan: Struct, data: Struct, x: Value, out: Value, own: Value) -> Value:
+def run_plan(f: Function, plan: Struct, data: Struct, x: Value, out: Value, own: Value) -> Value:
     """Run the call that a plan describes, and return its code; `own` is the address for the value that has one."""
     inputs, places = plan["inputs"], Array(plan.behind(), I64)
     constants = Array(data.location("constants").load_atomic(), PTR)
@@ -210,7 +210,7 @@ def _flat() -> str:
     n, x, m, out, pointer = f.parameters
     _check_places(f, x, n, out, m)
     plan = _plan_of(f, pointer, n, x, m)
-    f.return_(_run_plan(f, plan, DATA.at(pointer), x, out, out))
+    f.return_(run_plan(f, plan, DATA.at(pointer), x, out, out))
     return module_text(f)
 
 
@@ -221,7 +221,7 @@ def _flat_gradient() -> str:
     _check_places(f, x, size, value, constant(f, 1, I64))
     _check_places(f, gradient, size, value, constant(f, 1, I64))
     result, plan = f.variable(F64), _plan_of(f, pointer, size, x, size)
-    code = _run_plan(f, plan, DATA.at(pointer), x, gradient, result.address)
+    code = run_plan(f, plan, DATA.at(pointer), x, gradient, result.address)
     with f.if_(code == 0):
         Location(value, F64).value = result.value
     f.return_(code)
