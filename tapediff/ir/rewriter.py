@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import compress
 
@@ -20,10 +20,15 @@ SHARE_OF_FEW = 16
 
 
 class Rewriter:
-    """Appends instructions of a new tape; `number[i]` is the new number of the old tape's value i."""
+    """Appends instructions of a new tape; `number[i]` is the new number of the old tape's value i.
+
+    Attributes:
+        site: the user's line of the instructions that `make` emits.
+    """
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
+        self.site: Site | None = None
         self.instructions: list[Instruction] = []
         self.number: list[int] = [-1] * len(tape.instructions)
 
@@ -34,9 +39,9 @@ class Rewriter:
         return len(self.instructions) - 1
 
     def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
-        """Emit an operation on values of the new tape and infer its type; it has no user's line."""
+        """Emit an operation on values of the new tape and infer its type."""
         type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
-        return self.emit(op, inputs, params, type_, None)
+        return self.emit(op, inputs, params, type_, self.site)
 
     def constant(self, value: Operand, type_: ValueType) -> int:
         array = np.array(value, dtype=type_.dtype, order="C")
@@ -46,7 +51,8 @@ class Rewriter:
     def copy(self, old: int) -> int:
         """Emit an old instruction on the new numbers of its operands."""
         instruction, number = self.tape.instructions[old], self.number
-        return self.keep(instruction, tuple([number[i] for i in instruction[1]]))
+        made = number[old] = self.keep(instruction, tuple([number[i] for i in instruction[1]]))
+        return made
 
     def copy_all(self, wanted: Sequence[bool]) -> None:
         """Emit the wanted old instructions, in order: `copy` in a third of the time."""
@@ -94,3 +100,55 @@ class Rewriter:
             inputs=tuple(self.number[i] for i in self.tape.inputs),
             outputs=tuple(self.number[i] for i in self.tape.outputs),
         )
+
+
+class BodyBuilder(Rewriter):
+    """Builds the tape of an iteration, or of a call, from a part of a tape: its inputs first, in order.
+
+    Attributes:
+        inputs: the new numbers of the inputs.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__(tape)
+        self.inputs: list[int] = []
+
+    def add_input(self, type_: AnyType, site: Site | None = None) -> int:
+        self.inputs.append(self.emit(INPUT, (), (len(self.inputs),), type_, site))
+        return self.inputs[-1]
+
+    def take(self, values: Iterable[int]) -> None:
+        """Make old values the next inputs."""
+        for old in values:
+            _, _, _, type_, site = self.tape.instructions[old]
+            self.number[old] = self.add_input(type_, site)
+
+    def copy_needed(self, values: Iterable[int]) -> None:
+        """Emit the old instructions that some values are computed by, from those that are there already."""
+        needed = [False] * len(self.number)
+        for old in values:
+            needed[old] = True
+        for old in range(len(needed) - 1, -1, -1):
+            if needed[old] and self.number[old] < 0:
+                for i in self.tape.instructions[old].inputs:
+                    needed[i] = True
+            else:
+                needed[old] = False
+        self.copy_all(needed)
+
+    def body(self, outputs: Iterable[int]) -> Tape:
+        """The tape from the inputs to some of its own values."""
+        active = tuple(k for k, i in enumerate(self.inputs) if self.instructions[i].type.is_float)
+        return Tape(tuple(self.instructions), tuple(self.inputs), tuple(outputs), self.tape.name, active, True)
+
+    def body_of(self, outputs: Sequence[int]) -> Tape:
+        """The tape from the inputs to old values, with all that these need."""
+        self.copy_needed(outputs)
+        return self.body(self.number[old] for old in outputs)
+
+
+def part_of_tape(tape: Tape, inputs: Iterable[int], outputs: Sequence[int]) -> Tape:
+    """The tape that computes some values of another one from others. Cost: linear in its length."""
+    made = BodyBuilder(tape)
+    made.take(inputs)
+    return made.body_of(outputs)

@@ -7,11 +7,12 @@ two variants: zeros, and the side. Derivatives are taken before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..ir.instruction import CONSTANT, INPUT, INT64, Instruction, TupleType, ValueType
-from ..ir.rewriter import Rewriter
+from ..ir.rewriter import BodyBuilder, Rewriter
 from ..ir.tape import Tape
 from ..ops import Elementwise, Op
 from ..ops.arrays.indexing import ASSEMBLE, INDEX
@@ -132,10 +133,9 @@ class _Gathering:
     def _call(self, side: _Side, condition: int) -> None:
         rewriter, members = self.rewriter, set(side.members)
         given, read_again = self._results(side, members)
-        body = Rewriter(self.tape)
+        body = BodyBuilder(replace(self.tape, name=f"a side of {self.tape.name}"))
         operands = self._arguments(side, members)
-        for k, number in enumerate(operands):
-            body.number[number] = body.emit(INPUT, (), (k,), self.tape.instructions[number].type, None)
+        body.take(operands)
         for number in side.members:
             for i in self.tape.instructions[number].inputs:
                 self._copy_into(body, i)
@@ -143,12 +143,9 @@ class _Gathering:
         packs, arrays = self._packs(given)
         results = [body.number[n] for n in arrays]
         for pack in packs:
-            type_ = ValueType((len(pack),), self.tape.instructions[pack[0]].type.dtype)
             parts = tuple([body.number[n] for n in pack])
-            results.append(body.emit(ASSEMBLE, parts, (entries_of_vector(len(pack)), type_.shape, True), type_, None))
-        inputs = tuple(range(len(operands)))
-        active = tuple(k for k in inputs if body.instructions[k].type.is_float)
-        made = Tape(tuple(body.instructions), inputs, tuple(results), f"a side of {self.tape.name}", active, True)
+            results.append(body.make(ASSEMBLE, parts, (entries_of_vector(len(pack)), (len(pack),), True)))
+        made = body.body(results)
         chosen = rewriter.make(CONVERT, (condition,), (INT64,))
         called = rewriter.make(CALL_VARIANT, (chosen, *[rewriter.number[n] for n in operands]), (self.callee_of(made),))
         items = [rewriter.make(GET, (called,), (k,)) for k in range(len(results))]

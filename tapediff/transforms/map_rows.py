@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..base.source_location import Site
 from ..ir.instruction import (
     CONSTANT,
     GUARD,
@@ -21,20 +20,19 @@ from ..ir.instruction import (
     DynamicArrayType,
     Instruction,
     Param,
-    Params,
-    Primitive,
-    TupleType,
     ValueType,
 )
-from ..ir.rewriter import Rewriter
+from ..ir.rewriter import BodyBuilder, Rewriter
 from ..ir.tape import Tape
 from ..ops.arrays.indexing import ASSEMBLE, PUT, SCATTER_ADD
 from ..ops.arrays.reductions import SUM
 from ..ops.arrays.shape import RESHAPE, TRANSPOSE
-from ..ops.control.calls import CALL, GET, LOOP, RECALL, LoopForm, TupleOp, loop_items
+from ..ops.control.calls import CALL, GET, RECALL, LoopForm, TupleOp
 from ..ops.elementwise.arithmetic import MULTIPLY
 from ..ops.matrices.linear_algebra import LU_SOLVE, TRIANGULAR_SOLVE
 from ..ops.matrices.products import MATMUL
+from ..passes.loops.loop_builder import emit_loop
+from ..passes.reach import reached_from
 from ..passes.rolling.vectorize import Batch, is_batchable, spread
 
 
@@ -92,9 +90,7 @@ def _loop_of_all(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopC
     order = [*rows, *(k for k in range(len(tape.inputs)) if k not in rows)]
     callee = loop_callee(body)
     form = LoopForm(0, len(rows), len(order) - len(rows), count, single_variant=True)
-    type_ = TupleType(loop_items(callee, form))
-    loop = made.emit(LOOP, tuple(made.number[tape.inputs[k]] for k in order), (callee, form), type_, None)
-    items = [made.emit(GET, (loop,), (k,), type_.items[k], None) for k in range(len(body.outputs))]
+    items = emit_loop(made, callee, form, [made.number[tape.inputs[k]] for k in order])
     outputs = (*(made.number[i] for i in tape.outputs[:shared]), *items)
     return replace(
         tape, instructions=tuple(made.instructions), inputs=tuple(made.number[i] for i in tape.inputs), outputs=outputs
@@ -103,31 +99,15 @@ def _loop_of_all(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopC
 
 def _body_of_all(tape: Tape, rows: Sequence[int], reached: Sequence[bool], shared: int) -> Tape:
     """Return the tape of one row: the inputs with rows come first, as a loop's streams do."""
-    body = Rewriter(tape)
-    order = [*rows, *(k for k in range(len(tape.inputs)) if k not in rows)]
-    for position, k in enumerate(order):
-        old = tape.inputs[k]
-        body.number[old] = body.emit(INPUT, (), (position,), tape.instructions[old].type, None)
+    body = BodyBuilder(tape)
+    body.take([*(tape.inputs[k] for k in rows), *(n for k, n in enumerate(tape.inputs) if k not in rows)])
     for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
         if op is GUARD and any(reached[i] for i in inputs):
             raise RowsCannotBeMapped
         if op is not INPUT and op is not GUARD:
             operands = tuple([body.number[i] for i in inputs])
             body.number[number] = body.emit(RECALL if op is CALL else op, operands, params, type_, site)
-    inputs = tuple(body.number[tape.inputs[k]] for k in order)
-    outputs = tuple(body.number[i] for i in tape.outputs[shared:])
-    active = tuple(k for k, i in enumerate(inputs) if body.instructions[i].type.is_float)
-    return Tape(tuple(body.instructions), inputs, outputs, tape.name, active, True)
-
-
-def reached_from(tape: Tape, sources: Sequence[int]) -> list[bool]:
-    """Mark the values that depend on any of the sources."""
-    reached = [False] * len(tape.instructions)
-    for number in sources:
-        reached[number] = True
-    for number, instruction in enumerate(tape.instructions):
-        reached[number] = reached[number] or any(reached[i] for i in instruction.inputs)
-    return reached
+    return body.body(body.number[i] for i in tape.outputs[shared:])
 
 
 class RowMapper(Rewriter):
@@ -137,11 +117,6 @@ class RowMapper(Rewriter):
         super().__init__(tape)
         self.rows, self.count, self.loop_callee = rows, count, loop_callee
         self.per_row: list[bool] = [False] * len(tape.instructions)
-        self.site: Site | None = None
-
-    def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
-        type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
-        return self.emit(op, inputs, params, type_, self.site)
 
     def mapped(self, shared: int) -> Tape:
         for number, instruction in enumerate(self.tape.instructions):
@@ -193,11 +168,9 @@ class RowMapper(Rewriter):
         body, operands, streams = self._body(instruction, items, batched)
         callee = self.loop_callee(body)
         form = LoopForm(0, streams, len(operands) - streams, self.count, single_variant=True)
-        type_ = TupleType(loop_items(callee, form))
-        loop = self.emit(LOOP, tuple(operands), (callee, form), type_, instruction.site)
-        for k, item in enumerate(items):
+        for item, made in zip(items, emit_loop(self, callee, form, operands)):
             self.per_row[item] = True
-            self.number[item] = self.emit(GET, (loop,), (k,), type_.items[k], instruction.site)
+            self.number[item] = made
 
     def _items_of(self, number: int) -> Iterator[int]:
         for later in range(number + 1, len(self.tape.instructions)):
@@ -211,18 +184,14 @@ class RowMapper(Rewriter):
         """Return the tape of one row, the operands of the loop, and the number of streams among them."""
         order = [k for k, b in enumerate(batched) if b] + [k for k, b in enumerate(batched) if not b]
         read = [instruction.inputs[k] for k in order]
-        body = Rewriter(self.tape)
-        inputs = []
-        for position, old in enumerate(read):
-            inputs.append(body.emit(INPUT, (), (position,), self.tape.instructions[old].type, None))
+        body = BodyBuilder(self.tape)
+        inputs = [body.add_input(self.tape.instructions[old].type) for old in read]
         places = dict(zip(order, inputs))
         made = body.keep(instruction, tuple(places[k] for k in range(len(order))))
         outputs = [made]
         if isinstance(instruction.op, TupleOp):
             outputs = [body.keep(self.tape.instructions[item], (made,)) for item in items]
-        active = tuple(k for k, old in enumerate(read) if self.tape.instructions[old].type.is_float)
-        tape = Tape(tuple(body.instructions), tuple(inputs), tuple(outputs), self.tape.name, active, True)
-        return tape, [self.number[old] for old in read], sum(batched)
+        return body.body(outputs), [self.number[old] for old in read], sum(batched)
 
 
 # Batching rules of ops whose operands are partly the same for all rows. None: the rule does not fit, so a loop is made.

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.source_location import Site
 from ..ir.instruction import CONSTANT, INT64, Params, Primitive, ValueType
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
@@ -68,7 +67,6 @@ class Triplets(Rewriter):
         # The number of moved terms, and its limit: reached by arrays of many terms that are written entry by entry.
         self.moves = 0
         self.most_moves: float = MOST_MOVES * len(tape.instructions) + 1_000
-        self.site: Site | None = None
         self._known: dict[Any, np.ndarray] = {}
         self._picked: dict[tuple[int, int], int] = {}
     # The new tape

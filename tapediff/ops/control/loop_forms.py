@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 from ...base.operating_system import memory_bytes
 from ...errors import LoopTooLong, NotConverged
+
+Part = TypeVar("Part")
 
 # Most bytes of the stacked values of a loop whose length is known only at run time; less on machines with less memory.
 MOST_BYTES = 1 << 32
@@ -74,6 +78,12 @@ class LoopForm:
             got=f"{steps} iterations, {saved_bytes_limit() >> 20} MB allowed",
             fix="see whether the loop ever ends, and give it max_steps=; or ask for the value alone, which stores nothing",
         )  # fmt: skip
+
+    def parts(self, inputs: Sequence[Part]) -> tuple[Sequence[Part], Sequence[Part], Sequence[Part]]:
+        """Split the inputs of a loop, or of its callee: the carries, streams and constants, without what precedes them."""
+        constant = len(inputs) - self.constants
+        stream = constant - self.streams
+        return inputs[stream - self.carries : stream], inputs[stream:constant], inputs[constant:]
 
     @property
     def returns_variants(self) -> bool:

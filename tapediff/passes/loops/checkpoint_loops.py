@@ -19,14 +19,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, FLOAT64, INPUT, Instruction, Param, Params, Primitive, TupleType, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import CONSTANT, FLOAT64, INPUT, Instruction, Param, ValueType
+from ...ir.rewriter import BodyBuilder, Rewriter
 from ...ir.tape import Tape
-from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
 from ...ops.arrays.shape import RESHAPE
 from ...ops.control.callee import Callee
 from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ..rows import joined, part_of
+from .loop_builder import Items, emit_loop, only_body, with_loops
 from .save_or_recompute import LARGEST_SAVED, STORED_FAR, additions_of
 
 # Shorter loops are left alone.
@@ -61,23 +61,15 @@ def checkpoint_loops(tape: Tape, limit: float, make_callee: MakeCallee) -> Tape:
     Loops in the bodies of others are divided as well. Sums over iterations are then added up block by block.
     """
     wanted = {n: found for n, i in tape.numbered(LOOP) if (found := _planned(i, limit, make_callee))}
-    for op, inputs, params, *_ in tape.instructions:
-        if op is GET and inputs[0] in wanted and params[0] >= _results(*tape.instructions[inputs[0]].params):
-            del wanted[inputs[0]]  # its carries are read already: the tape is a derivative
-    if not wanted:
-        return tape
-    made = Rewriter(tape)
-    items: dict[int, list[int]] = {}
-    for number, instruction in enumerate(tape.instructions):
-        op, inputs, params, _, site = instruction
-        if number in wanted:
-            callee, plan = wanted[number]
-            items[number] = _Division(made, callee, site, make_callee).emit([made.number[i] for i in inputs], params[1], plan)
-        elif op is GET and inputs[0] in items:
-            made.number[number] = items[inputs[0]][params[0]]
-        else:
-            made.number[number] = made.copy(number)
-    return made.finish()
+    for _, item in tape.numbered(GET):
+        if (loop := item.inputs[0]) in wanted and item.params[0] >= _results(*tape.instructions[loop].params):
+            del wanted[loop]  # its carries are read already: the tape is a derivative
+
+    def emitted(made: Rewriter, loop: Instruction, found: tuple[Callee, Plan | None]) -> Items:
+        callee, plan = found
+        return _Division(made, callee, make_callee).emit(loop.inputs, loop.params[1], plan).__getitem__
+
+    return with_loops(tape, lambda _, number: wanted.get(number), emitted)
 
 
 def _results(callee: Callee, form: LoopForm) -> int:
@@ -93,7 +85,7 @@ def _planned(loop: Instruction, limit: float, make_callee: MakeCallee) -> tuple[
     callee, form = loop.params
     if form.length is None or form.variant_given or form.stops or not callee.is_compiled:
         return None
-    body = callee.only_tape()
+    body = only_body(callee)
     inside = body if body is None else checkpoint_loops(body, limit, make_callee)
     carried = 8 * sum(t.size for t in callee.in_types[: form.carries])
     residuals = 0 if body is None or form.recomputes else _residual_bytes(body, form, carried)
@@ -157,7 +149,6 @@ class _Division:
 
     rewriter: Rewriter
     callee: Callee
-    site: Site | None
     make_callee: MakeCallee
 
     def emit(self, operands: Sequence[int], form: LoopForm, plan: Plan | None) -> list[int]:
@@ -165,63 +156,35 @@ class _Division:
         if plan is None or not plan.count:
             return self._loop(operands, replace(form, recomputes=form.recomputes or (plan is not None and plan.recomputes)), self.callee)
         assert form.length is not None, "the caller has seen to it"
-        whole = plan.count * plan.size
-        first, constant = form.carries, form.carries + form.streams
-        streams, constants = operands[first:constant], operands[constant:]
-        at = form.length - whole if form.backwards else 0
-        blocked = [self._rows(stream, at, whole, (plan.count, plan.size)) for stream in streams]
+        whole, left = plan.count * plan.size, form.length - plan.count * plan.size
+        carries, streams, constants = form.parts(operands)
+        at, rest = (left, 0) if form.backwards else (0, whole)
+        blocked = [self._reshaped(part_of(self.rewriter, stream, at, whole), (plan.count, plan.size), 1) for stream in streams]
         outer = replace(form, length=plan.count, recomputes=True, single_variant=form.saves_carries)
-        found = self._loop([*operands[:first], *blocked, *constants], outer, self._block(form, plan))
-        items = [*found[:first], *(self._rows(item, 0, plan.count, None) for item in found[first:])]
-        if whole == form.length:
-            return items
-        rest = [self._rows(stream, 0 if form.backwards else whole, form.length - whole, ()) for stream in streams]
-        after = plan.inner
-        if after is not None and after.count * after.size > form.length - whole:
-            after = Plan(recomputes=True)
-        others = self.emit([*items[:first], *rest, *constants], replace(form, length=form.length - whole), after)
-        return [*others[:first], *(self._joined(a, b, form.backwards) for a, b in zip(items[first:], others[first:]))]
+        items = self._loop([*carries, *blocked, *constants], outer, self._block(form, plan))
+        first, stacked = items[: form.carries], [self._reshaped(item, (whole,), 2) for item in items[form.carries :]]
+        if not left:
+            return [*first, *stacked]
+        others = [part_of(self.rewriter, stream, rest, left) for stream in streams]
+        after = Plan(recomputes=True) if plan.inner is not None and plan.inner.count * plan.inner.size > left else plan.inner
+        last = self.emit([*first, *others, *constants], replace(form, length=left), after)
+        pairs = zip(stacked, last[form.carries :])
+        return [*last[: form.carries], *(joined(self.rewriter, [b, a] if form.backwards else [a, b]) for a, b in pairs)]
 
     def _loop(self, operands: Sequence[int], form: LoopForm, callee: Callee) -> list[int]:
-        type_ = TupleType(loop_items(callee, form))
-        loop = self.rewriter.emit(LOOP, tuple(operands), (callee, form), type_, self.site)
-        return [self.rewriter.emit(GET, (loop,), (k,), type_.items[k], self.site) for k in range(_results(callee, form))]
+        return emit_loop(self.rewriter, callee, form, operands)[: _results(callee, form)]
 
     def _block(self, form: LoopForm, plan: Plan) -> Callee:
         """The callee that does one block."""
-        size, types = plan.size, self.callee.in_types
-        made = Rewriter(Tape((), (), (), "a block of iterations"))
-        for k, type_ in enumerate(types):
-            is_stream = form.carries <= k < form.carries + form.streams
-            made.emit(INPUT, (), (k,), ValueType((size, *type_.shape), type_.dtype) if is_stream else type_, self.site)
-        inputs = range(len(types))
-        inner = replace(form, length=size, saves_carries=False, single_variant=False)
-        outputs = replace(self, rewriter=made).emit(inputs, inner, plan.inner)
-        active = tuple(k for k, type_ in enumerate(types) if type_.is_float)
-        return self.make_callee(Tape(tuple(made.instructions), tuple(inputs), tuple(outputs), made.tape.name, active, True))
+        made = BodyBuilder(Tape((), (), (), "a block of iterations"))
+        made.site = self.rewriter.site
+        for kind, types in enumerate(form.parts(self.callee.in_types)):
+            for type_ in types:
+                made.add_input(ValueType((plan.size, *type_.shape), type_.dtype) if kind == 1 else type_, made.site)
+        inner = replace(form, length=plan.size, saves_carries=False, single_variant=False)
+        return self.make_callee(made.body(replace(self, rewriter=made).emit(made.inputs, inner, plan.inner)))
 
-    def _make(self, op: Primitive, inputs: tuple[int, ...], params: Params) -> int:
-        type_ = op.infer(*[self.rewriter.instructions[i].type for i in inputs], **op.named(params))
-        return self.rewriter.emit(op, inputs, params, type_, self.site)
-
-    def _rows(self, array: int, start: int, count: int, leading: tuple[int, ...] | None) -> int:
-        """Select entries along the first axis; `leading` replaces it: () keeps it, None merges it with the next axis."""
-        length, *inner = self.rewriter.instructions[array].type.shape
-        if count < length:
-            array = self._make(INDEX, (array,), (_region(start, count, inner),))
-        if leading == ():
-            return array
-        shape = (*leading, *inner) if leading is not None else (length * inner[0], *inner[1:])
-        return self._make(RESHAPE, (array,), (shape,))
-
-    def _joined(self, blocks: int, others: int, backwards: bool) -> int:
-        """Join a further result of the blocks and of the other iterations; the blocks run first."""
-        (count, *inner), (rest, *_) = (self.rewriter.instructions[i].type.shape for i in (blocks, others))
-        starts = (rest, 0) if backwards else (0, count)
-        regions = Regions((_region(starts[0], count, inner), _region(starts[1], rest, inner)))
-        return self._make(ASSEMBLE, (blocks, others), (regions, (count + rest, *inner), True))
-
-
-def _region(start: int, count: int, inner: Sequence[int]) -> Region:
-    counts = (count, *inner)
-    return Region((start, *(0,) * len(inner)), (1,) * len(counts), counts, counts)
+    def _reshaped(self, array: int, leading: tuple[int, ...], replaced: int) -> int:
+        """Reshape the first axes of an array."""
+        shape = self.rewriter.instructions[array].type.shape
+        return self.rewriter.make(RESHAPE, (array,), ((*leading, *shape[replaced:]),))

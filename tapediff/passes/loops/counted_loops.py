@@ -13,25 +13,25 @@ integers are known as well: so td.scan(..., np.arange(100)) reads x, and so do l
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
 
 from ...errors import GuardFailed
-from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Primitive, TupleType, ValueType
+from ...ir.instruction import CONSTANT, GUARD, Instruction, Primitive, ValueType
 from ...ir.interpreter import check_guard
-from ...ir.rewriter import Rewriter
+from ...ir.rewriter import Rewriter, part_of_tape
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
 from ...ops.arrays.indexing import GATHER, INDEX, Region
 from ...ops.arrays.shape import RESHAPE
 from ...ops.control.callee import Callee
-from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ...ops.control.calls import LoopForm
 from ...ops.elementwise.arithmetic import ADD, CONVERT, SUBTRACT
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR
-from ..column_rewriter import ColumnRewriter
+from .loop_builder import Items, items_without, loop_like, with_loops
 
 # Limits: on the total of numbers computed here for all iterations together, and on the instructions of a body.
 MOST_NUMBERS, LARGEST_BODY = 1 << 24, 10_000
@@ -73,29 +73,7 @@ class Plan:
 
 def counted_loops(tape: Tape) -> Tape:
     """The tape with such loops; itself if there are none."""
-    if LOOP not in tape.ops:
-        return tape
-    plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(tape, i)) is not None}
-    if not plans:
-        return tape
-    rewriter = ColumnRewriter(tape)
-    for number, instruction in rewriter.changing(loops_and_items(tape, plans)):
-        op, inputs, params, type_, site = instruction
-        if op is LOOP:
-            rewriter.number[number] = _emitted(rewriter, instruction, plans[number])
-            continue
-        counters, k = plans[inputs[0]].counters, params[0]
-        if k in counters:
-            rewriter.number[number] = rewriter.constant(counters[k], _COUNT)
-        else:
-            place = k - sum(other < k for other in counters)
-            rewriter.number[number] = rewriter.emit(GET, (rewriter.number[inputs[0]],), (place,), type_, site)
-    return rewriter.finish()
-
-
-def loops_and_items(tape: Tape, loops: Container[int]) -> list[tuple[int, Instruction]]:
-    """Return some loops of a tape and the GETs of their results, in order."""
-    return [(n, i) for n, i in tape.numbered(LOOP, GET) if (n if i.op is LOOP else i.inputs[0]) in loops]
+    return with_loops(tape, lambda loop, _: _plan(tape, loop), _emitted)
 
 
 # Choosing loops
@@ -114,12 +92,11 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
     is_new = body is not recorded
     if not (is_new or GUARD in body.ops or GATHER in body.ops):
         return None
-    first = [tape.instructions[i] for i in loop.inputs[form.leading : form.leading + form.carries]]
-    steps = _steps(body, first)
-    starts = {k: int(first[k].params[0]) for k in steps}
-    given = {n: tape.instructions[i] for n, i in zip(body.inputs, loop.inputs[form.leading :])}
-    whole = {n: i.params[0] for n, i in given.items() if _is_table(i) and n not in body.inputs[: form.carries]}
-    rows = {n: whole.pop(n) for n in body.inputs[form.carries : form.carries + form.streams] if n in whole}
+    carries, *others = ([tape.instructions[i] for i in part] for part in form.parts(loop.inputs))
+    _, *given = form.parts(body.inputs)
+    steps = _steps(body, carries)
+    starts = {k: int(carries[k].params[0]) for k in steps}
+    rows, whole = ({n: i.params[0] for n, i in zip(*part) if _is_table(i)} for part in zip(given, others))
     if not steps and not rows and (GUARD in body.ops or not is_new):
         return None
     key = "counted", form, *starts.items(), *((n, sha256(table.tobytes()).digest()) for n, table in (*rows.items(), *whole.items()))
@@ -155,7 +132,7 @@ def _made(
     known = _known(body, {body.inputs[k]: values for k, values in counts.items()} | rows, form.length, tables)
     if known is None or not all(_holds(body, guard, known) for guard, i in enumerate(body.instructions) if i.op is GUARD):
         return None
-    same = {*body.inputs[form.carries + form.streams :], *(n for n, i in enumerate(body.instructions) if i.op is CONSTANT)}
+    same = {*form.parts(body.inputs)[2], *(n for n, i in enumerate(body.instructions) if i.op is CONSTANT)}
     gathers = dict[int, Gathered]()
     for n, (op, inputs, _, type_, _) in enumerate(body.instructions):
         if op is GATHER and inputs[0] in same and inputs[1] in known:
@@ -170,8 +147,11 @@ def _made(
         body.inputs[k]: values for k, values in counts.items() if body.inputs[k] in read
     }
     last = {k: starts[k] + steps[k] * form.length for k in steps}
-    made = callee.fixed(_body_of_streams(body, form, steps, tuple(streams), read))
-    return Plan(body, made, last, frozenset(read.intersection(body.inputs[form.carries :])), tuple(streams.values()))
+    carries, entries, constants = form.parts(body.inputs)
+    sources = [n for k, n in enumerate(carries) if k not in steps]
+    sources += [*(n for n in entries if n in read), *streams, *(n for n in constants if n in read)]
+    made = callee.fixed(part_of_tape(body, sources, [n for k, n in enumerate(body.outputs) if k not in steps]))
+    return Plan(body, made, last, frozenset(read.intersection((*entries, *constants))), tuple(streams.values()))
 
 
 @np.errstate(all="ignore")
@@ -249,62 +229,38 @@ def _read(body: Tape, outputs: Sequence[int], streams: set[int]) -> set[int]:
     return read
 
 
-def _body_of_streams(body: Tape, form: LoopForm, counters: dict[int, int], streams: Sequence[int], read: set[int]) -> Tape:
-    """Return the tape of an iteration. `streams`: the values that become streams, after the kept ones."""
-    made, old = Rewriter(body), form.carries + form.streams
-    carries = [number for k, number in enumerate(body.inputs[: form.carries]) if k not in counters]
-    entries, same = ([n for n in part if n in read] for part in (body.inputs[form.carries : old], body.inputs[old:]))
-    sources = [*carries, *entries, *streams, *same]
-    for position, number in enumerate(sources):
-        _, _, _, type_, site = body.instructions[number]
-        made.number[number] = made.emit(INPUT, (), (position,), type_, site)
-    taken = set(sources)
-    for number, instruction in enumerate(body.instructions):
-        if number in read and number not in taken and instruction.op is not INPUT:
-            made.number[number] = made.copy(number)
-    inputs = tuple(made.number[number] for number in sources)
-    outputs = tuple(made.number[number] for k, number in enumerate(body.outputs) if k not in counters)
-    active = tuple(k for k, number in enumerate(sources) if body.instructions[number].type.is_float)
-    return Tape(tuple(made.instructions), inputs, outputs, body.name, active, True)
-
-
 # The new instructions
 
 
-def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> int:
+def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
     """The loop of streams."""
     form: LoopForm = loop.params[1]
-    operands = [made.number[i] for i in loop.inputs]
-    first, constants = form.leading + form.carries, form.leading + form.carries + form.streams
-    carries = [operand for k, operand in enumerate(operands[form.leading : first]) if k not in plan.counters]
-    same = dict(zip(plan.body.inputs[form.carries + form.streams :], operands[constants:]))
-    streams = [
-        _entries(made, stream, plan.body, same, loop) if isinstance(stream, Gathered) else made.constant(stream, _COUNT)
-        for stream in plan.streams
-    ]
-    taken = dict(zip(plan.body.inputs[form.carries :], operands[first:]))
-    streams = [*(taken[n] for n in plan.body.inputs[form.carries : form.carries + form.streams] if n in plan.read), *streams]
-    read = [operand for n, operand in same.items() if n in plan.read]
-    new = replace(form, carries=len(carries), streams=len(streams), constants=len(read))
-    inputs = (*operands[: form.leading], *carries, *streams, *read)
-    return made.emit(LOOP, inputs, (plan.callee, new), TupleType(loop_items(plan.callee, new)), loop.site)
+    carries, entries, constants = form.parts(loop.inputs)
+    _, given, same = form.parts(plan.body.inputs)
+    operands = dict(zip(same, constants))
+    streams = [operand for n, operand in zip(given, entries) if n in plan.read]
+    for stream in plan.streams:
+        is_array = isinstance(stream, Gathered)
+        streams.append(_entries(made, stream, plan.body, operands) if is_array else made.constant(stream, _COUNT))
+    others = [operand for k, operand in enumerate(carries) if k not in plan.counters]
+    new = loop_like(made, loop, plan.callee, others, streams, [operand for n, operand in operands.items() if n in plan.read])
+    items = items_without(made, new, plan.counters)
+    return lambda k: made.constant(plan.counters[k], _COUNT) if k in plan.counters else items(k)
 
 
-def _entries(made: Rewriter, stream: Gathered, body: Tape, same: dict[int, int], loop: Instruction) -> int:
+def _entries(made: Rewriter, stream: Gathered, body: Tape, same: dict[int, int]) -> int:
     """Select the entries of an array for all iterations: a slice if they are equally spaced, else a gather."""
     _, _, params, type_, _ = body.instructions[stream.source]
     assert isinstance(type_, ValueType)
     array = same[stream.source] if stream.source in same else made.constant(params[0], type_)
-    flat, whole = stream.positions.ravel(), ValueType(stream.positions.shape, type_.dtype)
+    flat = stream.positions.ravel()
     region = _region(flat)
     if region is None:
-        positions = made.constant(stream.positions, _COUNT)
-        return made.emit(GATHER, (array, positions), (), whole, loop.site)
-    every = ValueType((type_.size,), type_.dtype)
-    array = _reshaped(made, array, every, loop)
+        return made.make(GATHER, (array, made.constant(stream.positions, _COUNT)))
+    array = _reshaped(made, array, (type_.size,))
     if flat.size != type_.size or flat[0] != 0:
-        array = made.emit(INDEX, (array,), (region,), ValueType(flat.shape, type_.dtype), loop.site)
-    return _reshaped(made, array, whole, loop)
+        array = made.make(INDEX, (array,), (region,))
+    return _reshaped(made, array, stream.positions.shape)
 
 
 def _region(positions: np.ndarray) -> Region | None:
@@ -315,9 +271,5 @@ def _region(positions: np.ndarray) -> Region | None:
     return Region((int(positions[0]),), (step,), positions.shape, positions.shape)
 
 
-def _reshaped(made: Rewriter, number: int, type_: ValueType, loop: Instruction) -> int:
-    if made.instructions[number].type == type_:
-        return number
-    return made.emit(RESHAPE, (number,), (type_.shape,), type_, loop.site)
-
-
+def _reshaped(made: Rewriter, number: int, shape: tuple[int, ...]) -> int:
+    return number if made.instructions[number].type.shape == shape else made.make(RESHAPE, (number,), (shape,))

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
-from ...base.source_location import Site
-from ...ir.instruction import INPUT, Params, TupleType, ValueType, item_types
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import Instruction, ValueType
+from ...ir.rewriter import BodyBuilder, Rewriter
 from ...ir.tape import Tape
-from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
+from ...ops.arrays.indexing import ASSEMBLE, INDEX
+from ...ops.arrays.regions import entries_of_vector
 from ...ops.control.callee import Callee
 from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ..reach import needed_values
 from ..simplify.dead_code import dead_code
-from .save_or_recompute import FEWEST_ITERATIONS, needed_values, worth_saving
+from .loop_builder import Items, loop_like, with_loops
+from .save_or_recompute import FEWEST_ITERATIONS, worth_saving
 from .value_numbering import SameValues, Sources, same_values
 
 
@@ -174,7 +177,7 @@ def _made(source: Callee, source_form: LoopForm, callee: Callee, form: LoopForm,
     body, loop_body = callee.variant_tape(0), source.variant_tape(0)
     same = same_values(body, loop_body, sources)
     residuals = worth_saving(body, same, loop_body, source_form)
-    if not residuals and set(body.inputs[form.carries : form.carries + form.streams]) <= needed_values(body, ()):
+    if not residuals and set(body.inputs[form.carries : form.carries + form.streams]) <= needed_values(body, body.outputs):
         return None
     packs: dict[np.dtype[np.generic], list[int]] = {}
     for v in residuals:
@@ -188,40 +191,20 @@ def _made(source: Callee, source_form: LoopForm, callee: Callee, form: LoopForm,
 
 def _reading(plan: Plan, form: LoopForm) -> tuple[Tape, tuple[int, ...]]:
     """Return the reader's body with the residuals as streams, and the streams that it still reads."""
-    body = plan.body
-    needed = needed_values(body, plan.residuals)
-    first, constant = form.carries, form.carries + form.streams
-    streams = tuple(k for k in range(form.streams) if body.inputs[first + k] in needed)
-    sources = [*body.inputs[:first], *(body.inputs[first + k] for k in streams)]
-    rewriter = Rewriter(body)
-    for old in sources:
-        rewriter.number[old] = _input(rewriter, body.instructions[old].type)
-    added = [_input(rewriter, type_) for type_ in plan.types]
-    for old in body.inputs[constant:]:
-        rewriter.number[old] = _input(rewriter, body.instructions[old].type)
+    body, residuals = plan.body, plan.residuals
+    needed = needed_values(body, body.outputs, residuals)
+    carries, entries, constants = form.parts(body.inputs)
+    streams = tuple(k for k, n in enumerate(entries) if n in needed)
+    made = BodyBuilder(body)
+    made.take((*carries, *(entries[k] for k in streams)))
+    added = [made.add_input(type_) for type_ in plan.types]
+    made.take(constants)
     for pack, packed in zip(plan.packs, added):
-        for place, old in enumerate(pack):
-            type_ = body.instructions[old].type
-            rewriter.number[old] = rewriter.emit(INDEX, (packed,), (_entry(place, len(pack)),), type_, None)
+        for old, region in zip(pack, entries_of_vector(len(pack))):
+            made.number[old] = made.make(INDEX, (packed,), (region,))
     for old, number in zip(plan.arrays, added[len(plan.packs) :]):
-        rewriter.number[old] = number
-    residuals = set(plan.residuals)
-    for number, instruction in enumerate(body.instructions):
-        if instruction.op is not INPUT and number in needed and number not in residuals:
-            rewriter.number[number] = rewriter.copy(number)
-    outputs = tuple(rewriter.number[v] for v in body.outputs)
-    inputs = tuple(k for k, i in enumerate(rewriter.instructions) if i.op is INPUT)
-    active = tuple(k for k, n in enumerate(inputs) if rewriter.instructions[n].type.is_float)
-    return Tape(tuple(rewriter.instructions), inputs, outputs, body.name, active, True), streams
-
-
-def _input(rewriter: Rewriter, type_: ValueType) -> int:
-    return rewriter.emit(INPUT, (), (len(rewriter.instructions),), type_, None)
-
-
-def _entry(place: int, count: int) -> Region:
-    """Select one number of a vector."""
-    return Region((place,), (1,), (1,), ())
+        made.number[old] = number
+    return made.body_of(body.outputs), streams
 
 
 # The new instructions
@@ -232,7 +215,6 @@ class _Saving:
 
     def __init__(self, tape: Tape, plans: dict[int, Plan]) -> None:
         self.tape, self.plans = tape, plans
-        self.rewriter = Rewriter(tape)
         self.readers: dict[int, list[int]] = {}
         # By reader: the numbers of its new streams. Empty if it only reads less, such as no carries if its body is linear.
         self.added: dict[int, list[int]] = {}
@@ -242,46 +224,24 @@ class _Saving:
                 self.readers.setdefault(plan.loop, []).append(reader)
 
     def rewritten(self) -> Tape:
-        rewriter = self.rewriter
-        for number, (op, inputs, params, type_, site) in enumerate(self.tape.instructions):
-            if op is LOOP and (number in self.plans or number in self.readers):
-                rewriter.number[number] = self._loop(number)
-            elif op is GET and inputs[0] in self.readers:
-                place = params[0] + self._moved(inputs[0], params[0])
-                rewriter.number[number] = rewriter.emit(GET, (rewriter.number[inputs[0]],), (place,), type_, site)
-            else:
-                rewriter.number[number] = rewriter.copy(number)
-        return rewriter.finish()
+        return with_loops(self.tape, lambda _, number: number if number in self.plans or number in self.readers else None, self._emitted)
 
-    def _loop(self, number: int) -> int:
-        """A loop that reads residuals, or saves some, or both."""
-        _, inputs, (callee, form), _, site = self.tape.instructions[number]
-        operands = [self.rewriter.number[i] for i in inputs]
-        plan = self.plans.get(number)
+    def _emitted(self, made: Rewriter, loop: Instruction, number: int) -> Items:
+        """Emit a loop that reads residuals, or saves some, or both."""
+        callee, form = loop.params
+        carries, streams, constants = form.parts(loop.inputs)
+        plan, readers = self.plans.get(number), self.readers.get(number, [])
+        place, count = _results(callee, form), sum(len(self.plans[reader].types) for reader in readers)
         if plan is not None:
-            first, constant = form.leading + form.carries, form.leading + form.carries + form.streams
-            streams = [operands[first + k] for k in plan.streams] + self.added[number]
-            operands = [*operands[:first], *streams, *operands[constant:]]
-            callee, form = plan.callee, replace(form, streams=len(streams))
-        readers = self.readers.get(number, [])
+            streams, callee = [*(streams[k] for k in plan.streams), *self.added[number]], plan.callee
         if readers:
             callee = _saving_callee(callee, [self.plans[reader] for reader in readers], form.stops)
-        returned = _emit_loop(self.rewriter, tuple(operands), (callee, form), site)
-        place = _results(*self.tape.instructions[number].params)
+        returned = loop_like(made, loop, callee, carries, streams, constants)
+        added = iter([made.make(GET, (returned,), (k,)) for k in range(place, place + count)])
         for reader in readers:
-            count = len(self.plans[reader].types)
-            self.added[reader] = [self._item(returned, place + k) for k in range(count)]
-            place += count
-        return returned
-
-    def _item(self, returned: int, k: int) -> int:
-        return self.rewriter.emit(GET, (returned,), (k,), item_types(self.rewriter.instructions[returned])[k], None)
-
-    def _moved(self, loop: int, item: int) -> int:
-        """Return the shift of a loop's item: new results precede the saved carries."""
-        if item < _results(*self.tape.instructions[loop].params):
-            return 0
-        return sum(len(self.plans[reader].types) for reader in self.readers[loop])
+            self.added[reader] = list(islice(added, len(self.plans[reader].types)))
+        # New results precede the saved carries.
+        return lambda k: made.make(GET, (returned,), (k if k < place else k + count,))
 
 
 def _saving_callee(callee: Callee, plans: Sequence[Plan], stops: bool) -> Callee:
@@ -294,13 +254,14 @@ def _made_saving_callee(callee: Callee, plans: Sequence[Plan], stops: bool) -> C
     tape: Tape = callee.variant_tape(0)
     rewriter = Rewriter(tape)
     loops = {number: params for plan in plans for number, params in plan.same.loops.items()}
-    for number, (_, inputs, _, _, site) in enumerate(tape.instructions):
+    for number, instruction in enumerate(tape.instructions):
         if number in loops:
             # The same results, and more after them.
-            operands = tuple([rewriter.number[i] for i in inputs])
-            rewriter.number[number] = _emit_loop(rewriter, operands, loops[number], site)
+            rewriter.site = instruction.site
+            rewriter.number[number] = rewriter.make(LOOP, tuple([rewriter.number[i] for i in instruction.inputs]), loops[number])
         else:
-            rewriter.number[number] = rewriter.copy(number)
+            rewriter.copy(number)
+    rewriter.site = None
     results = [result for plan in plans for result in _saved(rewriter, plan)]
     whole = rewriter.finish()
     place = len(whole.outputs) - int(stops)
@@ -316,16 +277,9 @@ def _saved(rewriter: Rewriter, plan: Plan) -> list[int]:
             found.append(rewriter.number[plan.same.numbers[value]])
         else:
             loop, place = plan.same.items[value]
-            type_ = plan.body.instructions[value].type
-            found.append(rewriter.emit(GET, (rewriter.number[loop],), (place,), type_, None))
+            found.append(rewriter.make(GET, (rewriter.number[loop],), (place,)))
     packed: list[int] = []
     for pack, type_ in zip(plan.packs, plan.types):
-        regions = Regions(_entry(k, len(pack)) for k in range(len(pack)))
         parts, found = tuple(found[: len(pack)]), found[len(pack) :]
-        packed.append(rewriter.emit(ASSEMBLE, parts, (regions, type_.shape, True), type_, None))
+        packed.append(rewriter.make(ASSEMBLE, parts, (entries_of_vector(len(pack)), type_.shape, True)))
     return [*packed, *found]
-
-
-def _emit_loop(rewriter: Rewriter, operands: tuple[int, ...], params: Params, site: Site | None) -> int:
-    type_ = TupleType(loop_items(*params))
-    return rewriter.emit(LOOP, operands, params, type_, site)

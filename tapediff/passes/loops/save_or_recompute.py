@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from ...ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
 from ...ops.control.callee import Callee
 from ...ops.control.calls import LOOP, LoopForm, TupleOp
+from ..reach import needed_values, reached_from
 from .value_numbering import SameValues
 
 # Shorter loops are left alone. Loops of a few iterations are not: if nested, each level would recompute the inner ones.
@@ -31,8 +30,8 @@ ROUTINE = 50.0
 
 def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> list[int]:
     """Choose the values of a reading body to save, among those that the body of the loop `form` has as well."""
-    needed = needed_values(body)
-    follows = _follows_carries(other, form)
+    needed = needed_values(body, body.outputs)
+    follows = reached_from(other, other.inputs[: form.carries])
     crossing = [n for n in _crossing(body, same, needed) if body.instructions[n].op not in (INPUT, CONSTANT)]
     saved = (form.length or 0) * sum(8 * body.instructions[n].type.size for n in crossing)
     available: set[int] = set()
@@ -43,10 +42,10 @@ def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> l
     for number in crossing:
         instruction = body.instructions[number]
         price = _price(saved, instruction.type.size)
-        cone = _cone(body, number, available)
-        costs = sum(additions_of(body, n, same.origin(n) in follows) for n in cone)
+        cone = {n for n in needed_values(body, [number], available) - available if body.instructions[n].op not in (INPUT, CONSTANT)}
+        costs = sum(additions_of(body, n, follows[same.origin(n)]) for n in cone)
         fits = 8 * instruction.type.size <= room
-        is_saved = same.origin(number) in follows and _is_saved_kind(instruction.type) and costs > price and fits
+        is_saved = follows[same.origin(number)] and _is_saved_kind(instruction.type) and costs > price and fits
         if is_saved:
             residuals.append(number)
             room -= 8 * instruction.type.size
@@ -68,15 +67,6 @@ def _is_saved_kind(type_: ValueType) -> bool:
     return isinstance(type_, ValueType) and type_.dtype in (FLOAT64, INT64, BOOL)
 
 
-def needed_values(body: Tape, given: Collection[int] = ()) -> set[int]:
-    """Return the values that the outputs need, given some."""
-    needed = set(body.outputs)
-    for number in range(len(body.instructions) - 1, -1, -1):
-        if number in needed and number not in given:
-            needed.update(body.instructions[number].inputs)
-    return needed
-
-
 def _crossing(body: Tape, same: SameValues, needed: set[int]) -> list[int]:
     """Return the values that the other body has, and that an instruction only in this body reads, in order."""
     read = set(body.outputs)
@@ -84,28 +74,6 @@ def _crossing(body: Tape, same: SameValues, needed: set[int]) -> list[int]:
         if number not in same:
             read.update(body.instructions[number].inputs)
     return sorted(n for n in read if n in same)
-
-
-def _follows_carries(body: Tape, form: LoopForm) -> set[int]:
-    """The values that depend on the carries; all others can be computed for all iterations at once."""
-    follows = set(body.inputs[: form.carries])
-    for number, instruction in enumerate(body.instructions):
-        if any(i in follows for i in instruction.inputs):
-            follows.add(number)
-    return follows
-
-
-def _cone(body: Tape, number: int, available: set[int]) -> set[int]:
-    """The values to compute for one, from inputs, constants and available values."""
-    cone: set[int] = set()
-    stack = [number]
-    while stack:
-        current = stack.pop()
-        if current in cone or current in available or body.instructions[current].op in (INPUT, CONSTANT):
-            continue
-        cone.add(current)
-        stack += body.instructions[current].inputs
-    return cone
 
 
 def additions_of(body: Tape, number: int, follows: bool) -> float:

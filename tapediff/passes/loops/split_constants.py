@@ -7,14 +7,15 @@ other's values.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
-from ...ir.instruction import INPUT, Instruction, TupleType, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import Instruction, ValueType
+from ...ir.rewriter import BodyBuilder, Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX, Region
 from ...ops.control.callee import Callee
-from ...ops.control.calls import CALL, LOOP, RECALL, LoopForm, loop_items
+from ...ops.control.calls import CALL, RECALL, LoopForm
+from .loop_builder import Items, items_without, loop_like, only_body, with_loops
 
 # Each is a register of the loop, and one of the reverse loop.
 MOST_NUMBERS = 8
@@ -22,13 +23,7 @@ MOST_NUMBERS = 8
 
 def split_constants(tape: Tape) -> Tape:
     """The tape with such loops; the tape itself where there are none."""
-    wanted = {n: made for n, i in tape.numbered(LOOP) if (made := _split(*i.params)) is not None}
-    if not wanted:
-        return tape
-    rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        rewriter.number[number] = _loop(rewriter, instruction, *wanted[number]) if number in wanted else rewriter.copy(number)
-    return rewriter.finish()
+    return with_loops(tape, lambda loop, _: _split(*loop.params), _emitted)
 
 
 # By constant: the numbers read of it; None for one that stays as it is.
@@ -36,7 +31,7 @@ Reads = list[list[Region] | None]
 
 
 def _split(callee: Callee, form: LoopForm) -> tuple[Callee, Reads] | None:
-    if form.variant_given or form.saves_carries or not callee.is_compiled:
+    if form.variant_given or form.saves_carries:
         return None
     types = callee.in_types[form.carries + form.streams :]
     if not any(t.is_float and len(t.shape) == 1 for t in types):
@@ -45,11 +40,11 @@ def _split(callee: Callee, form: LoopForm) -> tuple[Callee, Reads] | None:
 
 
 def _made(callee: Callee, form: LoopForm) -> tuple[Callee, Reads] | None:
-    body: Tape | None = callee.only_tape()
+    body = only_body(callee)
     if body is None or any(i.op in (CALL, RECALL) for i in body.instructions):
         return None
     body = split_constants(body)
-    constants = body.inputs[form.carries + form.streams :]
+    _, _, constants = form.parts(body.inputs)
     found = _numbers_read(body, {n for n in constants if len(body.instructions[n].type.shape) == 1})
     reads = [found.get(n) for n in constants]
     return (callee.fixed(_reading(body, constants, reads)), reads) if any(reads) else None
@@ -69,43 +64,26 @@ def _numbers_read(body: Tape, arrays: set[int]) -> dict[int, list[Region]]:
     return {n: regions for n, regions in found.items() if n not in others and 0 < len(regions) <= MOST_NUMBERS}
 
 
-def _reading(body: Tape, constants: tuple[int, ...], reads: Reads) -> Tape:
+def _reading(body: Tape, constants: Sequence[int], reads: Reads) -> Tape:
     """The body with the numbers as inputs."""
-    rewriter, inputs = Rewriter(body), list[int]()
+    made = BodyBuilder(body)
+    made.take(body.inputs[: len(body.inputs) - len(constants)])
     numbers: dict[tuple[int, Region], int] = {}
-
-    def add(type_: ValueType) -> int:
-        inputs.append(rewriter.emit(INPUT, (), (len(inputs),), type_, None))
-        return inputs[-1]
-
-    for old in body.inputs[: len(body.inputs) - len(constants)]:
-        rewriter.number[old] = add(body.instructions[old].type)
     for old, regions in zip(constants, reads):
-        type_ = body.instructions[old].type
         if regions is None:
-            rewriter.number[old] = add(type_)
+            made.take([old])
         else:
-            numbers.update({(old, region): add(ValueType((), type_.dtype)) for region in regions})
+            numbers |= {(old, region): made.add_input(ValueType((), body.instructions[old].type.dtype)) for region in regions}
     for number, (op, operands, params, _, _) in enumerate(body.instructions):
         if op is INDEX and (operands[0], params[0]) in numbers:
-            rewriter.number[number] = numbers[operands[0], params[0]]
-        elif op is not INPUT:
-            rewriter.number[number] = rewriter.copy(number)
-    outputs = tuple(rewriter.number[v] for v in body.outputs)
-    active = tuple(k for k, n in enumerate(inputs) if rewriter.instructions[n].type.is_float)
-    return Tape(tuple(rewriter.instructions), tuple(inputs), outputs, body.name, active, True)
+            made.number[number] = numbers[operands[0], params[0]]
+    return made.body_of(body.outputs)
 
 
-def _loop(rewriter: Rewriter, loop: Instruction, callee: Callee, reads: Reads) -> int:
-    form: LoopForm = loop.params[1]
-    operands = [rewriter.number[i] for i in loop.inputs]
-    first = len(operands) - len(reads)
-    constants: list[int] = []
-    for operand, regions in zip(operands[first:], reads):
-        if regions is None:
-            constants.append(operand)
-            continue
-        type_ = ValueType((), rewriter.instructions[operand].type.dtype)
-        constants += [rewriter.emit(INDEX, (operand,), (region,), type_, loop.site) for region in regions]
-    form = replace(form, constants=len(constants))
-    return rewriter.emit(LOOP, (*operands[:first], *constants), (callee, form), TupleType(loop_items(callee, form)), loop.site)
+def _emitted(made: Rewriter, loop: Instruction, plan: tuple[Callee, Reads]) -> Items:
+    callee, reads = plan
+    carries, streams, constants = loop.params[1].parts(loop.inputs)
+    numbers: list[int] = []
+    for operand, regions in zip(constants, reads):
+        numbers += [operand] if regions is None else [made.make(INDEX, (operand,), (region,)) for region in regions]
+    return items_without(made, loop_like(made, loop, callee, carries, streams, numbers), ())

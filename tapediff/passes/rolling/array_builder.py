@@ -7,7 +7,6 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from ...base.source_location import Site
 from ...ir.instruction import (
     CONSTANT,
     INPUT,
@@ -37,16 +36,11 @@ FEW_MEMBERS = 16
 
 
 class ArrayBuilder(ColumnRewriter):
-    """Rebuilds a tape; values are emitted when they are first needed.
-
-    Attributes:
-        site: the user's line of new instructions.
-    """
+    """Rebuilds a tape; values are emitted when they are first needed."""
 
     def __init__(self, sequence: TapeArrays) -> None:
         super().__init__(sequence.tape)
         self.sequence = sequence
-        self.site: Site | None = None
         self._made: dict[Hashable, int] = {}
         # New arrays with old values as entries; their source numbers follow the last old value.
         self._arrays: list[int] = []
@@ -58,8 +52,7 @@ class ArrayBuilder(ColumnRewriter):
         key = (op, inputs, params)
         known = self._made.get(key)
         if known is None:
-            type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
-            known = self._made[key] = self.emit(op, inputs, params, type_, self.site)
+            known = self._made[key] = super().make(op, inputs, params)
         return known
 
     def constant(self, value: Operand, type_: ValueType) -> int:

@@ -18,10 +18,11 @@ from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.shape import BROADCAST
 from ...passes.pipeline import run_passes
+from ...passes.reach import reached_from
 from ...passes.simplify.dead_code import dead_code
 from ...transforms.active_part import Part, closed, restricted
 from ...transforms.cotangents import NONZERO
-from ...transforms.map_rows import RowsCannotBeMapped, map_rows, reached_from
+from ...transforms.map_rows import RowsCannotBeMapped, map_rows
 from ...transforms.reverse import pullback
 from .gradient_tape import joint_tape, require_differentiable, with_float_output
 

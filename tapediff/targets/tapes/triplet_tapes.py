@@ -16,8 +16,8 @@ from ...ir.instruction import ValueType
 from ...ir.tape import Tape
 from ...ops.arrays.shape import RESHAPE
 from ...passes.pipeline import run_passes
+from ...passes.reach import reached_from
 from ...recording.python_state.caught_errors import refusals_forgotten
-from ...transforms.map_rows import reached_from
 from ...transforms.place_triplets import placed
 from ...transforms.triplet_rules import accumulate
 from ...transforms.triplets import NotInTriplets, Term, Triplets

@@ -21,16 +21,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Param, TupleType, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Param, ValueType
+from ...ir.rewriter import Rewriter, part_of_tape
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
 from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
-from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ...ops.control.calls import GET, LOOP, LoopForm
+from ...passes.loops.loop_builder import Items, emit_loop, items_without, loop_like, with_loops
+from ...passes.reach import reached_from
 from ...passes.rolling.vectorize import is_batchable, spread
-from ..map_rows import LoopCallee, RowMapper, map_rows, reached_from
-from .body_parts import emit_loop, part_of_body
+from ..map_rows import LoopCallee, RowMapper, map_rows
 
 # Fewer iterations fill no lanes. If all take their steps together, the entries that they carry are limited: they are kept for the reverse
 # pass, unless blocks of iterations run one after the other (transforms/lanes/rows_in_blocks.py).
@@ -49,23 +50,14 @@ def exchange_loops(tape: Tape, loop_callee: LoopCallee) -> Tape:
     Cost: linear in the number of instructions, of the tape and of the bodies of such loops.
     """
     tape = _carries_apart(tape, loop_callee)
-    wanted = {n: body for n, i in tape.numbered(LOOP) if (body := _body(i)) is not None}
-    if not wanted:
-        return tape
-    made = Rewriter(tape)
-    items: dict[int, list[int]] = {}
-    for number, instruction in enumerate(tape.instructions):
-        op, inputs, params, _, _ = instruction
-        if number in wanted:
-            body, count = wanted[number]
-            streams = range(params[1].streams)
-            whole = map_rows(body, streams, count, loop_callee, mapper=_Exchanged)
-            items[number] = made.splice(whole, [made.number[i] for i in inputs])
-        elif op is GET and inputs[0] in items:
-            made.number[number] = items[inputs[0]][params[0]]
-        else:
-            made.number[number] = made.copy(number)
-    return _swap_early(made.finish())
+
+    def emitted(made: Rewriter, loop: Instruction, found: tuple[Tape, int]) -> Items:
+        body, count = found
+        whole = map_rows(body, range(loop.params[1].streams), count, loop_callee, mapper=_Exchanged)
+        return made.splice(whole, loop.inputs).__getitem__
+
+    made = with_loops(tape, lambda loop, _: _body(loop), emitted)
+    return tape if made is tape else _swap_early(made)
 
 
 def _swap_early(tape: Tape) -> Tape:
@@ -133,20 +125,7 @@ def _may_exchange(body: Tape, count: int) -> bool:
 
 def _carries_apart(tape: Tape, loop_callee: LoopCallee) -> Tape:
     """Split loops around inner loops that do not depend on their carries: into a loop of all that does not, and the rest."""
-    halves = {n: made for n, i in tape.numbered(LOOP) if (made := _halves(i, loop_callee)) is not None}
-    if not halves:
-        return tape
-    made = Rewriter(tape)
-    items: dict[int, list[int]] = {}
-    for number, instruction in enumerate(tape.instructions):
-        op, inputs, params, _, _ = instruction
-        if number in halves:
-            items[number] = halves[number].emitted(made, instruction)
-        elif op is GET and inputs[0] in items:
-            made.number[number] = items[inputs[0]][params[0]]
-        else:
-            made.number[number] = made.copy(number)
-    return made.finish()
+    return with_loops(tape, lambda loop, _: _halves(loop, loop_callee), _both)
 
 
 @dataclass(frozen=True)
@@ -165,17 +144,15 @@ class _Halves:
     streams: tuple[int, ...]
     direct: dict[int, int]
 
-    def emitted(self, made: Rewriter, loop: Instruction) -> list[int]:
-        """Emit both loops; return the items of the one that they replace."""
-        form: LoopForm = loop.params[1]
-        operands = [made.number[i] for i in loop.inputs]
-        carries, streams = operands[: form.carries], operands[form.carries : form.carries + form.streams]
-        constants = operands[form.carries + form.streams :]
-        first = emit_loop(made, self.free, replace(form, carries=0, backwards=False), (*streams, *constants), loop.site)
-        read = [*(streams[k] for k in self.streams), *first]
-        last = emit_loop(made, self.rest, replace(form, streams=len(read)), (*carries, *read, *constants), loop.site)
-        others = iter(last)
-        return [first[self.direct[k]] if k in self.direct else next(others) for k in range(len(last) + len(self.direct))]
+
+def _both(made: Rewriter, loop: Instruction, halves: _Halves) -> Items:
+    """Emit both loops."""
+    form: LoopForm = loop.params[1]
+    carries, streams, constants = form.parts(loop.inputs)
+    first = emit_loop(made, halves.free, replace(form, carries=0, backwards=False), (*streams, *constants))
+    read = [*(streams[k] for k in halves.streams), *first]
+    last = items_without(made, loop_like(made, loop, halves.rest, carries, read, constants), halves.direct)
+    return lambda k: first[halves.direct[k]] if k in halves.direct else last(k)
 
 
 def _halves(loop: Instruction, loop_callee: LoopCallee) -> _Halves | None:
@@ -189,15 +166,14 @@ def _halves(loop: Instruction, loop_callee: LoopCallee) -> _Halves | None:
     read = {i for n, instruction in enumerate(body.instructions) if after[n] for i in instruction.inputs}
     direct = [v for k, v in enumerate(body.outputs) if k >= form.carries and v in set(computed)]
     crossing = [n for n in computed if n in read or n in body.outputs]
-    constants = body.inputs[form.carries + form.streams :]
-    free = part_of_body(body, [*body.inputs[form.carries :]], crossing, [n for n in range(len(after)) if not after[n]])
+    carries, entries, constants = form.parts(body.inputs)
+    free = part_of_tape(body, body.inputs[form.carries :], crossing)
     if any(i.op is LOOP for n, i in enumerate(body.instructions) if after[n]) or not _may_exchange(free, form.length):
         return None
     kept = [v for k, v in enumerate(body.outputs) if k < form.carries or v not in direct]
     needed = {*read, *kept}
-    streams = tuple(k for k, v in enumerate(body.inputs[form.carries : form.carries + form.streams]) if v in needed)
-    sources = [*body.inputs[: form.carries], *(body.inputs[form.carries + k] for k in streams), *crossing, *constants]
-    rest = part_of_body(body, sources, kept, [n for n, i in enumerate(body.instructions) if after[n] or i.op is CONSTANT])
+    streams = tuple(k for k, v in enumerate(entries) if v in needed)
+    rest = part_of_tape(body, [*carries, *(entries[k] for k in streams), *crossing, *constants], kept)
     places = {k: crossing.index(v) for k, v in enumerate(body.outputs) if k >= form.carries and v in direct}
     return _Halves(loop_callee(free), loop_callee(rest), streams, places)
 
@@ -240,11 +216,10 @@ class _Exchanged(RowMapper):
         rows = [k for k, has in enumerate(has_rows) if has]
         whole = self.loop_callee(map_rows(body, rows, self.count, self.loop_callee))
         operands = [self._operand(k, i, form, batched[k]) for k, i in enumerate(instruction.inputs)]
-        type_ = TupleType(loop_items(whole, form))
-        loop = self.emit(LOOP, tuple(operands), (whole, form), type_, instruction.site)
+        loop = self.make(LOOP, tuple(operands), (whole, form))
         for item in self._items_of(number):
             k = self.tape.instructions[item].params[0]
-            made = self.emit(GET, (loop,), (k,), type_.items[k], instruction.site)
+            made = self.make(GET, (loop,), (k,))
             self.per_row[item] = True
             self.number[item] = made if k < form.carries else self._swapped(made)
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Params, TupleType, ValueType, item_types
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import CONSTANT, AnyType, Instruction, Params, ValueType
+from ...ir.rewriter import Rewriter, part_of_tape
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
 from ...ops.arrays.regions import Region, Regions
 from ...ops.arrays.shape import BROADCAST, RESHAPE
-from ...ops.control.calls import GET, LOOP, loop_items
+from ...ops.control.calls import GET, LOOP
+from ...passes.loops.loop_builder import Items, items_without, loop_like, with_loops
 from .row_axes import body_of
 
 
@@ -21,16 +21,15 @@ def with_rows(tape: Tape, rows: int, wanted: int) -> Tape:
     """Return the tape for `wanted` rows. Constants with rows must be filled with one value; constants_lifted moves others out."""
     made = Rewriter(tape)
     for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
-        operands = tuple([made.number[i] for i in inputs])
+        operands, made.site = tuple([made.number[i] for i in inputs]), site
         if op is LOOP:
             callee, form = params
             body = body_of(callee, form)
             assert body is not None
             shorter = callee.once(("rows", rows, wanted), lambda c=callee, b=body: c.fixed(with_rows(b, rows, wanted)))
-            made.number[number] = made.emit(LOOP, operands, (shorter, form), TupleType(loop_items(shorter, form)), site)
+            made.number[number] = made.make(LOOP, operands, (shorter, form))
         elif op is GET:
-            item = item_types(made.instructions[operands[0]])[params[0]]
-            made.number[number] = made.emit(GET, operands, params, item, site)
+            made.number[number] = made.make(GET, operands, params)
         else:
             given = made.instructions[operands[0]].type if operands else None
             new = _type(type_, rows, wanted)
@@ -83,19 +82,14 @@ def is_filled(array: np.ndarray) -> bool:
 
 def constants_lifted(tape: Tape, rows: int) -> Tape:
     """Move constants that differ between rows out of the bodies of loops into the tape."""
-    made = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        lifted = _lifted(instruction, rows) if instruction.op is LOOP else None
-        if lifted is None:
-            made.number[number] = made.copy(number)
-            continue
+
+    def emitted(made: Rewriter, loop: Instruction, lifted: tuple[Tape, list[np.ndarray]]) -> Items:
         body, arrays = lifted
-        callee, form = instruction.params
-        form = replace(form, constants=form.constants + len(arrays))
+        carries, streams, constants = loop.params[1].parts(loop.inputs)
         more = [made.constant(array, ValueType(array.shape, array.dtype)) for array in arrays]
-        operands = (*(made.number[i] for i in instruction.inputs), *more)
-        made.number[number] = made.emit(LOOP, operands, (callee.fixed(body), form), instruction.type, instruction.site)
-    return made.finish()
+        return items_without(made, loop_like(made, loop, loop.params[0].fixed(body), carries, streams, [*constants, *more]), ())
+
+    return with_loops(tape, lambda loop, _: _lifted(loop, rows), emitted)
 
 
 def _lifted(loop: Instruction, rows: int) -> tuple[Tape, list[np.ndarray]] | None:
@@ -111,15 +105,4 @@ def _lifted(loop: Instruction, rows: int) -> tuple[Tape, list[np.ndarray]] | Non
     ]  # fmt: skip
     if not found:
         return None
-    made = Rewriter(body)
-    inputs = []
-    for position, old in enumerate([*body.inputs, *found]):
-        made.number[old] = made.emit(INPUT, (), (position,), body.instructions[old].type, None)
-        inputs.append(made.number[old])
-    for number in range(len(body.instructions)):
-        if made.number[number] < 0:
-            made.number[number] = made.copy(number)
-    active = tuple(k for k, i in enumerate(inputs) if made.instructions[i].type.is_float)
-    outputs = tuple(made.number[i] for i in body.outputs)
-    lifted = Tape(tuple(made.instructions), tuple(inputs), outputs, body.name, active, True)
-    return lifted, [body.instructions[n].params[0] for n in found]
+    return part_of_tape(body, [*body.inputs, *found], body.outputs), [body.instructions[n].params[0] for n in found]

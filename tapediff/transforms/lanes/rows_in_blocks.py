@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Primitive, TupleType, ValueType, item_types
-from ...ir.rewriter import Rewriter
+from ...ir.rewriter import Rewriter, part_of_tape
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.arrays.indexing import ASSEMBLE, INDEX
@@ -31,7 +31,8 @@ from ...ops.arrays.regions import Region, Regions
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 from ...ops.control.calls import GET, LOOP, LoopForm
 from ...ops.elementwise.arithmetic import ADD, CONVERT
-from .body_parts import emit_loop, part_of_body
+from ...passes.loops.loop_builder import emit_loop
+from ...passes.rows import entry_of
 from .fewer_rows import constants_lifted, is_filled, with_rows
 from .row_axes import PART, RULES, SAME, Kind, RowsMeet, axis_of_rows, body_of, kind_of
 
@@ -265,12 +266,15 @@ class _Blocks:
         constants = {i for i in read if self._is_constant(i)}
         streams = [i for i in read if i not in constants and self._axis(i) >= 0]
         others = [i for i in read if i not in constants and self._axis(i) < 0]
-        body = part_of_body(self.tape, [*streams, *others], outputs, sorted([*constants, *inside]))
+        body = part_of_tape(self.tape, [*streams, *others], outputs)
         loop = next(self.tape.instructions[n] for n in inside if self.tape.instructions[n].op is LOOP)
         callee = loop.params[0].fixed(with_rows(body, self.rows, self.block))
         form = LoopForm(0, len(streams), len(others), self.count, single_variant=True)
         shared = [self._whole(i) for i in others]
-        items = emit_loop(self.made, callee, form, [*map(self._blocks_of, streams), *shared], loop.site)
+        operands = [*map(self._blocks_of, streams), *shared]
+        self.made.site = loop.site
+        items = emit_loop(self.made, callee, form, operands)
+        self.made.site = None
         rest = [-1] * len(items)
         if self.rest:
             rest = self.made.splice(with_rows(body, self.rows, self.rest), [*map(self._rest_of, streams), *shared])
@@ -291,10 +295,7 @@ class _Blocks:
             total = self.made.make(SUM, (item,), ((0,),))
             self.made.number[number] = self.made.make(ADD, (total, left)) if self.rest else total
         elif kind == SAME:
-            type_ = self.made.instructions[item].type
-            shape = type_.shape[1:]
-            region = Region((0,) * len(type_.shape), (1,) * len(type_.shape), (1, *shape), shape)
-            self.made.number[number] = self.made.make(INDEX, (item,), (region,))
+            self.made.number[number] = entry_of(self.made, item, 0)
         else:
             self.in_blocks[number] = item, left
 

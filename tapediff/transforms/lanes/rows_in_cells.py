@@ -12,20 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir.instruction import INPUT, Instruction, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import ValueType
+from ...ir.rewriter import BodyBuilder, Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.control.calls import LoopForm
-from ..map_rows import LoopCallee, reached_from
-from .body_parts import emit_loop
-from .tables import Table, needed_for, table_of
+from ...passes.loops.loop_builder import emit_loop
+from ...passes.reach import needed_values, reached_from
+from ..map_rows import LoopCallee
+from .tables import Table, table_of
 
 
 def rows_in_cells(table: Table, loop_callee: LoopCallee) -> Table | None:
     """The table with such rows as results of its recurrence; None where there are none. Cost: linear in the size of the body."""
     body, form = table.body, table.form
-    late = needed_for(body, [body.outputs[k] for k in table.rows], frozenset([table.recurrence]))
+    late = sorted(needed_values(body, [body.outputs[k] for k in table.rows], [table.recurrence]))
     behind = reached_from(body, [table.recurrence])
     moved = [n for n in late if not behind[n] and _is_row(table, n)]
     leaves = list(dict.fromkeys(i for n in moved for i in body.instructions[n].inputs if i not in moved))
@@ -61,7 +62,8 @@ def _body(table: Table, moved: list[int], streams: list[int], constants: list[in
     operands = [made.number[i] for i in (*(given[k] for k in read), *streams, *given[first:], *constants)]
     longer = LoopForm(inner.carries, len(read) - inner.carries + len(streams), inner.constants + len(constants), inner.length)
     cell = loop_callee(_cell(table, moved, read, streams, constants))
-    items = emit_loop(made, cell, longer, operands, body.instructions[table.recurrence].site)
+    made.site = body.instructions[table.recurrence].site
+    items = emit_loop(made, cell, longer, operands)
     for number, item in zip(moved, items[len(items) - len(moved) :]):
         made.number[number] = item
     for number, instruction in enumerate(body.instructions):
@@ -75,29 +77,22 @@ def _body(table: Table, moved: list[int], streams: list[int], constants: list[in
 def _cell(table: Table, moved: list[int], read: list[int], streams: list[int], constants: list[int]) -> Tape:
     """Return the cell with further results. `read`: the carries and streams that it still takes; the others are such rows."""
     cell, body, inner = table.cell, table.body, table.inner
-    made, first = Rewriter(cell), inner.carries + inner.streams
-    known: dict[int, int] = {}
-    inputs: list[int] = []
+    made, known = BodyBuilder(cell), dict[int, int]()
+    first = inner.carries + inner.streams
 
-    def add(instructions: Sequence[Instruction], number: int) -> int:
-        inputs.append(made.emit(INPUT, (), (len(inputs),), ValueType((), instructions[number].type.dtype), None))
-        return inputs[-1]
+    def add(values: Sequence[int]) -> None:
+        """Add inputs for entries of the body's values."""
+        known.update({n: made.add_input(ValueType((), body.instructions[n].type.dtype)) for n in values})
 
-    for k in read:
-        made.number[cell.inputs[k]] = add(cell.instructions, cell.inputs[k])
-    known |= {number: add(body.instructions, number) for number in streams}
-    for number in cell.inputs[first:]:
-        made.number[number] = add(cell.instructions, number)
-    known |= {number: add(body.instructions, number) for number in constants}
+    made.take(cell.inputs[k] for k in read)
+    add(streams)
+    made.take(cell.inputs[first:])
+    add(constants)
     for number in moved:
         op, operands, params, type_, site = body.instructions[number]
         known[number] = made.emit(op, tuple(known[i] for i in operands), params, ValueType((), type_.dtype), site)
     for k, number in enumerate(body.instructions[table.recurrence].inputs[:first]):
         if k not in read:
             made.number[cell.inputs[k]] = known[number]
-    for number, instruction in enumerate(cell.instructions):
-        if instruction.op is not INPUT:
-            made.number[number] = made.copy(number)
-    outputs = (*(made.number[n] for n in cell.outputs), *(known[n] for n in moved))
-    active = tuple(k for k, number in enumerate(inputs) if made.instructions[number].type.is_float)
-    return Tape(tuple(made.instructions), tuple(inputs), outputs, cell.name, active, True)
+    made.copy_needed(cell.outputs)
+    return made.body((*(made.number[n] for n in cell.outputs), *(known[n] for n in moved)))

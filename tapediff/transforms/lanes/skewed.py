@@ -4,34 +4,9 @@ from __future__ import annotations
 
 from ...ir.rewriter import Rewriter
 from ...ops.arrays.indexing import ASSEMBLE, INDEX
-from ...ops.arrays.regions import Region, Regions
+from ...ops.arrays.regions import Regions
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
-
-
-def box(*axes: tuple[int, int], shape: tuple[int, ...] | None = None) -> Region:
-    """Return the region of (start, count) along each axis; read with its own shape unless another one is given."""
-    counts = tuple(count for _, count in axes)
-    return Region(tuple(start for start, _ in axes), (1,) * len(axes), counts, counts if shape is None else shape)
-
-
-def part_of(made: Rewriter, array: int, start: int, count: int) -> int:
-    """Entries of an array along its first axis."""
-    shape = made.instructions[array].type.shape
-    whole = [(0, extent) for extent in shape[1:]]
-    return array if count == shape[0] else made.make(INDEX, (array,), (box((start, count), *whole),))
-
-
-def joined(made: Rewriter, parts: list[int]) -> int:
-    """Concatenate arrays along their first axis."""
-    if len(parts) == 1:
-        return parts[0]
-    types = [made.instructions[part].type for part in parts]
-    rest = types[0].shape[1:]
-    regions, start = [], 0
-    for type_ in types:
-        regions.append(box((start, type_.shape[0]), *((0, extent) for extent in rest)))
-        start += type_.shape[0]
-    return made.make(ASSEMBLE, tuple(parts), (Regions(regions), (start, *rest), True))
+from ...passes.rows import box
 
 
 def padded(made: Rewriter, array: int, start: int, length: int) -> int:

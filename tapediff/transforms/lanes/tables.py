@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Primitive, ValueType
@@ -10,7 +9,7 @@ from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.control.calls import CALL, GET, LOOP, RECALL
 from ...ops.control.loop_forms import LoopForm
-from ..map_rows import reached_from
+from ...passes.reach import needed_values, reached_from
 
 # Bodies of more instructions than this are left alone.
 MOST_VALUES = 100
@@ -72,21 +71,6 @@ def is_plain(form: LoopForm) -> bool:
     return form.length is not None and not special
 
 
-def needed_for(body: Tape, wanted: Iterable[int], given: frozenset[int] = frozenset()) -> list[int]:
-    """Return the wanted values of a tape and all that they are computed from, in order.
-
-    Stops at values in `given`.
-    """
-    needed = [False] * len(body.instructions)
-    for number in wanted:
-        needed[number] = True
-    for number in reversed(range(len(needed))):
-        if needed[number] and number not in given:
-            for i in body.instructions[number].inputs:
-                needed[i] = True
-    return [number for number, is_needed in enumerate(needed) if is_needed]
-
-
 def table_of(loop: Instruction, fewest_rows: int) -> Table | None:
     """Analyse a loop over rows; None if it is not a table, or has too few rows."""
     callee, form = loop.params
@@ -134,8 +118,8 @@ def _is_number(instruction: Instruction) -> bool:
 def _rows(body: Tape, recurrence: int, carries: int) -> tuple[int, ...]:
     """Return the carries that the recurrence depends on, also through other carries."""
     found: set[int] = set()
-    needed = set(needed_for(body, [recurrence]))
+    needed = needed_values(body, [recurrence])
     while new := {k for k in range(carries) if body.inputs[k] in needed} - found:
         found |= new
-        needed = set(needed_for(body, [recurrence, *(body.outputs[k] for k in sorted(found))]))
+        needed = needed_values(body, [recurrence, *(body.outputs[k] for k in found)])
     return tuple(sorted(found))

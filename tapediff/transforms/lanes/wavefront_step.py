@@ -20,8 +20,9 @@ from ...ops.arrays.regions import Region, Regions
 from ...ops.control.calls import GET
 from ...ops.elementwise.comparison import SELECT
 from ...passes.rolling.vectorize import spread
+from ...passes.rows import box, part_of
 from ..map_rows import LoopCallee, map_rows
-from .skewed import box, padded, part_of, skewed
+from .skewed import padded, skewed
 from .tables import Table
 
 # Limit on the earlier steps whose results are kept.

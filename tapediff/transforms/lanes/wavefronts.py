@@ -18,16 +18,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...ir.instruction import CONSTANT, INPUT, Instruction, Param, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.rewriter import BodyBuilder, Rewriter, part_of_tape
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX
 from ...ops.arrays.shape import RESHAPE
 from ...ops.control.calls import GET, LOOP, LoopForm
-from ..map_rows import LoopCallee, map_rows, reached_from
-from .body_parts import emit_loop, part_of_body
+from ...passes.loops.loop_builder import Items, emit_loop, items_without, with_loops
+from ...passes.reach import needed_values, reached_from
+from ...passes.rows import box, entry_of, joined, part_of
+from ..map_rows import LoopCallee, map_rows
 from .rows_in_cells import rows_in_cells
-from .skewed import box, joined, part_of, straightened
-from .tables import Table, needed_for, table_of
+from .skewed import straightened
+from .tables import Table, table_of
 from .wavefront_step import NoWavefront, Step
 
 # Relative time of a step by number of lanes. Other numbers of lanes took up to twice as long per row, as vectors are then masked; sixteen
@@ -46,24 +48,13 @@ def wavefronts(tape: Tape, loop_callee: LoopCallee) -> Tape:
 
     Cost: linear in the number of instructions, of the tape and of the bodies of its loops.
     """
-    found = {n: made for n, i in tape.numbered(LOOP) if (made := _replacement(i, loop_callee)) is not None}
-    if not found:
-        return tape
-    made = Rewriter(tape)
-    items: dict[int, list[int]] = {}
-    for number, instruction in enumerate(tape.instructions):
-        op, inputs, params, type_, site = instruction
-        operands = tuple([made.number[i] for i in inputs])
-        replacement = found.get(number)
+
+    def emitted(made: Rewriter, loop: Instruction, replacement: Tape | Param) -> Items:
         if isinstance(replacement, Tape):
-            items[number] = made.splice(replacement, operands)
-        elif replacement is not None:
-            made.number[number] = made.emit(op, operands, (replacement, params[1]), type_, site)
-        elif op is GET and inputs[0] in items:
-            made.number[number] = items[inputs[0]][params[0]]
-        else:
-            made.number[number] = made.keep(instruction, operands)
-    return made.finish()
+            return made.splice(replacement, loop.inputs).__getitem__
+        return items_without(made, made.make(LOOP, loop.inputs, (replacement, loop.params[1])), ())
+
+    return with_loops(tape, lambda loop, _: _replacement(loop, loop_callee), emitted)
 
 
 def _replacement(loop: Instruction, loop_callee: LoopCallee) -> Tape | Param | None:
@@ -127,12 +118,12 @@ class _Parts:
 
 def _parts(table: Table) -> _Parts:
     body, form = table.body, table.form
-    per_row = reached_from(body, body.inputs[form.carries : form.carries + form.streams])
+    per_row = reached_from(body, form.parts(body.inputs)[1])
     below = [body.outputs[k] for k in table.rows]
-    core = [n for n in needed_for(body, [table.recurrence, *below]) if not table.is_free(n)]
+    core = [n for n in sorted(needed_values(body, [table.recurrence, *below])) if not table.is_free(n)]
     results = [*(body.outputs[k] for k in table.others), *body.outputs[form.carries :]]
     # The results of the recurrence are inputs of the rest.
-    late = [n for n in needed_for(body, results, frozenset(table.items())) if not table.is_free(n)]
+    late = [n for n in sorted(needed_values(body, results, table.items())) if not table.is_free(n)]
     items = [n for n in late if body.instructions[n].op is GET]
     rest = [n for n in late if body.instructions[n].op is not GET]
     if any(table.above[n] and body.instructions[n].op is INPUT for n in rest):
@@ -152,25 +143,23 @@ def _block(table: Table, parts: _Parts, lanes: int, delay: int, loop_callee: Loo
     Outputs: the state of its last row, and the items that the rest reads, for its rows.
     """
     body = table.body
-    made = Rewriter(body)
-    above = {body.inputs[k]: made.emit(INPUT, (), (p,), body.instructions[body.inputs[k]].type, None) for p, k in enumerate(table.rows)}
+    made = BodyBuilder(body)
+    made.site = table.loop.site
+    made.take(body.inputs[k] for k in table.rows)
+    above = {body.inputs[k]: made.number[body.inputs[k]] for k in table.rows}
     given: dict[int, int] = {}
     for value in (*parts.rows, *parts.shared):
         shape, dtype = body.instructions[value].type
-        type_ = ValueType((lanes, *shape) if parts.per_row[value] else shape, dtype)
-        given[value] = made.emit(INPUT, (), (len(above) + len(given),), type_, None)
-    inputs = (*above.values(), *given.values())
+        given[value] = made.add_input(ValueType((lanes, *shape) if parts.per_row[value] else shape, dtype))
     step = Step(table, lanes, delay, made, given, above, parts.per_row)
     cells = step.cells(loop_callee)
     read = [body.instructions[n].params[0] for n in table.items()]
     results = list(dict.fromkeys(table.cell.outputs[k] for k in read))
     tape, operands = step.finished(cells, results)
     form = LoopForm(len(step.kept), len(step.streams), len(step.constants), len(step.at))
-    items = emit_loop(made, loop_callee(tape), form, operands, table.loop.site)[len(step.kept) :]
+    items = emit_loop(made, loop_callee(tape), form, operands)[len(step.kept) :]
     rows = _Rows(table, parts, lanes, delay, made, given, dict(zip(results, items)))
-    outputs = (*(rows.last(body.outputs[k]) for k in table.rows), *(rows.of_all(n) for n in parts.items))
-    active = tuple(k for k, number in enumerate(inputs) if made.instructions[number].type.is_float)
-    return Tape(tuple(made.instructions), inputs, outputs, body.name, active, True)
+    return made.body((*(rows.last(body.outputs[k]) for k in table.rows), *(rows.of_all(n) for n in parts.items)))
 
 
 @dataclass(frozen=True)
@@ -197,8 +186,7 @@ class _Rows:
         """Return a value of the body for the last lane, computed from results of the recurrence and carry-independent values."""
         body = self.table.body
         known: dict[int, int] = {}
-        after = needed_for(body, [wanted], frozenset(self.table.items()))
-        for number in after:
+        for number in sorted(needed_values(body, [wanted], self.table.items())):
             instruction = body.instructions[number]
             if instruction.op is GET:
                 known[number] = self._result(instruction.params[0])
@@ -222,8 +210,7 @@ class _Rows:
     def _row(self, value: int) -> int:
         if not self.parts.per_row[value]:
             return self.given[value]
-        shape = self.table.body.instructions[value].type.shape
-        return self.made.make(INDEX, (self.given[value],), (box((self.lanes - 1, 1), *((0, e) for e in shape), shape=shape),))
+        return entry_of(self.made, self.given[value], self.lanes - 1)
 
 
 class _Wavefront:
@@ -232,12 +219,14 @@ class _Wavefront:
     def __init__(self, table: Table, parts: _Parts, lanes: int, block: Tape, loop_callee: LoopCallee) -> None:
         self.table, self.parts, self.lanes, self.block, self.loop_callee = table, parts, lanes, block, loop_callee
         self.length = table.form.length or 0
-        self.tape = Rewriter(table.body)
+        self.tape = BodyBuilder(table.body)
+        self.tape.site = table.loop.site
         body, form = table.body, table.form
-        inputs = [body.instructions[i].type for i in body.inputs]
-        for k in range(form.carries, form.carries + form.streams):
-            inputs[k] = ValueType((self.length, *inputs[k].shape), inputs[k].dtype)
-        self.inputs = [self.tape.emit(INPUT, (), (k,), type_, None) for k, type_ in enumerate(inputs)]
+        for kind, inputs in enumerate(form.parts(body.inputs)):
+            for i in inputs:
+                shape, dtype = body.instructions[i].type
+                self.tape.add_input(ValueType((self.length, *shape), dtype) if kind == 1 else ValueType(shape, dtype))
+        self.inputs = self.tape.inputs
 
     def made(self) -> Tape:
         table, form = self.table, self.table.form
@@ -257,7 +246,7 @@ class _Wavefront:
         read, operands = body.inputs[form.carries :], self.inputs[form.carries :]
         made: list[list[int]] = []
         for wanted in (parts.rows, parts.shared):
-            part = part_of_body(body, read, wanted, needed_for(body, wanted))
+            part = part_of_tape(body, read, wanted)
             if wanted is parts.rows:
                 part = map_rows(part, range(form.streams), self.length, self.loop_callee)
             made.append(self.tape.splice(part, operands))
@@ -274,7 +263,7 @@ class _Wavefront:
         streams = [self._reshaped(number, (count, self.lanes), 1) for number in streams]
         form = LoopForm(len(above), len(streams), len(shared), count)
         operands = [*above, *streams, *shared]
-        made = emit_loop(self.tape, self.loop_callee(self.block), form, operands, self.table.loop.site)
+        made = emit_loop(self.tape, self.loop_callee(self.block), form, operands)
         return made[: len(above)], [self._reshaped(n, (count * self.lanes,), 2) for n in made[len(above) :]]
 
     def _reshaped(self, number: int, leading: tuple[int, ...], replaced: int) -> int:
@@ -286,7 +275,7 @@ class _Wavefront:
         table, parts, body = self.table, self.parts, self.table.body
         inputs = [*(body.inputs[k] for k in table.rows), *parts.rows, *parts.shared]
         outputs = [*(body.outputs[k] for k in table.rows), *parts.items]
-        part = part_of_body(body, inputs, outputs, sorted({*parts.core, *parts.items, *parts.constants}))
+        part = part_of_tape(body, inputs, outputs)
         count = self.length % self.lanes
         streams = [part_of(self.tape, number, self.length - count, count) for number in rows]
         if count == 1:
@@ -294,7 +283,7 @@ class _Wavefront:
             made = self.tape.splice(part, [*above, *streams, *shared])
             return made[: len(above)], [self._reshaped(number, (1,), 0) for number in made[len(above) :]]
         form = LoopForm(len(above), len(streams), len(shared), count)
-        made = emit_loop(self.tape, self.loop_callee(part), form, [*above, *streams, *shared], table.loop.site)
+        made = emit_loop(self.tape, self.loop_callee(part), form, [*above, *streams, *shared])
         return made[: len(above)], made[len(above) :]
 
     def _rest(self, rows: list[int], items: list[int], shared: list[int]) -> list[int]:
@@ -304,10 +293,10 @@ class _Wavefront:
         if not results:
             return []
         inputs = [*(body.inputs[k] for k in table.others), *parts.rows, *parts.items, *parts.shared]
-        part = part_of_body(body, inputs, results, sorted({*parts.rest, *parts.constants}))
+        part = part_of_tape(body, inputs, results)
         operands = [*(self.inputs[k] for k in table.others), *rows, *items, *shared]
         streams = len(rows) + len(items)
         if not table.others:
             return self.tape.splice(map_rows(part, range(streams), self.length, self.loop_callee), operands)
         form = LoopForm(len(table.others), streams, len(shared), self.length)
-        return emit_loop(self.tape, self.loop_callee(part), form, operands, table.loop.site)
+        return emit_loop(self.tape, self.loop_callee(part), form, operands)

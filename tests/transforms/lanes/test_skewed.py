@@ -6,7 +6,7 @@ import pytest
 from tapediff.ir.instruction import INPUT, ValueType
 from tapediff.ir.rewriter import Rewriter
 from tapediff.ir.tape import Tape
-from tapediff.transforms.lanes.skewed import joined, part_of, skewed, straightened
+from tapediff.transforms.lanes.skewed import skewed, straightened
 
 LANES, CELLS = 4, 7
 ROWS = np.arange(1.0, 1.0 + LANES * CELLS).reshape(LANES, CELLS)
@@ -43,8 +43,3 @@ def test_rows_may_have_more_entries_than_cells_or_fewer(width):
 def test_straightened_undoes_skewed(delay):
     steps = applied(lambda made, x: skewed(made, x, 0, CELLS, delay), ROWS)
     np.testing.assert_array_equal(applied(lambda made, x: straightened(made, x, CELLS, delay), np.ascontiguousarray(steps)), ROWS)
-
-
-def test_parts_of_an_array_join_to_the_array():
-    got = applied(lambda made, x: joined(made, [part_of(made, x, 0, 1), part_of(made, x, 1, 3)]), ROWS)
-    np.testing.assert_array_equal(got, ROWS)

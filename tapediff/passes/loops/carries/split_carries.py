@@ -9,15 +9,16 @@ The state of a model is often a vector computed entry by entry in each iteration
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ....ir.instruction import INPUT, Instruction, TupleType, ValueType, item_types
-from ....ir.rewriter import Rewriter
+from ....ir.instruction import INPUT, Instruction, ValueType
+from ....ir.rewriter import BodyBuilder, Rewriter
 from ....ir.tape import Tape
-from ....ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE, Region
-from ....ops.arrays.regions import Regions
+from ....ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
+from ....ops.arrays.regions import entries_of_vector
 from ....ops.control.callee import Callee
-from ....ops.control.calls import CALL, GET, LOOP, RECALL, LoopForm, loop_items
+from ....ops.control.calls import CALL, GET, RECALL, LoopForm
+from ..loop_builder import Items, loop_like, only_body, with_loops
 
 # Each is a register of the loop, and one of the reverse loop.
 MOST_NUMBERS = 16
@@ -51,39 +52,17 @@ def split_carries(tape: Tape) -> Tape:
 
     Cost: linear in the number of instructions, of the tape and of the bodies.
     """
-    if LOOP not in tape.ops:
-        return tape
-    plans = {n: plan for n, i in tape.numbered(LOOP) if (plan := _plan(*i.params)) is not None}
-    if not plans:
-        return tape
-    made = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        op, inputs, params, type_, site = instruction
-        if number in plans:
-            made.number[number] = _loop(made, instruction, plans[number])
-        elif op is GET and inputs[0] in plans:
-            plan, loop = plans[inputs[0]], made.number[inputs[0]]
-            places, k = plan.places, params[0]
-            if k >= len(plan.sizes) or not plan.sizes[k]:
-                place = places[k] if k < len(plan.sizes) else k - len(plan.sizes) + places[-1]
-                made.number[number] = made.emit(GET, (loop,), (place,), type_, site)
-                continue
-            items = item_types(made.instructions[loop])
-            numbers = [made.emit(GET, (loop,), (place,), items[place], site) for place in range(places[k], places[k + 1])]
-            made.number[number] = _assembled(made, numbers, type_)
-        else:
-            made.number[number] = made.copy(number)
-    return made.finish()
+    return with_loops(tape, lambda loop, _: _plan(*loop.params), _emitted)
 
 
 def _plan(callee: Callee, form: LoopForm) -> Plan | None:
-    if form.stops or form.variant_given or form.saves_carries or form.length is None or callee.may_branch or not callee.is_compiled:
+    if form.stops or form.variant_given or form.saves_carries or form.length is None:
         return None
     return callee.once(("split carries", form.carries), lambda: _made(callee, form.carries))
 
 
 def _made(callee: Callee, carries: int) -> Plan | None:
-    whole = callee.only_tape()
+    whole = only_body(callee)
     if whole is None or len(whole) > LARGEST_BODY or any(i.op in (CALL, RECALL) for i in whole.instructions):
         return None
     # Nests are a few loops deep.
@@ -130,54 +109,49 @@ def _entries(body: Tape, k: int) -> list[Entry] | None:
 
 def _of_numbers(body: Tape, entries: list[list[Entry] | None]) -> Tape:
     """Return the body with scalar carries."""
-    made, inputs = Rewriter(body), list[int]()
+    made = BodyBuilder(body)
     numbers: dict[int, list[int]] = {}
-
-    def add(type_: ValueType) -> int:
-        inputs.append(made.emit(INPUT, (), (len(inputs),), type_, None))
-        return inputs[-1]
-
-    for k, old in enumerate(body.inputs):
-        type_ = body.instructions[old].type
-        found = entries[k] if k < len(entries) else None
+    for old, found in zip(body.inputs, entries):
         if found is None:
-            made.number[old] = add(type_)
+            made.take([old])
         else:
-            numbers[old] = [add(ValueType((), type_.dtype)) for _ in found]
+            numbers[old] = [made.add_input(ValueType((), body.instructions[old].type.dtype)) for _ in found]
+    made.take(body.inputs[len(entries) :])
     results = {body.outputs[k]: (body.inputs[k], found) for k, found in enumerate(entries) if found is not None}
 
     def handed_on(given: int, found: list[Entry]) -> list[int]:
         return [numbers[given][at] if kind == "given" else made.number[at] for kind, at in found]
 
-    for number, (op, operands, params, type_, _) in enumerate(body.instructions):
+    for number, (op, operands, params, _, _) in enumerate(body.instructions):
         if op is INDEX and operands[0] in numbers:
             made.number[number] = numbers[operands[0]][params[0].starts[0]]
         elif number in results:
-            made.number[number] = _assembled(made, handed_on(*results[number]), type_)
+            made.number[number] = _assembled(made, handed_on(*results[number]))
         elif op is not INPUT:
-            made.number[number] = made.copy(number)
+            made.copy(number)
     outputs: list[int] = []
-    for k, number in enumerate(body.outputs):
-        found = entries[k] if k < len(entries) else None
-        outputs += [made.number[number]] if found is None else handed_on(body.inputs[k], found)
-    active = tuple(k for k, n in enumerate(inputs) if made.instructions[n].type.is_float)
-    return Tape(tuple(made.instructions), tuple(inputs), tuple(outputs), body.name, active, True)
+    for given, number, found in zip(body.inputs, body.outputs, entries):
+        outputs += [made.number[number]] if found is None else handed_on(given, found)
+    return made.body((*outputs, *(made.number[n] for n in body.outputs[len(entries) :])))
 
 
-def _assembled(made: Rewriter, numbers: list[int], type_: ValueType) -> int:
+def _assembled(made: Rewriter, numbers: list[int]) -> int:
     """Assemble an array of numbers."""
-    regions = Regions([Region((j,), (1,), (1,), ()) for j in range(len(numbers))])
-    return made.emit(ASSEMBLE, tuple(numbers), (regions, type_.shape, True), type_, None)
+    return made.make(ASSEMBLE, tuple(numbers), (entries_of_vector(len(numbers)), (len(numbers),), True))
 
 
-def _loop(made: Rewriter, loop: Instruction, plan: Plan) -> int:
-    form: LoopForm = loop.params[1]
-    operands = [made.number[i] for i in loop.inputs]
-    carries: list[int] = []
-    for operand, size in zip(operands[form.leading :], plan.sizes):
-        type_ = ValueType((), made.instructions[operand].type.dtype)
-        regions = [Region((j,), (1,), (1,), ()) for j in range(size)]
-        carries += [made.emit(INDEX, (operand,), (region,), type_, loop.site) for region in regions] if size else [operand]
-    form = replace(form, carries=len(carries))
-    inputs = (*operands[: form.leading], *carries, *operands[form.leading + len(plan.sizes) :])
-    return made.emit(LOOP, inputs, (plan.callee, form), TupleType(loop_items(plan.callee, form)), loop.site)
+def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
+    carries, streams, constants = loop.params[1].parts(loop.inputs)
+    numbers: list[int] = []
+    for operand, size in zip(carries, plan.sizes):
+        regions = entries_of_vector(size)
+        numbers += [made.make(INDEX, (operand,), (region,)) for region in regions] if size else [operand]
+    new, places = loop_like(made, loop, plan.callee, numbers, streams, constants), plan.places
+
+    def item(k: int) -> int:
+        if k >= len(plan.sizes) or not plan.sizes[k]:
+            return made.make(GET, (new,), (places[k] if k < len(plan.sizes) else k - len(plan.sizes) + places[-1],))
+        entries = [made.make(GET, (new,), (place,)) for place in range(places[k], places[k + 1])]
+        return _assembled(made, entries)
+
+    return item

@@ -13,20 +13,19 @@ which passes/rolling/classify_slots.py splits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from ....base.source_location import Site
-from ....ir.instruction import BOOL, INPUT, Instruction, Operand, Params, Primitive, TupleType, ValueType
-from ....ir.rewriter import Rewriter
+from ....ir.instruction import BOOL, INPUT, Instruction, ValueType
+from ....ir.rewriter import Rewriter, part_of_tape
 from ....ir.tape import Tape
 from ....ops import Elementwise
 from ....ops.arrays.reductions import SUM
 from ....ops.control.callee import Callee
-from ....ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ....ops.control.calls import GET, LoopForm
 from ....ops.elementwise.arithmetic import ADD, SUBTRACT
-from ...column_rewriter import ColumnRewriter
-from ...rolling.vectorize import LARGEST_ARRAY, Batch, is_batchable, spread
-from ..counted_loops import loops_and_items
+from ...reach import needed_values
+from ...rolling.vectorize import LARGEST_ARRAY, is_batchable
+from ..loop_builder import Items, loop_like, only_body, outside_of_loop, with_loops
 from .selected_terms import with_selected_terms
 
 # Shorter loops are left alone; so are larger bodies, and iterations on larger arrays, which fill the lanes by themselves.
@@ -44,8 +43,7 @@ class Plan:
     Attributes:
         body: the original tape of an iteration.
         sums: by carry, the values of the body added to it, with their signs.
-        outside: the values of the body computed for all iterations at once, or once (loop-invariant), in order.
-        varying: the values of the body that differ between iterations.
+        outside: the values of the body computed for all iterations at once, or once (loop-invariant), and what they read, in order.
         direct: further results of the loop: their numbers among the outputs, and in the body.
         rest: the remaining loop; None if nothing remains.
     """
@@ -53,7 +51,6 @@ class Plan:
     body: Tape
     sums: dict[int, list[tuple[int, int]]]
     outside: tuple[int, ...]
-    varying: frozenset[int]
     direct: dict[int, int]
     rest: Rest | None
 
@@ -79,19 +76,7 @@ def independent_iterations(tape: Tape) -> Tape:
 
     Cost: linear in the number of instructions, of the tape and of the bodies of loops.
     """
-    if LOOP not in tape.ops:
-        return tape
-    plans = {n: p for n, i in tape.numbered(LOOP) if (p := _plan(*i.params)) is not None}
-    if not plans:
-        return tape
-    rewriter, items = ColumnRewriter(tape), dict[int, dict[int, int]]()
-    for number, instruction in rewriter.changing(loops_and_items(tape, plans)):
-        op, inputs, params, _, _ = instruction
-        if op is LOOP:
-            items[number] = _Taken(rewriter, plans[number], instruction).items()
-        else:
-            rewriter.number[number] = items[inputs[0]][params[0]]
-    return rewriter.finish()
+    return with_loops(tape, lambda loop, _: _plan(*loop.params), _emitted)
 
 
 # Choosing loops
@@ -99,9 +84,9 @@ def independent_iterations(tape: Tape) -> Tape:
 
 def _plan(callee: Callee, form: LoopForm) -> Plan | None:
     is_special = form.stops or form.variant_given or form.saves_carries or form.recomputes
-    if form.length is None or form.length < FEWEST_ITERATIONS or is_special or not callee.is_compiled:
+    if form.length is None or form.length < FEWEST_ITERATIONS or is_special:
         return None
-    body = callee.only_tape()
+    body = only_body(callee)
     if body is None or len(body) > LARGEST_BODY:
         return None
     key = ("independent", form.carries, form.streams, form.length)
@@ -117,14 +102,8 @@ def _made(callee: Callee, body: Tape, form: LoopForm) -> Plan | None:
     handed_on = parts.handed_on
     if not parts.fits or (recurrent and not _is_worthwhile(body, parts)) or (handed_on and not recurrent):
         return None
-    first = form.carries + form.streams
-    varying = {*body.inputs[form.carries : first], *handed_on}
-    outside = tuple(n for n in sorted(parts.outside) if body.instructions[n].op is not INPUT)
-    for n in outside:
-        if any(j in varying for j in body.instructions[n].inputs):
-            varying.add(n)
     rest = _rest(callee, body, form, recurrent, tuple(sorted(handed_on))) if recurrent else None
-    return Plan(body, sums, outside, frozenset(varying), direct, rest)
+    return Plan(body, sums, tuple(sorted(parts.outside)), direct, rest)
 
 
 class _Parts:
@@ -142,10 +121,10 @@ class _Parts:
 
     def __init__(self, body: Tape, form: LoopForm, wanted: Iterable[int], recurrent: Iterable[int]) -> None:
         assert form.length is not None
-        streams = body.inputs[form.carries : form.carries + form.streams]
-        self.fits = max((body.instructions[v].type.size for v in streams), default=1) * form.length <= LARGEST_ARRAY
+        _, entries, _ = form.parts(body.inputs)
+        self.fits = max((body.instructions[v].type.size for v in entries), default=1) * form.length <= LARGEST_ARRAY
         left, depends = _left(body, form)
-        inside = set(_needed(body, recurrent))
+        inside = needed_values(body, recurrent)
         self.outside, self.handed_on = set[int](), set[int]()
         pending = set(wanted)
         for n in range(len(body.instructions) - 1, -1, -1):
@@ -174,20 +153,11 @@ def _is_worthwhile(body: Tape, parts: _Parts) -> bool:
 def _rest(callee: Callee, body: Tape, form: LoopForm, carries: Sequence[int], handed_on: tuple[int, ...]) -> Rest:
     """Return the loop without the values computed outside."""
     outputs = [*(body.outputs[k] for k in carries), *handed_on]
-    needed = set(_needed(body, outputs))
-    first = form.carries + form.streams
-    streams = tuple(k for k, n in enumerate(body.inputs[form.carries : first]) if n in needed)
-    sources = [*(body.inputs[k] for k in carries), *(body.inputs[form.carries + k] for k in streams), *body.inputs[first:]]
-    made = Rewriter(body)
-    for position, n in enumerate(sources):
-        made.number[n] = made.emit(INPUT, (), (position,), body.instructions[n].type, body.instructions[n].site)
-    for n in sorted(needed):
-        if body.instructions[n].op is not INPUT:
-            made.number[n] = made.copy(n)
-    active = tuple(k for k, n in enumerate(sources) if body.instructions[n].type.is_float)
-    inputs = tuple(made.number[n] for n in sources)
-    tape = Tape(tuple(made.instructions), inputs, tuple(made.number[n] for n in outputs), body.name, active, True)
-    return Rest(callee.fixed(tape), tuple(carries), streams, handed_on)
+    given, entries, constants = form.parts(body.inputs)
+    needed = needed_values(body, outputs)
+    streams = tuple(k for k, n in enumerate(entries) if n in needed)
+    sources = [*(given[k] for k in carries), *(entries[k] for k in streams), *constants]
+    return Rest(callee.fixed(part_of_tape(body, sources, outputs)), tuple(carries), streams, handed_on)
 
 
 def _sums(body: Tape, form: LoopForm) -> dict[int, list[tuple[int, int]]]:
@@ -217,7 +187,7 @@ def _left(body: Tape, form: LoopForm) -> tuple[set[int], set[int]]:
     assert form.length is not None
     depends = set(body.inputs[: form.carries])
     left = set(depends)
-    fixed = set(body.inputs[form.carries + form.streams :])
+    fixed = set(form.parts(body.inputs)[2])
     for n, i in enumerate(body.instructions):
         if i.op is INPUT:
             continue
@@ -234,75 +204,24 @@ def _left(body: Tape, form: LoopForm) -> tuple[set[int], set[int]]:
     return left, depends
 
 
-def _needed(body: Tape, wanted: Iterable[int]) -> list[int]:
-    """Return the wanted values and all that they are computed from, in order."""
-    needed, pending = set[int](), list(wanted)
-    while pending:
-        number = pending.pop()
-        if number not in needed:
-            needed.add(number)
-            pending += body.instructions[number].inputs
-    return sorted(needed)
-
-
 # The new instructions
 
 
-class _Taken:
-    """Emits the replacement of a loop."""
-
-    def __init__(self, rewriter: Rewriter, plan: Plan, loop: Instruction) -> None:
-        self.rewriter, self.plan, self.loop = rewriter, plan, loop
-        self.form: LoopForm = loop.params[1]
-        assert self.form.length is not None
-        self.length = self.form.length
-        self.operands = [rewriter.number[i] for i in loop.inputs]
-        self.site: Site | None = loop.site
-        self.values = dict(zip(plan.body.inputs, self.operands[self.form.leading :]))
-        self.instructions = rewriter.instructions
-
-    def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
-        type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
-        return self.rewriter.emit(op, inputs, params, type_, self.site)
-
-    def constant(self, value: Operand, type_: ValueType) -> int:
-        return self.rewriter.constant(value, type_)
-
-    def items(self) -> dict[int, int]:
-        """The results of the loop, by their numbers."""
-        plan = self.plan
-        carried = {} if plan.rest is None else self._recurrence(plan.rest)
-        for number in plan.outside:
-            self.values[number] = self._outside(number)
-        return carried | {k: self._total(k) for k in plan.sums} | {k: self._whole(v) for k, v in plan.direct.items()}
-
-    def _recurrence(self, rest: Rest) -> dict[int, int]:
-        """Emit the remaining loop; return its last carries, by their numbers."""
-        form, leading = self.form, self.form.leading
-        first, constants = leading + form.carries, leading + form.carries + form.streams
-        new = replace(form, carries=len(rest.carries), streams=len(rest.streams))
-        chosen = [*(self.operands[leading + k] for k in rest.carries), *(self.operands[first + k] for k in rest.streams)]
-        inputs = (*self.operands[:leading], *chosen, *self.operands[constants:])
-        loop = self.rewriter.emit(LOOP, inputs, (rest.callee, new), TupleType(loop_items(rest.callee, new)), self.site)
-        for place, number in enumerate(rest.handed_on):
-            self.values[number] = self.make(GET, (loop,), (len(rest.carries) + place,))
-        return {k: self.make(GET, (loop,), (place,)) for place, k in enumerate(rest.carries)}
-
-    def _outside(self, number: int) -> int:
-        instruction = self.plan.body.instructions[number]
-        self.site = instruction.site
-        operands = [self.values[i] for i in instruction.inputs]
-        if number not in self.plan.varying:
-            return self.rewriter.keep(instruction, tuple(operands))
-        varies = [i in self.plan.varying for i in instruction.inputs]
-        return Batch(self, self.length, operands, varies).emit(instruction)
-
-    def _whole(self, number: int) -> int:
-        return self.values[number] if number in self.plan.varying else spread(self, self.values[number], self.length)
-
-    def _total(self, carry: int) -> int:
-        total, self.site = self.operands[carry], self.loop.site
-        for value, sign in self.plan.sums[carry]:
-            added = self.make(SUM, (self._whole(value),), ((0,),))
-            total = self.make(ADD if sign > 0 else SUBTRACT, (total, added))
-        return total
+def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
+    form: LoopForm = loop.params[1]
+    carries, streams, constants = form.parts(loop.inputs)
+    results, handed_on = dict[int, int](), dict[int, int]()
+    if plan.rest is not None:
+        rest = plan.rest
+        chosen = [carries[k] for k in rest.carries], [streams[k] for k in rest.streams]
+        shorter = loop_like(made, loop, rest.callee, *chosen, constants)
+        handed_on = {n: made.make(GET, (shorter,), (place,)) for place, n in enumerate(rest.handed_on, len(rest.carries))}
+        results = {k: made.make(GET, (shorter,), (place,)) for place, k in enumerate(rest.carries)}
+    whole = outside_of_loop(made, loop, plan.body, plan.outside, handed_on)
+    for k, terms in plan.sums.items():
+        results[k] = carries[k]
+        for value, sign in terms:
+            added = made.make(SUM, (whole(value),), ((0,),))
+            results[k] = made.make(ADD if sign > 0 else SUBTRACT, (results[k], added))
+    results |= {k: whole(v) for k, v in plan.direct.items()}
+    return results.__getitem__

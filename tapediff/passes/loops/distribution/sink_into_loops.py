@@ -10,38 +10,25 @@ see hoist_from_loops.py.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ....ir.instruction import CONSTANT, INPUT, Instruction, TupleType, ValueType
-from ....ir.rewriter import Rewriter
+from ....ir.instruction import CONSTANT, Instruction, ValueType
+from ....ir.rewriter import BodyBuilder, Rewriter
 from ....ir.tape import Tape
 from ....ops import Elementwise
 from ....ops.control.callee import Callee
-from ....ops.control.calls import LOOP, LoopForm, loop_items
+from ....ops.control.calls import LOOP, LoopForm
+from ...reach import needed_values
+from ..loop_builder import Items, items_without, loop_like, only_body, with_loops
 from ..save_or_recompute import LANES
 
 
 def sink_into_loops(tape: Tape) -> Tape:
     """The tape with such streams; the tape itself where there are none. Cost: linear in the number of instructions."""
-    if LOOP not in tape.ops:
-        return tape
-    sunk = _sunk(tape)
-    if not sunk:
-        return tape
-    made = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        if instruction.op is LOOP and not sunk.isdisjoint(_streams(instruction)):
-            made.number[number] = _loop(made, tape, instruction, sunk)
-        elif number not in sunk:
-            made.number[number] = made.copy(number)
-    return made.finish()
-
-
-def _streams(loop: Instruction) -> tuple[int, ...]:
-    form: LoopForm = loop.params[1]
-    first = form.leading + form.carries
-    return loop.inputs[first : first + form.streams]
+    sunk = _sunk(tape) if LOOP in tape.ops else set[int]()
+    leaves = {i for n in sunk for i in tape.instructions[n].inputs} - sunk
+    return with_loops(tape, lambda loop, _: _plan(tape, loop, sunk, leaves), _emitted)
 
 
 # Choosing values
@@ -54,11 +41,14 @@ def _sunk(tape: Tape) -> set[int]:
         instruction = tape.instructions[number]
         op, inputs, *_ = instruction
         if op is LOOP:
-            streams = _streams(instruction) if _takes_values(*instruction.params) else ()
-            first = instruction.params[1].leading + instruction.params[1].carries
-            kept.update(inputs[:first], inputs[first + len(streams) :])
-            for read in streams:
-                _note(read, instruction.params[1].length, lengths, kept)
+            callee, form = instruction.params
+            carries, streams, constants = form.parts(inputs)
+            kept.update(inputs[: form.leading], carries, constants)
+            if _takes_values(callee, form):
+                for read in streams:
+                    _note(read, form.length, lengths, kept)
+            else:
+                kept.update(streams)
         elif number in lengths and number not in kept and _is_cheap(tape, instruction, lengths[number]):
             sunk.add(number)
             for read in inputs:
@@ -79,8 +69,7 @@ def _note(number: int, length: int, lengths: dict[int, int], kept: set[int]) -> 
 
 def _takes_values(callee: Callee, form: LoopForm) -> bool:
     """True if the loop's callee can be rebuilt with other inputs."""
-    is_plain = form.length is not None and not form.variant_given and not callee.may_branch
-    return is_plain and callee.is_compiled and callee.only_tape() is not None
+    return form.length is not None and not form.variant_given and only_body(callee) is not None
 
 
 def _is_stack(type_: ValueType, length: int) -> bool:
@@ -99,85 +88,74 @@ def _is_cheap(tape: Tape, instruction: Instruction, length: int) -> bool:
 # The loops
 
 
-class _Sources(NamedTuple):
-    """The inputs and computations that replace streams in the new callee, by their values on the tape.
+@dataclass(frozen=True)
+class Plan:
+    """How a loop computes some of its streams.
 
     Attributes:
-        streams, constants: the inputs that the loop does not have yet.
-        computed: the values that it computes, in order.
+        callee: of an iteration.
+        kept: the streams that it still reads.
+        streams, constants: further operands, by their values on the tape.
     """
 
-    streams: list[int]
-    constants: list[int]
-    computed: list[int]
+    callee: Callee
+    kept: tuple[int, ...]
+    streams: tuple[int, ...]
+    constants: tuple[int, ...]
 
 
-def _loop(made: Rewriter, tape: Tape, loop: Instruction, sunk: set[int]) -> int:
+def _plan(tape: Tape, loop: Instruction, sunk: set[int], leaves: set[int]) -> Plan | None:
     callee, form = loop.params
-    streams, first = _streams(loop), form.leading + form.carries
-    kept = [k for k, number in enumerate(streams) if number not in sunk]
-    sources = _sources(tape, [number for number in streams if number in sunk], [streams[k] for k in kept], sunk)
-    body = _body(tape, callee.only_tape(), form, streams, kept, sources)
-    form = replace(form, streams=len(kept) + len(sources.streams), constants=form.constants + len(sources.constants))
-    read = (*(streams[k] for k in kept), *sources.streams)
-    operands = (*loop.inputs[:first], *read, *loop.inputs[first + len(streams) :], *sources.constants)
-    new = callee.fixed(body)
-    return made.emit(LOOP, tuple(made.number[n] for n in operands), (new, form), TupleType(loop_items(new, form)), loop.site)
+    _, given, _ = form.parts(loop.inputs)
+    if sunk.isdisjoint(given):
+        return None
+    needed = needed_values(tape, sunk.intersection(given), leaves)
+    added = sorted(needed.difference(sunk, given))
+    streams = [n for n in added if tape.instructions[n].type.size != 1]
+    constants = [n for n in added if tape.instructions[n].type.size == 1 and tape.instructions[n].op is not CONSTANT]
+    body = _body(tape, callee.only_tape(), form, given, sorted(needed & sunk), streams, constants)
+    kept = tuple(k for k, n in enumerate(given) if n not in sunk)
+    return Plan(callee.fixed(body), kept, tuple(streams), tuple(constants))
 
 
-def _sources(tape: Tape, wanted: list[int], streams: list[int], sunk: set[int]) -> _Sources:
-    """Return the sources of the sunk values among the streams; `streams` are those that stay."""
-    computed, leaves, pending = set[int](), set[int](), list(wanted)
-    while pending:
-        number = pending.pop()
-        if number in sunk and number not in computed:
-            computed.add(number)
-            pending += tape.instructions[number].inputs
-        elif number not in sunk:
-            leaves.add(number)
-    known = leaves.difference(streams)
-    new = sorted(n for n in known if tape.instructions[n].type.size != 1)
-    numbers = sorted(n for n in known if tape.instructions[n].type.size == 1 and tape.instructions[n].op is not CONSTANT)
-    return _Sources(new, numbers, sorted(computed))
+def _body(
+    tape: Tape, body: Tape, form: LoopForm, given: Sequence[int], computed: Sequence[int], streams: Sequence[int], constants: Sequence[int]
+) -> Tape:
+    """Return an iteration that computes the streams it is no longer given.
 
-
-def _body(tape: Tape, body: Tape, form: LoopForm, streams: tuple[int, ...], kept: list[int], sources: _Sources) -> Tape:
-    """Return an iteration that computes the streams it is no longer given."""
-    made, found = Rewriter(body), dict[int, int]()
-    after = form.carries + form.streams
-
-    def new_input(type_: ValueType) -> int:
-        inputs.append(made.emit(INPUT, (), (len(inputs),), type_, None))
-        return inputs[-1]
-
-    inputs: list[int] = []
-    for n in body.inputs[: form.carries]:
-        made.number[n] = new_input(body.instructions[n].type)
-    for k in kept:
-        old = body.inputs[form.carries + k]
-        found[streams[k]] = made.number[old] = new_input(body.instructions[old].type)
-    for n in sources.streams:
-        found[n] = new_input(_entry(tape.instructions[n].type))
-    for n in body.inputs[after:]:
-        made.number[n] = new_input(body.instructions[n].type)
-    for n in sources.constants:
-        found[n] = new_input(tape.instructions[n].type)
-    for n in sources.computed:
+    Args:
+        given: the streams of the loop, by their values on the tape; those that follow are such values, too.
+        computed: what it computes, in order.
+        streams, constants: its further operands.
+    """
+    made, found = BodyBuilder(body), dict[int, int]()
+    carries, entries, same = form.parts(body.inputs)
+    made.take(carries)
+    made_here = set(computed)
+    for old, n in zip(entries, given):
+        if n not in made_here:
+            made.take([old])
+            found[n] = made.number[old]
+    found |= {n: made.add_input(_entry(tape.instructions[n].type)) for n in streams}
+    made.take(same)
+    found |= {n: made.add_input(tape.instructions[n].type) for n in constants}
+    for n in computed:
         op, operands, params, type_, site = tape.instructions[n]
         for read in operands:
             if read not in found:
                 found[read] = made.keep(tape.instructions[read], ())
         found[n] = made.emit(op, tuple(found[k] for k in operands), params, _entry(type_), site)
-    for k, n in enumerate(streams):
-        if k not in kept:
-            made.number[body.inputs[form.carries + k]] = found[n]
-    for number, instruction in enumerate(body.instructions):
-        if instruction.op is not INPUT:
-            made.number[number] = made.copy(number)
-    active = tuple(k for k, n in enumerate(inputs) if made.instructions[n].type.is_float)
-    outputs = tuple(made.number[n] for n in body.outputs)
-    return Tape(tuple(made.instructions), tuple(inputs), outputs, body.name, active, True)
+    for old, n in zip(entries, given):
+        made.number[old] = found[n]
+    return made.body_of(body.outputs)
 
 
 def _entry(type_: ValueType) -> ValueType:
     return ValueType(type_.shape[1:], type_.dtype)
+
+
+def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
+    carries, given, constants = loop.params[1].parts(loop.inputs)
+    streams = [*(given[k] for k in plan.kept), *(made.number[n] for n in plan.streams)]
+    new = loop_like(made, loop, plan.callee, carries, streams, [*constants, *(made.number[n] for n in plan.constants)])
+    return items_without(made, new, ())

@@ -14,17 +14,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ....ir.instruction import CONSTANT, INPUT, Instruction, Primitive, TupleType
-from ....ir.rewriter import Rewriter
+from ....ir.instruction import CONSTANT, INPUT, Instruction, Primitive, item_types
+from ....ir.rewriter import BodyBuilder, Rewriter
 from ....ir.tape import Tape
 from ....ops import Elementwise
 from ....ops.arrays.shape import RESHAPE
 from ....ops.control.callee import Callee
-from ....ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ....ops.control.calls import GET, LOOP, LoopForm
 from ....ops.elementwise.arithmetic import CONVERT
 from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, SELECT
 from ...activity import active_values
+from ...column_rewriter import ColumnRewriter
 from ...simplify.dead_code import dead_code
+from ..loop_builder import Items, loop_like, only_body, with_loops
 
 # Larger bodies are left as they are.
 LARGEST_BODY = 1000
@@ -37,6 +39,7 @@ class Plan:
     Attributes:
         callee: of an iteration; its carries are those in `kept`, then the previous values of those in `before`.
         last: computes the carries in `computed` from those in `before` and the constants.
+        begins: the test whether there is an iteration, on the tape; None if there always is one.
     """
 
     callee: Callee
@@ -44,68 +47,57 @@ class Plan:
     kept: tuple[int, ...]
     before: tuple[int, ...]
     computed: tuple[int, ...]
+    begins: int | None = None
 
 
 def last_values(tape: Tape) -> Tape:
     """The tape with such loops of one variant; itself if there are none."""
-    if LOOP not in tape.ops:
-        return tape
-    asked = {(i.inputs[0], i.params[0]) for i in tape.all_of(GET)}
-    plans: dict[int, Plan] = {}
-    for number, instruction in tape.numbered(LOOP):
-        plan = _plan(*instruction.params)
-        if plan is not None and any((number, k) in asked for k in plan.computed):
-            plans[number] = plan
-    if not plans:
-        return tape
-    rewriter, results = Rewriter(tape), dict[int, list[int]]()
-    for number, instruction in enumerate(tape.instructions):
-        if number in plans:
-            results[number] = _emitted(rewriter, instruction, plans[number])
-        elif instruction.op is GET and instruction.inputs[0] in plans:
-            rewriter.number[number] = results[instruction.inputs[0]][instruction.params[0]]
-        elif instruction.op is SELECT:
-            condition, chosen, other = (rewriter.number[i] for i in instruction.inputs)
-            rewriter.number[number] = rewriter.keep(instruction, (condition, _where(rewriter, condition, chosen), other))
-        else:
-            rewriter.number[number] = rewriter.copy(number)
-    return dead_code(rewriter.finish())
+    asked = {(i.inputs[0], i.params[0]) for i in tape.all_of(GET)} if LOOP in tape.ops else set[tuple[int, int]]()
+
+    def plan_of(loop: Instruction, number: int) -> Plan | None:
+        plan = _plan(*loop.params)
+        if plan is None or not any((number, k) in asked for k in plan.computed):
+            return None
+        begins = _without_true(tape, loop.inputs[0])
+        return replace(plan, begins=None if _is_true(tape, begins) else begins)
+
+    made = with_loops(tape, plan_of, _emitted)
+    return tape if made is tape else dead_code(_without_nested(made))
 
 
 # Choosing loops
 
 
 def _plan(callee: Callee, form: LoopForm) -> Plan | None:
-    if not form.stops or form.streams or form.variant_given or form.saves_carries or not callee.is_compiled:
+    if not form.stops or form.streams or form.variant_given or form.saves_carries:
         return None
-    body = callee.only_tape()
+    body = only_body(callee)
     if body is None or len(body) > LARGEST_BODY or len(body.outputs) != form.carries + 1:
         return None
     return callee.once(("last values", form), lambda: _made(callee, body, form))
 
 
 def _made(callee: Callee, body: Tape, form: LoopForm) -> Plan | None:
-    carries = range(form.carries)
+    carries, _, constants = form.parts(body.inputs)
     read = {i for instruction in body.instructions for i in instruction.inputs} | set(body.outputs)
-    computed = tuple(k for k in carries if body.input_types[k].is_float and body.inputs[k] not in read)
+    computed = tuple(k for k, n in enumerate(carries) if body.instructions[n].type.is_float and n not in read)
     if not computed:
         return None
-    last = _gathered(replace(body, outputs=tuple(body.outputs[k] for k in computed)))
-    if last is None:
+    last = dead_code(replace(body, outputs=tuple(body.outputs[k] for k in computed)))
+    if not all(_never_fails(i.op) for i in last.instructions):
         return None
     used = {i for instruction in last.instructions for i in instruction.inputs} | set(last.outputs)
-    before = tuple(k for k in carries if last.inputs[k] in used)
+    before = tuple(k for k in range(form.carries) if last.inputs[k] in used)
     if _follow_floats(body, form, before):
         return None
-    kept = tuple(k for k in carries if k not in computed)
-    outputs = [body.outputs[k] for k in kept] + [body.inputs[k] for k in before] + [body.outputs[-1]]
-    return Plan(callee.fixed(_handing_on(body, form, kept, before, outputs)), last, kept, before, computed)
-
-
-def _gathered(body: Tape) -> Tape | None:
-    """Return the instructions that the outputs need; None if they may fail, or not terminate, at values that no iteration has had."""
-    needed = dead_code(body)
-    return needed if all(_never_fails(i.op) for i in needed.instructions) else None
+    kept = tuple(k for k in range(form.carries) if k not in computed)
+    made = BodyBuilder(body)
+    made.take(carries[k] for k in kept)
+    for k in before:
+        made.add_input(body.instructions[carries[k]].type)
+    made.take(constants)
+    shorter = made.body_of([*(body.outputs[k] for k in kept), *(carries[k] for k in before), body.outputs[-1]])
+    return Plan(callee.fixed(shorter), last, kept, before, computed)
 
 
 def _never_fails(op: Primitive) -> bool:
@@ -126,77 +118,50 @@ def _follow_floats(body: Tape, form: LoopForm, carries: tuple[int, ...]) -> bool
         varied |= more
 
 
-def _handing_on(body: Tape, form: LoopForm, kept: tuple[int, ...], before: tuple[int, ...], outputs: list[int]) -> Tape:
-    """Return the body of the remaining loop."""
-    made = Rewriter(body)
-    for k in kept:
-        made.number[body.inputs[k]] = _input(made, body.instructions[body.inputs[k]])
-    for k in before:
-        _input(made, body.instructions[body.inputs[k]])
-    for number in body.inputs[form.carries :]:
-        made.number[number] = _input(made, body.instructions[number])
-    inputs = tuple(range(len(made.instructions)))
-    for number, instruction in enumerate(body.instructions):
-        if instruction.op is not INPUT:
-            made.number[number] = made.copy(number)
-    numbers = tuple(made.number[i] for i in outputs)
-    active = tuple(k for k in inputs if made.instructions[k].type.is_float)
-    return dead_code(Tape(tuple(made.instructions), inputs, numbers, body.name, active, True))
-
-
-def _input(made: Rewriter, instruction: Instruction) -> int:
-    return made.emit(INPUT, (), (len(made.instructions),), instruction.type, instruction.site)
-
-
 # The new instructions
 
 
-def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> list[int]:
-    """The items of the whole loop."""
-    form: LoopForm = loop.params[1]
-    leading, operands = form.leading, [made.number[i] for i in loop.inputs]
-    first, constants = operands[leading : leading + form.carries], operands[leading + form.carries :]
-    shorter = replace(form, carries=len(plan.kept) + len(plan.before))
-    carried = [first[k] for k in (*plan.kept, *plan.before)]
-    types = loop_items(plan.callee, shorter)
-    returned = made.emit(
-        LOOP, (*operands[:leading], *carried, *constants), (plan.callee, shorter), TupleType(types), loop.site
-    )
-    items = [made.emit(GET, (returned,), (k,), type_, loop.site) for k, type_ in enumerate(types)]
+def _emitted(made: Rewriter, loop: Instruction, plan: Plan) -> Items:
+    first, _, constants = loop.params[1].parts(loop.inputs)
+    shorter = loop_like(made, loop, plan.callee, [first[k] for k in (*plan.kept, *plan.before)], (), constants)
+    items = [made.make(GET, (shorter,), (k,)) for k in range(len(item_types(made.instructions[shorter])))]
     results = [*first, items[-1]]
-    for place, k in enumerate(plan.kept):
-        results[k] = items[place]
     arguments = [*first, *constants]
-    for place, k in enumerate(plan.before):
-        arguments[k] = items[len(plan.kept) + place]
-    begins = _without_true(made, operands[leading - 1])
+    for k, item in zip(plan.kept, items):
+        results[k] = item
+    for k, item in zip(plan.before, items[len(plan.kept) :]):
+        arguments[k] = item
     for k, number in zip(plan.computed, made.splice(plan.last, arguments)):
-        is_certain = _is_true(made, begins)
-        results[k] = number if is_certain else made.emit(SELECT, (begins, number, first[k]), (), made.instructions[number].type, loop.site)
-    return results
+        results[k] = number if plan.begins is None else made.make(SELECT, (made.number[plan.begins], number, first[k]))
+    return results.__getitem__
 
 
-def _where(made: Rewriter, condition: int, value: int) -> int:
-    """Return the value under a condition: the chosen side of a selection by the same condition."""
-    op, inputs, _, type_, _ = made.instructions[value]
-    is_same = op is SELECT and inputs[0] == condition and made.instructions[inputs[1]].type == type_
-    return inputs[1] if is_same else value
+def _without_nested(tape: Tape) -> Tape:
+    """Simplify selections of a selection by the same condition."""
+    made = ColumnRewriter(tape)
+    for number, select in made.changing(tape.numbered(SELECT)):
+        condition, chosen, other = select.inputs
+        op, inputs, _, type_, _ = tape.instructions[chosen]
+        if op is SELECT and inputs[0] == condition and tape.instructions[inputs[1]].type == type_:
+            chosen = inputs[1]
+        made.number[number] = made.keep(select, (made.number[condition], made.number[chosen], made.number[other]))
+    return made.finish()
 
 
-def _without_true(made: Rewriter, test: int) -> int:
+def _without_true(tape: Tape, test: int) -> int:
     """Return a conjunction without its parts that are always true."""
     while True:
-        op, inputs, _, type_, _ = made.instructions[test]
-        uncertain = [i for i in inputs if not _is_true(made, i)]
-        is_same = op is LOGICAL_AND or (op is RESHAPE and made.instructions[inputs[0]].type == type_)
+        op, inputs, _, type_, _ = tape.instructions[test]
+        uncertain = [i for i in inputs if not _is_true(tape, i)]
+        is_same = op is LOGICAL_AND or (op is RESHAPE and tape.instructions[inputs[0]].type == type_)
         if not is_same or len(uncertain) != 1:
             return test
         test = uncertain[0]
 
 
-def _is_true(made: Rewriter, number: int) -> bool:
-    op, inputs, params, *_ = made.instructions[number]
+def _is_true(tape: Tape, number: int) -> bool:
+    op, inputs, params, *_ = tape.instructions[number]
     if op is LOGICAL_NOT:
-        op, _, params, *_ = made.instructions[inputs[0]]
+        op, _, params, *_ = tape.instructions[inputs[0]]
         return op is CONSTANT and not params[0]
     return op is CONSTANT and bool(params[0])

@@ -1,0 +1,39 @@
+"""Entries of arrays along their first axis: read, and put together again."""
+
+from __future__ import annotations
+
+from ..ir.rewriter import Rewriter
+from ..ops.arrays.indexing import ASSEMBLE, INDEX
+from ..ops.arrays.regions import Region, Regions
+
+
+def box(*axes: tuple[int, int], shape: tuple[int, ...] | None = None) -> Region:
+    """Return the region of (start, count) along each axis; read with its own shape unless another one is given."""
+    counts = tuple(count for _, count in axes)
+    return Region(tuple(start for start, _ in axes), (1,) * len(axes), counts, counts if shape is None else shape)
+
+
+def part_of(made: Rewriter, array: int, start: int, count: int) -> int:
+    """Entries of an array along its first axis; the array itself for all."""
+    length, *inner = made.instructions[array].type.shape
+    whole = [(0, extent) for extent in inner]
+    return array if count == length else made.make(INDEX, (array,), (box((start, count), *whole),))
+
+
+def entry_of(made: Rewriter, array: int, place: int) -> int:
+    """One entry of an array along its first axis, without that axis."""
+    _, *inner = made.instructions[array].type.shape
+    return made.make(INDEX, (array,), (box((place, 1), *((0, extent) for extent in inner), shape=tuple(inner)),))
+
+
+def joined(made: Rewriter, parts: list[int]) -> int:
+    """Concatenate arrays along their first axis."""
+    if len(parts) == 1:
+        return parts[0]
+    shapes = [made.instructions[part].type.shape for part in parts]
+    rest = shapes[0][1:]
+    regions, start = [], 0
+    for length, *inner in shapes:
+        regions.append(box((start, length), *((0, extent) for extent in inner)))
+        start += length
+    return made.make(ASSEMBLE, tuple(parts), (Regions(regions), (start, *rest), True))
