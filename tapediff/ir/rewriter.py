@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from itertools import compress
 
@@ -29,6 +29,7 @@ class Rewriter:
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self.site: Site | None = None
+        self._constants: dict[Hashable, int] = {}
         self.instructions: list[Instruction] = []
         self.number: list[int] = [-1] * len(tape.instructions)
 
@@ -44,9 +45,14 @@ class Rewriter:
         return self.emit(op, inputs, params, type_, self.site)
 
     def constant(self, value: Operand, type_: ValueType) -> int:
+        """Emit a constant, unless an equal one exists."""
         array = np.array(value, dtype=type_.dtype, order="C")
         array.flags.writeable = False
-        return self.emit(CONSTANT, (), (array,), ValueType(array.shape, type_.dtype), None)
+        key = array.shape, array.dtype.char, array.tobytes()
+        known = self._constants.get(key)
+        if known is None:
+            known = self._constants[key] = self.emit(CONSTANT, (), (array,), ValueType(array.shape, type_.dtype), None)
+        return known
 
     def copy(self, old: int) -> int:
         """Emit an old instruction on the new numbers of its operands."""
@@ -100,6 +106,25 @@ class Rewriter:
             inputs=tuple(self.number[i] for i in self.tape.inputs),
             outputs=tuple(self.number[i] for i in self.tape.outputs),
         )
+
+
+def rewritten(tape: Tape, emit: Callable[[Rewriter, Instruction, int], int | None], *ops: Primitive) -> Tape:
+    """The tape with other instructions in place of some of the given ops.
+
+    Args:
+        emit: emits what replaces an old instruction, given with its number; None to copy it.
+    """
+    made = Rewriter(tape)
+    for number, instruction in enumerate(tape.instructions):
+        new = None
+        if instruction.op in ops:
+            made.site = instruction.site
+            new = emit(made, instruction, number)
+        if new is None:
+            made.copy(number)
+        else:
+            made.number[number] = new
+    return made.finish()
 
 
 class BodyBuilder(Rewriter):

@@ -1,16 +1,29 @@
-"""Entries of arrays along their first axis: read, and put together again."""
+"""Reshaped arrays, and their entries along the first axis: read, and put together again."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ..ir.rewriter import Rewriter
 from ..ops.arrays.indexing import ASSEMBLE, INDEX
 from ..ops.arrays.regions import Region, Regions
+from ..ops.arrays.shape import RESHAPE
 
 
 def box(*axes: tuple[int, int], shape: tuple[int, ...] | None = None) -> Region:
     """Return the region of (start, count) along each axis; read with its own shape unless another one is given."""
     counts = tuple(count for _, count in axes)
     return Region(tuple(start for start, _ in axes), (1,) * len(axes), counts, counts if shape is None else shape)
+
+
+def in_shape(made: Rewriter, array: int, shape: Sequence[int]) -> int:
+    """An array in another shape; the array itself if it has that."""
+    return array if made.instructions[array].type.shape == tuple(shape) else made.make(RESHAPE, (array,), (tuple(shape),))
+
+
+def with_leading(made: Rewriter, array: int, leading: Sequence[int], replaced: int) -> int:
+    """An array with other first axes in place of some."""
+    return in_shape(made, array, (*leading, *made.instructions[array].type.shape[replaced:]))
 
 
 def part_of(made: Rewriter, array: int, start: int, count: int) -> int:

@@ -26,7 +26,7 @@ from ..ir.rewriter import BodyBuilder, Rewriter
 from ..ir.tape import Tape
 from ..ops.arrays.indexing import ASSEMBLE, PUT, SCATTER_ADD
 from ..ops.arrays.reductions import SUM
-from ..ops.arrays.shape import RESHAPE, TRANSPOSE
+from ..ops.arrays.shape import TRANSPOSE
 from ..ops.control.calls import CALL, GET, RECALL, LoopForm, TupleOp
 from ..ops.elementwise.arithmetic import MULTIPLY
 from ..ops.matrices.linear_algebra import LU_SOLVE, TRIANGULAR_SOLVE
@@ -34,6 +34,7 @@ from ..ops.matrices.products import MATMUL
 from ..passes.loops.loop_builder import emit_loop
 from ..passes.reach import reached_from
 from ..passes.rolling.vectorize import Batch, is_batchable, spread
+from ..passes.rows import in_shape
 
 
 class RowsCannotBeMapped(Exception):
@@ -201,10 +202,6 @@ def _transposed(rows: RowMapper, number: int, axes: Sequence[int]) -> int:
     return rows.make(TRANSPOSE, (number,), (tuple(axes),))
 
 
-def _reshaped(rows: RowMapper, number: int, shape: Sequence[int]) -> int:
-    return number if rows.instructions[number].type.shape == tuple(shape) else rows.make(RESHAPE, (number,), (tuple(shape),))
-
-
 def _product(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int:
     """Emit one product for all rows if one side is the same for all."""
     left, right = operands
@@ -214,8 +211,8 @@ def _product(rows: RowMapper, instruction: Instruction, operands: list[int], bat
         return rows.make(SUM, (rows.make(MULTIPLY, (left, right)),), ((1,),))
     if batched[0] and not batched[1] and len(y) <= 2:
         # The left sides of all rows, concatenated.
-        whole = _reshaped(rows, left, (math.prod(shapes[0][:-1]), x[-1]))
-        return _reshaped(rows, rows.make(MATMUL, (whole, right)), (rows.count, *instruction.type.shape))
+        whole = in_shape(rows, left, (math.prod(shapes[0][:-1]), x[-1]))
+        return in_shape(rows, rows.make(MATMUL, (whole, right)), (rows.count, *instruction.type.shape))
     if batched[1] and not batched[0] and len(y) == 1 and len(x) == 1:
         return rows.make(MATMUL, (right, left))
     if batched[1] and not batched[0] and len(y) == 1 and len(x) == 2:
@@ -224,13 +221,13 @@ def _product(rows: RowMapper, instruction: Instruction, operands: list[int], bat
     for number, shape, is_row, column in ((left, x, batched[0], False), (right, y, batched[1], True)):
         leading = (rows.count,) if is_row else ()
         if len(shape) == 1:
-            number = _reshaped(rows, number, (*leading, *shape, 1) if column else (*leading, 1, *shape))
+            number = in_shape(rows, number, (*leading, *shape, 1) if column else (*leading, 1, *shape))
             shape = (*shape, 1) if column else (1, *shape)
         rank = max(len(x), len(y), 2)
         if is_row and len(shape) < rank:
-            number = _reshaped(rows, number, (rows.count, *(1,) * (rank - len(shape)), *shape))
+            number = in_shape(rows, number, (rows.count, *(1,) * (rank - len(shape)), *shape))
         wide.append(number)
-    return _reshaped(rows, rows.make(MATMUL, tuple(wide)), (rows.count, *instruction.type.shape))
+    return in_shape(rows, rows.make(MATMUL, tuple(wide)), (rows.count, *instruction.type.shape))
 
 
 def _solve(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
@@ -245,9 +242,9 @@ def _solve(rows: RowMapper, instruction: Instruction, operands: list[int], batch
     if len(instruction.type.shape) == 1:
         stacked = _transposed(rows, sides, (1, 0))
         return _transposed(rows, rows.make(instruction.op, (*matrix, stacked), instruction.params), (1, 0))
-    stacked = _reshaped(rows, _transposed(rows, sides, (1, 0, 2)), (n, rows.count * columns))
+    stacked = in_shape(rows, _transposed(rows, sides, (1, 0, 2)), (n, rows.count * columns))
     solved = rows.make(instruction.op, (*matrix, stacked), instruction.params)
-    return _transposed(rows, _reshaped(rows, solved, (n, rows.count, columns)), (1, 0, 2))
+    return _transposed(rows, in_shape(rows, solved, (n, rows.count, columns)), (1, 0, 2))
 
 
 def _shifted_positions(rows: RowMapper, number: int, size: int) -> int | None:

@@ -22,10 +22,9 @@ from dataclasses import dataclass, replace
 from ...ir.instruction import CONSTANT, FLOAT64, INPUT, Instruction, Param, ValueType
 from ...ir.rewriter import BodyBuilder, Rewriter
 from ...ir.tape import Tape
-from ...ops.arrays.shape import RESHAPE
 from ...ops.control.callee import Callee
 from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
-from ..rows import joined, part_of
+from ..rows import joined, part_of, with_leading
 from .loop_builder import Items, emit_loop, only_body, with_loops
 from .save_or_recompute import LARGEST_SAVED, STORED_FAR, additions_of
 
@@ -159,10 +158,10 @@ class _Division:
         whole, left = plan.count * plan.size, form.length - plan.count * plan.size
         carries, streams, constants = form.parts(operands)
         at, rest = (left, 0) if form.backwards else (0, whole)
-        blocked = [self._reshaped(part_of(self.rewriter, stream, at, whole), (plan.count, plan.size), 1) for stream in streams]
+        blocked = [with_leading(self.rewriter, part_of(self.rewriter, stream, at, whole), (plan.count, plan.size), 1) for stream in streams]
         outer = replace(form, length=plan.count, recomputes=True, single_variant=form.saves_carries)
         items = self._loop([*carries, *blocked, *constants], outer, self._block(form, plan))
-        first, stacked = items[: form.carries], [self._reshaped(item, (whole,), 2) for item in items[form.carries :]]
+        first, stacked = items[: form.carries], [with_leading(self.rewriter, item, (whole,), 2) for item in items[form.carries :]]
         if not left:
             return [*first, *stacked]
         others = [part_of(self.rewriter, stream, rest, left) for stream in streams]
@@ -183,8 +182,3 @@ class _Division:
                 made.add_input(ValueType((plan.size, *type_.shape), type_.dtype) if kind == 1 else type_, made.site)
         inner = replace(form, length=plan.size, saves_carries=False, single_variant=False)
         return self.make_callee(made.body(replace(self, rewriter=made).emit(made.inputs, inner, plan.inner)))
-
-    def _reshaped(self, array: int, leading: tuple[int, ...], replaced: int) -> int:
-        """Reshape the first axes of an array."""
-        shape = self.rewriter.instructions[array].type.shape
-        return self.rewriter.make(RESHAPE, (array,), ((*leading, *shape[replaced:]),))

@@ -31,6 +31,7 @@ from ...ops.control.callee import Callee
 from ...ops.control.calls import LoopForm
 from ...ops.elementwise.arithmetic import ADD, CONVERT, SUBTRACT
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR
+from ..rows import in_shape
 from .loop_builder import Items, items_without, loop_like, with_loops
 
 # Limits: on the total of numbers computed here for all iterations together, and on the instructions of a body.
@@ -257,10 +258,10 @@ def _entries(made: Rewriter, stream: Gathered, body: Tape, same: dict[int, int])
     region = _region(flat)
     if region is None:
         return made.make(GATHER, (array, made.constant(stream.positions, _COUNT)))
-    array = _reshaped(made, array, (type_.size,))
+    array = in_shape(made, array, (type_.size,))
     if flat.size != type_.size or flat[0] != 0:
         array = made.make(INDEX, (array,), (region,))
-    return _reshaped(made, array, stream.positions.shape)
+    return in_shape(made, array, stream.positions.shape)
 
 
 def _region(positions: np.ndarray) -> Region | None:
@@ -269,7 +270,3 @@ def _region(positions: np.ndarray) -> Region | None:
     if step < 1 or not np.array_equal(positions, positions[0] + step * np.arange(positions.size)):
         return None
     return Region((int(positions[0]),), (step,), positions.shape, positions.shape)
-
-
-def _reshaped(made: Rewriter, number: int, shape: tuple[int, ...]) -> int:
-    return number if made.instructions[number].type.shape == shape else made.make(RESHAPE, (number,), (shape,))

@@ -7,17 +7,15 @@ reciprocal; values and guards are unaffected.
 
 from __future__ import annotations
 
-from ...ir.instruction import INPUT
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY, RECIPROCAL
+from ..reach import reached_from
 
 
 def multiply_by_reciprocals(tape: Tape, carries: int) -> Tape:
     """Return the tape of an iteration whose first `carries` inputs are carried."""
-    follows: list[bool] = []
-    for op, inputs, params, _, _ in tape.instructions:
-        follows.append(params[0] < carries if op is INPUT else any(follows[i] for i in inputs))
+    follows = reached_from(tape, tape.inputs[:carries])
     rewriter = Rewriter(tape)
     known: dict[int, int] = {}
     for number, (op, inputs, _, type_, site) in enumerate(tape.instructions):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, Instruction, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import CONSTANT, Instruction
+from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
 from ...ops.arrays.regions import Regions, frame
@@ -26,13 +26,11 @@ def join_parts(tape: Tape) -> Tape:
     found = {n: pair for n, i in enumerate(tape.instructions) if i.op is ADD and (pair := _parts(tape, i, uses)) is not None}
     if not found:
         return tape
-    rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        if number in found:
-            rewriter.number[number] = _joined(rewriter, instruction, *found[number])
-        else:
-            rewriter.number[number] = rewriter.copy(number)
-    return rewriter.finish()
+
+    def emit(made: Rewriter, _: Instruction, number: int) -> int | None:
+        return _joined(made, *found[number]) if number in found else None
+
+    return rewritten(tape, emit, ADD)
 
 
 def _parts(tape: Tape, instruction: Instruction, uses: np.ndarray) -> tuple[Instruction, Instruction] | None:
@@ -53,12 +51,9 @@ def _is_zero(instruction: Instruction) -> bool:
     return instruction.op is CONSTANT and not np.any(instruction.params[0])
 
 
-def _joined(rewriter: Rewriter, instruction: Instruction, write: Instruction, join: Instruction) -> int:
-    old = write.inputs[0]
+def _joined(made: Rewriter, write: Instruction, join: Instruction) -> int:
     regions, shape, _ = join.params
     strips = frame(write.params[0][0], shape)
-    parts = [rewriter.number[k] for k in join.inputs]
-    for strip in strips:
-        type_ = ValueType(strip.shape, write.type.dtype)
-        parts.append(rewriter.emit(INDEX, (rewriter.number[old],), (strip,), type_, instruction.site))
-    return rewriter.emit(ASSEMBLE, tuple(parts), (Regions((*regions, *strips)), shape, False), instruction.type, instruction.site)
+    parts = [made.number[k] for k in join.inputs]
+    parts += [made.make(INDEX, (made.number[write.inputs[0]],), (strip,)) for strip in strips]
+    return made.make(ASSEMBLE, tuple(parts), (Regions((*regions, *strips)), shape, False))

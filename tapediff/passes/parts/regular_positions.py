@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, Instruction, Primitive, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import CONSTANT, Instruction, Primitive
+from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops import Op
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD, Region, Regions
 from ...ops.arrays.regions import are_disjoint
-from ...ops.arrays.shape import RESHAPE, TRANSPOSE
-from ..simplify.array_entries import region_in
+from ...ops.arrays.shape import TRANSPOSE
+from ..rows import in_shape
+from ..simplify.array_entries import read_region, region_in
 from .lattice_tables import MOST_NEIGHBOURS, Lattice, as_lattice
 
 # Fewer positions, smaller boxes or more boxes are gathered one by one as fast.
@@ -65,11 +66,11 @@ def regular_positions(tape: Tape) -> Tape:
             found[number] = boxes
     if not found:
         return tape
-    rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        boxes = found.get(number)
-        rewriter.number[number] = rewriter.copy(number) if boxes is None else _by_boxes(rewriter, instruction, boxes)
-    return rewriter.finish()
+
+    def emit(made: Rewriter, instruction: Instruction, number: int) -> int | None:
+        return _by_boxes(made, instruction, found[number]) if number in found else None
+
+    return rewritten(tape, emit, GATHER, PUT, SCATTER_ADD)
 
 
 def _found(positions: np.ndarray, shape: tuple[int, ...], is_read: bool) -> Found | None:
@@ -153,59 +154,32 @@ def _bounds(steps: np.ndarray, most: int) -> list[int]:
     return sorted(bounds)
 
 
-def _by_boxes(rewriter: Rewriter, instruction: Instruction, found: Found) -> int:
-    op, inputs, _, type_, site = instruction
-    numbers, boxes = [rewriter.number[i] for i in inputs], found.boxes
+def _by_boxes(made: Rewriter, instruction: Instruction, found: Found) -> int:
+    op, inputs, params, type_, _ = instruction
+    numbers, boxes = [made.number[i] for i in inputs], found.boxes
     if op is GATHER:
-        return _gathered(rewriter, numbers[0], instruction, found)
-    values = numbers[1] if op is PUT else numbers[0]
-    parts = [_part(rewriter, values, box, instruction) for box in boxes]
+        return _gathered(made, numbers[0], type_.shape, found)
+    parts = tuple([_part(made, numbers[1] if op is PUT else numbers[0], box) for box in boxes])
     regions = Regions(box.there for box in boxes)
     if op is PUT:
-        return rewriter.emit(REPLACE, (numbers[0], *parts), (regions,), type_, site)
-    shape = instruction.params[0]
-    return rewriter.emit(ASSEMBLE, tuple(parts), (regions, shape, are_disjoint(regions, shape)), type_, site)
+        return made.make(REPLACE, (numbers[0], *parts), (regions,))
+    return made.make(ASSEMBLE, parts, (regions, params[0], are_disjoint(regions, params[0])))
 
 
-def _gathered(rewriter: Rewriter, source: int, instruction: Instruction, found: Found) -> int:
+def _gathered(made: Rewriter, source: int, wanted: tuple[int, ...], found: Found) -> int:
     boxes, lattice = found
-    type_, site = instruction.type, instruction.site
-    shape = type_.shape if lattice is None else lattice.table.shape
+    shape = wanted if lattice is None else lattice.table.shape
     if lattice is not None:
-        source = _in_shape(rewriter, source, lattice.shape, instruction)
-    parts = [_read(rewriter, source, box, instruction) for box in boxes]
-    if len(parts) == 1:
-        number = parts[0]
-    else:
-        regions = Regions(box.here for box in boxes)
-        number = rewriter.emit(ASSEMBLE, tuple(parts), (regions, shape, True), ValueType(shape, type_.dtype), site)
+        source = in_shape(made, source, lattice.shape)
+    parts = tuple([read_region(made, source, box.there, box.order, box.here.shape) for box in boxes])
+    number = parts[0] if len(parts) == 1 else made.make(ASSEMBLE, parts, (Regions(box.here for box in boxes), shape, True))
     if lattice is not None and lattice.is_turned:
-        number = _in_shape(rewriter, number, type_.shape[::-1], instruction)
-        number = rewriter.emit(TRANSPOSE, (number,), ((1, 0),), type_, site)
-    return _in_shape(rewriter, number, type_.shape, instruction)
+        number = made.make(TRANSPOSE, (in_shape(made, number, wanted[::-1]),), ((1, 0),))
+    return in_shape(made, number, wanted)
 
 
-def _read(rewriter: Rewriter, source: int, box: Box, instruction: Instruction) -> int:
-    """Read a box of the array with axes in the order of the positions, in the shape of its target."""
-    dtype, site = instruction.type.dtype, instruction.site
-    number = rewriter.emit(INDEX, (source,), (box.there,), ValueType(box.there.shape, dtype), site)
-    if list(box.order) != sorted(box.order):
-        axes = tuple(box.order.index(k) for k in range(len(box.order)))
-        turned = ValueType(tuple(box.there.shape[k] for k in axes), dtype)
-        number = rewriter.emit(TRANSPOSE, (number,), (axes,), turned, site)
-    return _in_shape(rewriter, number, box.here.shape, instruction)
-
-
-def _part(rewriter: Rewriter, values: int, box: Box, instruction: Instruction) -> int:
+def _part(made: Rewriter, values: int, box: Box) -> int:
     """Return the values for a box, in the shape of its target."""
-    if rewriter.instructions[values].type.shape != box.here.counts or any(box.here.starts):
-        read = ValueType(box.here.shape, instruction.type.dtype)
-        values = rewriter.emit(INDEX, (values,), (box.here,), read, instruction.site)
-    return _in_shape(rewriter, values, box.there.shape, instruction)
-
-
-def _in_shape(rewriter: Rewriter, number: int, shape: tuple[int, ...], instruction: Instruction) -> int:
-    old = rewriter.instructions[number].type
-    if old.shape == shape:
-        return number
-    return rewriter.emit(RESHAPE, (number,), (shape,), ValueType(shape, old.dtype), instruction.site)
+    if made.instructions[values].type.shape != box.here.counts or any(box.here.starts):
+        values = made.make(INDEX, (values,), (box.here,))
+    return in_shape(made, values, box.there.shape)

@@ -9,31 +9,26 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from ...ir.instruction import Instruction, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import Instruction
+from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
 from ...ops.arrays.partition import MOST_REGIONS
-from ...ops.arrays.shape import RESHAPE
+from ..rows import in_shape
 
 # More rows stay together, as do rows of short arrays.
 MOST_ROWS, SMALLEST_ARRAY = 4, 256
 
 
 def rows_apart(tape: Tape) -> Tape:
-    chosen = {n for n, i in tape.numbered(ASSEMBLE) if i.type.size >= SMALLEST_ARRAY and _is_wanted(i)}
-    if not chosen:
-        return tape
-    rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        rewriter.number[number] = _apart(rewriter, instruction) if number in chosen else rewriter.copy(number)
-    return rewriter.finish()
+    return rewritten(tape, _apart, ASSEMBLE) if any(map(_is_wanted, tape.all_of(ASSEMBLE))) else tape
 
 
 def _is_wanted(instruction: Instruction) -> bool:
     regions = instruction.params[0]
-    apart = [rows for region in regions for rows in _rows(region)]
-    return len(regions) < len(apart) <= MOST_REGIONS
+    if instruction.type.size < SMALLEST_ARRAY:
+        return False
+    return len(regions) < sum(1 for region in regions for _ in _rows(region)) <= MOST_REGIONS
 
 
 def _rows(region: Region) -> Iterator[tuple[Region, Region]]:
@@ -49,19 +44,20 @@ def _rows(region: Region) -> Iterator[tuple[Region, Region]]:
         yield Region(starts, steps, counts, counts), Region(within, (1,) * len(counts), counts, counts)
 
 
-def _apart(rewriter: Rewriter, instruction: Instruction) -> int:
-    _, inputs, (regions, shape, is_disjoint), type_, site = instruction
+def _apart(made: Rewriter, instruction: Instruction, _: int) -> int | None:
+    if not _is_wanted(instruction):
+        return None
+    regions, shape, is_disjoint = instruction.params
     parts: list[int] = []
     places: list[Region] = []
-    for i, region in zip(inputs, regions):
-        rows, number = list(_rows(region)), rewriter.number[i]
+    for i, region in zip(instruction.inputs, regions):
+        rows, number = list(_rows(region)), made.number[i]
         if len(rows) == 1:
             parts.append(number)
             places.append(region)
             continue
-        if region.shape != region.counts:
-            number = rewriter.make(RESHAPE, (number,), (region.counts,))
+        number = in_shape(made, number, region.counts)
         for place, within in rows:
-            parts.append(rewriter.emit(INDEX, (number,), (within,), ValueType(within.shape, type_.dtype), site))
+            parts.append(made.make(INDEX, (number,), (within,)))
             places.append(place)
-    return rewriter.emit(ASSEMBLE, tuple(parts), (Regions(places), shape, is_disjoint), type_, site)
+    return made.make(ASSEMBLE, tuple(parts), (Regions(places), shape, is_disjoint))

@@ -13,7 +13,6 @@ from ...ir.instruction import (
     INT64,
     OWN,
     Instruction,
-    Operand,
     Params,
     Primitive,
     ValueType,
@@ -21,10 +20,11 @@ from ...ir.instruction import (
 )
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
-from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ...ops.arrays.shape import BROADCAST
 from ..column_rewriter import ColumnRewriter
 from ..columns import operands_in
-from ..simplify.array_entries import POSITION, SHIFT, own_entries, region_in, split
+from ..rows import in_shape
+from ..simplify.array_entries import POSITION, SHIFT, own_entries, read_box, split
 from .grids import Block, grid_of, window_in
 from .tape_arrays import Ints, TapeArrays
 
@@ -53,14 +53,6 @@ class ArrayBuilder(ColumnRewriter):
         known = self._made.get(key)
         if known is None:
             known = self._made[key] = super().make(op, inputs, params)
-        return known
-
-    def constant(self, value: Operand, type_: ValueType) -> int:
-        array = np.asarray(value, type_.dtype)
-        key = (CONSTANT, array.shape, array.dtype.char, array.tobytes())
-        known = self._made.get(key)
-        if known is None:
-            known = self._made[key] = super().constant(value, type_)
         return known
 
     # Old values
@@ -265,7 +257,7 @@ class ArrayBuilder(ColumnRewriter):
         """Assemble an array from given entries, -1 where `base` stays; None if it takes more than half as many pieces as `count`."""
         shape = type_.shape
         filled = np.flatnonzero(flat >= 0)
-        pieces = split(filled, flat[filled], shape, _Shapes(self.instructions))
+        pieces = split(filled, flat[filled], shape, self.instructions)
         if any(p.target is None for p in pieces) or 2 * len(pieces) > count:
             return self._grid(flat, type_) if base is None and filled.size == flat.size else None
         parts = tuple([self.read(p.source, p.positions) for p in pieces])
@@ -285,12 +277,12 @@ class ArrayBuilder(ColumnRewriter):
         grid, blocks = found
         parts = tuple([self._block(block) for block in blocks])
         regions = Regions(block.target for block in blocks)
-        return self._in_shape(self.make(ASSEMBLE, parts, (regions, grid.shape, True)), type_.shape)
+        return in_shape(self, self.make(ASSEMBLE, parts, (regions, grid.shape, True)), type_.shape)
 
     def _block(self, block: Block) -> int:
         source, positions = int(block.entries[0, 0]) >> SHIFT, block.entries & POSITION
         if positions.size == 1 and not self.instructions[source].type.shape:
-            return self._in_shape(source, positions.shape)
+            return in_shape(self, source, positions.shape)
         return self.read(source, positions)
 
     def _origins(self, old: Ints) -> Ints:
@@ -308,19 +300,14 @@ class ArrayBuilder(ColumnRewriter):
     def read(self, number: int, positions: Ints) -> int:
         """The entries of an array at flat positions, in their shape."""
         positions = np.asarray(positions)
-        type_ = self.instructions[number].type
-        if positions.size == type_.size and np.array_equal(positions.reshape(-1), np.arange(type_.size)):
-            return self._in_shape(number, positions.shape)
-        made = self._box_of(number, positions)
-        if made is None and positions.ndim > 1:
-            made = self._box_of(number, positions.reshape(-1))
+        made = read_box(self, number, positions, positions.shape)
         if made is None:
             made = self._repeated_rows(number, positions)
         if made is None and positions.ndim == 2:
             made = self._box_of_rows(number, positions)
         if made is None:
             made = self.make(GATHER, (number, self.constant(positions, ValueType(positions.shape, INT64))))
-        return self._in_shape(made, positions.shape)
+        return in_shape(self, made, positions.shape)
 
     def _repeated_rows(self, number: int, positions: Ints) -> int | None:
         """Read for two nested loops: boxes, or entries that are constant in the inner loop."""
@@ -337,12 +324,12 @@ class ArrayBuilder(ColumnRewriter):
             columns = self.read(number, rows[:, 0])
             shape = self.instructions[columns].type.shape
             return self.make(
-                BROADCAST, (self._in_shape(columns, (shape[0], 1, *shape[1:])),), (rows.shape,)
+                BROADCAST, (in_shape(self, columns, (shape[0], 1, *shape[1:])),), (rows.shape,)
             )  # fmt: skip
         if bool((rows == rows[:1]).all()):
             row = self.read(number, rows[0])
             return self.make(BROADCAST, (row,), (rows.shape,))
-        made = self._box_of(number, rows)
+        made = read_box(self, number, rows, rows.shape)
         return self._box_of_rows(number, rows) if made is None and rows.ndim == 2 else made
 
     def _box_of_rows(self, number: int, rows: Ints) -> int | None:
@@ -351,40 +338,13 @@ class ArrayBuilder(ColumnRewriter):
         found = window_in(rows, size)
         if found is None:
             return None
-        flat = self._in_shape(number, (size,))
+        flat = in_shape(self, number, (size,))
         if found.rows * found.width != size:
             length = found.rows * found.width
             flat = self.make(INDEX, (flat,), (Region((found.first,), (1,), (length,), (length,)),))
-        return self.make(INDEX, (self._in_shape(flat, (found.rows, found.width)),), (found.box,))
-
-    def _box_of(self, number: int, positions: Ints) -> int | None:
-        """Read the entries as one box of the array, with permuted axes if necessary."""
-        found = region_in(positions, self.instructions[number].type.shape)
-        if found is None:
-            return None
-        region, order = found
-        if list(order) == sorted(order):
-            return self.make(INDEX, (number,), (region._replace(shape=positions.shape),))
-        box = self.make(INDEX, (number,), (region,))
-        axes = tuple(order.index(k) for k in range(len(order)))
-        return self._in_shape(self.make(TRANSPOSE, (box,), (axes,)), positions.shape)
-
-    def _in_shape(self, number: int, shape: tuple[int, ...]) -> int:
-        if self.instructions[number].type.shape == shape:
-            return number
-        return self.make(RESHAPE, (number,), (shape,))
+        return self.make(INDEX, (in_shape(self, flat, (found.rows, found.width)),), (found.box,))
 
     def rebuilt(self) -> Tape:
         for output in self.tape.outputs:
             self.number[output] = self.value(output)
         return self.finish()
-
-
-class _Shapes:
-    """Maps value numbers of the new tape to shapes."""
-
-    def __init__(self, instructions: list[Instruction]) -> None:
-        self.instructions = instructions
-
-    def __getitem__(self, number: int) -> tuple[int, ...]:
-        return self.instructions[number].type.shape

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
-import numpy as np
-
-from ...ir.instruction import CONSTANT, INPUT, Instruction, Operand, Param, Params, Primitive, TupleType, ValueType
+from ...ir.instruction import CONSTANT, Instruction, Param, ValueType
+from ...ir.rewriter import BodyBuilder
 from ...ir.tape import Tape
-from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
+from ...ops.control.calls import GET, LOOP, LoopForm
 from .array_builder import ArrayBuilder
 from .guards_of_loops import in_range
 from .repetition import Repetition
@@ -96,43 +95,31 @@ class LoopBody:
         form = LoopForm(len(self.registers), len(self._streams), len(self._constants), count)
         builder.site = self.instructions[self.slots[0]].site
         initial = [builder.value(old) for old in self.registers.values()]
-        type_ = TupleType(loop_items(callee, form))
-        operands = (*initial, *self._streams, *self._constants)
-        returned = builder.emit(LOOP, operands, (callee, form), type_, builder.site)
-        items = [builder.make(GET, (returned,), (k,)) for k in range(len(type_.items))]
+        loop = builder.make(LOOP, (*initial, *self._streams, *self._constants), (callee, form))
+        items = [builder.make(GET, (loop,), (k,)) for k in range(len(tape.outputs))]
         self.results = dict(zip(wanted, items[len(initial) :]))
         return dict(zip(self.registers, items))
 
     def _tape(self, wanted: Sequence[int | Register]) -> Tape:
         """Return the tape of one iteration: registers, streams and constants to the registers' next values and the wanted ones."""
-        instructions: list[Instruction] = []
-        appended = _Appended(instructions)
-        inputs: dict[Source, int] = {}
-        for key, type_ in self._inputs():
-            inputs[key] = len(instructions)
-            instructions.append(Instruction(INPUT, (), (len(instructions),), type_, None))
-        places = dict(inputs)
+        made = BodyBuilder(self.builder.tape)
+        places = {key: made.add_input(type_) for key, type_ in self._inputs()}
         for k in self.slots:
             op, _, params, type_, site = self.instructions[k]
             sources = [self._sources[c] for c in range(self.found.first[k], self.found.first[k + 1])]
             for source in sources:
                 if source[0] == "literal" and isinstance(source[1], int) and source not in places:
-                    places[source] = len(instructions)
-                    instructions.append(self.builder.tape.instructions[source[1]])
+                    places[source] = made.copy(source[1])
             operands = tuple([places[s] for s in sources])
             if self.is_guarded:
-                operands = in_range(appended, self.builder.tape, self.instructions[k], operands)
-            places["slot", k] = len(instructions)
-            instructions.append(Instruction(op, operands, params, type_, site))
+                operands = in_range(made, self.builder.tape, self.instructions[k], operands)
+            places["slot", k] = made.emit(op, operands, params, type_, site)
         outputs = [
             places["slot", slot] if len(initial) == 1 else places["carry", (slot, initial[1:])]
             for slot, initial in self.registers
         ]
         outputs += [places["slot" if isinstance(each, int) else "carry", each] for each in wanted]
-        active = tuple(k for k in range(len(inputs)) if instructions[k].type.is_float)
-        return Tape(
-            tuple(instructions), tuple(range(len(inputs))), tuple(outputs), self.builder.tape.name, active, True
-        )  # fmt: skip
+        return made.body(outputs)
 
     def _inputs(self) -> Iterator[tuple[Source, ValueType]]:
         for register in self.registers:
@@ -142,25 +129,3 @@ class LoopBody:
             yield ("stream", number), ValueType(type_.shape[1:], type_.dtype)
         for number in self._constants:
             yield ("constant", number), self.builder.instructions[number].type
-
-
-class _Appended:
-    """Appends new instructions to a body."""
-
-    def __init__(self, instructions: list[Instruction]) -> None:
-        self.instructions = instructions
-        self._constants: dict[Hashable, int] = {}
-
-    def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
-        type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
-        self.instructions.append(Instruction(op, inputs, params, type_, None))
-        return len(self.instructions) - 1
-
-    def constant(self, value: Operand, type_: ValueType) -> int:
-        if (value, type_) in self._constants:
-            return self._constants[value, type_]
-        array = np.array(value, type_.dtype)
-        array.flags.writeable = False
-        self.instructions.append(Instruction(CONSTANT, (), (array,), type_, None))
-        self._constants[value, type_] = len(self.instructions) - 1
-        return len(self.instructions) - 1

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from ...ir.instruction import INT64, Instruction, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import GATHER, INDEX, PUT, REPLACE, Region
 
@@ -37,10 +37,11 @@ def reads_by_position(tape: Tape) -> Tape:
     chosen = {number for number, key in found.items() if len(boxes[key]) > 1}
     if not chosen:
         return tape
-    made = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        made.number[number] = _at_positions(made, instruction) if number in chosen else made.copy(number)
-    return made.finish()
+
+    def emit(made: Rewriter, instruction: Instruction, number: int) -> int | None:
+        return _at_positions(made, instruction) if number in chosen else None
+
+    return rewritten(tape, emit, INDEX, REPLACE)
 
 
 def _versions(tape: Tape) -> set[int]:
@@ -61,14 +62,12 @@ def _box(instruction: Instruction, versions: set[int]) -> Region | None:
 
 
 def _at_positions(made: Rewriter, instruction: Instruction) -> int:
-    op, inputs, params, type_, site = instruction
+    op, inputs, params, _, _ = instruction
     region: Region = params[0] if op is INDEX else params[0][0]
     array, *part = (made.number[i] for i in inputs)
     positions = _positions(region, made.instructions[array].type.shape)
     at = made.constant(positions, ValueType(region.shape, INT64))
-    if op is INDEX:
-        return made.emit(GATHER, (array, at), (), type_, site)
-    return made.emit(PUT, (array, part[0], at), (True,), type_, site)
+    return made.make(GATHER, (array, at)) if op is INDEX else made.make(PUT, (array, part[0], at), (True,))
 
 
 def _positions(region: Region, shape: tuple[int, ...]) -> np.ndarray:

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ...ops.arrays.indexing import Region
+from ...ir.instruction import Instruction
+from ...ir.rewriter import Rewriter
+from ...ops.arrays.indexing import INDEX, Region
+from ...ops.arrays.shape import TRANSPOSE
+from ..rows import in_shape
 
 SHIFT = 32
 POSITION = (1 << SHIFT) - 1
@@ -20,12 +25,6 @@ POSITION = (1 << SHIFT) - 1
 # A value that fills more stretches of an array is gathered from by one instruction, unless it is a small part of the array.
 MOST_STRETCHES = 8
 SMALL_PART = 1 / 16
-
-
-class SupportsShape(Protocol):
-    """Maps value numbers to shapes."""
-
-    def __getitem__(self, number: int, /) -> tuple[int, ...]: ...
 
 
 class Piece(NamedTuple):
@@ -104,6 +103,23 @@ def _axis_by_axis(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Region
     return Region(starts, tuple(steps), tuple(counts), tuple(counts[b] for b in sorted(axes))), order
 
 
+def read_box(made: Rewriter, source: int, positions: np.ndarray, shape: tuple[int, ...]) -> int | None:
+    """Read the entries of a value at flat positions, if these form a box of it."""
+    type_ = made.instructions[source].type
+    if positions.size == type_.size and np.array_equal(positions.reshape(-1), np.arange(type_.size)):
+        return in_shape(made, source, shape)
+    found = region_in(positions, type_.shape)
+    return None if found is None else read_region(made, source, *found, shape)
+
+
+def read_region(made: Rewriter, source: int, region: Region, order: tuple[int, ...], shape: tuple[int, ...]) -> int:
+    """Read a box with its axes in another order, as region_in finds them."""
+    if list(order) == sorted(order):
+        return made.make(INDEX, (source,), (region._replace(shape=shape),))
+    axes = tuple(order.index(k) for k in range(len(order)))
+    return in_shape(made, made.make(TRANSPOSE, (made.make(INDEX, (source,), (region,)),), (axes,)), shape)
+
+
 def _target_of(places: np.ndarray, shape: tuple[int, ...]) -> Region | None:
     """The box that ascending flat positions fill, row by row."""
     starts, steps, counts = [], [], []
@@ -120,21 +136,21 @@ def _target_of(places: np.ndarray, shape: tuple[int, ...]) -> Region | None:
     return Region(tuple(starts), tuple(steps), tuple(counts), tuple(counts))
 
 
-def split(places: np.ndarray, entries: np.ndarray, shape: tuple[int, ...], shape_of: SupportsShape) -> list[Piece]:
-    """Split the entries at ascending flat `places` of an array of `shape` into few disjoint pieces."""
+def split(places: np.ndarray, entries: np.ndarray, shape: tuple[int, ...], values: Sequence[Instruction]) -> list[Piece]:
+    """Split the entries at ascending flat `places` of an array of `shape` into few disjoint pieces; `values` are on the same tape."""
     if not places.size:
         return []
-    values = entries >> SHIFT
-    order = np.argsort(values, kind="stable")
-    values, places, positions = values[order], places[order], (entries & POSITION)[order]
-    bounds = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), values.size]
+    sources = entries >> SHIFT
+    order = np.argsort(sources, kind="stable")
+    sources, places, positions = sources[order], places[order], (entries & POSITION)[order]
+    bounds = [0, *(np.flatnonzero(np.diff(sources)) + 1).tolist(), sources.size]
     result: list[Piece] = []
     for start, end in itertools.pairwise(bounds):
-        source = int(values[start])
+        source = int(sources[start])
         if end - start == 1:
             result.append(_entry(source, places[start:end], positions[start:end], shape))
         else:
-            result += _boxes(source, places[start:end], positions[start:end], shape, shape_of[source])
+            result += _boxes(source, places[start:end], positions[start:end], shape, values[source].type.shape)
     return result
 
 

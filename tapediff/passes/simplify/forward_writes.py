@@ -12,7 +12,6 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ...base.source_location import Site
 from ...ir.instruction import CONSTANT, INT64, Columns, Instruction, ValueType, columns_of, some_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
@@ -20,6 +19,7 @@ from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, Region
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 from ..column_rewriter import ColumnRewriter
 from ..columns import as_columns, first_two, operands_of
+from ..rows import in_shape
 from .array_entries import (
     MOST_STRETCHES,
     POSITION,
@@ -27,7 +27,7 @@ from .array_entries import (
     Piece,
     entry_region,
     own_entries,
-    region_in,
+    read_box,
     single_source,
     sources_of,
     split,
@@ -123,7 +123,6 @@ class _Forwarder(Rewriter):
         self.old: Mapping[int, Instruction] | Sequence[Instruction] = self._instructions()
         self.kept = frozenset(kept)
         self.versions: dict[int, _Entries] = {}
-        self.shapes = _Shapes(self.instructions)
         # The old values needed as arrays, and the last instruction that needs only their entries.
         self.needed = [False] * len(tape.instructions)
         self.last_reader = [-1] * len(tape.instructions)
@@ -182,7 +181,7 @@ class _Forwarder(Rewriter):
         return True
 
     def add(self, number: int, instruction: Instruction) -> None:
-        op = instruction[0]
+        op, self.site = instruction[0], instruction[4]
         if op not in FORWARDED or not self._is_forwarded(instruction):
             numbers = self.number
             numbers[number] = self.keep(instruction, tuple([numbers[i] for i in instruction[1]]))
@@ -208,7 +207,7 @@ class _Forwarder(Rewriter):
     def _read(self, number: int, instruction: Instruction) -> None:
         entries, region = self.versions[instruction.inputs[0]], instruction.params[0]
         if self.needed[number]:
-            self.number[number] = self.part(entries, region, instruction.type, instruction.site)
+            self.number[number] = self.part(entries, region, instruction.type)
         if self.last_reader[number] >= 0:
             self.versions[number] = entries.part(region)
             self.versions[number].made = self.number[number] if self.needed[number] else None
@@ -245,7 +244,7 @@ class _Forwarder(Rewriter):
 
     def _write(self, number: int, instruction: Instruction) -> None:
         base, *values = instruction.inputs
-        site, needed = instruction.site, self.needed[number]
+        needed = self.needed[number]
         # An existing array changed once keeps its write.
         made = self._written_once(number, instruction) if needed and self._exist(instruction.inputs) else None
         if made is None or self.last_reader[number] >= 0:
@@ -264,7 +263,7 @@ class _Forwarder(Rewriter):
                 entries.written[region.slices] = value.written.reshape(region.counts)
             entries.home, entries.made = home, made
             if needed and made is None:
-                made = entries.made = self.part(entries, _all_of(instruction.type.shape), instruction.type, site)
+                made = entries.made = self.part(entries, _all_of(instruction.type.shape), instruction.type)
                 entries.home = None
             if self.last_reader[number] >= 0:
                 self.versions[number] = entries
@@ -274,7 +273,7 @@ class _Forwarder(Rewriter):
     def _written_once(self, number: int, instruction: Instruction) -> int:
         regions, shape = instruction.params[0], instruction.type.shape
         if len(regions) == 1 and regions[0].counts == shape and set(regions[0].steps) <= {1}:
-            return self._in_shape(self.number[instruction.inputs[1]], shape, instruction.site)
+            return in_shape(self, self.number[instruction.inputs[1]], shape)
         return self.copy(number)
 
     # The entries of old values
@@ -295,104 +294,80 @@ class _Forwarder(Rewriter):
 
     # Values from entries
 
-    def part(self, entries: _Entries, region: Region, type_: ValueType, site: Site | None) -> int:
+    def part(self, entries: _Entries, region: Region, type_: ValueType) -> int:
         """Return a region of a version, made of as few values as possible."""
         if region.shape == ():
-            return self._entry(int(entries.written[region.starts]), type_, site)
+            return self._entry(int(entries.written[region.starts]))
         box = entries.written[region.slices]
         # If this array exists, a slice of another value is no better: their cotangents would be collected apart.
         whole_only = entries.made is not None and box.size > 1
-        number = self._from_one(box, type_.shape, site, whole_only)
+        number = self._from_one(box, type_.shape, whole_only)
         if number is not None:
             return number
         if entries.made is not None:
-            return self.emit(INDEX, (entries.made,), (region,), type_, site)
+            return self.make(INDEX, (entries.made,), (region,))
         if entries.home is not None:
             box_at_home = entries.home[region.slices]
-            number = self._from_one(box_at_home, type_.shape, site)
+            number = self._from_one(box_at_home, type_.shape)
             if number is not None:
                 return number
             if sources_of(box_at_home).size < sources_of(box).size:
                 box = box_at_home
-        number = self._together(box.reshape(type_.shape), type_, site)
+        number = self._together(box.reshape(type_.shape), type_)
         if entries.home is None:
             entries.home = entries.written.copy()
         entries.home[region.slices] = own_entries(number, region.counts)
         return number
 
-    def _entry(self, entry: int, type_: ValueType, site: Site | None) -> int:
+    def _entry(self, entry: int) -> int:
         source, position = entry >> SHIFT, entry & POSITION
         shape = self.instructions[source].type.shape
         if math.prod(shape) == 1:
-            return self._in_shape(source, (), site)
-        return self.emit(INDEX, (source,), (entry_region(position, shape),), type_, site)
+            return in_shape(self, source, ())
+        return self.make(INDEX, (source,), (entry_region(position, shape),))
 
-    def _from_one(
-        self, box: np.ndarray, shape: tuple[int, ...], site: Site | None, whole_only: bool = False
-    ) -> int | None:
+    def _from_one(self, box: np.ndarray, shape: tuple[int, ...], whole_only: bool = False) -> int | None:
         source = single_source(box)
         if source is None or (whole_only and box.size != self.instructions[source].type.size):
             return None
-        return self._piece(source, box & POSITION, shape, site)
+        return read_box(self, source, box & POSITION, shape)
 
-    def _piece(self, source: int, positions: np.ndarray, shape: tuple[int, ...], site: Site | None) -> int | None:
-        """Read the entries of a value at positions that form a box of it."""
-        type_ = self.instructions[source].type
-        if positions.size == type_.size and np.array_equal(positions.reshape(-1), np.arange(type_.size)):
-            return self._in_shape(source, shape, site)
-        found = region_in(positions, type_.shape)
-        if found is None:
-            return None
-        region, order = found
-        if list(order) == sorted(order):
-            return self.emit(INDEX, (source,), (region._replace(shape=shape),), ValueType(shape, type_.dtype), site)
-        box = self.emit(INDEX, (source,), (region,), ValueType(region.shape, type_.dtype), site)
-        axes = tuple(order.index(k) for k in range(len(order)))
-        turned = ValueType(tuple(region.shape[k] for k in axes), type_.dtype)
-        return self._in_shape(self.emit(TRANSPOSE, (box,), (axes,), turned, site), shape, site)
-
-    def _in_shape(self, number: int, shape: tuple[int, ...], site: Site | None) -> int:
-        type_ = self.instructions[number].type
-        if type_.shape == shape:
-            return number
-        return self.emit(RESHAPE, (number,), (shape,), ValueType(shape, type_.dtype), site)
-
-    def _together(self, entries: np.ndarray, type_: ValueType, site: Site | None) -> int:
+    def _together(self, entries: np.ndarray, type_: ValueType) -> int:
         """A new array of entries from several values."""
         shape, flat = type_.shape, entries.reshape(-1)
         base, kept = self._base(flat, shape)
         if base is None:
-            pieces = split(np.arange(flat.size), flat, shape, self.shapes)
+            pieces = split(np.arange(flat.size), flat, shape, self.instructions)
         else:
             places = np.flatnonzero(~kept)
-            pieces = split(places, flat[places], shape, self.shapes)
+            pieces = split(places, flat[places], shape, self.instructions)
             if self._is_zero(base):
                 base = None if pieces else base
             elif len(pieces) > 1 or 2 * places.size > flat.size:
                 # The rest of the original array becomes a part as well, if it is simple enough.
                 rest = np.flatnonzero(kept)
-                stretches = split(rest, flat[rest], shape, self.shapes)
+                stretches = split(rest, flat[rest], shape, self.instructions)
                 if len(stretches) <= MOST_STRETCHES and all(p.target is not None for p in stretches):
                     base, pieces = None, pieces + stretches
-        return self._joined(base, pieces, type_, site)
+        return self._joined(base, pieces, type_)
 
-    def _joined(self, base: int | None, pieces: list[Piece], type_: ValueType, site: Site | None) -> int:
+    def _joined(self, base: int | None, pieces: list[Piece], type_: ValueType) -> int:
         boxes = [p for p in pieces if p.target is not None]
         boxes.sort(key=lambda p: p.positions.ndim)  # single entries first, all in a row
         regions = Regions(p.target for p in boxes if p.target is not None)
-        parts = [self._piece(p.source, p.positions, r.shape, site) for p, r in zip(boxes, regions)]
+        parts = [read_box(self, p.source, p.positions, r.shape) for p, r in zip(boxes, regions)]
         assert None not in parts, "split() makes boxes of boxes"
         if base is None and not parts:
             base = self.constant(np.zeros(type_.shape, type_.dtype), type_)
         if base is None:
-            result = self.emit(ASSEMBLE, tuple(parts), (regions, type_.shape, True), type_, site)  # type: ignore[arg-type]
+            result = self.make(ASSEMBLE, tuple(parts), (regions, type_.shape, True))  # type: ignore[arg-type]
         else:
-            result = base if not parts else self.emit(REPLACE, (base, *parts), (regions,), type_, site)  # type: ignore[arg-type]
+            result = base if not parts else self.make(REPLACE, (base, *parts), (regions,))  # type: ignore[arg-type]
         for p in pieces:
             if p.target is None:
                 there, here = (self.constant(k, ValueType(k.shape, INT64)) for k in (p.positions, p.places))
-                values = self.emit(GATHER, (p.source, there), (), ValueType(p.places.shape, type_.dtype), site)
-                result = self.emit(PUT, (result, values, here), (True,), type_, site)
+                values = self.make(GATHER, (p.source, there))
+                result = self.make(PUT, (result, values, here), (True,))
         return result
 
     def _base(self, flat: np.ndarray, shape: tuple[int, ...]) -> tuple[int | None, np.ndarray]:
@@ -400,7 +375,7 @@ class _Forwarder(Rewriter):
         in_place = (flat & POSITION) == np.arange(flat.size)
         sources, counts = np.unique(flat[in_place] >> SHIFT, return_counts=True)
         for k in np.argsort(-counts, kind="stable"):
-            if self.shapes[int(sources[k])] == shape:
+            if self.instructions[int(sources[k])].type.shape == shape:
                 return int(sources[k]), in_place & (flat >> SHIFT == sources[k])
         return None, in_place
 
@@ -468,16 +443,6 @@ class _Templates(Mapping[int, Instruction]):
 
 def _box(entries: np.ndarray, region: Region) -> np.ndarray:
     return np.array(entries[region.slices]).reshape(region.shape)
-
-
-class _Shapes:
-    """Maps value numbers of the new tape to shapes."""
-
-    def __init__(self, instructions: list[Instruction]) -> None:
-        self.instructions = instructions
-
-    def __getitem__(self, number: int) -> tuple[int, ...]:
-        return self.instructions[number].type.shape
 
 
 def _all_of(shape: tuple[int, ...]) -> Region:

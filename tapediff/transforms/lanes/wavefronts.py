@@ -21,11 +21,10 @@ from ...ir.instruction import CONSTANT, INPUT, Instruction, Param, ValueType
 from ...ir.rewriter import BodyBuilder, Rewriter, part_of_tape
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX
-from ...ops.arrays.shape import RESHAPE
 from ...ops.control.calls import GET, LOOP, LoopForm
 from ...passes.loops.loop_builder import Items, emit_loop, items_without, with_loops
 from ...passes.reach import needed_values, reached_from
-from ...passes.rows import box, entry_of, joined, part_of
+from ...passes.rows import box, entry_of, joined, part_of, with_leading
 from ..map_rows import LoopCallee, map_rows
 from .rows_in_cells import rows_in_cells
 from .skewed import straightened
@@ -260,16 +259,11 @@ class _Wavefront:
         if count == 1:
             made = self.tape.splice(self.block, [*above, *streams, *shared])
             return made[: len(above)], made[len(above) :]
-        streams = [self._reshaped(number, (count, self.lanes), 1) for number in streams]
+        streams = [with_leading(self.tape, number, (count, self.lanes), 1) for number in streams]
         form = LoopForm(len(above), len(streams), len(shared), count)
         operands = [*above, *streams, *shared]
         made = emit_loop(self.tape, self.loop_callee(self.block), form, operands)
-        return made[: len(above)], [self._reshaped(n, (count * self.lanes,), 2) for n in made[len(above) :]]
-
-    def _reshaped(self, number: int, leading: tuple[int, ...], replaced: int) -> int:
-        """Reshape the first axes of an array."""
-        shape = self.tape.instructions[number].type.shape
-        return self.tape.make(RESHAPE, (number,), ((*leading, *shape[replaced:]),))
+        return made[: len(above)], [with_leading(self.tape, n, (count * self.lanes,), 2) for n in made[len(above) :]]
 
     def _rows_left(self, above: list[int], rows: list[int], shared: list[int]) -> tuple[list[int], list[int]]:
         table, parts, body = self.table, self.parts, self.table.body
@@ -279,9 +273,9 @@ class _Wavefront:
         count = self.length % self.lanes
         streams = [part_of(self.tape, number, self.length - count, count) for number in rows]
         if count == 1:
-            streams = [self._reshaped(number, (), 1) for number in streams]
+            streams = [with_leading(self.tape, number, (), 1) for number in streams]
             made = self.tape.splice(part, [*above, *streams, *shared])
-            return made[: len(above)], [self._reshaped(number, (1,), 0) for number in made[len(above) :]]
+            return made[: len(above)], [with_leading(self.tape, number, (1,), 0) for number in made[len(above) :]]
         form = LoopForm(len(above), len(streams), len(shared), count)
         made = emit_loop(self.tape, self.loop_callee(part), form, [*above, *streams, *shared])
         return made[: len(above)], made[len(above) :]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tapediff.ir.instruction import FLOAT64, INPUT, Instruction, ValueType
 from tapediff.ops.arrays.indexing import Region
 from tapediff.passes.simplify.array_entries import (
     MOST_STRETCHES,
@@ -80,6 +81,7 @@ def test_pieces_are_disjoint_and_give_every_entry_its_value(seed):
     """Arrays that are put together of parts of three others, shapes of which are known: by boxes, by columns, and scattered."""
     rng = np.random.default_rng(seed)
     shapes = {number: random_shape(rng) for number in (1, 2, 5)}
+    values = [Instruction(INPUT, (), (k,), ValueType(shapes.get(k, ()), FLOAT64), None) for k in range(6)]
     shape = (int(rng.integers(1, 13)), int(rng.integers(1, 13)))
     entries = own_entries(1, (200,)).ravel()[: np.prod(shape)].reshape(shape) % 1
     entries = entries.astype(np.int64)
@@ -91,7 +93,7 @@ def test_pieces_are_disjoint_and_give_every_entry_its_value(seed):
     flat = entries.ravel()
     places = np.sort(rng.choice(flat.size, rng.integers(0, flat.size + 1), replace=False))
     made = np.full(flat.size, -1)
-    for piece in split(places, flat[places], shape, shapes):
+    for piece in split(places, flat[places], shape, values):
         assert (made[piece.places] == -1).all()
         made[piece.places] = (piece.source << SHIFT) + piece.positions.ravel()
         if piece.target is not None:

@@ -11,11 +11,10 @@ from dataclasses import replace
 from ....ir.instruction import Instruction, TupleType
 from ....ir.rewriter import Rewriter
 from ....ir.tape import Tape
-from ....ops.arrays.shape import RESHAPE
 from ....ops.control.callee import Callee
 from ....ops.control.calls import CALL, GET, LOOP, RECALL, LoopCotangents, LoopForm
 from ...activity import active_values
-from ...rows import entry_of, joined, part_of
+from ...rows import entry_of, joined, part_of, with_leading
 from ...simplify.dead_code import dead_code
 from ..loop_builder import Items, emit_loop, only_body, with_loops
 
@@ -100,7 +99,7 @@ def _peeled(made: Rewriter, loop: Instruction, _: int) -> Items:
     last = made.splice(callee.only_tape(), [*items[: form.carries], *(entry_of(made, stream, place) for stream in streams), *constants])
 
     def whole(k: int) -> int:
-        row = made.make(RESHAPE, (last[k],), ((1, *made.instructions[last[k]].type.shape),))
+        row = with_leading(made, last[k], (1,), 0)
         return joined(made, [row, items[k]] if form.backwards else [items[k], row])
 
     return [*last[: form.carries], *map(whole, range(form.carries, len(last)))].__getitem__

@@ -6,9 +6,9 @@ for d in tables:
 
 from __future__ import annotations
 
-from ....ir.rewriter import Rewriter
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import PUT
+from ...column_rewriter import ColumnRewriter
 
 
 def alike_writes(tape: Tape) -> Tape:
@@ -17,13 +17,10 @@ def alike_writes(tape: Tape) -> Tape:
         return tape
     writes = tape.numbered(PUT)
     repeated = {(i.site, i.type) for _, i in writes if not i.params[0]}
-    changed = {n for n, i in writes if i.params[0] and (i.site, i.type) in repeated}
+    changed = [(n, i) for n, i in writes if i.params[0] and (i.site, i.type) in repeated]
     if not changed:
         return tape
-    made = Rewriter(tape)
-    for number, (op, inputs, _, type_, site) in enumerate(tape.instructions):
-        if number in changed:
-            made.number[number] = made.emit(op, tuple([made.number[i] for i in inputs]), (False,), type_, site)
-        else:
-            made.number[number] = made.copy(number)
+    made = ColumnRewriter(tape)
+    for number, write in made.changing(changed):
+        made.number[number] = made.keep(write._replace(params=(False,)), tuple([made.number[i] for i in write.inputs]))
     return made.finish()
