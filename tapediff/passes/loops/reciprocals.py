@@ -7,7 +7,8 @@ reciprocal; values and guards are unaffected.
 
 from __future__ import annotations
 
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import Instruction
+from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY, RECIPROCAL
 from ..reach import reached_from
@@ -16,14 +17,15 @@ from ..reach import reached_from
 def multiply_by_reciprocals(tape: Tape, carries: int) -> Tape:
     """Return the tape of an iteration whose first `carries` inputs are carried."""
     follows = reached_from(tape, tape.inputs[:carries])
-    rewriter = Rewriter(tape)
     known: dict[int, int] = {}
-    for number, (op, inputs, _, type_, site) in enumerate(tape.instructions):
-        if op is not DIVIDE or not follows[inputs[0]] or follows[inputs[1]]:
-            rewriter.number[number] = rewriter.copy(number)
-            continue
-        x, y = (rewriter.number[i] for i in inputs)
+
+    def emit(made: Rewriter, division: Instruction, _: int) -> int | None:
+        cotangent, divisor = division.inputs
+        if not follows[cotangent] or follows[divisor]:
+            return None
+        x, y = made.number[cotangent], made.number[divisor]
         if y not in known:
-            known[y] = rewriter.emit(RECIPROCAL, (y,), (), rewriter.instructions[y].type, site)
-        rewriter.number[number] = rewriter.emit(MULTIPLY, (x, known[y]), (), type_, site)
-    return rewriter.finish()
+            known[y] = made.make(RECIPROCAL, (y,))
+        return made.make(MULTIPLY, (x, known[y]))
+
+    return rewritten(tape, emit, DIVIDE)

@@ -8,8 +8,9 @@ which are one instruction.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...ir.instruction import INPUT, Instruction, ValueType
-from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.elementwise.comparison import ORDERINGS, SELECT, SELECT_BY_JUMP
 
@@ -24,14 +25,10 @@ def selects_by_jumps(tape: Tape, carries: int) -> Tape:
     chosen = _in_recurrences(tape, carries)
     if not chosen:
         return tape
-    rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        if number in chosen:
-            operands = tuple([rewriter.number[i] for i in instruction.inputs])
-            rewriter.number[number] = rewriter.keep(instruction._replace(op=SELECT_BY_JUMP), operands)
-        else:
-            rewriter.number[number] = rewriter.copy(number)
-    return rewriter.finish()
+    instructions = list(tape.instructions)
+    for number in chosen:
+        instructions[number] = instructions[number]._replace(op=SELECT_BY_JUMP)
+    return replace(tape, instructions=tuple(instructions))
 
 
 def _is_candidate(tape: Tape, instruction: Instruction) -> bool:

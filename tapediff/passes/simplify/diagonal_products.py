@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir.instruction import CONSTANT, INT64, Instruction, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import GATHER
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
@@ -22,11 +22,7 @@ def diagonal_products(tape: Tape) -> Tape:
     if MATMUL not in tape.ops:
         return tape
     kinds = _kinds(tape)
-    rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        made = _product(rewriter, instruction, kinds) if instruction.op is MATMUL else None
-        rewriter.number[number] = rewriter.copy(number) if made is None else made
-    return rewriter.finish()
+    return rewritten(tape, lambda made, product, _: _product(made, product, kinds), MATMUL)
 
 
 def _kinds(tape: Tape) -> list[int]:
@@ -62,18 +58,15 @@ def _product(rewriter: Rewriter, instruction: Instruction, kinds: list[int]) -> 
     if kinds[right] == IDENTITY:
         return rewriter.number[left]
     if kinds[left] == DIAGONAL:
-        scale = _diagonal(rewriter, left, column=True)
-        return rewriter.emit(MULTIPLY, (scale, rewriter.number[right]), (), instruction.type, instruction.site)
+        return rewriter.make(MULTIPLY, (_diagonal(rewriter, left, column=True), rewriter.number[right]))
     if kinds[right] == DIAGONAL:
-        scale = _diagonal(rewriter, right, column=False)
-        return rewriter.emit(MULTIPLY, (rewriter.number[left], scale), (), instruction.type, instruction.site)
+        return rewriter.make(MULTIPLY, (rewriter.number[left], _diagonal(rewriter, right, column=False)))
     return None
 
 
 def _diagonal(rewriter: Rewriter, old: int, column: bool) -> int:
     """The diagonal of a value, as a column or as a vector."""
-    type_ = rewriter.tape.instructions[old].type
-    n = type_.shape[0]
+    n, _ = rewriter.tape.instructions[old].type.shape
     positions = rewriter.constant(np.arange(n, dtype=np.int64) * (n + 1), ValueType((n,), INT64))
-    found = rewriter.emit(GATHER, (rewriter.number[old], positions), (), ValueType((n,), type_.dtype), None)
-    return rewriter.emit(RESHAPE, (found,), ((n, 1),), ValueType((n, 1), type_.dtype), None) if column else found
+    found = rewriter.make(GATHER, (rewriter.number[old], positions))
+    return rewriter.make(RESHAPE, (found,), ((n, 1),)) if column else found

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 
-from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Instruction, ValueType
+from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Instruction
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.arrays.reductions import SUM
 from ...ops.arrays.shape import BROADCAST, RESHAPE
 from ...ops.elementwise.arithmetic import MULTIPLY
+from ..rows import in_shape
 from .axis_groups import axis_groups
 
 
@@ -23,6 +24,7 @@ def sink_broadcasts(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
     for number, instruction in enumerate(tape.instructions):
         made = None
+        rewriter.site = instruction.site
         if isinstance(instruction.op, Elementwise) and instruction.type.shape:
             made = _elementwise(rewriter, instruction)
         elif instruction.op is SUM and instruction.type.dtype == FLOAT64:
@@ -34,12 +36,11 @@ def sink_broadcasts(tape: Tape) -> Tape:
 
 
 def _elementwise(rewriter: Rewriter, instruction: Instruction) -> int | None:
-    op, inputs, params, type_, site = instruction
+    op, inputs, params, type_, _ = instruction
     operands = tuple(_before_broadcast(rewriter, rewriter.number[i], len(type_.shape)) for i in inputs)
     if operands == tuple(rewriter.number[i] for i in inputs):
         return None
-    natural = op.infer(*(rewriter.instructions[i].type for i in operands), **op.named(params))
-    return _broadcast(rewriter, rewriter.emit(op, operands, params, natural, site), instruction)
+    return _broadcast(rewriter, rewriter.make(op, operands, params), instruction)
 
 
 def _before_broadcast(rewriter: Rewriter, number: int, most: int) -> int:
@@ -64,14 +65,10 @@ def _sum(rewriter: Rewriter, instruction: Instruction) -> int | None:
     copies = math.prod(type_.shape[k] for k in axes if aligned[k] == 1)
     own = tuple(k - len(aligned) + len(shape) for k in axes if aligned[k] != 1)
     if own:
-        natural = SUM.infer(rewriter.instructions[number].type, axes=own)
-        number = rewriter.emit(SUM, (number,), (own,), natural, instruction.site)
-    kept = tuple(extent for k, extent in enumerate(aligned) if k not in axes)
-    if rewriter.instructions[number].type.shape != kept:
-        number = rewriter.emit(RESHAPE, (number,), (kept,), ValueType(kept, FLOAT64), instruction.site)
+        number = rewriter.make(SUM, (number,), (own,))
+    number = in_shape(rewriter, number, tuple(extent for k, extent in enumerate(aligned) if k not in axes))
     if copies != 1:
-        factor = rewriter.constant(float(copies), FLOAT_SCALAR)
-        number = rewriter.emit(MULTIPLY, (number, factor), (), ValueType(kept, FLOAT64), instruction.site)
+        number = rewriter.make(MULTIPLY, (number, rewriter.constant(float(copies), FLOAT_SCALAR)))
     return _broadcast(rewriter, number, instruction)
 
 
@@ -91,15 +88,10 @@ def _reshape(rewriter: Rewriter, instruction: Instruction) -> int | None:
         if repeated == {True}:
             for k in new_axes:
                 shape[k] = 1
-    number, small = inputs[0], tuple(shape)
-    if small != source.shape:
-        number = rewriter.emit(RESHAPE, (number,), (small,), ValueType(small, source.dtype), instruction.site)
-    return _broadcast(rewriter, number, instruction)
+    return _broadcast(rewriter, in_shape(rewriter, inputs[0], tuple(shape)), instruction)
 
 
 def _broadcast(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
     """Broadcast a value to the shape of the instruction that it replaces."""
-    type_ = instruction.type
-    if rewriter.instructions[number].type.shape == type_.shape:
-        return number
-    return rewriter.emit(BROADCAST, (number,), (type_.shape,), type_, instruction.site)
+    shape = instruction.type.shape
+    return number if rewriter.instructions[number].type.shape == shape else rewriter.make(BROADCAST, (number,), (shape,))

@@ -6,7 +6,7 @@ logaddexp(0, x) does neither, but the derivative of softplus is the logistic of 
 from __future__ import annotations
 
 from ...ir.instruction import CONSTANT, Instruction
-from ...ir.rewriter import Rewriter
+from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops.elementwise.arithmetic import ADD
 from ...ops.elementwise.elementary import EXP, LOG, LOG1P, LOGADDEXP, SOFTPLUS
@@ -16,15 +16,11 @@ def stable_softplus(tape: Tape) -> Tape:
     matches = {n: found for n, i in tape.numbered(LOG, LOG1P, LOGADDEXP) if (found := _exponent(tape, i)) is not None}
     if not matches:
         return tape
-    rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        exponent = matches.get(number)
-        if exponent is None:
-            rewriter.number[number] = rewriter.copy(number)
-            continue
-        operands = (rewriter.number[exponent],)
-        rewriter.number[number] = rewriter.emit(SOFTPLUS, operands, (), instruction.type, instruction.site)
-    return rewriter.finish()
+
+    def emit(made: Rewriter, _: Instruction, number: int) -> int | None:
+        return made.make(SOFTPLUS, (made.number[matches[number]],)) if number in matches else None
+
+    return rewritten(tape, emit, LOG, LOG1P, LOGADDEXP)
 
 
 def _exponent(tape: Tape, instruction: Instruction) -> int | None:

@@ -7,12 +7,13 @@ vectors, the order is the same.
 from __future__ import annotations
 
 from ...ir.instruction import Instruction
-from ...ir.rewriter import Rewriter
+from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.arrays.indexing import ASSEMBLE
 from ...ops.arrays.reductions import SUM
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
+from ..rows import in_shape
 from .axis_groups import axis_groups
 
 # A sum over shorter rows costs more than storing them for a sum over one long row, unless they fill whole vectors.
@@ -21,13 +22,7 @@ VECTOR = 8
 
 
 def sum_before_reshape(tape: Tape) -> Tape:
-    if SUM not in tape.ops:
-        return tape
-    rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        made = _moved(rewriter, instruction) if instruction.op is SUM else None
-        rewriter.number[number] = rewriter.copy(number) if made is None else made
-    return rewriter.finish()
+    return rewritten(tape, lambda made, total, _: _moved(made, total), SUM) if SUM in tape.ops else tape
 
 
 def _moved(rewriter: Rewriter, total: Instruction) -> int | None:
@@ -73,14 +68,8 @@ def _axes_before(old: tuple[int, ...], new: tuple[int, ...], axes: tuple[int, ..
 
 
 def _emitted(rewriter: Rewriter, total: Instruction, number: int, axes: tuple[int, ...], order: list[int]) -> int:
-    type_, site = total.type, total.site
     if axes:
-        natural = SUM.infer(rewriter.instructions[number].type, axes=axes)
-        number = rewriter.emit(SUM, (number,), (axes,), natural, site)
+        number = rewriter.make(SUM, (number,), (axes,))
     if order != sorted(order):
-        turned = tuple(sorted(order).index(k) for k in order)
-        natural = TRANSPOSE.infer(rewriter.instructions[number].type, axes=turned)
-        number = rewriter.emit(TRANSPOSE, (number,), (turned,), natural, site)
-    if rewriter.instructions[number].type.shape != type_.shape:
-        number = rewriter.emit(RESHAPE, (number,), (type_.shape,), type_, site)
-    return number
+        number = rewriter.make(TRANSPOSE, (number,), (tuple(sorted(order).index(k) for k in order),))
+    return in_shape(rewriter, number, total.type.shape)

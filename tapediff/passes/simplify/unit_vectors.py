@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.instruction import BOOL, CONSTANT, INT64, ValueType
-from ...ir.rewriter import Rewriter
+from ...ir.instruction import CONSTANT, INT64, Instruction, ValueType
+from ...ir.rewriter import Rewriter, rewritten
 from ...ir.tape import Tape
 from ...ops.elementwise.comparison import EQUAL, SELECT
 
@@ -17,15 +17,13 @@ SMALLEST = 1 << 16
 
 
 def unit_vectors_by_index(tape: Tape) -> Tape:
-    if not any(i.op is CONSTANT and i.type.size >= SMALLEST for i in tape.instructions):
+    if not any(map(_is_large, tape.all_of(CONSTANT))):
         return tape
-    rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        made = None
-        if instruction.op is CONSTANT and instruction.type.size >= SMALLEST and instruction.type.dtype.kind == "f":
-            made = _compared(rewriter, instruction.params[0], instruction.type)
-        rewriter.number[number] = rewriter.copy(number) if made is None else made
-    return rewriter.finish()
+    return rewritten(tape, lambda made, i, _: _compared(made, i.params[0], i.type) if _is_large(i) else None, CONSTANT)
+
+
+def _is_large(constant: Instruction) -> bool:
+    return constant.type.size >= SMALLEST and constant.type.is_float
 
 
 def _compared(rewriter: Rewriter, array: np.ndarray, type_: ValueType) -> int | None:
@@ -42,6 +40,6 @@ def _compared(rewriter: Rewriter, array: np.ndarray, type_: ValueType) -> int | 
     rows = np.where(nonzero.any(axis=0), nonzero.argmax(axis=0), -1)[None]
     numbers = np.arange(len(array)).reshape(-1, *(1,) * (array.ndim - 1))
     ids = [rewriter.constant(a, ValueType(a.shape, INT64)) for a in (numbers, rows)]
-    mask = rewriter.emit(EQUAL, tuple(ids), (), ValueType(array.shape, BOOL), None)
+    mask = rewriter.make(EQUAL, tuple(ids))
     entries = [rewriter.constant(v, ValueType((), type_.dtype)) for v in (values[0], 0.0)]
-    return rewriter.emit(SELECT, (mask, *entries), (), type_, None)
+    return rewriter.make(SELECT, (mask, *entries))
