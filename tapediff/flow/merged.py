@@ -72,7 +72,8 @@ class Flowed:
         except Unjoinable as why:
             self.report.keep_only(why.reason)
         except TooDeep as why:
-            self._give_up(recorder, Reason(*why.args))
+            self.report.keep_only(Reason(*why.args))
+            self._give_up(recorder)
         except RefusedByRecording as error:
             if may_be_filled(error) and _may_fill(recorder):
                 raise  # recorded again, with more tracked arrays
@@ -83,11 +84,15 @@ class Flowed:
             # Plain Python decides whether the program raises it.
             self.report.keep_only(Reason(f"{type(error).__name__} is raised where both sides of branches are run"))
         # Record this point's path alone; it raises the program's own errors.
-        return self.f(*args, **named)
+        try:
+            return self.f(*args, **named)
+        except RefusedByRecording as error:
+            if recorder.fills and not (may_be_filled(error) and _may_fill(recorder)):
+                self._give_up(recorder)  # this path may need fewer tracked arrays
+            raise
 
-    def _give_up(self, recorder: Object, reason: Reason) -> None:
+    def _give_up(self, recorder: Object) -> None:
         """Record single paths from now on; at once, dropping this attempt's guards, if no caller relies on them."""
-        self.report.keep_only(reason)
         if recorder.outer is None and not recorder.prescribed and not recorder.is_again:
             self.report.is_single = True
             raise RecordedAgain

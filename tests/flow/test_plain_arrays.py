@@ -80,9 +80,26 @@ def of_the_caller(x):
     return x[TABLE[0]] * TABLE[1]
 
 
+def refused_where_ints_are_tracked(x):
+    n = np.zeros(8, int)
+    n[0] = 1
+    TABLE[:] = 3, 1, 2
+    TABLE[int(x[0] > 0)] = 4
+    return x[0] * TABLE[1] * int(np.packbits(n)[0])
+
+
+def refused_before_a_write(x):
+    n = np.zeros(8, int)
+    n[0] = 1
+    bits = int(np.packbits(n)[0])
+    TABLE[:] = 3, 1, 2
+    TABLE[int(x[0] > 0)] = 4
+    return x[0] * TABLE[1] * bits
+
+
 ONE = [ints_of_a_list, ints_of_a_range, views_in_place, data_written_into_it, flags, sorted_and_filled]
 # For each path; they are made again where more arrays are tracked.
-FEW = [narrow_ints, from_a_generator, of_the_caller]
+FEW = [narrow_ints, from_a_generator, of_the_caller, refused_where_ints_are_tracked, refused_before_a_write]
 
 
 @pytest.mark.parametrize(("f", "most"), [*((f, 1) for f in ONE), *((f, 4) for f in FEW)], ids=lambda f: getattr(f, "__name__", f))

@@ -351,9 +351,6 @@ def unwritable(what: str) -> TrackedValueEscaped | Unjoinable:
     """The error that repeats the recording with more tracked arrays; where that is done already, a guard decides."""
     if not state.may_fill:
         return Unjoinable(what, "write into a copy; or compute both sides with np.where")
-    error = TrackedValueEscaped(what, fix=_FIX)
+    error = TrackedValueEscaped(what)
     error.is_write = True
     return error
-
-
-_FIX = "make the array by np.zeros, np.array or td.asarray in the recorded function"
