@@ -436,7 +436,7 @@ def wider_at(place: Place, form: Form, value: Object) -> Form:
     """Widen a form by the value in a place."""
     if isinstance(place, Contents) and isinstance(form, Parts) and form.kind is not dict:
         if len(value) != len(form.parts) or Maybe in map(type, value):
-            form = Slots(form.kind, None, len(form.parts), grows=len(value) > len(form.parts))
+            form = Slots(form.kind, None, len(form.parts))
     return form.wider(value)
 
 
