@@ -17,6 +17,7 @@ SERIES = np.sin(np.arange(N) * 0.9)
 NUMBERS = [float(v) for v in SERIES]
 MARKED = [("up" if k % 3 else "down", float(v)) for k, v in enumerate(SERIES)]
 ROWS = np.cos(np.arange(2 * N)).reshape(N, 2)
+ORDER = [k * 7 % 3 for k in range(N)]
 TABLE = {k: float(v) for k, v in enumerate(SERIES)}
 
 
@@ -206,6 +207,16 @@ def unequal_lengths(x):
     return s + v * x[2] + row[1] + w
 
 
+def ints_between_bounds(x):
+    s = x[0]
+    for k in ORDER:
+        if k >= 0:
+            s = s * 0.5 + x[1] if s < 1 else s - 1
+        else:
+            s = [s]
+    return s
+
+
 WHOLE = [unequal_lengths, huber, marked_pairs, an_object, objects_made_anew, left_by_break, left_by_return, tracked_rows_and_temporaries, entries_written]
 WHOLE += [lists_that_are_read, queues, shares_of_a_list, counted_by_while, loops_in_loops, an_error_in_an_iteration, bound_in_some_iterations]
 
@@ -275,6 +286,28 @@ def test_the_recording_does_not_grow_with_the_iterations(recorded):
     assert short == long
 
 
+def test_an_iteration_knows_bounds_of_the_ints_that_it_goes_over(recorded):
+    """A branch that none of them takes is none."""
+    assert recordings(ints_between_bounds, POINTS[:3]) == 1
+    assert len(td.record(ints_between_bounds, POINTS[0], merge=True).instructions) < 2 * N
+
+
+def test_a_choice_of_arrays_that_iterations_make_has_one_name_for_each(recorded):
+    """An array from before the loop is written to after it only where no iteration has made another."""
+
+    def program(x):
+        a = np.zeros(3) + x[0]
+        b = a
+        for v in SERIES:
+            if v > x[1]:
+                a = a * 0.5 + v
+            b = a
+        b[0] = 2.0
+        return a.sum() + b[1]
+
+    assert recordings(program) <= 4
+
+
 def test_iterators_stay_where_they_are(recorded):
     """An iterator that others hold is at its end after the loop."""
 
@@ -299,6 +332,54 @@ def test_numbers_from_before_a_loop_keep_their_types_in_it(recorded):
 
     assert recordings(program) == 1
     assert recorded
+
+
+KINDS = [float, int, bool, np.float64, np.int64]
+ITEMS = {
+    "python": [1.5, 2, True], "floats": [1.5, np.float64(2.5)], "ints": [2, np.int64(3)], "bools": [2, True], "numpy": [np.int64(2), np.float64(0.5)],
+}  # fmt: skip
+MADE = {
+    "int or float": lambda s, k: 1.0 if s > 0 else 2, "float": lambda s, k: float(s), "int": lambda s, k: k, "of an int": lambda s, k: k + 0.5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [*ITEMS.values(), *MADE.values()], ids=[*ITEMS, *MADE])
+@pytest.mark.parametrize("last", [None, N - 2])
+def test_items_of_a_long_loop_have_their_types(given, last, recorded):
+    """Some of Python and some of NumPy, some ints and some floats; made by a loop before, or known."""
+
+    def program(x):
+        made, s, total = [], x[0], 0
+        for k, v in enumerate(SERIES):
+            s = s * 0.5 + v * x[1] if s < x[2] else s - 1
+            made.append(given(s, k) if callable(given) else given[k % len(given)])
+        item = None
+        for item, _ in zip(made, range(last or N)):
+            total += KINDS.index(type(item)) * (s * 0.5 + item)
+            s = s * 0.9 + item if s < x[1] else s - 1
+        return total + s + KINDS.index(type(item))
+
+    recordings(program, POINTS[:3])
+
+
+@pytest.mark.parametrize("made", [lambda s: 1.0 if s > 0 else 2, lambda s: s if s > 0 else 2.0, lambda s: 2 * (s < 1e8) + s - s], ids=["python", "either", "numpy"])
+def test_zeros_of_items_raise_errors_if_they_are_pythons(made, recorded):
+    """Those of NumPy give inf."""
+
+    def program(x):
+        items, s = [], x[0]
+        for k, v in enumerate(SERIES):
+            s = s * 0.5 + v * x[1] if s < x[2] else s - 1
+            items.append(made(s if k > 5 else s + 1e9))
+        try:
+            for item in items:
+                s = s * 0.5 + min(1.0 / (item - 2), 3.0)
+        except ZeroDivisionError:
+            s = 7.0 * x[1]
+        return s
+
+    with np.errstate(divide="ignore"):
+        recordings(program, POINTS[:6])
 
 
 def test_zeros_of_pythons_from_before_a_loop_raise_errors_in_it(recorded):

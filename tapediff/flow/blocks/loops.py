@@ -73,7 +73,7 @@ def for_(*args: Object) -> Completion:
         iteration = _where_there(item, body) if type(item) is Maybe else WithCells(partial(body, item), body)
         if not loop.run(iteration):
             return after_loop(loop.found)
-        if length.is_to_be_looked_at() and length.is_long(left_in(steps), body) and _over(steps, loop, body, is_shared):
+        if length.is_to_be_looked_at() and length.is_long(count := left_in(steps), body) and _over(steps, count, loop, body, is_shared):
             break
     return loop.end(otherwise)
 
@@ -136,11 +136,11 @@ class _Length:
             return False
         return True
 
-    def is_long(self, left: int | None, body: Object) -> bool:
+    def is_long(self, left: int, body: Object) -> bool:
         """True if the remaining iterations would record too many instructions."""
         number = self.next // 4 or 1
         self.next *= 2
-        if left is None or left < _FEWEST or _code(body) in state.lengthy:
+        if left < _FEWEST or _code(body) in state.lengthy:
             return False
         return (_recorded() - self.before) * left > LONG * number
 
@@ -171,10 +171,10 @@ def _recorded() -> int:
     return 0 if recorder is None else len(recorder.instructions)
 
 
-def _over(steps: Iterator[Object], loop: LoopEnds, body: Callable[[Object], Completion], is_shared: bool) -> bool:
+def _over(steps: Iterator[Object], count: int, loop: LoopEnds, body: Callable[[Object], Completion], is_shared: bool) -> bool:
     """Record the remaining iterations as one instruction; False if they cannot be. `is_shared`: others may hold the iterator."""
     try:
-        source = source_of(steps)
+        source = source_of(steps, count)
         if source is None:
             raise Unjoinable(
                 "the items of a long loop are not numbers, arrays, strings or tuples of one form", "loop over a range, or over an array"

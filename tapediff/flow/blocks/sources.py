@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ...ir.instruction import Operand
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..state.numbers.bounds import note_bounds
-from ..state.numbers.python_numbers import note_python
+from ..state.numbers.python_numbers import Kind, kind_of, note_kind
 from ..state.values import Maybe, is_data
 from .carries import Form, Number, form_of, number_form, tuple_of
 
@@ -27,18 +27,18 @@ class Source:
         form: of an item.
         streams: an array for each leaf.
         last: the leaves of the last item.
-        is_python: which leaves are Python numbers.
+        kinds: of the leaves.
     """
 
     count: int
     form: Form
     streams: list[Operand]
     last: list[Object]
-    is_python: list[bool]
+    kinds: list[Kind]
 
     def item(self, leaves: list[Operand]) -> Object:
         """Rebuild an item from its leaves."""
-        return self.form.made(iter([note_python(leaf) if own else leaf for leaf, own in zip(leaves, self.is_python)]))
+        return self.form.made(iter([note_kind(leaf, kind) for leaf, kind in zip(leaves, self.kinds)]))
 
     def note_bounds(self, leaves: list[Operand]) -> None:
         """Note the bounds of entries of integer streams."""
@@ -55,25 +55,15 @@ class Source:
         self.note_bounds(entries)
         return entries
 
-    def cut(self, count: int) -> Source:
-        """The first `count` items."""
-        if count == self.count:
-            return self
-        last = [stream[count - 1] for stream in self.streams]
-        last = [value.item() if own and not isinstance(value, TrackedArray) else value for value, own in zip(last, self.is_python)]
-        return replace(self, count=count, streams=[stream[:count] for stream in self.streams], last=last)
 
-
-def left_in(iterator: Iterator[Object]) -> int | None:
-    """The number of items left in an iterator, without advancing it; None if unknown."""
+def left_in(iterator: Iterator[Object]) -> int:
+    """The number of items left in an iterator, without advancing it; 0 if unknown."""
     kind = type(iterator)
     if kind is enumerate:
         return left_in(_reduced(iterator)[1][0])
     if kind is zip:
-        found = [left_in(part) for part in _reduced(iterator)[1]]
-        known = [count for count in found if count is not None]
-        return None if not found or len(known) < len(found) else min(known)
-    return operator.length_hint(iterator, -1) if kind in _OVER_SEQUENCES else None
+        return min(map(left_in, _reduced(iterator)[1]), default=0)
+    return operator.length_hint(iterator) if kind in _OVER_SEQUENCES else 0
 
 
 def _reduced(iterator: Object) -> Object:
@@ -85,26 +75,33 @@ _SEQUENCES = ([], (), range(0), range(2**70), np.zeros(1), {}.items(), {}.keys()
 _OVER_SEQUENCES = {type(iter(made)) for made in _SEQUENCES}
 
 
-def source_of(iterator: Iterator[Object]) -> Source | None:
-    """The items left in an iterator, without advancing it; None if their forms differ."""
+def source_of(iterator: Iterator[Object], count: int) -> Source | None:
+    """The next `count` items of an iterator, without advancing it; None if their forms differ."""
     kind = type(iterator)
     made = _reduced(iterator)
     if kind is enumerate:
         inner, number = made[1]
-        part = source_of(inner)
-        return None if part is None else _together([_numbers(range(number, number + part.count)), part])
-    if kind is zip:
-        found = [source_of(part) for part in made[1]]
-        parts = [part for part in found if part is not None]
+        parts = [_numbers(range(number, number + count)), source_of(inner, count)]
+    elif kind is zip:
         is_strict = len(made) > 2 and bool(made[2])
-        if len(parts) < len(found) or (is_strict and len({part.count for part in parts}) > 1):
+        if is_strict and len(set(map(left_in, made[1]))) > 1:
             return None
-        return _together(parts)
+        parts = [source_of(part, count) for part in made[1]]
+    else:
+        return _of_items(made, count)
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+    streams, last, kinds = ([x for part in found for x in getattr(part, name)] for name in ("streams", "last", "kinds"))
+    return Source(count, tuple_of([part.form for part in found]), streams, last, kinds)
+
+
+def _of_items(made: Object, count: int) -> Source | None:
     items = made[1][0]
     place = made[2] if len(made) > 2 and made[2] is not None else 0
     if made[0] is reversed:
-        return _of_list(items[: place + 1][::-1])
-    rest = getattr(items, "array", items)[place:]
+        return _of_list(items[: place + 1][::-1][:count])
+    rest = getattr(items, "array", items)[place : place + count]
     if isinstance(rest, range):
         return _numbers(rest)
     return _of_array(rest) if isinstance(rest, (np.ndarray, TrackedArray)) else _of_list(list(rest))
@@ -112,21 +109,14 @@ def source_of(iterator: Iterator[Object]) -> Source | None:
 
 def _numbers(items: range) -> Source:
     stream = np.arange(items.start, items.stop, items.step)
-    return Source(len(items), Number((), stream.dtype, True), [stream], [items[-1]], [True])
-
-
-def _together(parts: list[Source]) -> Source:
-    count = min(part.count for part in parts)
-    parts = [part.cut(count) for part in parts]
-    streams, last, own = ([x for part in parts for x in getattr(part, name)] for name in ("streams", "last", "is_python"))
-    return Source(count, tuple_of([part.form for part in parts]), streams, last, own)
+    return Source(len(items), Number((), stream.dtype, True), [stream], [items[-1]], [Kind(True, True)])
 
 
 def _of_array(items: Operand) -> Source | None:
     if items.dtype.kind not in "fib":
         return None
     form = Number(items.shape[1:], items.dtype)
-    return Source(len(items), form, [items], [items[-1]], [False])
+    return Source(len(items), form, [items], [items[-1]], [Kind(False, items.dtype.kind == "i")])
 
 
 def _of_list(items: list[Object]) -> Source | None:
@@ -144,7 +134,10 @@ def _of_list(items: list[Object]) -> Source | None:
         else:
             break
     columns = list(zip(*rows))
-    return Source(len(items), form, [_stacked(column) for column in columns], list(rows[-1]), [_is_python(column) for column in columns])
+    last = form_of_item(items[-1]).leaves(items[-1]) or []
+    if len(last) < len(columns):
+        last = rows[-1]
+    return Source(len(items), form, [_stacked(column) for column in columns], last, [_kind(items, column) for column in columns])
 
 
 def _is_conditional(value: Object) -> bool:
@@ -166,5 +159,12 @@ def _stacked(column: tuple[Object, ...]) -> Operand:
     return np.stack(column) if any(isinstance(value, TrackedArray) for value in column) else np.array(column)
 
 
-def _is_python(column: tuple[Object, ...]) -> bool:
-    return all(type(value) in (int, float) for value in column)
+def _kind(items: list[Object], column: tuple[Object, ...]) -> Kind:
+    """The kind of all numbers of a column, whose ints may have been converted."""
+    kinds = {kind_of(leaf) if _has(item, leaf) else kind_of(leaf)._replace(is_int=None) for item, leaf in zip(items, column)}
+    python, whole = map(set, zip(*kinds))
+    return Kind(python.pop() if len(python) == 1 else None, whole.pop() if len(whole) == 1 else None)
+
+
+def _has(item: Object, leaf: Object) -> bool:
+    return item is leaf or (isinstance(item, tuple) and any(_has(part, leaf) for part in item))
