@@ -295,6 +295,28 @@ def test_a_recording_of_one_path_tells_why():
     assert not g.report.guards
 
 
+def of_an_unknown_type(x):
+    return x[0] if type((x[0] > 0) | (x[1] > 0)) is bool else x[1]
+
+
+def of_a_method_of_floats(x):
+    s = x[0] if x[1] > 9 else 1.0
+    return x[0] * float.fromhex(s.hex())
+
+
+@pytest.mark.parametrize(
+    ("program", "what", "instead"),
+    [
+        (of_an_unknown_type, "code needs a number's type, Python's or NumPy's, which depends on data", "convert the number with float() before"),
+        (of_a_method_of_floats, "float64.hex is not available on tracked arrays", "not supported; docs/supported.md lists what is"),
+    ],
+    ids=["type", "method"],
+)  # fmt: skip
+def test_a_refusal_is_told_with_what_to_write_instead(program, what, instead):
+    """Those of recordings, too."""
+    assert report_of(program).lines()[2:4] == [f"    {what}", f"    Instead: {instead}"]
+
+
 def test_code_without_a_source_tells_so():
     """Its own branches are guards, by its own lines."""
     text = "def twice(v):\n    return 2 * v if v > 0 else -v\n\ndef main(x):\n    return twice(x[0]) + twice(x[1])\n"
@@ -391,6 +413,22 @@ def test_every_refusal_says_what_to_write_instead():
                 is_whole = len(node.args) >= 2 or any(isinstance(argument, ast.Starred) for argument in node.args)
                 assert is_whole, f"{file}:{node.lineno}"
     assert calls["Unjoinable"] > 20
+
+
+STRAIGHT = [
+    "if s: s = 1", "for v in x: break", "while s: continue", "def g(): return 1", "try: s = 1\n        except ValueError: s = 2", "with s: s = 1",
+]  # fmt: skip
+ENDING = [
+    "if s: return s", "if s: break", "if s: raise s", "for v in x: return s", "for v in x: pass\n        else: continue", "while s: raise s",
+    "try: s = 1\n        except ValueError: break", "with s: continue", "match s:\n            case 1: break",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "is_split"), [*((s, False) for s in STRAIGHT), *((s, True) for s in ENDING)])
+def test_blocks_are_split_after_statements_that_may_end_them(statement, is_split):
+    """And after no others: each part is a function."""
+    text = f"def main(x):\n    s = x\n    for w in x:\n        {statement}\n        s = w\n    return s\n"
+    assert ("_flow_.sequence(" in translated_text(loaded(text, Log()).main)) is is_split
 
 
 def test_a_translated_function_can_be_read():
