@@ -317,6 +317,12 @@ def mean_(data: Object, /) -> Object:
     return sum(data) / len(data)
 
 
+def fmean_(data: Object, /) -> Object:
+    if not data:
+        raise statistics.StatisticsError("fmean requires at least one data point")
+    return float(sum(data) / len(data))
+
+
 def median_(data: Object, /) -> Object:
     ordered, half = _ordered(data), len(data) // 2
     return ordered[half] if len(data) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -93,6 +93,7 @@ TABLE = {
     in_python.insort_left_: (bisect.insort_left, [*each(PAIRS, [(1, 0)], key=operator.itemgetter(0)), *each(SORTED, VALUES, (0, 2), (None, 4))]),
     in_python.insort_right_: (bisect.insort_right, [*each(PAIRS, [(1, 0)], key=operator.itemgetter(0)), *each(SORTED, VALUES, (0, 2), (None, 4))]),
     in_python.mean_: of_numbers(statistics.mean),
+    in_python.fmean_: of_numbers(statistics.fmean),
     in_python.median_: of_numbers(statistics.median),
     in_python.median_low_: of_numbers(statistics.median_low),
     in_python.median_high_: of_numbers(statistics.median_high),

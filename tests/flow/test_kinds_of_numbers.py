@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
+import statistics
 
 import numpy as np
 import pytest
 
+import tapediff as td
 from flow.one_tape import POINTS, recordings
+from tapediff.flow import flowed
 
 
 def kind(v):
@@ -103,6 +106,48 @@ def divides_by_a_float_of_an_iteration(x):
 def test_carries_of_loops_have_the_kinds_of_their_paths(f):
     """Python's numbers, NumPy's from some iteration on."""
     assert recordings(f) <= 8
+
+
+@pytest.mark.parametrize("first", [0, np.int64(0), 0.0, np.float64(0.0)], ids=lambda v: type(v).__name__)
+def test_carries_keep_the_kinds_that_they_begin_with(first):
+    """Where later iterations make floats of them."""
+
+    def f(x):
+        s, k, w = first, 0, 0.0
+        while k < 6 and x[0] > k * 0.4:
+            w = w * 0.5 + kind(s) * x[1]
+            if x[k] > 0:
+                s = 0.5
+            k += 1
+        return s + w * kind(s)
+
+    assert recordings(f) == 1
+
+
+ZEROS = {
+    "float(bool)": lambda x: float(x[0] > 0), "float(int)": lambda x: float(int(x[0])), "int(bool)": lambda x: int(x[0] > 0), "int": lambda x: int(x[0]),
+    "round": lambda x: round(x[0]), "round to digits": lambda x: round(float(x[0]), 0), "round NumPy's to digits": lambda x: round(x[0], 0),
+    "sum": lambda x: sum([float(x[0] > 0), 0]), "fsum": lambda x: math.fsum([x[0] > 0, 0.0]), "fsum in any order": lambda x: math.fsum({v for v in x if v > 1}),
+    "modf": lambda x: math.modf(round(x[0]))[0], "sqrt": lambda x: math.sqrt(max(x[0], 0)), "mean": lambda x: statistics.mean([float(x[0] > 0), 0.0]),
+    "fmean": lambda x: statistics.fmean([x[0] > 0, 0.0]), "stdev": lambda x: statistics.stdev([float(x[0] > 0), 0.0]), "not": lambda x: (not x[0] > 0) * 0.5,
+    "count": lambda x: [v > 0 for v in x[:2]].count(True), "prod": lambda x: math.prod([float(x[0] > 0), 2]), "prod of NumPy's": lambda x: math.prod([x[0] > 0, 2]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("zero", ZEROS.values(), ids=ZEROS)
+def test_division_by_a_zero_of_a_builtin_is_an_error_if_it_is_pythons(zero):
+    """That of NumPy gives inf."""
+
+    def f(x):
+        try:
+            return max(min(1 / zero(x), 9.0), -9.0) * x[1]
+        except ZeroDivisionError:
+            return x[2]
+
+    g = td.GuardedTape(flowed(f))
+    # Differences of rounding are of sums.
+    np.testing.assert_allclose([g(p) for p in POINTS[:10]], [f(p) for p in POINTS[:10]], rtol=1e-12)
 
 
 # Zeros of ints have no sign: -0 is 0, and -0.0 is not. The angle of a point on the cut tells which one it is.

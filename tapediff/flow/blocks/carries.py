@@ -91,13 +91,10 @@ class Number(Form):
         other = number_form(value)
         if other is None or other.shape != self.shape or type(value) is bool:
             return None
-        if other.dtype == self.dtype:
-            return [value]
-        if not self._holds(other):
+        if other.dtype != self.dtype and not self._holds(other):
             return None
-        if type(value) is int:
-            return [float(value)]
-        return [value.astype(self.dtype) if isinstance(value, (TrackedArray, np.ndarray)) else self.dtype.type(value)]
+        # Scalars keep their types, which an iteration may ask for.
+        return [value if np.isscalar(value) or other.dtype == self.dtype else value.astype(self.dtype)]
 
     def _holds(self, other: Number) -> bool:
         return self.dtype == np.float64 and other.dtype == np.int64

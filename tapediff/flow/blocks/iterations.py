@@ -173,7 +173,7 @@ class Loop:
             if leaves is None:
                 self._widen(one, value)
                 return None
-            one.start = [as_leaf(leaf) for leaf in leaves]
+            one.start = [_typed(leaf, blank) for leaf, blank in zip(leaves, one.form.blank(), strict=True)]
             given += leaves
         if len(given) != len(self.kinds.given):
             self.doubts.clear()

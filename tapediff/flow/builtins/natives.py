@@ -127,8 +127,9 @@ def _absolute(value: Object, /) -> Object:
 
 
 def _of_python(f: Object, /, *args: Object, **named: Object) -> Object:
-    """A result of the math module, which is a Python number."""
-    return note_python(_called(f, *args, **named))
+    """A result of the math module, of Python numbers."""
+    result = _called(f, *args, **named)
+    return tuple(map(note_python, result)) if type(result) is tuple else note_python(result)
 
 
 # Functions that inspect their callers' frames.

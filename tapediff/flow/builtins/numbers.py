@@ -49,7 +49,9 @@ def ceil_(value: Object) -> Object:
 
 
 def round_(value: Object, /, ndigits: Object = None) -> Object:
-    return NATIVE if ndigits is not None else _rounded(value, np.rint)
+    if ndigits is None:
+        return _rounded(value, np.rint)
+    return note_kind(round(value, ndigits), (True, value, value)) if is_data(value) else NATIVE
 
 
 # Products of larger numbers overflow int64.
@@ -86,7 +88,7 @@ def float_(number: Object = 0.0, /) -> Object:
     if not is_data(number) or number.type.shape:
         return NATIVE
     if number.type.dtype.kind == "b":
-        return np.where(number, 1.0, 0.0)
+        return note_python(np.where(number, 1.0, 0.0))
     # A new number: only this one is Python's.
     return note_python(number * 1.0 if number.type.dtype == np.float64 else number.astype(np.float64))
 

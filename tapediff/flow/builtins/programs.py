@@ -123,7 +123,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     warnings.simplefilter: numbers.filter_,
     warnings.filterwarnings: numbers.filter_,
     statistics.mean: numbers.statistic(in_python.mean_),
-    statistics.fmean: numbers.statistic(in_python.mean_),
+    statistics.fmean: numbers.statistic(in_python.fmean_),
     statistics.median: numbers.statistic(in_python.median_),
     statistics.median_low: numbers.statistic(in_python.median_low_),
     statistics.median_high: numbers.statistic(in_python.median_high_),

@@ -17,7 +17,7 @@ from ..containers.generators import Generator
 from ..containers.lengths import is_real
 from ..operations.dunder import compared
 from ..state.fork import fork_value, select
-from ..state.numbers.python_numbers import is_python_bool
+from ..state.numbers.python_numbers import is_python_bool, note_python
 from ..state.values import CHOICES, Maybe, both, either, negated, state
 from ..users_code import users_method
 from .arguments import (
@@ -60,9 +60,9 @@ def prod_(items: Object, /, *, start: Object = 1) -> Object:
 
 
 def fsum_(items: Object) -> Object:
-    if not is_special(items):
-        return NATIVE
-    return math.fsum([value if condition is True else select(condition, value, 0.0) for condition, value in parts(in_any_order(items))])
+    if is_special(items):
+        items = [value if condition is True else select(condition, value, 0.0) for condition, value in parts(in_any_order(items))]
+    return note_python(math.fsum(items))
 
 
 def reduce_(f: Object, items: Object, *start: Object) -> Object:
