@@ -168,8 +168,6 @@ class _Function:
         parts: list[list[ast.stmt]] = [[]]
         for number, statement in enumerate(statements):
             parts[-1].append(statement)
-            if isinstance(statement, (ast.Return, ast.Break, ast.Continue)):
-                break
             if isinstance(statement, (*_COMPOUND, Emit)) and jumps([statement]) and number + 1 < len(statements):
                 parts.append([])
         first, *others = parts
