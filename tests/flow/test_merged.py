@@ -790,7 +790,7 @@ PROGRAMS = {
     members_by_a_method: 12,
     frozen_keys: 2,
     strings: 1,
-    itertools_all: 9,
+    itertools_all: 10,
     comprehensions: 1,
     globals_by_data: 1,
     sends: 7,
