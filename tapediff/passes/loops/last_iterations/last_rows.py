@@ -23,7 +23,8 @@ from ..loop_builder import only_body
 
 def last_rows(tape: Tape) -> Tape:
     """Return the tape with such reads; itself if there are none. Cost: linear in the number of instructions, loop bodies included."""
-    found = {n: carry for n, i in tape.numbered(INDEX) if LOOP in tape.ops and (carry := _carry(tape, i)) is not None}
+    reads = tape.numbered(INDEX) if LOOP in tape.ops else ()
+    found = {n: carry for n, read in reads if (carry := _carry(tape, read)) is not None}
     if not found:
         return tape
     made = ColumnRewriter(tape)
