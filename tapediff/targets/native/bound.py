@@ -17,7 +17,7 @@ from ..evaluate.fast_path import Argnums
 from ..evaluate.request import beside_outputs
 from .addressed_call import compiled_call, paths_call, vector_call
 from .owner import Owner
-from .signature import Kind, Signature, of_call, of_tape
+from .signature import Kind, Signature, completed, of_call, of_tape
 
 if TYPE_CHECKING:
     from .addressed_call import AddressedCall
@@ -28,6 +28,8 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
     if out is None:
         raise ArgumentMismatch("bind needs an array for the gradient", fix="bind(*args, out=np.empty(x.shape))")
     argnums = beside_outputs(tape, args, argnums)
+    if not hasattr(tape, "answer_kind"):
+        args = completed(tape.tape, args)
     signature, call, wrt = _call(tape, args, argnums)
     outs = choose(tape, args, argnums).flat(out, "out")
     check_out(outs, [signature.types[k] for k in wrt], True)

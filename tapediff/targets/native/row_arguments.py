@@ -14,7 +14,7 @@ from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Tree, ValueType
 from ...ir.pytree import ARRAY, TreeDef
 from ...ir.tape import Tape
-from .signature import nested
+from .signature import nested, takes_arrays
 
 
 class Rows:
@@ -164,7 +164,7 @@ def _argument(leaf: Tree, position: int, per_row: bool, is_constant: bool) -> Ro
 def require_fit(arguments: RowArguments, tape: Tape) -> None:
     """Raise if arguments do not fit the recorded ones."""
     types, name = tape.input_types, tape.name
-    if arguments.trees is not None or tape.arguments is not None:
+    if arguments.trees is not None or not takes_arrays(tape):
         as_inputs(tape, arguments.example())  # says what differs
         return
     if len(arguments) != len(types):

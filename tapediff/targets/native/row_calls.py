@@ -28,6 +28,7 @@ from .addressed_call import AddressedCall, OtherResults
 from .batch import Failure, Job, check_threads, failure_at, raise_first, run_timed
 from .owner import KernelOwner, Owner
 from .row_arguments import RowArguments, Rows, row_arguments
+from .signature import completed
 
 # Up to this many rows run at once before the time of a row is known.
 UNTIMED = 8
@@ -206,7 +207,7 @@ def _again(tape: Owner, args: tuple[Tree, ...], argnums: Tree, row: int) -> Base
             return None
         arrays = [a.array.astype(t.dtype) for a, t in zip(arguments, tape.tape.input_types)]
         converted = [a._replace(array=array, given=array) for a, array in zip(arguments, arrays)]
-        at_row = RowArguments(converted, arguments.trees, arguments.rows).at(row)
+        at_row = completed(tape.tape, RowArguments(converted, arguments.trees, arguments.rows).at(row))
         if argnums is None:
             tape(*at_row)
         else:

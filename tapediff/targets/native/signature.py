@@ -13,7 +13,7 @@ from ...ir.buffers import Buffer
 from ...ir.containers import Trees, flatten_as, opened, positions_of, slots
 from ...ir.inputs import as_inputs
 from ...ir.instruction import FLOAT_SCALAR, Operand, Tree, ValueType
-from ...ir.pytree import MIXED, TreeDef, unflatten
+from ...ir.pytree import ARRAY, MIXED, TreeDef, unflatten
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import BoundCall, Structure
 from ...recording.arguments.int_arguments import AnyInt
@@ -165,6 +165,19 @@ def nested(trees: Trees, leaves: Sequence[Tree]) -> list[Tree]:
     rest = iter(leaves)
     given = iter([_given(slot, rest) for tree in trees for slot in slots(tree)])
     return [unflatten(opened(tree), given) for tree in trees]
+
+
+def completed(tape: Tape, args: Sequence[Tree]) -> Sequence[Tree]:
+    """The arguments, with new arrays for each td.Cache and td.Output that is left out beside arrays."""
+    trees = tape.arguments
+    if trees is None or not takes_arrays(tape) or len(args) != sum(tree == ARRAY for tree in trees):
+        return args
+    return nested(trees, args)
+
+
+def takes_arrays(tape: Tape) -> bool:
+    """True if each argument is an array, a td.Cache or a td.Output."""
+    return tape.arguments is None or all(tree == ARRAY or tree.kind is Buffer for tree in tape.arguments)
 
 
 def _given(slot: Buffer | TreeDef, leaves: Iterator[Tree]) -> Tree:
