@@ -18,9 +18,6 @@ _new_tuple = tuple.__new__
 # If at most one in so many instructions is wanted, the others are not built.
 SHARE_OF_FEW = 16
 
-# Constants of so many bytes are compared with those that there are.
-_SMALL = 64
-
 
 class Rewriter:
     """Appends instructions of a new tape; `number[i]` is the new number of the old tape's value i.
@@ -48,11 +45,9 @@ class Rewriter:
         return self.emit(op, inputs, params, type_, self.site)
 
     def constant(self, value: Operand, type_: ValueType) -> int:
-        """Emit a constant; a small one only once."""
+        """Emit a constant, unless an equal one exists."""
         array = np.array(value, dtype=type_.dtype, order="C")
         array.flags.writeable = False
-        if array.nbytes > _SMALL:
-            return self.emit(CONSTANT, (), (array,), ValueType(array.shape, type_.dtype), None)
         key = array.shape, array.dtype.char, array.tobytes()
         known = self._constants.get(key)
         if known is None:
