@@ -31,6 +31,7 @@ from ...ops.control.callee import Callee
 from ...ops.control.calls import LoopForm
 from ...ops.elementwise.arithmetic import ADD, CONVERT, SUBTRACT
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR
+from ..reach import needed_values
 from ..rows import in_shape
 from .loop_builder import Items, items_without, loop_like, with_loops
 
@@ -143,7 +144,7 @@ def _made(
             gathers[n] = Gathered(found.source, found.positions.reshape(form.length, *type_.shape))
     if not (gathers or is_new or GUARD in body.ops):
         return None
-    read = _read(body, [v for k, v in enumerate(body.outputs) if k not in steps], set(gathers))
+    read = needed_values(body, [v for k, v in enumerate(body.outputs) if k not in steps], set(gathers))
     streams = {n: found for n, found in gathers.items() if n in read} | {
         body.inputs[k]: values for k, values in counts.items() if body.inputs[k] in read
     }
@@ -216,18 +217,6 @@ def _holds(body: Tape, guard: int, known: dict[int, np.ndarray]) -> bool:
     except GuardFailed:
         return False
     return True
-
-
-def _read(body: Tape, outputs: Sequence[int], streams: set[int]) -> set[int]:
-    """Return the values that outputs depend on, stopping at the new streams."""
-    read, pending = set[int](), list(outputs)
-    while pending:
-        number = pending.pop()
-        if number not in read:
-            read.add(number)
-            if number not in streams:
-                pending += body.instructions[number].inputs
-    return read
 
 
 # The new instructions
