@@ -62,7 +62,8 @@ def prod_(items: Object, /, *, start: Object = 1) -> Object:
 def fsum_(items: Object) -> Object:
     if is_special(items):
         items = [value if condition is True else select(condition, value, 0.0) for condition, value in parts(in_any_order(items))]
-    return note_python(math.fsum(items))
+    # Iterators and the user's objects may change as they are read.
+    return note_python(math.fsum(items)) if type(items) in (list, tuple, TrackedArray) else NATIVE
 
 
 def reduce_(f: Object, items: Object, *start: Object) -> Object:
