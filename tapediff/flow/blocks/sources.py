@@ -134,10 +134,7 @@ def _of_list(items: list[Object]) -> Source | None:
         else:
             break
     columns = list(zip(*rows))
-    last = form_of_item(items[-1]).leaves(items[-1]) or []
-    if len(last) < len(columns):
-        last = rows[-1]
-    return Source(len(items), form, [_stacked(column) for column in columns], last, [_kind(items, column) for column in columns])
+    return Source(len(items), form, [_stacked(column) for column in columns], list(rows[-1]), list(map(_kind, columns)))
 
 
 def _is_conditional(value: Object) -> bool:
@@ -159,12 +156,7 @@ def _stacked(column: tuple[Object, ...]) -> Operand:
     return np.stack(column) if any(isinstance(value, TrackedArray) for value in column) else np.array(column)
 
 
-def _kind(items: list[Object], column: tuple[Object, ...]) -> Kind:
-    """The kind of all numbers of a column, whose ints may have been converted."""
-    kinds = {kind_of(leaf) if _has(item, leaf) else kind_of(leaf)._replace(is_int=None) for item, leaf in zip(items, column)}
-    python, whole = map(set, zip(*kinds))
+def _kind(column: tuple[Object, ...]) -> Kind:
+    """The kind of all numbers of a column."""
+    python, whole = map(set, zip(*map(kind_of, column)))
     return Kind(python.pop() if len(python) == 1 else None, whole.pop() if len(whole) == 1 else None)
-
-
-def _has(item: Object, leaf: Object) -> bool:
-    return item is leaf or (isinstance(item, tuple) and any(_has(part, leaf) for part in item))
