@@ -357,8 +357,8 @@ class Recorder(TapeBuilder):
             self._promote(op, args, ids, values, plain, all_float64)
         elif plain:
             self._promote(op, args, ids, values, plain, all_float64)
-        is_usual = (error_state(None) is self.error_state and (warnings.filters or NO_FILTERS)[0] is self.filter) or self.warns()
-        if not is_usual:
+        is_noted = error_state(None) is self.error_state and (warnings.filters or NO_FILTERS)[0] is self.filter
+        if not (is_noted or self.warns()):
             self._refuse_if_caught(op)
         if not self.concrete:
             types = [self.instructions[i][3] for i in ids]

@@ -51,6 +51,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
     evaluate, shift, is_comparison = _OPERATORS.get(op, op.evaluate), _shift(op), type_ is BOOL_SCALAR
 
     # For scalars: what Recorder.apply does, without a search for the operands' types.
+    # Where NumPy may raise errors (`is_noted`, `Recorder.warns`), Recorder.apply records.
     # type() and not isinstance(): the __class__ property of tracked arrays is slow. Few further calls: each costs a tenth.
     def forward(self: Versioned, other: Operand) -> Operand:
         recorder = self._recorder
@@ -185,9 +186,9 @@ REFLECTED: dict[Op, Callable[..., Operand]] = {}
 
 def unary(self: Versioned, op: Op) -> Operand:
     type_, recorder = _result_type(op), self._recorder
-    is_usual = (error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter) or recorder.warns()
+    is_noted = error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter
     is_number = self.type is FLOAT_SCALAR and self._view is None and current_recorder() is recorder
-    if type_ is None or not recorder.concrete or not is_number or not is_usual:
+    if type_ is None or not recorder.concrete or not is_number or not (is_noted or recorder.warns()):
         made = _of_arrays(op, self, (self,), 4)
         return recorder.apply(op, (self,)) if made is None else made
     try:
@@ -204,8 +205,8 @@ def of_two(op: Op, x: Operand, y: Operand) -> Operand:
     type_ = _result_type(op)
     like = x if isinstance(x, Versioned) else y
     recorder = like._recorder
-    is_usual = (error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter) or recorder.warns()
-    if type_ is None or not recorder.concrete or current_recorder() is not recorder or not is_usual:
+    is_noted = error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter
+    if type_ is None or not recorder.concrete or current_recorder() is not recorder or not (is_noted or recorder.warns()):
         return None
     operands = x, y
     (first, x), (second, y) = _number(recorder, x, type(like)), _number(recorder, y, type(like))
@@ -250,8 +251,8 @@ def _of_type(recorder: Recording, type_: ValueType, operand: Operand, tracked: t
 def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: int) -> Versioned | None:
     """Apply an elementwise operation to float64 arrays for a caller `depth` calls up; None if Recorder.apply has to record it."""
     recorder, type_ = like._recorder, _result_type(op)
-    is_usual = (error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter) or recorder.warns()
-    if type_ is None or not recorder.concrete or current_recorder() is not recorder or not is_usual:
+    is_noted = error_state(None) is recorder.error_state and (warnings.filters or NO_FILTERS)[0] is recorder.filter
+    if type_ is None or not recorder.concrete or current_recorder() is not recorder or not (is_noted or recorder.warns()):
         return None
     numbers: list[int] = []
     values: list[Operand] = []
