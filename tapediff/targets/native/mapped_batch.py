@@ -39,7 +39,7 @@ def run_batch(tape: Owner, args: tuple[Tree, ...], argnums: Tree, out: Out, thre
         if found is not None:
             return calls.nested(found)
     if len(args) == 1 and argnums == 0 and not is_container(args[0]):
-        args = (_in_double(args[0]),)
+        args = (_in_double(tape, args[0]),)
     arguments = row_arguments(args[0], args[1:])
     chosen = choose(tape, arguments.example(), argnums)
     outs = out if out is None else [out[0], *chosen.flat(out[1], "out")]
@@ -94,9 +94,11 @@ def _kept(
     return nested(answer.arrays)
 
 
-def _in_double(X: Tree) -> Tree:
+def _in_double(tape: Owner, X: Tree) -> Tree:
+    """The points in float64, unless the tape was recorded in their dtype."""
     points = np.asarray(X)
-    return points.astype(np.float64) if points.dtype.kind == "f" and points.dtype.itemsize < 8 else X
+    is_own = not hasattr(tape, "answer_row") and [t.dtype for t in tape.tape.input_types[:1]] == [points.dtype]
+    return X if is_own or points.dtype.kind != "f" or points.dtype.itemsize >= 8 else points.astype(np.float64)
 
 
 def _run(

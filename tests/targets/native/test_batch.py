@@ -436,3 +436,17 @@ def test_one_thread_that_is_asked_for_may_answer_rows_in_blocks(monkeypatch):
     assert known.calls.tape is None  # it is decided
     for one, other in zip(first, tape.batch(X, threads=1)):
         assert one.tobytes() == other.tobytes()
+
+
+def test_a_tape_of_float32_takes_rows_of_float32():
+    """In its own dtype; and an array that is both given and written to is read first."""
+    compiled = td.compile(lambda x: np.sum(np.sin(x) * x), np.ones(3, np.float32))
+    X = np.random.default_rng(2).normal(size=(5, 3)).astype(np.float32)
+    expected = np.array([compiled.gradient(x) for x in X])
+    for _ in range(2):
+        values, gradients = compiled.batch(X)
+        assert values.dtype == gradients.dtype == np.float32
+        assert np.array_equal(gradients, expected)
+    _, written = compiled.batch(X, out=(np.empty(5, np.float32), X))
+    assert written is X
+    assert np.array_equal(X, expected)
