@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.flow.state import fork
+from tapediff.flow.state import recursions
 
 
 def with_exits(n):
@@ -35,9 +35,9 @@ def test_exits_one_after_the_other_take_time_in_proportion():
     assert td.record(with_exits(8), x, merge=True).guard_count == 0
 
 
-def test_behind_many_sides_tests_are_guards(monkeypatch):
-    """The answers stay right, and a recording ends."""
-    monkeypatch.setattr(fork, "MOST_SIDES", 20)
+def test_programs_of_very_many_sides_are_recorded_path_by_path(monkeypatch):
+    """The answers stay right, a recording ends, and that of a new path takes no longer than without merging."""
+    monkeypatch.setattr(recursions, "MOST_SIDES", 20)
     f, rng = with_exits(8), np.random.default_rng(0)
     safe = td.GuardedTape(f, on_new_tape="interpret", compile_after=1000)
     for _ in range(20):
@@ -45,6 +45,7 @@ def test_behind_many_sides_tests_are_guards(monkeypatch):
         np.testing.assert_allclose(safe(x), f(x), rtol=1e-12)
         np.testing.assert_allclose(td.gradient(safe, x), td.gradient(td.record(f, x), x), rtol=1e-12)
     assert 1 < safe.stats.recordings
+    assert "more than 20 sides of branches are run" in str(safe.explain())
 
 
 def test_recursions_that_data_end_in_many_ways_are_recorded_path_by_path():

@@ -46,7 +46,7 @@ from .places import (
     undo,
     unwritable,
 )
-from .recursions import check_instructions, check_recursion
+from .recursions import check_instructions, check_recursion, check_sides
 from .unshared import joined_results, joined_unshared
 from .values import CHOICES, UNBOUND, Unjoinable, both, either, facts_of, holds_several, known, negated, state
 
@@ -55,11 +55,8 @@ T = TypeVar("T")
 
 
 
-# Maximum number of sides, 5 s of recording; then tests are guards, as nested branches can grow exponentially.
-MOST_SIDES = 20_000
 # Interval of garbage collections; none in loops, whose objects of an iteration must stay in the youngest generation.
 SIDES_OF_GARBAGE = 1000
-_FEWER_SIDES = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
 
 
 class Ran(NamedTuple):
@@ -91,6 +88,7 @@ def speculate(run: Side, facts: dict[tuple[int, int], bool]) -> Ran:
         return Ran(None, {}, None)
     journal = Journal()
     state.sides += 1
+    check_sides()
     if state.sides % SIDES_OF_GARBAGE == 0 and not state.is_in_loop:
         gc.collect(1)
     before, result, error = state.facts, None, None
@@ -183,11 +181,6 @@ def sides_of(sides: list[tuple[Operand, bool, Side]], join_states: Callable[[lis
         if fact is not None and fact is not holds:
             continue
         is_last = number == len(sides) - 1
-        if state.sides > MOST_SIDES and not found:
-            reason = decide(f"more than {MOST_SIDES:,} sides of branches were run before", _FEWER_SIDES)
-            if is_last or observed(test, reason) is holds:
-                return Taken(holds, alone(run, test, holds))
-            continue
         if not found and (is_last or fact is not None):
             leave_out()
             return Taken(holds, _run(run))

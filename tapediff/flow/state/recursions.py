@@ -16,8 +16,9 @@ MOST_TIMES = 8
 _EVERY = 16
 
 
-# Maximum number of instructions recorded on sides, 5 to 20 s; then only one path is.
-MOST_INSTRUCTIONS = 100_000
+# Maximum numbers of sides, and of instructions recorded on them, 5 to 20 s; then only one path is recorded.
+MOST_SIDES, MOST_INSTRUCTIONS = 10_000, 100_000
+_ONCE = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
 
 
 class TooDeep(Restart):
@@ -28,8 +29,13 @@ def check_instructions(count: int) -> None:
     """Count instructions recorded on sides; give up if there are too many."""
     state.on_sides += count
     if state.on_sides > MOST_INSTRUCTIONS:
-        what = f"more than {MOST_INSTRUCTIONS:,} instructions are recorded on sides of branches"
-        raise TooDeep(what, "record the repeated part once: td.subtape, td.scan, or a loop of more iterations", user_site())
+        raise TooDeep(f"more than {MOST_INSTRUCTIONS:,} instructions are recorded on sides of branches", _ONCE, user_site())
+
+
+def check_sides() -> None:
+    """Give up after too many sides, as nested branches can grow exponentially."""
+    if state.sides > MOST_SIDES:
+        raise TooDeep(f"more than {MOST_SIDES:,} sides of branches are run", _ONCE, user_site())
 
 
 def check_recursion() -> None:
