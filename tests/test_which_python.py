@@ -59,8 +59,10 @@ NOISE = np.random.default_rng(0).normal(size=4000)
 class Tank:
     def __init__(self, level):
         self.level = level
+LOG = []
 @functools.lru_cache
-def cached(k):
+def noted(k):
+    LOG.append(k)
     return 0.5 * k
 """
 
@@ -257,7 +259,7 @@ def depth(v, n):
     return v if v < 0.1 or n == 0 else depth(0.5 * v, n - 1)
 return depth(x[0], 6) * count
 ---
-return cached(2) * x[0] if x[1] > 0 else x[2]
+return noted(2) * x[0] if x[1] > 0 else x[2]
 
 # code that is not in a file
 return eval("x[0] * 2")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import os
 import sys
 from bisect import bisect_right
 from collections.abc import Hashable
-from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Files of the standard library that are treated as user code: they call it, or keep its values.
-TRANSLATED = frozenset((contextlib.__file__, collections.__file__))
+TRANSLATED = frozenset((contextlib.__file__, collections.__file__, functools.__file__))
 _LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, os.sep + "scipy" + os.sep)
 
 
@@ -62,7 +62,7 @@ class PickledSite(NamedTuple):
         return self.filename, self.line, self.name
 
 
-@lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=64)
 def _lines(code: CodeType) -> tuple[list[int], list[int]]:
     """The offsets at which lines begin in the code, and these lines; code without a line belongs to the line before."""
     starts, lines = [0], [code.co_firstlineno]
@@ -72,7 +72,7 @@ def _lines(code: CodeType) -> tuple[list[int], list[int]]:
     return starts, lines
 
 
-@lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=64)
 def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
     return list(code.co_positions())
 
@@ -133,10 +133,15 @@ _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dist-packages"))
 
 
-@lru_cache(maxsize=1000)
+@functools.lru_cache(maxsize=1000)
 def is_installed(filename: str) -> bool:
     """True if a file belongs to the standard library or an installed package."""
-    return filename.startswith(_STANDARD_LIBRARY) or any(folder in filename for folder in _INSTALLED)
+    return filename.startswith(_STANDARD_LIBRARY) or is_in_package(filename)
+
+
+def is_in_package(filename: str) -> bool:
+    """True if a file belongs to an installed package."""
+    return any(folder in filename for folder in _INSTALLED)
 
 
 def is_of_compiled_library(frame: FrameType) -> bool:
@@ -145,7 +150,7 @@ def is_of_compiled_library(frame: FrameType) -> bool:
     False for the package of the recorded function.
     """
     filename = frame.f_code.co_filename
-    if not _is_beside_compiled(filename):
+    if not is_beside_compiled(filename):
         return False
     outermost, back = frame, frame.f_back
     while back is not None and not back.f_code.co_filename.startswith(_PACKAGE):
@@ -153,9 +158,10 @@ def is_of_compiled_library(frame: FrameType) -> bool:
     return installed_package(outermost.f_code.co_filename) != installed_package(filename)
 
 
-@lru_cache(maxsize=1000)
-def _is_beside_compiled(filename: str) -> bool:
-    if not any(folder in filename for folder in _INSTALLED):
+@functools.lru_cache(maxsize=1000)
+def is_beside_compiled(filename: str) -> bool:
+    """True for files of installed packages with compiled modules."""
+    if not is_in_package(filename):
         return False
     package, suffixes = installed_package(filename), tuple(EXTENSION_SUFFIXES)
     files = [getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if name.partition(".")[0] == package]

@@ -51,6 +51,11 @@ def reduce_(f: Object, items: Object, *start: Object) -> Object:
 # Iterators
 
 
+def iter_(items: Object, /) -> Object:
+    for item in items:  # noqa: UP028 -- a generator of its own
+        yield item
+
+
 def enumerate_(items: Object, start: Object = 0) -> Object:
     for item in items:
         position, start = start, start + 1
@@ -187,6 +192,22 @@ def counted_(holder: Object, items: Object, /) -> None:
         holder[item] = holder.get(item, 0) + 1
 
 
+def popitem_(holder: Object, last: Object = True) -> Object:
+    if not holder:
+        raise KeyError("popitem(): dictionary is empty")
+    for key in reversed(holder) if last else holder:
+        return key, holder.pop(key)
+
+
+def move_to_end_(holder: Object, key: Object, last: Object = True) -> None:
+    others = [] if last else [other for other in holder if other != key]
+    value = holder.pop(key)
+    holder[key] = value
+    for other in others:
+        value = holder.pop(other)
+        holder[other] = value
+
+
 def intersection_(members: Object, others: Object, /) -> Object:
     return {member for member in members if member in others}
 
@@ -212,12 +233,59 @@ def extend_(holder: Object, items: Object, /) -> None:
 # Objects
 
 
+def not_equal_(self: Object, other: Object, /) -> Object:
+    result = type(self).__eq__(self, other)
+    return result if result is NotImplemented else not result
+
+
 def hasattr_(value: Object, name: Object, /) -> Object:
     try:
         getattr(value, name)
     except AttributeError:
         return False
     return True
+
+
+# Caches: the results of a function that is made while it is recorded
+
+
+def cached_(function: Object, maxsize: Object, typed: Object, info: Object, /) -> Object:
+    memo, before_names = {}, object()
+    hits = misses = 0
+
+    def cached(*args: Object, **named: Object) -> Object:
+        nonlocal hits, misses
+        key = args
+        if named:
+            key += (before_names, *named.items())
+        if typed:
+            key += tuple([type(value) for value in (*args, *named.values())])
+        elif len(key) == 1 and type(key[0]) in (int, str):
+            key = key[0]
+        if key in memo:
+            hits += 1
+            value = memo[key] if maxsize is None else memo.pop(key)
+        else:
+            misses += 1
+            value = function(*args, **named)
+            if key not in memo and maxsize is not None and len(memo) >= maxsize:
+                if maxsize == 0:
+                    return value
+                del memo[next(iter(memo))]
+        # The last one used is the last one in the dict.
+        memo[key] = value
+        return value
+
+    def cache_info() -> Object:
+        return info(hits, misses, maxsize, len(memo))
+
+    def cache_clear() -> None:
+        nonlocal hits, misses
+        memo.clear()
+        hits = misses = 0
+
+    cached.cache_info, cached.cache_clear = cache_info, cache_clear
+    return cached
 
 
 # Heaps: an entry is at one position on each path

@@ -1,34 +1,68 @@
-"""Whose code a function is: the user's is translated, libraries' runs unchanged."""
+"""Whose code a function is: the user's is translated, libraries' runs unchanged.
+
+The user's is what lies outside of installed packages, and the installed packages of recorded functions.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from types import FunctionType, MethodType
 
-from ..base.source_location import TRANSLATED, is_installed, is_library_file
+from ..base.source_location import (
+    TRANSLATED,
+    installed_package,
+    is_beside_compiled,
+    is_in_package,
+    is_installed,
+    is_library_file,
+)
 from .anything import Object
 
 
 def is_users(function: object) -> bool:
-    """True for Python functions in the user's files or in TRANSLATED libraries, except those of named tuples."""
+    """True for Python functions in the user's files or in TRANSLATED libraries, except look-ups in tables that have no effect."""
     if type(function) is not FunctionType:
         return False
     code = function.__code__
-    return is_users_file(code.co_filename) and not (code.co_filename in TRANSLATED and code.co_qualname.startswith("namedtuple."))
+    return is_users_file(code.co_filename) and not (code.co_filename in TRANSLATED and code.co_qualname.startswith(_LOOK_UPS))
 
+
+# Of named tuples, whose functions have no source, and of functions that are chosen by a type.
+_LOOK_UPS = ("namedtuple.", "singledispatch.<locals>.dispatch")
 
 # Libraries treated as the user's code, and builtins in Python.
 _TRANSLATED = (*TRANSLATED, str(Path(__file__).parent / "in_python.py"))
 
 
+# Installed packages of recorded functions.
+_OWN: set[str] = set()
+
+
 class _Files(dict[str, bool]):
     def __missing__(self, filename: str) -> bool:
-        is_library = is_library_file(filename) or is_installed(filename) or filename.startswith("<frozen")
+        is_library = is_library_file(filename) or _is_of_others(filename) or filename.startswith("<frozen")
         known = self[filename] = filename in _TRANSLATED or not is_library
         return known
 
 
-is_users_file = _Files().__getitem__
+_files = _Files()
+is_users_file = _files.__getitem__
+
+
+def _is_of_others(filename: str) -> bool:
+    return is_installed(filename) and (not is_in_package(filename) or installed_package(filename) not in _OWN)
+
+
+def adopt(function: object) -> None:
+    """Take the installed package of a recorded function for the user's code, unless it has compiled modules."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    filename = "" if code is None else code.co_filename
+    if is_in_package(filename) and not is_library_file(filename) and not is_beside_compiled(filename):
+        package = installed_package(filename)
+        if package not in _OWN:
+            _OWN.add(package)
+            _files.clear()
+            KNOWN.forget()
 
 
 class _Known:

@@ -15,7 +15,9 @@ from ..blocks.loops import for_
 from ..calls.callables import call, function
 from ..containers.cursors import Cursor, following, has_cursor
 from ..containers.entries import is_conditional, parts, settled_contents
+from ..containers.keys import has_conditional_keys
 from ..containers.sequences import zipped
+from ..containers.views import View
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, where_ends
 from ..state.joins import maybe
@@ -49,6 +51,8 @@ def is_keyed(items: Object, _: Object = None) -> bool:
 
 
 def iter_(items: Object) -> Object:
+    if is_conditional(items) or has_conditional_keys(items) or isinstance(items, View):
+        return call(in_python.iter_, items)
     return Cursor(items) if has_cursor(items) else NATIVE
 
 

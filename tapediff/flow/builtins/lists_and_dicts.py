@@ -114,6 +114,8 @@ def rotate_(holder: Object, steps: Object = 1, /) -> Object:
 
 
 def reversed_(items: Object) -> Object:
+    if keys.has_conditional_keys(items):
+        items = View(items, 0)
     if isinstance(items, Lazy):
         items = items.entries()
     if (method := users_method(type(items), "__reversed__")) is not None:

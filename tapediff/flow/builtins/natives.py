@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import math
 from collections import deque
 from enum import EnumMeta
 from operator import itemgetter
@@ -34,19 +35,20 @@ from ...recording.python_state.numpy_namespace import LEAST_FILLS, answer_of
 from ...recording.python_state.replacement import Replacement
 from ..anything import Object
 from ..calls.callables import function
-from ..containers.choices import as_value
+from ..containers.choices import as_value, mapped, possible
 from ..containers.entries import is_conditional, settled_contents, settled_deeply
 from ..containers.generators import Generator
 from ..containers.items import owned, refuse_iterators
 from ..containers.keys import Empty
 from ..containers.lengths import by_lengths
 from ..operations.divisions import may_be_zero_of_ints, zero_of_ints
-from ..state.fork import guarded, refuse
+from ..state.fork import guarded, refuse, speculate
 from ..state.identities import AsksIdentities
+from ..state.joins import MOST_OPTIONS
 from ..state.numbers.bounds import as_choice
 from ..state.numbers.python_numbers import note_python, types_of
 from ..state.places import note_attribute, note_contents
-from ..state.values import CHOICES, Unjoinable, WritesJoined, lifted, state
+from ..state.values import CHOICES, Choice, Unjoinable, WritesJoined, lifted, state
 from ..translate import translation_of
 from ..users_code import is_users
 from .arguments import NATIVE
@@ -152,7 +154,8 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                     if f is not next:
                         is_held = is_held_elsewhere((argument,), 2)
                         argument = owned(argument, is_held)
-                    return CHOICES[type(argument)].each(argument, lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named))
+                    over = mapped if _is_pure(f) else lifted
+                    return over(lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named), argument)
             for argument in args:
                 is_held = is_held_elsewhere((argument,), 2)
                 if type(argument) is Generator:
@@ -216,7 +219,8 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
     if state.has_choices and not (name in _STORING and isinstance(owner, (list, deque))):
         given = *args, *named.values()
         if any(type(argument) in CHOICES for argument in given):
-            return lifted(lambda *plain: _called(f, *plain[: len(args)], **dict(zip(named, plain[len(args) :]))), *given)
+            over = mapped if _is_pure(f) else lifted
+            return over(lambda *plain: _called(f, *plain[: len(args)], **dict(zip(named, plain[len(args) :]))), *given)
     if name in _ITERATING and owner is not None:
         settled_contents(owner)
     if name in _LAZY and not isinstance(owner, _CONTAINERS):
@@ -227,6 +231,9 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
             return _by_lengths(f, owner, args, named)
         if isinstance(owner, _CONTAINERS) or type(owner) is tuple:
             settled_contents(owner)
+        if (place := _place_of_choices(f, args)) is not None:
+            entries = args[place]
+            return lifted(lambda *plain: _called(f, *args[:place], type(entries)(plain), *args[place + 1 :], **named), *entries)
         args = tuple(settled_deeply(argument) for argument in args)
         named = {key: settled_deeply(value) for key, value in named.items()}
     if state.journals or state.shown or state.callers:
@@ -235,6 +242,16 @@ def _called_here(f: Object, /, *args: Object, **named: Object) -> Object:
         with guarded():
             return f(*args, **named)
     return _filled(f, _answered(f, args, named), args, named)
+
+
+def _place_of_choices(f: Object, args: tuple[Object, ...]) -> int | None:
+    """The position of a list or tuple of choices among a pure function's arguments, if it has few combinations."""
+    for place, value in enumerate(args):
+        if type(value) in (list, tuple) and not {*map(type, value)}.isdisjoint(CHOICES) and _is_pure(f):
+            counts = [len(possible(entry)) for entry in value if type(entry) is Choice]
+            if math.prod(counts) <= MOST_OPTIONS and len(counts) == sum(type(entry) in CHOICES for entry in value):
+                return place
+    return None
 
 
 def _is_of_several_types(value: Object) -> bool:
@@ -414,7 +431,19 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
         if args and name in _WRITING_FIRST:
             note_contents(args[0])
         return
+    if type(f) is _CACHED and _changes_nothing(f, args, named):
+        return
     _refuse_anything(f"{name or f}() may change something outside, which cannot be undone where the branch is not taken", _OUTSIDE)
+
+
+def _changes_nothing(cache: Object, args: tuple[Object, ...], named: dict[str, Object]) -> bool:
+    """True if what a cache computes for these arguments has no side effects, as found by running it."""
+    key = id(cache), args, tuple(map(type, args)), tuple(named.items())
+    if key not in state.without_effects:
+        if speculate(lambda: function(cache.__wrapped__)(*args, **named), {}).final:
+            return False
+        state.without_effects.add(key)
+    return True
 
 
 def _refuse_anything(what: str, instead: str) -> None:
@@ -427,6 +456,9 @@ def _refuse_anything(what: str, instead: str) -> None:
 def _has_joined_lists() -> bool:
     return any(type(holder) is list for holder in state.shown.values())
 
+
+# A function with a cache that existed before the recording.
+_CACHED = type(functools.cache(len))
 
 # Functions whose results depend on object identity.
 _OF_IDENTITIES = frozenset(("id", "is_", "is_not", "deepcopy", "dumps"))

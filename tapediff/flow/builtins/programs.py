@@ -66,6 +66,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     builtins.max: reductions.max_,
     builtins.min: reductions.min_,
     functools.reduce: reductions.reduce_,
+    functools._lru_cache_wrapper: where(lambda *_: True, in_python.cached_),  # pyright: ignore[reportAttributeAccessIssue]
     builtins.sorted: sorting.sorted_,
     builtins.len: lists_and_dicts.len_,
     builtins.range: lists_and_dicts.range_,
@@ -152,6 +153,8 @@ _DICTS = {
     "keys": lists_and_dicts.of_dict(lambda holder: View(holder, 0)),
     "values": lists_and_dicts.of_dict(lambda holder: View(holder, 1)),
     "update": lists_and_dicts.update_,
+    "popitem": where(lambda holder, last=True: keys.has_conditional_keys(holder), in_python.popitem_),
+    "move_to_end": where(lambda holder, key, last=True: keys.is_by_data(holder, key), in_python.move_to_end_),
     "__getitem__": lists_and_dicts.of_dict(keys.item),
     "__contains__": lists_and_dicts.of_dict(lambda holder, key: keys.there(holder, key)[0]),
 }

@@ -9,7 +9,7 @@ from types import CellType, FunctionType, MethodType
 
 from ...base.wrapper import Wrapper
 from ..anything import Object
-from ..users_code import is_users
+from ..users_code import adopt, is_users
 
 
 def with_forms(f: Object, form: Callable[[Object], Object]) -> Object:
@@ -20,6 +20,7 @@ def with_forms(f: Object, form: Callable[[Object], Object]) -> Object:
 def _changed(f: Object, form: Callable[[Object], Object], done: dict[int, Object]) -> Object:
     if id(f) in done:
         return done[id(f)]
+    adopt(f)
     if isinstance(f, Wrapper):
         inner = getattr(f, f.calls)
         made = done[id(f)] = copy.copy(f)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
+from types import BuiltinMethodType
 
 import numpy as np
 
@@ -14,9 +16,21 @@ from ..anything import Object
 from ..calls.callables import call
 from ..calls.truth import truth
 from ..state.fork import decide, decided, exclude, select
-from ..state.joins import join_conditions, most_options, where
+from ..state.joins import CONSTANTS, join, join_conditions, most_options, one_of, where
 from ..state.options import fork_options
-from ..state.values import CHOICES, UNBOUND, Choice, both, choice_with_rest, either, is_data, known
+from ..state.values import (
+    CHOICES,
+    UNBOUND,
+    Choice,
+    both,
+    choice_with_rest,
+    either,
+    holds_several,
+    is_data,
+    known,
+    lifted,
+    state,
+)
 
 
 def possible(choice: Choice) -> list[int]:
@@ -41,6 +55,33 @@ def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
     if len(left) == 1:
         return op(choice.options[left[0]])
     return fork_options([choice.conditions[k] for k in left], [functools.partial(op, choice.options[k]) for k in left])
+
+
+def mapped(op: Callable[..., Object], *args: Object) -> Object:
+    """Apply an operation without side effects to each option of a choice; if all are constants, without running sides."""
+    choice = next((argument for argument in args if type(argument) is Choice), None)
+    if choice is None or not all(argument is choice or type(argument) in CONSTANTS for argument in args):
+        return lifted(op, *args)
+    left = possible(choice)
+    if not all(map(_is_constant, (choice.options[k] for k in left))):
+        return lifted(op, *args)
+    try:
+        results = [op(*(choice.options[k] if argument is choice else argument for argument in args)) for k in left]
+    except Exception:  # noqa: BLE001 -- raised again on the side of its option
+        return lifted(op, *args)
+    if not all(map(_is_constant, results)):
+        return lifted(op, *args)
+    if len(left) == 1:
+        return results[0]
+    conditions = [choice.conditions[k] for k in left]
+    result = join(conditions[0], *results) if len(left) == 2 else one_of(list(zip(conditions, results)))
+    state.report.note("choice" if holds_several(result) else "select", current_recorder().site_of(sys._getframe(1)))
+    return result
+
+
+def _is_constant(option: Object) -> bool:
+    """True for constants and their methods."""
+    return type(option) in CONSTANTS or (type(option) is BuiltinMethodType and type(option.__self__) in CONSTANTS)
 
 
 def as_value(value: Object) -> Object:
@@ -114,7 +155,10 @@ def settled(value: Object) -> Object:
 
 def called(choice: Choice) -> Callable[..., Object]:
     """A choice of functions as one function."""
-    return lambda *args, **named: each(choice, lambda f: call(f, *args, **named))
+    def run(*args: Object, **named: Object) -> Object:
+        return each(choice, lambda f: call(f, *args, **named)) if named else mapped(call, choice, *args)
+
+    return run
 
 
 class _Rules:

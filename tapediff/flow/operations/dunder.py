@@ -5,14 +5,16 @@ from __future__ import annotations
 import operator
 from collections import defaultdict, deque
 from collections.abc import Callable
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
+from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
-from ..containers.choices import as_value
+from ..containers.choices import as_value, mapped
 from ..containers.data_keys import is_data_key
 from ..containers.entries import is_conditional, settled_deeply as settle_deeply
 from ..containers.keys import has_conditional_keys, is_by_data, item as item_of_dict
@@ -87,7 +89,13 @@ def left(a: Object, b: Object, operation: str | None = None) -> Object:
         return Wrapped(a)
     if type(a) in _COMPARED and isinstance(b, type(a)):
         return a
+    if type(a) is str and _holds_choices(b):
+        return Wrapped(a)
     return a if _is_native(type(a)) and _is_native(type(b)) and not _is_of_conditional(a, b) else Wrapped(a)
+
+
+def _holds_choices(value: Object) -> bool:
+    return type(value) is tuple and not {*map(type, value)}.isdisjoint(CHOICES)
 
 
 def _is_of_types(name: str, a: Object, b: Object) -> bool:
@@ -185,7 +193,7 @@ class Wrapped:
         if isinstance(self.value, dict):
             return _item(self.value, key)
         value = as_value(self.value) if type(key) is int else self.value
-        return lifted(_item, value if type(value) is TrackedArray and len(value.type.shape) == 1 else self.value, key)
+        return mapped(_item, value if type(value) is TrackedArray and len(value.type.shape) == 1 else self.value, key)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
@@ -196,7 +204,7 @@ def _method(op: _Binary) -> Callable[[Wrapped, Object], Object]:
         if type(value) in CHOICES or type(other) in CHOICES:
             value, other = _read(value, other)
         if type(value) in CHOICES or type(other) in CHOICES:
-            return lifted(lambda a, b: _dispatched(op, a, b), value, other)
+            return mapped(lambda a, b: _dispatched(op, a, b), value, other)
         return _dispatched(op, value, other)
 
     return run
@@ -223,7 +231,7 @@ def _unary(name: str, apply: Callable[[Object], Object]) -> Callable[[Wrapped], 
         result = apply(value)
         return zero_of_ints(result, value) if state.kinds and may_be_zero_of_ints(apply.__name__, value) else result
 
-    return lambda self: lifted(run, *_read(self.value))
+    return lambda self: mapped(run, *_read(self.value))
 
 
 for _name, _apply in (("__neg__", operator.neg), ("__pos__", operator.pos), ("__invert__", operator.invert)):
@@ -235,12 +243,12 @@ def compared(name: str, a: Object, b: Object) -> Object:
     op = _COMPARISONS[name]
     if type(a) in _ATOMS and type(b) in PLAIN:
         return op.apply(a, b)
-    return lifted(lambda p, q: _dispatched(op, p, q), a, b)
+    return mapped(lambda p, q: _dispatched(op, p, q), a, b)
 
 
 def _operated(op: _Binary) -> Callable[[Object, Object], Object]:
     """An operator as a function."""
-    return lambda a, b: lifted(lambda p, q: _dispatched(op, p, q), a, b)
+    return lambda a, b: mapped(lambda p, q: _dispatched(op, p, q), a, b)
 
 
 added = _operated(_ARITHMETIC["add"])
@@ -256,10 +264,12 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
     """Python's dispatch: the reflected method first if a subclass on the right overrides it; TypeError if neither method applies."""
     if op.inplace is None and _are_sequences(op, a, b) and (is_of_interest(a) or is_of_interest(b)):
         return sequences_compared(compared, op.forward[2:-2], a, b)
-    if _is_of_conditional(a, b):
+    if _is_of_conditional(a, b) and _defined(type(a), op.forward) is None and _defined(type(b), op.reflected) is None:
         return _of_conditional(op, a, b)
     if op.symbol == "*" and _is_repetition(a, b):
         return repeated(b, a) if is_data(a) else repeated(a, b)
+    if op.symbol == "%" and type(a) is str and _holds_choices(b):
+        return lifted(lambda *parts: a % parts, *b)
     if type(a) in PLAIN and type(b) in PLAIN:
         if op.inplace is not None and op.symbol not in _LOGIC:
             a, b = _counted(a, b)
@@ -269,13 +279,12 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
         if not _is_of_types(name, a, b):
             return op.apply(a, b)
         return of_ints(name, a, b) if is_of_ints(name, a, b) else zero_of_ints(op.apply(a, b), a, b)
-    first, is_tried = users_method(type(a), op.forward), False
+    first, second, is_tried = _defined(type(a), op.forward), _defined(type(b), op.reflected), False
     if first is not None and (type(a) is type(b) or type(b) in PLAIN):
         result = call(first, a, b)
         if result is not NotImplemented:
             return result
         is_tried = True
-    second = users_method(type(b), op.reflected)
     if first is None and second is None:
         return op.apply(a, b)
     is_comparison = op.inplace is None
@@ -306,6 +315,13 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
         return op.apply(a, b)
     kind = f"'{op.symbol}' not supported between instances of" if is_comparison else f"unsupported operand type(s) for {op.symbol}:"
     raise TypeError(f"{kind} '{kinds[0].__name__}' and '{kinds[1].__name__}'")
+
+
+def _defined(kind: type, name: str) -> FunctionType | None:
+    """A class's operator if it runs the user's code: `!=` may be derived from `==`."""
+    if name == "__ne__" and kind.__ne__ is object.__ne__ and users_method(kind, "__eq__") is not None:
+        return in_python.not_equal_
+    return users_method(kind, name)
 
 
 def _in_place(name: str) -> Callable[[Object, Object], Object]:

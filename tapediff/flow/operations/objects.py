@@ -11,6 +11,7 @@ import numpy as np
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call, function
+from ..containers.choices import mapped
 from ..state.fork import fork_value
 from ..state.places import note_attribute
 from ..state.values import CHOICES, UNBOUND, Choice, lifted, state
@@ -31,7 +32,7 @@ def attribute(value: Object, name: str) -> Object:
     if kind in _PLAIN:
         return _bound(getattr(value, name), value, name)
     if kind in CHOICES:
-        return lifted(attribute, value, name)
+        return mapped(attribute, value, name)
     if has_simple_attributes(kind) and type(getattr(kind, name, None)) in _SIMPLE_MEMBERS:
         return _bound(getattr(value, name), value, name)
     fallback = users_method(kind, "__getattr__")

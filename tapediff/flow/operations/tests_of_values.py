@@ -12,6 +12,7 @@ from ..blocks.loops import for_
 from ..calls.callables import call
 from ..calls.truth import concrete as concrete, truth
 from ..containers import sets
+from ..containers.choices import mapped
 from ..containers.entries import parts
 from ..containers.items import iterated
 from ..containers.keys import is_by_data, there
@@ -98,7 +99,7 @@ def in_or_compared(name: str, a: Object, b: Object) -> Object:
 def is_(a: Object, b: Object) -> Object:
     """a is b"""
     if type(a) in CHOICES or type(b) in CHOICES:
-        return lifted(is_, a, b)
+        return mapped(is_, a, b)
     return is_same(a, b)
 
 
@@ -114,7 +115,7 @@ def in_(a: Object, b: Object) -> Object:
 
 def _is_in(a: Object, b: Object) -> Object:
     if type(b) in CHOICES:
-        return lifted(_is_in, a, b)
+        return mapped(_is_in, a, b)
     kind = type(b)
     if (method := users_method(kind, "__contains__")) is not None:
         return truth(call(method, b, a))
@@ -129,7 +130,7 @@ def _is_in(a: Object, b: Object) -> Object:
     if isinstance(b, Lazy):
         return _among(a, b)
     if type(a) in CHOICES:
-        return lifted(_is_in, a, b)
+        return mapped(_is_in, a, b)
     if not isinstance(b, (list, tuple)):
         return a in b
     if is_tracked_value(a) or any(type(v) is Maybe or is_tracked_value(v) for v in b) or users_method(type(a), "__eq__") is not None:
@@ -168,7 +169,7 @@ def formatted(value: Object, form: Callable[[Object], str]) -> Object:
         if (form(True), form(1)) != (form(np.True_), form(np.int64(1))):
             str(value)  # refused: the texts of Python's numbers and of NumPy's differ
     if type(choice) in CHOICES:
-        return lifted(lambda option: form(shown(option)), choice)
+        return mapped(lambda option: form(shown(option)), choice)
     if is_number and is_python(value) is not False:
         str(value)  # refused only here; elsewhere repr() of tracked values serves debugging
     return form(shown(choice))

@@ -224,6 +224,7 @@ class State(threading.local):
         origins: by id, values that stand for others, with options; see identities.py.
         left: final values of finished sides, while others run.
         logic: by operands, results that are recorded once: logic and counts.
+        without_effects: calls of caches known to have no side effects.
         callers: ids of objects that exist before the recording.
         before: journal of the callers' objects.
         unsettled: places with data-dependent objects.
@@ -269,6 +270,7 @@ class State(threading.local):
         self.origins: dict[int, tuple[Object, tuple[tuple[Object, Object], ...]]] = {}
         self.joined_arrays: dict[int, tuple[TrackedArray, int]] = {}
         self.logic: dict[tuple[Object, ...], Operand] = {}
+        self.without_effects: set[tuple[Object, ...]] = set()
         self.callers: set[int] = set()
         self.before: Object = {}
         self.unsettled: dict[Object, Object] = {}

@@ -1,0 +1,326 @@
+"""Code of the standard library that calls the user's functions or keeps their values: caches, dispatch by type, orders, counters, ordered dicts."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from collections import Counter, OrderedDict
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from flow.one_tape import POINTS, recordings, translated_result
+
+
+@functools.cache
+def table(k):
+    return [math.sin(k * i) for i in range(4)]
+
+
+@functools.lru_cache(maxsize=8)
+def fibonacci(k):
+    return k if k < 2 else fibonacci(k - 1) + fibonacci(k - 2)
+
+
+def caches_of_the_module(x):
+    s = 0.0
+    for i, v in enumerate(x):
+        if v > 0:
+            s += v * table(i % 3)[1]
+        else:
+            s -= v * v * fibonacci(i + 3)
+    return s
+
+
+def recursion_with_a_cache(x):
+    @functools.cache
+    def best(k):
+        if k < 2:
+            return x[k]
+        if x[k] > 0:
+            return best(k - 1) * 0.9 + x[k]
+        return best(k - 2) - x[k] * 0.5
+
+    return best(5) + best(4)
+
+
+def cache_with_names_and_types(x):
+    @functools.lru_cache(maxsize=None, typed=True)
+    def scaled(k, *, by=1.0):
+        return x[int(k)] * by
+
+    s = scaled(1) + scaled(1.0) + scaled(True) + scaled(1, by=2.0)
+    if x[0] > 0:
+        s = s + scaled(1, by=3.0) * scaled(2)
+    return s + scaled(2)
+
+
+def cache_keyed_by_data(x):
+    @functools.cache
+    def of_level(k):
+        return x[k] * x[k]
+
+    k = 0
+    for v in x[3:]:
+        k = k + 1 if v > 0 else k
+    return of_level(min(k, 2)) + of_level(1)
+
+
+def cache_of_what_changes(x):
+    state = [1.0]
+
+    @functools.cache
+    def read(k):
+        return state[0] * k
+
+    if x[0] > 0:
+        first = read(2)  # kept: what follows does not change it
+        state[0] = x[1]
+    else:
+        state[0] = x[2]
+        first = 0.5
+    return first + read(2) * x[3] + read(3)
+
+
+def cleared_cache(x):
+    @functools.lru_cache
+    def read(k):
+        return state[0] * k
+
+    state = [x[0]]
+    s = read(2)
+    state[0] = x[1]
+    if x[2] > 0:
+        read.cache_clear()
+    return s + read(2) * x[3]
+
+
+@functools.singledispatch
+def payoff(option, x):
+    return x
+
+
+class Call:
+    strike = 0.3
+
+
+class Put:
+    strike = 0.1
+
+
+@payoff.register
+def _(option: Call, x):
+    return max(x - option.strike, 0.0)
+
+
+@payoff.register
+def _(option: Put, x):
+    return max(option.strike - x, 0.0)
+
+
+def dispatch_on_a_type_by_data(x):
+    s = 0.0
+    for v in x:
+        s += payoff(Call() if v > 0 else Put(), v) * 1.5
+    return s + payoff(3.0, x[0])
+
+
+@functools.total_ordering
+class Job:
+    def __init__(self, due, work):
+        self.due, self.work = due, work
+
+    def __eq__(self, other):
+        return self.due == other.due
+
+    def __lt__(self, other):
+        return self.due < other.due
+
+
+def total_orders(x):
+    jobs = [Job(x[i], abs(x[i + 1])) for i in range(0, 6, 2)]
+    jobs.sort()
+    worst = max(jobs)
+    return jobs[0].work + 0.1 * worst.work + (1.0 if jobs[0] >= jobs[1] else 0.0) + (x[0] if jobs[0] != jobs[2] else x[1])
+
+
+def sums_of_counters(x):
+    c = Counter("a" if v > 0 else "b" for v in x)
+    d = c + Counter({"a": 2})
+    d -= Counter({"b": 1})
+    return d["a"] * x[0] + d["b"] * x[1] + sum((c & d).values()) * x[2] + (x[3] if c == Counter({"a": 3, "b": 3}) else 0.0)
+
+
+def least_recently_used(x):
+    cache, s = OrderedDict(), 0.0
+    for v in x:
+        k = 0 if v < -0.5 else 1 if v < 0.5 else 2
+        if k in cache:
+            cache.move_to_end(k)
+            s += cache[k] * v
+        else:
+            cache[k] = v
+            if len(cache) > 2:
+                cache.popitem(last=False)
+    return s + cache.popitem()[1]
+
+
+def first_key(x):
+    d = {}
+    for i, v in enumerate(x):
+        if v > 0:
+            d[i] = v
+    return d[next(iter(d))] * 2.0 + next(iter(d.values())) if d else x[0]
+
+
+def moved_to_the_front(x):
+    d = OrderedDict((k, v) for k, v in enumerate(x[:3]))
+    if x[3] > 0:
+        d.move_to_end(1, last=False)
+    if x[4] > 0:
+        d.move_to_end(0)
+    return sum((k + 1) * v for k, v in enumerate(d.values()))
+
+
+PROGRAMS = [
+    caches_of_the_module, recursion_with_a_cache, cache_with_names_and_types, cache_keyed_by_data, cache_of_what_changes, cleared_cache,
+    dispatch_on_a_type_by_data, total_orders, sums_of_counters, least_recently_used, first_key, moved_to_the_front,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_one_recording_gives_what_python_gives_at_every_point(f):
+    assert recordings(f) == 1
+
+
+def test_a_cache_with_side_effects_runs_them_as_python_does():
+    """Where the branch is not taken, the cached function must leave no trace."""
+    log = []
+
+    @functools.cache
+    def noted(k):
+        log.append(k)
+        return 2.0 * k
+
+    def f(x):
+        return x[0] * noted(3) if x[0] > 0 else x[1] * noted(4)
+
+    g = td.GuardedTape(f)
+    assert g(np.array([1.0, 2.0])) == 6.0
+    assert log == [3]
+    assert g(np.array([-1.0, 2.0])) == 16.0
+    assert log == [3, 4]
+
+
+def test_a_full_cache_drops_what_was_not_used_for_longest():
+    """The third key makes a cache of two forget the first one, which is computed anew."""
+
+    def f(x):
+        log = []
+
+        @functools.lru_cache(maxsize=2)
+        def noted(k):
+            log.append(k)
+            return x[k]
+
+        s = noted(0) + noted(1) + noted(0) + noted(2)
+        if x[3] > 0:
+            s = s + noted(1) * 3.0
+        return s + len(log)
+
+    assert recordings(f) <= 2
+
+
+def test_counts_of_a_cache():
+    def f():
+        @functools.lru_cache
+        def square(k):
+            return k * k
+
+        square(2), square(2), square(3)
+        return tuple(square.cache_info())[:2], square.cache_info().currsize, square.cache_parameters(), square.__wrapped__(4), square.__name__
+
+    ours, theirs = translated_result(f)
+    assert ours == theirs
+
+
+WORDS = {"ppp": 1.0, "qqq": 2.0}
+
+
+def texts(x):
+    names = ["low" if v < -0.5 else "high" if v > 0.5 else "mid" for v in x[:3]]
+    text = "-".join(names)
+    return x[3] * text.count("low") + (x[4] if text.startswith("mid") else 0.5) + len(text.replace("high", "")) * x[5]
+
+
+def formats(x):
+    a, b = "p" if x[0] > 0 else "q", "r" if x[1] > 0 else "s"
+    t = {"p/r": 1.0, "p/s": 2.0, "q/r": 3.0, "q/s": x[3]}
+    by_percent = t["%s/%s" % (a, b)]  # noqa: UP031 -- an operator of texts
+    return t["{}/{}".format(a, b)] * x[2] + t[f"{a}/{b}"] + by_percent + t["/".join((a, b))] * 0.5  # noqa: UP032 -- a method
+
+
+def a_word_of_many(x):
+    word = ""
+    for v in x[:5]:
+        word += "u" if v > 0 else "d"
+    return x[5] * word.count("ud") + (x[0] if word.endswith("dd") else 0.0) + word.find("u") * x[1] + (word < "du") * x[2]
+
+
+def arrays_joined(x):
+    parts = [np.array([v, 1.0]) if v > 0 else np.array([0.5, v, 2.0]) for v in x[:3]]
+    return np.sum(np.concatenate(parts) ** 2)
+
+
+@pytest.mark.parametrize("f", [texts, formats, a_word_of_many, arrays_joined], ids=lambda f: f.__name__)
+def test_texts_by_data(f):
+    assert recordings(f) == 1
+
+
+def test_an_operation_that_fails_for_an_option_of_a_choice_fails_where_python_does():
+    def f(x):
+        text = "3" if x[0] > 0 else "4" if x[1] > 0 else "five"
+        try:
+            return int(text) * x[2]
+        except ValueError:
+            return x[3]
+
+    assert recordings(f) == 1
+    assert len(POINTS) == 24
+
+
+PACKAGE = '''
+class Tank:
+    def __init__(self, level):
+        self.level = level
+
+    def fill(self, v):
+        self.level = self.level + v if v > 0 else 0.5 * self.level
+
+
+def model(x):
+    tank = Tank(x[0])
+    for v in x[1:]:
+        tank.fill(v)
+    return tank.level
+
+
+class Model:
+    def __call__(self, x):
+        return model(x)
+
+    def density(self, x):
+        return 2.0 * model(x)
+'''
+
+
+@pytest.mark.parametrize("part", ["model", "Model()", "Model().density", "functools.partial(model)"])
+def test_an_installed_package_is_the_users_code_where_its_function_is_recorded(part, tmp_path, monkeypatch):
+    name = f"installed_{abs(hash(part))}"
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / f"{name}.py").write_text("import functools\n" + PACKAGE)
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    module = importlib.import_module(name)
+    assert recordings(eval(part, vars(module))) == 1
