@@ -233,9 +233,12 @@ def extend_(holder: Object, items: Object, /) -> None:
 # Objects
 
 
-def not_equal_(self: Object, other: Object, /) -> Object:
-    result = type(self).__eq__(self, other)
-    return result if result is NotImplemented else not result
+def inverted_(equal: Object, /) -> Object:
+    def not_equal(self: Object, other: Object) -> Object:
+        result = equal(self, other)
+        return result if result is NotImplemented else not result
+
+    return not_equal
 
 
 def hasattr_(value: Object, name: Object, /) -> Object:
@@ -244,6 +247,15 @@ def hasattr_(value: Object, name: Object, /) -> Object:
     except AttributeError:
         return False
     return True
+
+
+def by_fields_(names: Object, compare: Object, /) -> Object:
+    def compared(self: Object, other: Object) -> Object:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return compare(tuple([getattr(self, name) for name in names]), tuple([getattr(other, name) for name in names]))
+
+    return compared
 
 
 # Caches: the results of a function that is made while it is recorded

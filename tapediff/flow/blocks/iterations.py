@@ -352,6 +352,10 @@ class Loop:
             # It passes on the previous value of another place.
             raise unread.read()
         one.form = wider_at(one.place, one.form, value) if one.is_read else one.form.wider(value)
+        self._check_objects(one)
+
+    def _check_objects(self, one: Changed) -> None:
+        """Carry no object that an iteration created; a variable may hold a new one in each."""
         if state.young.isdisjoint(objects_of(one.form)):
             return
         if not one.is_read or not isinstance(one.place, Cell) or not isinstance(one.form, Options):
@@ -400,7 +404,8 @@ class Loop:
             self.added[key] = place, [form_of(entry) for entry in value[len(old) :]]
         else:
             form = form_at(place, old)
-            self.changed[key] = Changed(place, form if form.leaves(value) is not None else wider_at(place, form, value))
+            one = self.changed[key] = Changed(place, form if form.leaves(value) is not None else wider_at(place, form, value))
+            self._check_objects(one)
 
     def _enter(self, tape: Tape, first: Object) -> bool:
         """Record the loop, and store its results. False if a guard finds a list too long."""

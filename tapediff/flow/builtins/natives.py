@@ -389,7 +389,7 @@ def _filled(f: Object, made: Object, args: tuple[Object, ...], named: dict[str, 
 
 def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named: dict[str, Object]) -> None:
     """Note the changes that a call makes; refuse those on a side that cannot be undone."""
-    if name in _OF_IDENTITIES and _has_joined_lists():
+    if name in _OF_IDENTITIES and (state.joins_frozen or _has_joined_lists()):
         raise AsksIdentities
     if is_users(f):
         _refuse_anything(f"{name}() is not translated: {translation_of(f.__code__).reason or 'it has no source'}", _SOURCE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import operator
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -21,6 +23,7 @@ from ..containers.keys import has_conditional_keys, is_by_data, item as item_of_
 from ..containers.positions import are_positions, entry_at, is_position, repeated
 from ..containers.sequences import is_of_interest, sequences_compared
 from ..containers.sets import OPERATORS, combined, has_conditional_members, replace
+from ..state.identities import GENERATED
 from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
 from ..state.places import note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, is_data, lifted, state
@@ -318,10 +321,23 @@ def _dispatched(op: _Binary, a: Object, b: Object) -> Object:
 
 
 def _defined(kind: type, name: str) -> FunctionType | None:
-    """A class's operator if it runs the user's code: `!=` may be derived from `==`."""
+    """A class's operator if it runs the user's code: `!=` may be derived from `==`, and comparisons of dataclasses have no source."""
     if name == "__ne__" and kind.__ne__ is object.__ne__ and users_method(kind, "__eq__") is not None:
-        return in_python.not_equal_
-    return users_method(kind, name)
+        return _inverted(_defined(kind, "__eq__"))
+    method = users_method(kind, name)
+    if method is None or method.__code__.co_filename != GENERATED or not hasattr(kind, "__dataclass_fields__"):
+        return method
+    return _by_fields(next(base for base in kind.__mro__ if name in vars(base)), name)
+
+
+_inverted = functools.lru_cache(maxsize=1000)(in_python.inverted_)
+
+
+@functools.lru_cache(maxsize=1000)
+def _by_fields(kind: type, name: str) -> FunctionType:
+    """A dataclass's comparison."""
+    fields = [field.name for field in dataclasses.fields(kind) if field.compare]
+    return in_python.by_fields_(fields, getattr(operator, name))
 
 
 def _in_place(name: str) -> Callable[[Object, Object], Object]:

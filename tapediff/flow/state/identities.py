@@ -5,6 +5,9 @@ Joins note it only when a recording is repeated because the program tests identi
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+
 import numpy as np
 
 from ...ir.instruction import INPUT
@@ -31,9 +34,25 @@ def note_origin(value: Object, *options: tuple[Object, Object]) -> Object:
     return value
 
 
+@functools.lru_cache(maxsize=1000)
+def frozen_fields(kind: type) -> dict[str, Object]:
+    """The fields of a frozen dataclass that is compared by them and that the user's code does not make or change; none of other classes."""
+    parameters = getattr(kind, "__dataclass_params__", None)
+    is_frozen = parameters is not None and parameters.frozen and parameters.eq and kind.__new__ is object.__new__
+    if not is_frozen or hasattr(kind, "__del__") or kind.__setattr__.__code__.co_filename != GENERATED:
+        return {}
+    return {field.name: field for field in dataclasses.fields(kind)}
+
+
+# The file of methods that dataclasses generate.
+GENERATED = "<string>"
+
+
 def is_same(a: Object, b: Object) -> Object:
     """a is b: a bool, tracked or not."""
     if type(a) is list and type(b) is list and a is not b and not state.shown.keys().isdisjoint((id(a), id(b))):
+        raise AsksIdentities
+    if state.joins_frozen and type(a) is type(b) and a is not b and frozen_fields(type(a)):
         raise AsksIdentities
     if a is b or not (isinstance(a, _VALUES) and isinstance(b, _VALUES)) or isinstance(a, tuple) != isinstance(b, tuple):
         return a is b

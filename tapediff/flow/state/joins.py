@@ -4,7 +4,7 @@
 |---|---|
 | the same object, equal constants | that one |
 | numbers of one kind | a tracked number, `where(test, a, b)` |
-| tuples of one length | entry by entry |
+| tuples of one length, instances of one frozen dataclass | part by part |
 | lists of as many numbers | a new list, entry by entry, if none of the three is written to later |
 | anything else | a choice between the two, by the test |
 """
@@ -25,7 +25,7 @@ from ...ops.elementwise.comparison import SELECT
 from ...recording.arrays.numbers import chosen_by
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
-from .identities import note_origin
+from .identities import frozen_fields, note_origin
 from .numbers.python_numbers import note_kind
 from .places import mark_made, unwritable
 from .selects import selected
@@ -39,6 +39,8 @@ from .values import (
     choice_of,
     conditions_of,
     either,
+    holds_several,
+    is_data,
     negated,
     note_packed,
     packed_count,
@@ -82,6 +84,8 @@ def _joined(test: Operand, yes: Object, no: Object) -> Object:
     if type(yes) is type(no) and isinstance(yes, tuple) and len(yes) == len(no) and not callable(yes):
         parts = [join_entries(test, a, b) for a, b in zip(yes, no)]
         return type(yes)(*parts) if hasattr(yes, "_fields") else tuple(parts) if type(yes) is tuple else chosen(test, yes, no)
+    if are_frozen(yes, no):
+        return _joined_frozen(test, yes, no)
     return chosen(test, yes, no)
 
 
@@ -92,6 +96,25 @@ def _joined_float(test: Operand, yes: Object, no: Object) -> Object:
         return number  # known already
     number = chosen_by(SELECT, test, yes, no) if number is None else number
     return None if number is None else note_kind(number, (test, yes, no))
+
+
+def are_frozen(yes: Object, no: Object) -> bool:
+    """True for two instances of one frozen dataclass that hold data: they are joined by fields, as tuples are."""
+    if type(yes) is not type(no) or state.has_identities or not (names := frozen_fields(type(yes))):
+        return False
+    if not all(vars(value).keys() == names.keys() for value in (yes, no) if hasattr(value, "__dict__")):
+        return False
+    # Of constants, they may be keys.
+    return any(is_data(getattr(value, name)) or holds_several(getattr(value, name)) for value in (yes, no) for name in names)
+
+
+def _joined_frozen(test: Operand, yes: Object, no: Object) -> Object:
+    """Join fields into a new instance."""
+    found = mark_made(object.__new__(type(yes)))
+    state.joins_frozen = True
+    for name in frozen_fields(type(yes)):
+        object.__setattr__(found, name, join(test, getattr(yes, name), getattr(no, name)))
+    return found
 
 
 def are_alike_arrays(*values: Object) -> bool:
@@ -264,7 +287,7 @@ def _is_alike(a: Object, b: Object, depth: int = 0) -> bool:
         return True
     if type(a) is type(b) and isinstance(a, tuple):
         return len(a) == len(b) and not callable(a) and (type(a) is tuple or hasattr(a, "_fields"))
-    return _is_number(a) and _is_number(b) and _are_of_one_kind(a, b)
+    return are_frozen(a, b) or (_is_number(a) and _is_number(b) and _are_of_one_kind(a, b))
 
 
 # Maximum number of writes replayed on their side's condition; beyond it, all entries are selected.
