@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import statistics
 
@@ -239,6 +240,16 @@ def inverted_(equal: Object, /) -> Object:
         return result if result is NotImplemented else not result
 
     return not_equal
+
+
+def replace_(value: Object, /, **changes: Object) -> Object:
+    for field in dataclasses.fields(value.__class__):
+        if field.init:
+            if field.name not in changes:
+                changes[field.name] = getattr(value, field.name)
+        elif field.name in changes:
+            raise ValueError(f"field {field.name} is declared with init=False, it cannot be specified with replace()")
+    return value.__class__(**changes)
 
 
 def hasattr_(value: Object, name: Object, /) -> Object:

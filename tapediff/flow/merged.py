@@ -34,6 +34,8 @@ from .users_code import users_method
 
 # Nested blocks become functions; Python's default recursion limit counts on fewer.
 DEPTH = 20_000
+# Beyond so many sides, a tenth of a second, an attempt that failed is not repeated at other points.
+MANY_SIDES = 300
 
 
 class Flowed:
@@ -50,8 +52,8 @@ class Flowed:
     def __init__(self, f: Callable[..., Object], note: Callable[[Report], None] | None = None) -> None:
         functools.update_wrapper(self, f)
         self.f, self.report, self._note = f, Report(), note
-        # Whether the last recording ran sides of branches.
-        self._has_branched = False
+        # The number of sides of branches that the last recording ran.
+        self._sides = 0
 
     def __call__(self, *args: Object, **named: Object) -> Object:
         recorder = current_recorder()
@@ -79,10 +81,12 @@ class Flowed:
                 raise  # recorded again, with more tracked arrays
             self.report.keep_only(Reason(error.what, error.fix or "", error.at))
         except Exception as error:
-            if not self._has_branched:
+            if not self._sides:
                 raise
             # Plain Python decides whether the program raises it.
             self.report.keep_only(Reason(f"{type(error).__name__} is raised where both sides of branches are run"))
+        if self._sides > MANY_SIDES:
+            self._give_up(recorder)
         # Record this point's path alone; it raises the program's own errors.
         try:
             return self.f(*args, **named)
@@ -135,7 +139,7 @@ class Flowed:
                 state.unsettled.clear()
             raise
         finally:
-            self._has_branched = state.sides > 0
+            self._sides = state.sides
             leave_plain(result)
             vars(state).clear()
             vars(state).update(around)

@@ -102,3 +102,13 @@ def users_method(kind: type, name: str) -> FunctionType | None:
     while type(found) is MethodType:
         found = found.__func__
     return found if is_users(found) else None
+
+
+def shared_method(kinds: set[type], name: str) -> FunctionType | None:
+    """The method of one class of the user's that may be called with a choice of its instances as self; else None."""
+    (kind,) = kinds if len(kinds) == 1 else (None,)
+    if kind is None or not has_simple_attributes(kind):
+        return None
+    found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+    # super() takes no choice.
+    return found if type(found) is FunctionType and is_users(found) and "__class__" not in found.__code__.co_freevars else None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import heapq
 import importlib
 import math
 from collections import Counter, OrderedDict
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -324,3 +326,138 @@ def test_an_installed_package_is_the_users_code_where_its_function_is_recorded(p
     monkeypatch.syspath_prepend(tmp_path / "site-packages")
     module = importlib.import_module(name)
     assert recordings(eval(part, vars(module))) == 1
+
+
+@dataclass(frozen=True)
+class Vector:
+    x: float
+    y: float = 0.0
+    tag: str = "a"
+
+    def __add__(self, other):
+        return Vector(self.x + other.x, self.y + other.y, self.tag)
+
+    def norm(self):
+        return math.hypot(self.x, self.y)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    x: float
+    n: int = 0
+
+
+@dataclass(order=True)
+class Event:
+    at: float
+    kind: str = field(compare=False)
+    weight: float = 0.0
+
+
+def replaced_on_each_side(x):
+    v = Vector(x[0], x[1])
+    for u in x[2:]:
+        v = v + Vector(u, 1.0) if u > 0 else replace(v, y=v.y * 0.5, tag="b")
+    return v.norm() + (x[0] if v.tag == "a" else x[1]) * (v == Vector(v.x, v.y, "b"))
+
+
+def with_slots(x):
+    s = Counted(x[0])
+    for u in x[1:]:
+        s = replace(s, x=s.x + u, n=s.n + 1) if u > 0 else Counted(s.x * 0.9, s.n)
+    return s.x * s.n
+
+
+def identity_of_frozen(x):
+    best, seen = None, []
+    for u, w in zip(x[::2], x[1::2]):
+        v = Vector(u, w)
+        seen.append(v)
+        if best is None or v.norm() > best.norm():
+            best = v
+    return best.x + seen.index(best) * x[0] + (best is seen[0]) * x[1]
+
+
+def frozen_as_keys(x):
+    d = {Vector(1.0, 2.0): x[0], Vector(0.0): x[1]}
+    return d[Vector(1.0, 2.0) if x[2] > 0 else Vector(0.0)] * x[3]
+
+
+def an_event_queue(x):
+    queue = [Event(abs(v), "a" if i % 2 else "b", v) for i, v in enumerate(x[:4])]
+    heapq.heapify(queue)
+    s = 0.0
+    while queue:
+        e = heapq.heappop(queue)
+        s += e.at * e.weight if e.kind == "a" else e.weight
+        if e.kind == "a" and e.weight > 0.5:
+            heapq.heappush(queue, Event(e.at + 1, "b", e.weight * 0.5))
+    return s
+
+
+def orders_of_events(x):
+    a, b = Event(x[0], "a", x[1]), Event(x[2], "b", x[3])
+    first, *_ = sorted([a, b, Event(x[4], "c", 1.0)])
+    return first.weight + (x[5] if a < b else x[0]) + (a == b) + (a != first) * x[1] + max(a, b).at
+
+
+class Level:
+    calls = 0
+
+    def __init__(self, v):
+        self.v = v
+
+    def __lt__(self, other):
+        self.calls += 1
+        return self.v < other.v
+
+    def __call__(self, w):
+        return self.v * w
+
+    def twice(self):
+        return 2.0 * self.v
+
+
+class Raised(Level):
+    def twice(self):
+        return super().twice() + 1.0
+
+
+def methods_of_a_choice(x):
+    a, b, c = Level(x[0]), Level(x[1]), Raised(x[2])
+    one = a if x[3] > 0 else b
+    other = b if x[4] > 0 else c
+    s = one(x[5]) + other.twice() + (1.0 if one < other else 2.0)
+    return s + a.calls * x[0] + b.calls + one.calls * other.v
+
+
+@pytest.mark.parametrize(
+    "f", [
+        replaced_on_each_side, with_slots, identity_of_frozen, frozen_as_keys, an_event_queue, orders_of_events, methods_of_a_choice,
+    ], ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_dataclasses_and_choices_of_objects(f):
+    assert recordings(f) == 1
+
+
+def a_stack_of_numbers_and_bools(x):
+    stack, k = [], 0
+    program = ["0", "1", "+", ">", "?", "2", "*"]
+    while k < len(program):
+        if program[k] == "+":
+            stack.append(stack.pop() + stack.pop())
+        elif program[k] == "*":
+            stack.append(stack.pop() * 3.0)
+        elif program[k] == ">":
+            stack.append(stack[-1] > 0)
+        elif program[k] == "?":
+            k += 0 if stack.pop() else 1
+        else:
+            stack.append(x[int(program[k])])
+        k += 1
+    return stack.pop()
+
+
+def test_numbers_and_bools_share_a_list_of_a_loop():
+    """No form holds both: they are options."""
+    assert recordings(a_stack_of_numbers_and_bools) <= 3

@@ -141,7 +141,7 @@ BRANCHES = [
     (by_elif, "print() may change something outside"),
     (by_a_long_test, "print() may change something outside"),
     (by_an_expression, "print() may change something outside"),
-    (by_a_loop, "a value may be one of more than 32 things, in a loop"),
+    (by_a_loop, "a list of new objects changes its length in a loop"),
     (within_a_with, "the `with` of a lock may change something outside"),
     (by_a_lambda, "print() may change something outside"),
     (by_a_generator, "Python needs a data-dependent value here"),
@@ -249,7 +249,7 @@ def test_a_loop_recorded_iteration_by_iteration_tells_why():
     """The reason is that of the loop that could not be one instruction."""
     (each,) = report_of(by_a_loop).as_dict()["iterations"]
     assert each["loop"] == each["line"]
-    assert each["what"] == "a value may be one of more than 32 things, in a loop"
+    assert each["what"] == "a list of new objects changes its length in a loop"
     assert each["instead"]
 
 

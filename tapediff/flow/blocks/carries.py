@@ -104,12 +104,13 @@ class Number(Form):
 
     def wider(self, value: Object, depth: int = 0) -> Form:
         other = number_form(value)
-        if other is not None and other.shape == self.shape and type(value) is not bool:
-            if other._holds(self):
-                return other
-            if self._holds(other) or other.dtype == self.dtype:
-                return self
+        if other is not None and type(value) is not bool and self.fits(other):
+            return other if other._holds(self) else self
         return Options([self]).wider(value)
+
+    def fits(self, other: Number) -> bool:
+        """True if one form holds both."""
+        return self.shape == other.shape and (self.dtype == other.dtype or self._holds(other) or other._holds(self))
 
     def blank(self) -> list[Object]:
         return [np.zeros(self.shape, self.dtype)[()]]
@@ -391,7 +392,7 @@ def objects_of(form: Form | None) -> Iterator[int]:
 def _can_be_number(form: Form, other: Number | None) -> bool:
     ours = number_form(form.value) if isinstance(form, Constant) else form if isinstance(form, Number) else None
     is_bool = isinstance(form, Constant) and type(form.value) is bool
-    return other is not None and ours is not None and ours.shape == other.shape and not is_bool
+    return other is not None and ours is not None and ours.fits(other) and not is_bool
 
 
 def number_form(value: Object) -> Number | None:

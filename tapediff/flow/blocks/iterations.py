@@ -358,6 +358,8 @@ class Loop:
         """Carry no object that an iteration created; a variable may hold a new one in each."""
         if state.young.isdisjoint(objects_of(one.form)):
             return
+        if isinstance(one.place, Contents):
+            raise Unjoinable("a list of new objects changes its length in a loop", "keep tuples of numbers")
         if not one.is_read or not isinstance(one.place, Cell) or not isinstance(one.form, Options):
             raise Unjoinable(
                 "an iteration replaces an object by a new one", "write to the object that is there, or keep tuples of numbers"

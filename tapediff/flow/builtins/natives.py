@@ -155,7 +155,7 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
                         is_held = is_held_elsewhere((argument,), 2)
                         argument = owned(argument, is_held)
                     over = mapped if _is_pure(f) else lifted
-                    return over(lambda v: dispatched(*args[:choice], v, *args[choice + 1 :], **named), argument)
+                    return over(lambda *plain: dispatched(*plain, **named), *args[:choice], argument, *args[choice + 1 :])
             for argument in args:
                 is_held = is_held_elsewhere((argument,), 2)
                 if type(argument) is Generator:

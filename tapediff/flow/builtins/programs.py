@@ -8,6 +8,7 @@ from __future__ import annotations
 import bisect
 import builtins
 import collections
+import dataclasses
 import functools
 import heapq
 import inspect
@@ -54,7 +55,18 @@ def _program(run: Callable[..., Object], given: int = 0) -> Program:
     required = [p for p in places if p.default is p.empty]
     has_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     named = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY or (p.kind is p.POSITIONAL_OR_KEYWORD and p not in required)}
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        named = _AnyName()
     return Program(run, max(len(required) - given, has_more), math.inf if has_more else len(places) - given, named)
+
+
+class _AnyName(set[str]):
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def _has_plain_fields(value: Object, **_: Object) -> bool:
+    return dataclasses.is_dataclass(value) and len(dataclasses.fields(value)) == len(value.__dataclass_fields__)
 
 
 _FUNCTIONS: dict[Object, Callable[..., Object]] = {
@@ -132,6 +144,7 @@ _FUNCTIONS: dict[Object, Callable[..., Object]] = {
     statistics.pvariance: numbers.statistic(in_python.pvariance_),
     statistics.stdev: numbers.statistic(in_python.stdev_),
     statistics.pstdev: numbers.statistic(in_python.pstdev_),
+    dataclasses.replace: where(_has_plain_fields, in_python.replace_),
     builtins.type: type_of,
     builtins.isinstance: is_instance,
     builtins.getattr: attribute,

@@ -22,6 +22,7 @@ from ..state.values import (
     CHOICES,
     UNBOUND,
     Choice,
+    Unjoinable,
     both,
     choice_with_rest,
     either,
@@ -31,6 +32,7 @@ from ..state.values import (
     lifted,
     state,
 )
+from ..users_code import shared_method
 
 
 def possible(choice: Choice) -> list[int]:
@@ -57,24 +59,36 @@ def each(choice: Choice, op: Callable[[Object], Object]) -> Object:
     return fork_options([choice.conditions[k] for k in left], [functools.partial(op, choice.options[k]) for k in left])
 
 
-def mapped(op: Callable[..., Object], *args: Object) -> Object:
-    """Apply an operation without side effects to each option of a choice; if all are constants, without running sides."""
+def kinds_of(value: Object) -> set[type]:
+    """The types of a choice's possible options, or the type of another value."""
+    return {type(value.options[k]) for k in possible(value)} if type(value) is Choice else {type(value)}
+
+
+def mapped(op: Callable[..., Object], *args: Object, is_pure: bool = False) -> Object:
+    """Apply an operation to each option of a choice; without running sides if it has no side effects.
+
+    Args:
+        is_pure: it has none for all values; else none for constants.
+    """
     choice = next((argument for argument in args if type(argument) is Choice), None)
     if choice is None or not all(argument is choice or type(argument) in CONSTANTS for argument in args):
         return lifted(op, *args)
     left = possible(choice)
-    if not all(map(_is_constant, (choice.options[k] for k in left))):
+    if not is_pure and not all(map(_is_constant, (choice.options[k] for k in left))):
         return lifted(op, *args)
     try:
         results = [op(*(choice.options[k] if argument is choice else argument for argument in args)) for k in left]
     except Exception:  # noqa: BLE001 -- raised again on the side of its option
         return lifted(op, *args)
-    if not all(map(_is_constant, results)):
+    if not is_pure and not all(map(_is_constant, results)):
         return lifted(op, *args)
     if len(left) == 1:
         return results[0]
     conditions = [choice.conditions[k] for k in left]
-    result = join(conditions[0], *results) if len(left) == 2 else one_of(list(zip(conditions, results)))
+    try:
+        result = join(conditions[0], *results) if len(left) == 2 else one_of(list(zip(conditions, results)))
+    except Unjoinable:
+        return lifted(op, *args)
     state.report.note("choice" if holds_several(result) else "select", current_recorder().site_of(sys._getframe(1)))
     return result
 
@@ -156,6 +170,8 @@ def settled(value: Object) -> Object:
 def called(choice: Choice) -> Callable[..., Object]:
     """A choice of functions as one function."""
     def run(*args: Object, **named: Object) -> Object:
+        if (method := shared_method(kinds_of(choice), "__call__")) is not None:
+            return call(method, choice, *args, **named)
         return each(choice, lambda f: call(f, *args, **named)) if named else mapped(call, choice, *args)
 
     return run

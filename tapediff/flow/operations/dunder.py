@@ -16,7 +16,7 @@ from ...recording.arrays.tracked import TrackedArray
 from .. import in_python
 from ..anything import Object
 from ..calls.callables import call
-from ..containers.choices import as_value, mapped
+from ..containers.choices import as_value, kinds_of, mapped
 from ..containers.data_keys import is_data_key
 from ..containers.entries import is_conditional, settled_deeply as settle_deeply
 from ..containers.keys import has_conditional_keys, is_by_data, item as item_of_dict
@@ -27,7 +27,7 @@ from ..state.identities import GENERATED
 from ..state.numbers.python_numbers import is_python, is_python_bool, one_if
 from ..state.places import note_contents
 from ..state.values import CHOICES, Choice, Unjoinable, is_data, lifted, state
-from ..users_code import KNOWN, users_method
+from ..users_code import KNOWN, shared_method, users_method
 from .divisions import check_division, is_of_ints, may_be_zero_of_ints, of_ints, zero_of_ints
 
 # Types whose operations Python runs itself.
@@ -207,10 +207,22 @@ def _method(op: _Binary) -> Callable[[Wrapped, Object], Object]:
         if type(value) in CHOICES or type(other) in CHOICES:
             value, other = _read(value, other)
         if type(value) in CHOICES or type(other) in CHOICES:
-            return mapped(lambda a, b: _dispatched(op, a, b), value, other)
+            return _on_options(op, value, other)
         return _dispatched(op, value, other)
 
     return run
+
+
+def _on_options(op: _Binary, a: Object, b: Object) -> Object:
+    """An operation of choices: a method that all options share is called once."""
+    kinds, others = kinds_of(a), kinds_of(b)
+    if (type(a) is Choice or type(b) is Choice) and (others <= kinds or others <= PLAIN) and shared_method(kinds, op.forward) is not None:
+        result = call(_defined(*kinds, op.forward), a, b)
+        if type(result) is Choice and any(option is NotImplemented for option in result.options):
+            raise Unjoinable(f"data decide whether {op.forward} returns NotImplemented", "return it by type alone")
+        if result is not NotImplemented:
+            return result
+    return mapped(lambda p, q: _dispatched(op, p, q), a, b)
 
 
 def _read(*operands: Object) -> tuple[Object, ...]:
@@ -246,12 +258,12 @@ def compared(name: str, a: Object, b: Object) -> Object:
     op = _COMPARISONS[name]
     if type(a) in _ATOMS and type(b) in PLAIN:
         return op.apply(a, b)
-    return mapped(lambda p, q: _dispatched(op, p, q), a, b)
+    return _on_options(op, a, b)
 
 
 def _operated(op: _Binary) -> Callable[[Object, Object], Object]:
     """An operator as a function."""
-    return lambda a, b: mapped(lambda p, q: _dispatched(op, p, q), a, b)
+    return lambda a, b: _on_options(op, a, b)
 
 
 added = _operated(_ARITHMETIC["add"])

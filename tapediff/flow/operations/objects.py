@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 
 import numpy as np
 
 from ...recording.arrays.tracked import TrackedArray
 from ..anything import Object
 from ..calls.callables import call, function
-from ..containers.choices import mapped
+from ..containers.choices import kinds_of, mapped, possible
 from ..state.fork import fork_value
 from ..state.places import note_attribute
 from ..state.values import CHOICES, UNBOUND, Choice, lifted, state
-from ..users_code import KNOWN, has_simple_attributes, is_users, users_method
+from ..users_code import KNOWN, has_simple_attributes, is_users, shared_method, users_method
 
 _PLAIN = {int, float, str, list, tuple, dict, set, type, ModuleType, np.ndarray, TrackedArray}
 # Types of plain class members; NoneType stands for no member.
@@ -32,7 +32,7 @@ def attribute(value: Object, name: str) -> Object:
     if kind in _PLAIN:
         return _bound(getattr(value, name), value, name)
     if kind in CHOICES:
-        return mapped(attribute, value, name)
+        return _of_options(value, name)
     if has_simple_attributes(kind) and type(getattr(kind, name, None)) in _SIMPLE_MEMBERS:
         return _bound(getattr(value, name), value, name)
     fallback = users_method(kind, "__getattr__")
@@ -49,6 +49,25 @@ def attribute(value: Object, name: str) -> Object:
         if option is UNBOUND:
             return fork_value(condition, ask, lambda: _bound(found, value, name))
     return ask() if found is UNBOUND else found
+
+
+def _of_options(value: Object, name: str) -> Object:
+    """An attribute of a choice: a method that all options share becomes the choice's; plain attributes are read without running sides."""
+    options = [value.options[k] for k in possible(value)] if type(value) is Choice else []
+    if len(options) > 1 and all(_has_plainly(option, name) for option in options):
+        return mapped(attribute, value, name, is_pure=True)
+    member = shared_method(kinds_of(value), name) if options else None
+    if member is not None and not any(name in getattr(option, "__dict__", ()) for option in options):
+        return MethodType(member, value)
+    return mapped(attribute, value, name)
+
+
+def _has_plainly(option: Object, name: str) -> bool:
+    """True for an attribute of an object itself that no code of the user takes part in reading."""
+    kind = type(option)
+    if not has_simple_attributes(kind) or type(getattr(kind, name, None)) not in _SIMPLE_MEMBERS:
+        return False
+    return name in getattr(option, "__dict__", ()) and type(option.__dict__[name]) not in CHOICES
 
 
 def _bound(found: Object, value: Object, name: str) -> Object:
