@@ -34,10 +34,6 @@ _LOOK_UPS = ("namedtuple.", "singledispatch.<locals>.dispatch")
 _TRANSLATED = (*TRANSLATED, str(Path(__file__).parent / "in_python.py"))
 
 
-# Installed packages of recorded functions.
-_OWN: set[str] = set()
-
-
 class _Files(dict[str, bool]):
     def __missing__(self, filename: str) -> bool:
         is_library = is_library_file(filename) or _is_of_others(filename) or filename.startswith("<frozen")
@@ -45,12 +41,33 @@ class _Files(dict[str, bool]):
         return known
 
 
-_files = _Files()
-is_users_file = _files.__getitem__
-
-
 def _is_of_others(filename: str) -> bool:
-    return is_installed(filename) and (not is_in_package(filename) or installed_package(filename) not in _OWN)
+    return is_installed(filename) and (not is_in_package(filename) or installed_package(filename) not in KNOWN.packages)
+
+
+class _Known:
+    """Facts about classes, kept until a class attribute is set, and about files.
+
+    Attributes:
+        simple: the user's code takes no part in attribute look-up, except by descriptors.
+        native: the user's code defines no operator of the class.
+        packages: the installed packages of recorded functions.
+        files: whether a file is the user's.
+    """
+
+    def __init__(self) -> None:
+        self.packages: set[str] = set()
+        self.files = _Files()
+        self.simple: dict[type, bool] = {}
+        self.native: dict[type, bool] = {}
+
+    def forget(self) -> None:
+        """Forget the facts about classes, as they may have changed."""
+        self.simple, self.native = {}, {}
+
+
+KNOWN = _Known()
+is_users_file = KNOWN.files.__getitem__
 
 
 def adopt(function: object) -> None:
@@ -59,30 +76,10 @@ def adopt(function: object) -> None:
     filename = "" if code is None else code.co_filename
     if is_in_package(filename) and not is_library_file(filename) and not is_beside_compiled(filename):
         package = installed_package(filename)
-        if package not in _OWN:
-            _OWN.add(package)
-            _files.clear()
+        if package not in KNOWN.packages:
+            KNOWN.packages.add(package)
+            KNOWN.files.clear()
             KNOWN.forget()
-
-
-class _Known:
-    """Facts about classes, kept until a class attribute is set.
-
-    Attributes:
-        simple: the user's code takes no part in attribute look-up, except by descriptors.
-        native: the user's code defines no operator of the class.
-    """
-
-    def __init__(self) -> None:
-        self.simple: dict[type, bool] = {}
-        self.native: dict[type, bool] = {}
-
-    def forget(self) -> None:
-        """Forget all facts, as classes may have changed."""
-        self.simple, self.native = {}, {}
-
-
-KNOWN = _Known()
 
 
 def has_simple_attributes(kind: type) -> bool:
