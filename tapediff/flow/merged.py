@@ -18,6 +18,7 @@ from .calls.callables import call
 from .calls.packaged import with_forms
 from .containers import choices as choices
 from .containers.entries import settled_deeply
+from .containers.generators import UsedAgain
 from .containers.positions import inside_array
 from .report import Reason, Report
 from .state.callers import check_lists, leave_plain, note_callers
@@ -69,7 +70,7 @@ class Flowed:
                 while True:
                     try:
                         return self._merged(recorder, args, named, without)
-                    except (AsksIdentities, WritesJoined) as again:
+                    except (AsksIdentities, UsedAgain, WritesJoined) as again:
                         without.add(type(again))
         except Unjoinable as why:
             self.report.keep_only(why.reason)
@@ -115,7 +116,8 @@ class Flowed:
         self.report = state.report = Report(recorder)
         # Recordings that write to arrays are repeated with more tracked arrays.
         state.has_identities = AsksIdentities in without
-        state.joins_lists = not without
+        state.joins_lists = without <= {UsedAgain}
+        state.lends_generators = UsedAgain not in without
         state.raised_by_numpy = recorder.raised
         state.may_fill = _may_fill(recorder)
         state.joins_arrays = state.may_fill and not recorder.is_called and not recorder.fills

@@ -7,6 +7,7 @@ import functools
 import itertools
 import math
 import warnings
+from collections import deque
 
 import numpy as np
 import pytest
@@ -551,3 +552,118 @@ PARTLY_READ = [after_next, after_two_values, after_a_pair, after_a_break, after_
 def test_a_name_of_a_lazy_builtin_goes_on_behind_what_was_read(program):
     """With the next value, as Python's iterators do: whoever stops early has not taken the rest."""
     recordings(program)
+
+
+def above(it, least=-1.0):
+    for v in it:
+        if v > least:
+            yield v
+
+
+def smoothed(it, a=0.5):
+    m = None
+    for v in it:
+        m = v if m is None else a * v + (1 - a) * m
+        yield m
+
+
+def means(it, n):
+    latest = deque(maxlen=n)
+    for v in it:
+        latest.append(v)
+        if len(latest) == n:
+            yield sum(latest) / n
+
+
+def a_pipeline(x):
+    return sum(v * v for v in means(smoothed(above(x)), 3))
+
+
+def left_by_data(x):
+    values = smoothed(above(x))
+    s = 0.0
+    for v in values:
+        s += v
+        if s > 1:
+            break
+    return s
+
+
+def used_up(x):
+    values = above(x)
+    s = 0.0
+    for v in values:
+        s += v
+    return s + len(list(values)) + next(values, 0.5)
+
+
+@pytest.mark.parametrize("f", [a_pipeline, left_by_data, used_up])
+def test_generators_in_variables_merge(f):
+    assert recordings(f) == 1
+
+
+def goes_on(x):
+    values, s = above(x), 0.0
+    for v in values:
+        s += v
+        if v > 0.5:
+            break
+    for v in values:
+        s += 2 * v
+    return s
+
+
+def advances_within(x):
+    values, s = above(x), 0.0
+    for v in values:
+        s += v * next(values, 1.0)
+    return s
+
+
+def in_another_function(x):
+    def first(values):
+        for v in values:
+            if v > 0:
+                return v
+        return 0.0
+
+    values = above(x)
+    return first(values) + sum(values)
+
+
+def cleaning(it, log):
+    try:
+        for v in it:
+            if v > -1.0:
+                yield v
+    finally:
+        log.append(1.0)
+
+
+def cleans_up_when_dropped(x):
+    log = []
+    values, s = cleaning(x, log), 0.0
+    for v in values:
+        s += v
+        if s > 0.5:
+            break
+    s += len(log) * x[0]
+    del values
+    return s + len(log)
+
+
+def after_an_error(x):
+    values, s = above(x), 0.0
+    try:
+        for v in values:
+            if v > 1.0:
+                raise ValueError
+            s += v
+    except ValueError:
+        s -= 1.0
+    return s + sum(values)
+
+
+@pytest.mark.parametrize("f", [goes_on, advances_within, in_another_function, cleans_up_when_dropped, after_an_error])
+def test_generators_that_go_on_after_a_loop_give_what_python_gives(f):
+    assert recordings(f) >= 1

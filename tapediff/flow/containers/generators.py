@@ -14,9 +14,13 @@ from ..anything import Object
 from ..state.completions import CONTINUE, Completion, Jump, ends, replaced
 from ..state.fork import exclude, guarded, is_of_program, refuse, where_ends
 from ..state.places import Cell, cells_of, note
-from ..state.values import Unjoinable, state
+from ..state.values import Restart, Unjoinable, state
 
 Emit = Callable[[Object], Completion]
+
+
+class UsedAgain(Restart):
+    """A generator that a loop runs with its own block is advanced by something else: repeat the recording without that."""
 
 
 class Left(Jump):
@@ -46,13 +50,17 @@ class Generator(abc.Generator[Object, Object, Object]):
 
     Attributes:
         emitting: its body as a function of the consumer; None if only Python can run it.
+        cleans_up: it runs code when it is closed.
         is_owned: nothing but one loop can advance it.
+        is_lent: a loop runs it, or has left it at a position that depends on data.
     """
 
-    __slots__ = ("_made_in", "_native", "_run", "emitting", "is_owned")
+    __slots__ = ("_made_in", "_native", "_run", "cleans_up", "emitting", "is_lent", "is_owned")
 
-    def __init__(self, native: Callable[[], Object], emitting: Callable[[Emit], Completion] | None) -> None:
-        self._native, self.emitting, self._run, self.is_owned = native, emitting, None, False
+    def __init__(self, native: Callable[[], Object], emitting: Callable[[Emit], Completion] | None, cleans_up: bool) -> None:
+        self.cleans_up = cleans_up
+        self._native, self.emitting, self._run = native, emitting, None
+        self.is_owned = self.is_lent = False
         self._made_in = state.journals[-1] if state.journals else None
 
     @property
@@ -72,6 +80,8 @@ class Generator(abc.Generator[Object, Object, Object]):
         return self._run
 
     def _use(self) -> None:
+        if self.is_lent:
+            raise UsedAgain
         if not state.journals or self._made_in is state.journals[-1]:
             return
         begun = next((k + 1 for k, journal in enumerate(state.journals) if journal is self._made_in), 0)
@@ -109,7 +119,8 @@ class Generator(abc.Generator[Object, Object, Object]):
     def close(self) -> None:
         if self._made_in is not None and not any(journal is self._made_in for journal in state.journals):
             raise Unjoinable("a generator is closed that was made in a branch", "close it in the branch")
-        self.native().close()
+        if not self.is_lent:
+            self.native().close()
 
     def __getattr__(self, name: str) -> Object:
         return getattr(self.native(), name)
@@ -129,7 +140,7 @@ def is_emitting(items: Object, is_held: bool) -> bool:
         type(items) is Generator
         and items.emitting is not None
         and items.is_fresh
-        and (items.is_owned or not is_held)
+        and (items.is_owned or not is_held or (state.lends_generators and not items.cleans_up))
     )
 
 
@@ -137,6 +148,7 @@ def emitted(generator: Generator, body: Emit) -> Completion:
     """The completion of a loop over a generator, without its `else`; a `break` remains a completion."""
     assert generator.emitting is not None
     generator.use_up()
+    generator.is_lent = True
     cells, attempts = cells_of(body), len(state.attempts)
 
     def emit(value: Object) -> Completion:
@@ -166,7 +178,9 @@ def emitted(generator: Generator, body: Emit) -> Completion:
         raise RuntimeError("generator raised StopIteration") from error
     for error in [end.error for end in ends(completion) if type(end) is Raised]:
         exclude(where_ends(completion, lambda end, error=error: type(end) is Raised and end.error is error), lambda error=error: error)
-    return replaced(completion, lambda end: None if type(end) is Raised else end)
+    completion = replaced(completion, lambda end: None if type(end) is Raised else end)
+    generator.is_lent = completion is not None
+    return completion
 
 
 def _left(end: Jump | None) -> Completion:

@@ -17,7 +17,7 @@ _EVERY = 16
 
 
 # Maximum numbers of sides, and of instructions recorded on them, 5 to 20 s; then only one path is recorded.
-MOST_SIDES, MOST_INSTRUCTIONS = 10_000, 100_000
+MOST_SIDES, MOST_INSTRUCTIONS = 20_000, 100_000
 _ONCE = "record the repeated part once: td.subtape, td.scan, or a loop of more iterations"
 
 

@@ -221,6 +221,7 @@ class State(threading.local):
         joined_arrays: those joined, with their number of writes before.
         joins_lists: likewise for lists of numbers.
         joins_frozen: instances of frozen dataclasses were joined.
+        lends_generators: loops run generators that something else holds with their own blocks.
         has_identities: the program tests identity.
         origins: by id, values that stand for others, with options; see identities.py.
         left: final values of finished sides, while others run.
@@ -268,6 +269,7 @@ class State(threading.local):
         self.sides = self.on_sides = self.recursions = 0
         self.left: list[dict[Object, tuple[Object, Object]]] = []
         self.joins_arrays = self.joins_lists = self.joins_frozen = self.has_identities = self.may_fill = False
+        self.lends_generators = False
         self.origins: dict[int, tuple[Object, tuple[tuple[Object, Object], ...]]] = {}
         self.joined_arrays: dict[int, tuple[TrackedArray, int]] = {}
         self.logic: dict[tuple[Object, ...], Operand] = {}

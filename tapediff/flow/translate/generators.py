@@ -16,7 +16,7 @@ import copy
 from collections.abc import Sequence
 
 from .expressions import operator_call
-from .scopes import Emit, has_yield
+from .scopes import Emit, has_yield, own_nodes
 
 EMIT = "_emit_"
 _CATCHING_EXIT = frozenset(("BaseException", "GeneratorExit"))
@@ -26,6 +26,11 @@ def emitting(body: Sequence[ast.stmt]) -> list[ast.stmt] | None:
     """A generator's statements with an Emit for each `yield`; None if that is impossible."""
     made = _Emitting().block(copy.deepcopy(list(body)))
     return None if has_yield(made) or any(map(_catches_exit, _handlers(made))) else made
+
+
+def cleans_up(body: Sequence[ast.stmt]) -> bool:
+    """True for generators that run code when they are closed."""
+    return any(isinstance(node, ast.With) or (isinstance(node, ast.Try) and bool(node.finalbody)) for node in own_nodes(body))
 
 
 class _Emitting:

@@ -28,7 +28,7 @@ from .expressions import (
     text,
     without_defaults,
 )
-from .generators import EMIT, emitting
+from .generators import EMIT, cleans_up, emitting
 from .scopes import Emit, Scope, has_yield, jumps, own_nodes, parameters, stored
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -126,7 +126,7 @@ class _Function:
             inner = [*self._declared(stored(statements)), entered, *(self.block(statements) if arguments else self._native(statements))]
             made.append(self._definition(name, parameters_of(*arguments), inner, node))
             names.append(ast.Name(name, ast.Load()))
-        return [*made, ast.Return(operator_call("Generator", *names))]
+        return [*made, ast.Return(operator_call("Generator", *names, ast.Constant(cleans_up(body))))]
 
     def _native(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The body of a generator that Python runs."""
