@@ -13,8 +13,7 @@ POINTS = np.vstack(
     ]
 )
 RNG = np.random.default_rng(5)
-DATA, TABLE, NAMES = RNG.normal(size=50), RNG.normal(size=(50, 3)), ["up", "down"] * 25
-ORDER, MASK, FLOATS, INTS = RNG.permutation(50), DATA > 0, DATA.tolist(), RNG.permutation(50).tolist()
+DATA, TABLE, INTS = RNG.normal(size=50), RNG.normal(size=(50, 3)), RNG.permutation(50).tolist()
 GRID = np.linspace(-2, 2, 50)
 rng = np.random.default_rng(20261127)
 CUSTOMERS = 60

@@ -11,7 +11,7 @@ from . import TWO
 POINTS = TWO
 rng = np.random.default_rng(20261124)
 STEPS = 400
-TIMES, HEIGHTS = rng.normal(size=(2, STEPS))
+TIMES = rng.normal(size=STEPS)
 ROWS = rng.normal(size=(STEPS, 2))
 FLAT = ROWS.ravel()
 N = 230
