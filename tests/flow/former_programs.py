@@ -1,7 +1,7 @@
 """Run the programs of tests/flow/former, and random ones, through td.GuardedTape: values, gradients, changed objects, recordings, times.
 
 `python tests/flow/former_programs.py [--table] [--seconds S] [--seeds N] [pattern ...]` from the root, with the root and `tests` on PYTHONPATH; a
-pattern is of titles, such as "loop_programs.*" or "random.mixed.*". Each program runs in a process of its own. `--numbers` writes the
+pattern is of titles, such as "loops.*" or "random.mixed.*". Each program runs in a process of its own. `--numbers` writes the
 numbers of recordings that test_former_programs.py compares with.
 """
 
@@ -14,7 +14,6 @@ import fnmatch
 import functools
 import importlib
 import importlib.util
-import inspect
 import io
 import os
 import pathlib
@@ -39,13 +38,6 @@ NUMBERS = FOLDER / "recordings.txt"
 SECONDS = 60.0
 # The order of sums may be another one.
 VALUE_RTOL, GRADIENT_RTOL = 1e-9, 1e-7
-# Programs of two numbers, of which most have long loops; all others are given six, unless they have points of their own.
-OF_TWO = {
-    "branch_of_turn_programs", "container_state_programs", "counted_exit_programs", "counting_programs", "exchange_programs",
-    "first_turn_programs", "hidden_programs", "int_array_programs", "int_list_programs", "item_programs", "kept_turn_programs",
-    "long_loop_programs", "long_while_programs", "look_up_programs", "numbered_turn_programs", "position_programs", "shown_state_programs",
-    "state_array_programs", "table_programs", "unlike_item_programs", "window_programs",
-}  # fmt: skip
 
 
 @dataclasses.dataclass
@@ -75,8 +67,7 @@ class Result:
 @functools.cache
 def titles(seeds=12):
     """The names of all programs: "module.program" and "random.kind.seed", or "random.kind.seed.form" of a body in a loop or sub-tape."""
-    found = [f"{file.stem}.{name}" for file in sorted(FOLDER.glob("*_*.py")) for name in functions_of(fresh(file.stem))]
-    found += [f"{file.stem}.{name}" for file in (FOLDER / "traps.py", FOLDER / "programs.py") for name in functions_of(fresh(file.stem))]
+    found = [f"{file.stem}.{name}" for file in sorted(FOLDER.glob("[a-z]*.py")) for name in functions_of(fresh(file.stem))]
     for kind in stateful_branching.KINDS:
         forms = [form.__name__ for form in bodies.FORMS]
         found += [f"random.{kind}.{seed}" for seed in range(seeds)]
@@ -89,7 +80,7 @@ def program(title):
     name, _, rest = title.partition(".")
     if name != "random":
         module = fresh(name)
-        return functions_of(module)[rest], list(getattr(module, "POINTS", former.TWO if name in OF_TWO else former.SIX))
+        return functions_of(module)[rest], list(getattr(module, "POINTS", former.SIX))
     kind, seed, *form = rest.split(".")
     with warnings.catch_warnings(action="ignore", category=SyntaxWarning):  # of the identity of a literal
         f = function_of(bodies.ALL_KINDS[kind](int(seed)).text())
@@ -106,23 +97,8 @@ def fresh(name):
 
 
 def functions_of(module):
-    """The programs of a module, by their names: those of its lists and dicts with names in capitals."""
-    found = {}
-    for group in (group for name, group in vars(module).items() if name.isupper() and isinstance(group, (list, tuple, dict))):
-        named = isinstance(group, dict) and all(isinstance(name, str) for name in group)
-        for name, f in group.items() if named else [(getattr(f, "__name__", type(f).__name__), f) for f in group]:
-            if callable(f) and not isinstance(f, type) and (named or f.__module__ == module.__name__) and required(f) == 1:
-                found.setdefault(name, f)
-    return found
-
-
-def required(f):
-    """Number of required arguments of a function."""
-    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    try:
-        return sum(p.default is p.empty and p.kind in kinds for p in inspect.signature(f).parameters.values())
-    except ValueError:
-        return 0
+    """The programs of a module, by their names."""
+    return {f.__name__: f for group in ("PROGRAMS", "TRAPS") for f in getattr(module, group, ())} | getattr(module, "CASES", {})
 
 
 # Running them
@@ -347,7 +323,7 @@ def main():
     parser.add_argument("--numbers", action="store_true", help="write the numbers of recordings")
     options = parser.parse_args()
     results = []
-    list(judged("recording_programs.robust"))  # imports what recordings import late
+    list(judged("branches.robust"))  # imports what recordings import late
     for title in titles(options.seeds):
         if not any(fnmatch.fnmatch(title, pattern) for pattern in options.patterns):
             continue

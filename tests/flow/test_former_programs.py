@@ -1,4 +1,4 @@
-"""Programs that other ways of recording branches were made for: values, gradients, what they leave behind, and how often they are recorded."""
+"""Programs of tests/flow/former and random ones: values, gradients, what they leave behind, and how often they are recorded."""
 
 from __future__ import annotations
 

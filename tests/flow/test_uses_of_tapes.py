@@ -10,19 +10,22 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tests.flow.former import (
-    address_programs,
-    body_programs,
-    merged_bodies,
-    payoff_programs,
-    recording_programs,
-    wrapper_programs,
-)
-from tests.flow.former.guarded_programs import bent, fixed_point, unlike_at_last
-from tests.flow.former.mask_programs import POINTS as MASKED, huber
+from tests.flow.former import branches, subtapes
+from tests.flow.former.branches import fixed_point, unlike_at_last
+from tests.flow.former.masks import POINTS as MASKED, huber
 from tests.targets.native.test_native_calls import FromC
 
 POINTS = np.random.default_rng(1).normal(size=(12, 4))
+
+
+def bent(x):
+    total = 0.0
+    for v in x:
+        if v > 0:
+            total = total + v**2
+        else:
+            total = total - v
+    return total
 
 
 def by_c_function(tape):
@@ -103,7 +106,7 @@ def test_threads_may_call_while_paths_are_recorded():
 
 
 @pytest.mark.parametrize(("f", "points"), [
-    (fixed_point, [[0.3, -0.2], [-0.5, 0.9], [1.5, 1.2]]), (huber, MASKED[:3]), (body_programs.paths_below_a_barrier, [[1.1, 1.0, 0.5, 1.5], [0.9, 2.0, -0.5, 1.0]]),
+    (fixed_point, [[0.3, -0.2], [-0.5, 0.9], [1.5, 1.2]]), (huber, MASKED[:3]), (subtapes.paths_below_a_barrier, [[1.1, 1.0, 0.5, 1.5], [0.9, 2.0, -0.5, 1.0]]),
 ])  # fmt: skip
 def test_second_derivatives_are_those_of_paths(f, points):
     tape, v = td.GuardedTape(f), np.array([0.3, -1.0, 0.4, 0.2])[: len(points[0])]
@@ -122,8 +125,8 @@ def test_derivatives_batches_and_kernels_of_bodies_with_branches_are_those_of_pa
     batch = np.stack([x, x[::-1], -x])
 
     def target(merge):
-        piece = td.subtape(merged_bodies.four_ifs)
-        body = lambda c, w: (0.5 * c + piece(w) * c, merged_bodies.returns_early(c + w))
+        piece = td.subtape(subtapes.four_ifs)
+        body = lambda c, w: (0.5 * c + piece(w) * c, subtapes.returns_early(c + w))
         return td.GuardedTape(lambda x: sum(td.scan(body, x[0], x)[1]) + sum(piece(v) ** 2 for v in x), merge=merge)
 
     merged, paths = target(True), target(False)
@@ -140,15 +143,15 @@ def test_derivatives_batches_and_kernels_of_bodies_with_branches_are_those_of_pa
 
 
 CALLS = [
-    (address_programs.in_turn, merged_bodies.four_ifs), (address_programs.with_counts, merged_bodies.largest),
-    (address_programs.apart, address_programs.later_in_paths),
+    (subtapes.in_turn, subtapes.four_ifs), (subtapes.with_counts, subtapes.largest),
+    (subtapes.called_apart, subtapes.later_in_paths),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("call", "body"), CALLS, ids=lambda part: part.__name__)
 def test_the_c_function_of_a_tape_stays_right_at_new_paths(call, body):
     """The address is asked for before the bodies have met their paths; numba and Python call the same kernels between."""
-    f, points = call(body), address_programs.POINTS
+    f, points = call(body), np.random.default_rng(3).normal(size=(4, 3))
     guarded = td.GuardedTape(call(td.subtape(body)), compile_after=0)
     guarded(points[0])
     for target in (guarded, td.compile(call(td.subtape(body)), points[0])):
@@ -165,7 +168,7 @@ def test_the_c_function_of_a_tape_stays_right_at_new_paths(call, body):
         assert target.address == address
 
 
-@pytest.mark.parametrize("f", [recording_programs.robust, recording_programs.solves])
+@pytest.mark.parametrize("f", [branches.robust, branches.solves])
 def test_one_recording_serves_all_paths(f):
     """Of td.record and td.compile, on paths that they were not recorded on."""
     start = np.array([0.5, 2.0])
@@ -176,22 +179,22 @@ def test_one_recording_serves_all_paths(f):
 
 
 def test_arguments_by_name_are_those_of_the_function():
-    tape = td.record(recording_programs.robust, np.array([0.5, 2.0]), scale=0.25, merge=True)
-    assert np.isclose(tape(np.array([3.0, 9.0]), scale=0.5), recording_programs.robust(np.array([3.0, 9.0]), 0.5))
+    tape = td.record(branches.robust, np.array([0.5, 2.0]), scale=0.25, merge=True)
+    assert np.isclose(tape(np.array([3.0, 9.0]), scale=0.5), branches.robust(np.array([3.0, 9.0]), 0.5))
 
 
 def test_an_object_that_changes_between_recordings_is_read_as_it_is_then():
-    model = wrapper_programs.Hinges(2.0)
+    model = branches.Hinges(2.0)
     guarded = td.GuardedTape(model)
     guarded(np.zeros(5))
     model.scale = 3.0
     x = np.full(4, 2.0)  # another shape is recorded again
-    assert guarded(x) == pytest.approx(wrapper_programs.hinges(x, wrapper_programs.KNOTS, 3.0), rel=1e-13)
+    assert guarded(x) == pytest.approx(branches.hinges(x, branches.KNOTS, 3.0), rel=1e-13)
 
 
 def test_a_posterior_and_what_it_generates_take_few_recordings():
     post = td.Posterior(
-        lambda a, y: -wrapper_programs.hinges(a, y), a=td.real(5), data={"y": wrapper_programs.KNOTS},
+        lambda a, y: -branches.hinges(a, y), a=td.real(5), data={"y": branches.KNOTS},
         generated=lambda a: {"above": sum(1.0 if value > 0 else 0.0 for value in a)},
     )  # fmt: skip
     points = np.random.default_rng(1).normal(size=(30, 5))
@@ -202,7 +205,7 @@ def test_a_posterior_and_what_it_generates_take_few_recordings():
 
 
 def test_margins_of_joined_branches_are_those_of_guards():
-    f, x = payoff_programs.three_ways, np.array([0.5, -0.25, 1.0])
+    f, x = branches.three_ways, np.array([0.5, -0.25, 1.0])
     merged, plain = td.GuardedTape(f), td.GuardedTape(f, merge=False)
     td.gradient(merged, x)
     assert merged.margins(x) == plain.margins(x)

@@ -1,4 +1,10 @@
-"""Programs of one array, each with branches on data: what one tape has to serve, or may not be wrong about."""
+"""Programs of one array, each with branches on data: what one tape has to serve, or may not be wrong about.
+
+A module lists them in PROGRAMS; in TRAPS those that a careless join gets wrong; in CASES, by title, those that are made. POINTS is SIX if a module has none.
+
+The corpus is minimised as a fuzzer's: a program is a trap, or ran an arc of tapediff/flow, recording, functions or passes that no other one ran, or was
+the only one with its pair of a guard's reason and a kind of syntax.
+"""
 
 import numpy as np
 
