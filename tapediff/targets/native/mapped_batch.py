@@ -16,9 +16,11 @@ from ...ir.instruction import FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.outputs import Out, check_out
 from ...ir.pytree import TreeDef
 from ..evaluate.chosen import Chosen, choose, inputs_of
-from .addressed_call import OtherResults, Result, compiled_call, paths_call, result_of
+from .addressed_call import compiled_call
 from .batch import Failure, check_threads, raise_first
+from .errors import OtherResults
 from .owner import Owner
+from .paths_call import Result, paths_call, result_of
 from .row_arguments import RowArguments, require_fit, row_arguments
 from .row_calls import At, RowCalls, known_calls, put, remember
 from .signature import Kind, of_call

@@ -24,8 +24,9 @@ from ..evaluate.chosen import choose
 from ..evaluate.direct_calls import NoForm
 from ..tapes.row_blocks import block_kernel, rows_of_block
 from . import batch
-from .addressed_call import AddressedCall, OtherResults
+from .addressed_call import AddressedCall
 from .batch import Failure, Job, check_threads, failure_at, raise_first, run_timed
+from .errors import OtherResults
 from .owner import KernelOwner, Owner
 from .row_arguments import RowArguments, Rows, row_arguments
 from .signature import completed
