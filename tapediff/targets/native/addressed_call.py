@@ -15,7 +15,9 @@ from ...compiler.jit.toolchain import toolchain
 from ...compiler.runtime.call_frame import widened
 from ...compiler.runtime.callbacks import callback_address, take_pending
 from ...compiler.runtime.entries import address_call, c_entry, python_entry
+from ...compiler.runtime.python_api import MOST_ARGUMENTS
 from ...compiler.runtime.status import OUT_OF_MEMORY
+from ...errors import ArgumentMismatch
 from ...ir.instruction import FLOAT64, Operand, Tree, ValueType
 from .errors import Errors, keep_error, lost_error
 from .signature import Kind
@@ -36,9 +38,17 @@ class AddressedCall:
 
     Args:
         errors: None if the caller is Python, which takes what no kernel answers.
+
+    Raises:
+        ArgumentMismatch: more arrays than native code has room for.
     """
 
     def __init__(self, inputs: Sequence[ValueType], outputs: Sequence[ValueType], errors: Errors | None = None) -> None:
+        if len(inputs) + len(outputs) > MOST_ARGUMENTS:
+            raise ArgumentMismatch(
+                f"calls from native code take at most {MOST_ARGUMENTS} arrays", got=f"{len(inputs)}, and {len(outputs)} results",
+                fix="join some of them, or call the tape itself",
+            )  # fmt: skip
         self.inputs, self.outputs, self.errors, self.asked = [*inputs], [*outputs], errors or Errors(), 0
         self.words = np.zeros(len(address_call.CALL.words()), np.int64)
         if errors is not None:

@@ -674,3 +674,18 @@ def test_calls_cost_little_beside_the_kernel():
     assert times_as_long(verbs, empties, limit=most) < most
     assert times_as_long(bounds, empties, limit=8) < 8
     assert times_as_long(lambda: loop(x, g, count), empties, limit=3) < 3
+
+
+@pytest.mark.parametrize("kind", [td.compile, lambda f, p: td.GuardedTape(f)], ids=["compiled", "guarded"])
+def test_more_arrays_than_native_calls_have_room_for_are_refused(kind):
+    """600 arrays with a gradient of each; calls from Python take them."""
+    p = [np.full(1, k + 1.0) for k in range(600)]
+    target = kind(lambda p: sum(np.sum(a * a) for a in p), p)
+    for call in (
+        lambda: target.bind(p, out=[np.empty(1) for _ in p]), lambda: target.c_function("gradient", p),
+        lambda: target.batch([a[None] for a in p]),
+    ):  # fmt: skip
+        with pytest.raises(td.ArgumentMismatch, match="at most 1024 arrays"):
+            call()
+    for _ in range(3):
+        assert td.gradient(target, p)[599] == 1200.0
