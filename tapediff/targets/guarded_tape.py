@@ -10,7 +10,6 @@ from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import KEPT, PENDING
 from ..errors import ArgumentMismatch
 from ..functions.captured.environment_check import EnvironmentCheck
-from ..ir.containers import flatten_result
 from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType, is_tracked
 from ..ir.interpreter import inline, run
 from ..ir.outputs import Out, check_out, deliver
@@ -305,16 +304,6 @@ class GuardedTape(GuardedCalls, GuardedReports):
             lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided),
         )
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
-
-    def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Variant, list[Operand], bool]:
-        """The tape that holds, value and gradients (the results, without argnums), and True if f returns several."""
-        self.refresh()
-        call = self._function.call(args, argnums or ())
-        attempts = lambda call: self._dispatch.attempt(call, None if argnums is None else call.bound.argnums, None)  # noqa: E731
-        _, variant, (value, gradients) = self._dispatch.answer(call, attempts)
-        if argnums is not None:
-            return variant, [value, *gradients], False
-        return variant, flatten_result(value)[0], variant.program.tape.returns_tuple
 
     def _gradient(self, asked: Request, out: Out, guard_value: tuple[Hashable, ...], keep: bool) -> Tree:
         """The full path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""

@@ -101,7 +101,8 @@ class GuardedCalls(NativeCalls):
         if isinstance(key, Operator):
             _, variant, found = self._dispatch.answer(call, lambda call: self._dispatch.operate(call, key, vectors, None, True))
             return variant, found.outputs
-        _, variant, (value, gradients) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, key, None))
+        attempts = lambda call: self._dispatch.attempt(call, None if key is None else call.bound.argnums, None)  # noqa: E731
+        _, variant, (value, gradients) = self._dispatch.answer(call, attempts)
         return variant, flatten_result(value)[0] if key is None else [value, *gradients]
 
     def _new_vector_function(self) -> CFunction:

@@ -105,10 +105,6 @@ class PathsOwner(Protocol):
 
     def _native_side(self) -> Any: ...
 
-    def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Path, list[Operand], bool]:
-        """The path taken, value and gradients by `argnums` (the results, for None), and True if the function returns a tuple."""
-        ...
-
     def answer_kind(self, args: Sequence[Tree], kind: Kind, vectors: Sequence[Operand]) -> tuple[Path, list[Operand]]:
         """The path taken, and all outputs of the kernel for a kind of call."""
         ...
