@@ -370,6 +370,22 @@ def test_native_use_keeps_a_tape_from_being_dropped():
     assert safe.stats.recordings == 5  # never again at 1.5
 
 
+@pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
+@pytest.mark.parametrize("uses", [("bound 1", "2"), ("2", "bound 1"), ("bound 1", "2", "bound 1"), ("value 1", "bound 2", "1", "value 2")])
+def test_the_tape_that_was_not_used_for_longest_is_dropped_whoever_used_it(uses):
+    """Bound calls, gradients and values in turns: of two tapes the one of the last use is kept where a third comes."""
+    safe = td.GuardedTape(lambda x: np.sum(x) * int(x[0]), max_tapes=2, merge=False)
+    points, calls = {k: np.array([k + 0.5]) for k in (1, 2)}, {}
+    for k, x in points.items():
+        calls |= {f"bound {k}": safe.bind(x, np.empty(1)), f"{k}": lambda x=x: td.gradient(safe, x), f"value {k}": lambda x=x: safe(x)}
+    for call in list(calls.values()) * 3:
+        call()
+    for use in uses:
+        calls[use]()
+    td.gradient(safe, np.array([3.5]))
+    assert {variant.outcomes[0] for variant in safe._cache.all()} == {int(uses[-1][-1]), 3}
+
+
 def test_policies_hold_for_native_calls():
     """A user's guard is asked at each call; "raise" refuses new paths; "interpret" counts its replays; checks are made."""
     asked = []

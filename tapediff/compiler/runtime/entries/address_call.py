@@ -44,8 +44,8 @@ from .c_entry import (
 )
 from .python_entry import KERNEL, REPORT
 
-# The state of a call: one kernel and its number of inputs, or the table of several paths and the number of active calls. If `block` is not
-# 0, another kernel computes that many rows of a batch at once.
+# The state of a call: one kernel and its number of inputs, or the table of several paths and the number of active calls. Without a
+# callback, it returns the status of what no kernel answers. If `block` is not 0, another kernel computes that many rows of a batch at once.
 CALL = Layout.of_words(
     kernel=PTR, state=PTR, inputs=I64, table=PTR, active=I64, id=I64, callback=PTR, releases_gil=I64, block=I64, block_kernel=PTR,
     block_state=PTR,
