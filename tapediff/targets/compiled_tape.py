@@ -27,27 +27,25 @@ from ..passes.pipeline import run_passes
 from ..recording.arguments.bind_call import positional
 from ..recording.python_state.gc_pause import without_collections
 from .backends import NATIVE, check_backend, make_kernel, receive_code, sent_code, threads_of
-from .evaluate.call_code import raise_pending
-from .evaluate.chosen import chosen_of_tape, inputs_of, leaves_like
+from .evaluate.call_code import GuardValue, raise_pending
+from .evaluate.chosen import chosen_of_tape, inputs_of
 from .evaluate.direct_calls import (
     GRADIENT,
     VALUE_AND_GRADIENT,
     DirectCalls,
     DirectKernel,
-    KernelAnswer,
     directly,
     form_of,
-    gradient_directly,
     known_gradient,
     leaf_forms,
 )
-from .evaluate.evaluation import Evaluation, check_last, fitting, replayed, results_tree
+from .evaluate.evaluation import Evaluation, check_last, fitting, known_value, replayed
 from .evaluate.fast_path import FIRST, unknown_yet
 from .evaluate.like_function import like_tape
-from .evaluate.request import Given, Request, requested
+from .evaluate.request import Given, Request
 from .evaluate.run_kernel import run_kernel
 from .native.native_calls import NativeCalls
-from .operators.gradients import gradient_answer, value_and_aux
+from .operators.gradients import value_and_aux
 from .tapes.gradient_tape import gradient_tape, is_cheaper_alone, joint_tape
 from .tapes.long_tapes import is_long, long_program
 from .tapes.memory_budget import bytes_of, fitted
@@ -117,19 +115,6 @@ class CompiledTape(NativeCalls):
         self._shape = first.shape if first and self.tape.arguments is None and not self.tape.named_only else None
         self._dtype = first.dtype if first else np.dtype(float)
 
-    def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
-        """See FastPath."""
-        if status == PENDING:
-            raise_pending()
-        found = gradient_directly(self, argnums, named, args, out, keep)
-        if found is not None:
-            return found
-        self.refresh()
-        asked = requested(self, args, argnums, named)
-        if asked.has_aux or asked.wrt is not None:
-            return gradient_answer(self, asked, out, keep)
-        return self._evaluate(asked, out, keep)
-
     @property
     def environment_check(self) -> EnvironmentCheck | None:
         """Checks that the function still reads what it read when it was recorded; None for a frozen function."""
@@ -183,9 +168,7 @@ class CompiledTape(NativeCalls):
         answer = self.attempt(None, inputs, None)
         if isinstance(answer, GuardFailure):
             raise self._guard_failed(answer)
-        tree = results_tree(self.tape, self.tape.value_count)
-        leaves = leaves_like(tree, answer[0], "the result")
-        known = KernelAnswer(tree, range(len(leaves)), leaves)
+        known = known_value(self.tape, answer[0])
         self.direct_calls.remember(given.asked_for("value"), lambda: self._direct_kernel(None, args), known)
         return answer[0]
 
@@ -252,8 +235,8 @@ class CompiledTape(NativeCalls):
         scalar = not tape.returns_tuple and tape.output_types[0].shape == () and tape.output_types[0].is_float
         return (0,) if scalar and 0 in tape.active_inputs else None
 
-    def _evaluate(self, asked: Request, out: Out, keep: bool) -> Tree:
-        """The full path of a gradient: any layout, lists, td.Constant, several gradients. Checks everything before it computes."""
+    def full_gradient(self, asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:
+        """See FastPath."""
         args, argnums = asked.args, asked.argnums
         numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
         inputs = as_inputs(self.tape, args)

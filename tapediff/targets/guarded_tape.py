@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import SupportsIndex
 
 from ..base.token import is_hashed_by_joblib, token_of
-from ..compiler.runtime.status import KEPT, PENDING
+from ..compiler.runtime.status import PENDING
 from ..errors import ArgumentMismatch
 from ..functions.captured.environment_check import EnvironmentCheck
-from ..ir.containers import flatten_result
 from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType, is_tracked
 from ..ir.interpreter import inline, run
 from ..ir.outputs import Out, check_out, deliver
@@ -21,20 +20,18 @@ from ..recording.arguments.static import Static
 from ..recording.recorder import current_recorder
 from .backends import NATIVE
 from .evaluate.call_code import GuardValue, raise_pending
-from .evaluate.chosen import choose, leaves_like
+from .evaluate.chosen import choose
 from .evaluate.direct_calls import (
     VALUE_AND_GRADIENT,
     DirectCalls,
-    KernelAnswer,
     directly,
-    gradient_directly,
     known_gradient,
 )
-from .evaluate.evaluation import Evaluation, evaluate, results_tree
+from .evaluate.evaluation import Evaluation, evaluate, known_value
 from .evaluate.fast_path import FIRST, unknown_yet
 from .evaluate.like_function import like
 from .evaluate.nested_recording import is_recorded, record_nested
-from .evaluate.request import Given, Request, requested
+from .evaluate.request import Given, Request
 from .guarded.dispatch import Dispatch
 from .guarded.keyed_call import GuardedFunction, KeyedCall
 from .guarded.native_paths import GuardedCalls
@@ -46,7 +43,7 @@ from .guarded.state import guarded_state, in_this_process, restore_guarded
 from .guarded.tape_cache import TapeCache
 from .guarded.variant import Answer, Variant
 from .guarded_reports import GuardedReports
-from .operators.gradients import gradient_answer, value_and_aux
+from .operators.gradients import value_and_aux
 from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
 
@@ -99,10 +96,9 @@ class GuardedTape(GuardedCalls, GuardedReports):
     An int argument is data from its second value on, and Python's arithmetic with it is recorded: a step number costs recordings only
     for its paths. If Python needs its value, as for range(t), it is specialised on, and f is recorded again for each value.
 
-    Cost: comparing what f reads takes 0.01 to 0.02 µs for each name or array. With one float64 array as argument and no `guard`, a hit
-    takes 0.02 µs more than the compiled tape's own call; a hit on another path, seen before from the tape used last, a partial run
-    of that tape more. Otherwise these are 0.1 and 0.5 µs, with `guard` 0.5 µs plus
-    its own time; containers, lists and other operators a few µs. A new path costs one recording and one compilation; a check costs one
+    Cost: comparing what f reads takes 0.01 to 0.02 µs for each name or array. A hit takes 0.02 to 0.07 µs more than the compiled tape's
+    own call, with `guard` 0.5 µs plus its own time; a hit on another path that was seen before, a partial run of the tape used last
+    more. Containers, lists and other operators take a few µs. A new path costs one recording and one compilation; a check costs one
     call of f and one NumPy replay.
     """
 
@@ -216,33 +212,6 @@ class GuardedTape(GuardedCalls, GuardedReports):
 
     # Calls
 
-    def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
-        """See FastPath."""
-        if type(status) is int and status in (KEPT, PENDING):
-            self._raise_kept(status)
-        if type(status) is not GuardValue:
-            found = gradient_directly(self, argnums, named, args, out, keep)
-            if found is not None and type(found) is not GuardValue:
-                return found
-            status = found
-        return self._in_full(args, argnums, out, named, status, keep)
-
-    def _raise_kept(self, status: int) -> None:
-        """Raise the exception of user code that native code called."""
-        if status == PENDING:
-            raise_pending()
-        if (raised := self.take_error()) is not None:
-            raise raised
-
-    def _in_full(
-        self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], guarded: GuardValue | None, keep: bool
-    ) -> Tree:
-        self.refresh()
-        asked = requested(self, args, argnums, named)
-        if asked.has_aux or asked.wrt is not None:
-            return gradient_answer(self, asked, out, keep)
-        return self._gradient(asked, out, () if guarded is None else (guarded.value,), keep)
-
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The function's value: a float, an array, or a tuple as f returns it."""
         if not named and current_recorder() is None:
@@ -252,7 +221,7 @@ class GuardedTape(GuardedCalls, GuardedReports):
             if type(value) is GuardValue:
                 return self._value(args, named, value)
             if value == PENDING:
-                self._raise_kept(PENDING)
+                raise_pending()
         found = directly(self, "value", FIRST, named, args)
         if found is None or type(found) is GuardValue:
             return self._value(args, named, found)
@@ -272,9 +241,7 @@ class GuardedTape(GuardedCalls, GuardedReports):
         call = self._function.call(args, (), () if guarded is None else (guarded.value,))
         call, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
         self._use_fast_value(call, variant)
-        tree = results_tree(variant.program.tape, variant.program.tape.value_count)
-        leaves = leaves_like(tree, value, "the result")
-        known = KernelAnswer(tree, range(len(leaves)), leaves)
+        known = known_value(variant.program.tape, value)
         self.direct_calls.remember(given.asked_for("value"), lambda: self._direct.kernel(call, variant, None), known)
         return value
 
@@ -307,18 +274,8 @@ class GuardedTape(GuardedCalls, GuardedReports):
         )
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
 
-    def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Variant, list[Operand], bool]:
-        """The tape that holds, value and gradients (the results, without argnums), and True if f returns several."""
-        self.refresh()
-        call = self._function.call(args, argnums or ())
-        attempts = lambda call: self._dispatch.attempt(call, None if argnums is None else call.bound.argnums, None)  # noqa: E731
-        _, variant, (value, gradients) = self._dispatch.answer(call, attempts)
-        if argnums is not None:
-            return variant, [value, *gradients], False
-        return variant, flatten_result(value)[0], variant.program.tape.returns_tuple
-
-    def _gradient(self, asked: Request, out: Out, guard_value: tuple[Hashable, ...], keep: bool) -> Tree:
-        """The full path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""
+    def full_gradient(self, asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:
+        """See FastPath. On another tape, or a new one."""
         args = asked.args
         chosen = choose(self, args, asked.argnums)
         several = not chosen.is_plain
@@ -327,7 +284,7 @@ class GuardedTape(GuardedCalls, GuardedReports):
             value, found = self._inlined(bind_call(self.f, args, chosen.numbers, has_aux=self._function.has_aux), into, several)
             found = found if chosen.trees is None else chosen.nested(found) if out is None else out
             return (value, found) if keep else found
-        call = self._function.call(args, chosen.numbers, guard_value)
+        call = self._function.call(args, chosen.numbers, () if guarded is None else (guarded.value,))
         inputs, numbers = call.bound.inputs, call.bound.argnums
         check_out(into, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
         outs = None if into is None else (list(into) if several else [into])
@@ -345,8 +302,8 @@ class GuardedTape(GuardedCalls, GuardedReports):
     def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:
         """Make the next call of this kind take the fast path."""
         self._shape, self._dtype = variant.shape, variant.dtype
-        native = self.native_call(variant)
-        fast = self._direct.fast_call(call, variant, (0,)) if native is None else self._recordings.current.checked(native)
+        asking = self.asking_call(variant)
+        fast = self._direct.fast_call(call, variant, (0,)) if asking is None else self._recordings.current.checked(asking)
         self._fast = self._fast_gradient = fast
 
     def _use_fast_value(self, call: KeyedCall, variant: Variant) -> None:

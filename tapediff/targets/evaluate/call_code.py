@@ -107,11 +107,8 @@ def direct_call(
     # Imported with the first kernel, so that `import tapediff` stays fast.
     from ...compiler.runtime.entries.new_arrays import maker_of
 
-    writer = _Writer()
-    names = [f"a{k}" for k in range(len(forms) + (out is not None))]
-    writer.lines.append(f"({''.join(f'{name}, ' for name in names)}) = args")
-    inputs: list[str] = []
-    into: list[str] = []
+    writer = _Writer(len(forms) + (out is not None))
+    names, inputs, into = writer.names, list[str](), list[str]()
     for k in places.arguments:
         writer.take(forms[k], names[k], inputs)
     writer.keep_buffers_apart()
@@ -131,25 +128,15 @@ def direct_call(
     status = _UNGUARDED if guard is None else _GUARDED
     status = status.format(call=call, primals=f"({''.join(f'{names[k]}, ' for k in places.arguments)})")
     lines = [*made, *status.split("\n"), f"return {expression}"]
-    text = _TEXT.format(
-        constants="".join(f"c{k}, " for k in range(len(writer.constants))), take="\n            ".join(writer.lines),
-        answer="\n        ".join(lines),
-    )  # fmt: skip
-    return _maker(text)(kernel, guard, writer.constants)
+    return writer.function(lines, kernel, guard)
 
 
 def leaves_of(forms: Sequence[TreeDef]) -> Callable[[tuple[Tree, ...]], tuple[Tree, ...] | None]:
     """Make a function from the tuple of arguments to their leaves; it returns None if they have another form."""
-    writer = _Writer()
-    names, leaves = [f"a{k}" for k in range(len(forms))], []
-    writer.lines.append(f"({''.join(f'{name}, ' for name in names)}) = args")
-    for form, name in zip(forms, names):
+    writer, leaves = _Writer(len(forms)), list[str]()
+    for form, name in zip(forms, writer.names):
         writer.take(form, name, leaves)
-    text = _TEXT.format(
-        constants="".join(f"c{k}, " for k in range(len(writer.constants))), take="\n            ".join(writer.lines),
-        answer=f"return ({''.join(f'{leaf}, ' for leaf in leaves)})",
-    )  # fmt: skip
-    return _maker(text)(None, None, writer.constants)
+    return writer.function([f"return ({''.join(f'{leaf}, ' for leaf in leaves)})"])
 
 
 _TEXT = """\
@@ -208,17 +195,27 @@ class _Writer:
     """Builds the text of a direct call.
 
     Attributes:
+        names: of the arguments.
         lines: unpack the arguments.
         constants: the objects that the lines name.
     """
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
+    def __init__(self, arguments: int) -> None:
+        self.names = [f"a{k}" for k in range(arguments)]
+        self.lines = [f"({''.join(f'{name}, ' for name in self.names)}) = args"]
         self.constants: list[Tree] = []
         self._parts = 0
         # Arrays that the function may write to, and all other arrays if there are any.
         self._buffers: list[str] = []
         self._others: list[str] = []
+
+    def function(
+        self, answer: Sequence[str], kernel: Callable[..., Tree] | None = None, guard: Callable[..., Tree] | None = None
+    ) -> Callable[[tuple[Tree, ...]], Tree]:
+        """Make the function: the lines, then those that answer."""
+        constants = "".join(f"c{k}, " for k in range(len(self.constants)))
+        text = _TEXT.format(constants=constants, take="\n            ".join(self.lines), answer="\n        ".join(answer))
+        return _maker(text)(kernel, guard, self.constants)
 
     def constant(self, value: Tree) -> str:
         """Return a name for an object."""

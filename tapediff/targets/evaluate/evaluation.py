@@ -22,7 +22,7 @@ from ...recording.arguments.bind_call import bind_call
 from ...recording.recorder import current_recorder
 from ..tapes.operator_tapes import Numbers, Operator
 from .call_code import GIVEN
-from .chosen import Chosen, inputs_of
+from .chosen import Chosen, inputs_of, leaves_like
 from .direct_calls import DirectCalls, DirectKernel, KernelAnswer, joined, tuple_of
 from .nested_recording import record_nested
 from .request import Request
@@ -106,6 +106,13 @@ def results_tree(tape: Tape, count: int) -> TreeDef:
     if not tape.returns_tuple:
         return ARRAY
     return tuple_of([ARRAY] * count) if tape.result is None else tape.result
+
+
+def known_value(tape: Tape, value: Tree) -> KernelAnswer:
+    """The nested results of a function, as those of a kernel."""
+    tree = results_tree(tape, tape.value_count)
+    leaves = leaves_like(tree, value, "the result")
+    return KernelAnswer(tree, range(len(leaves)), leaves)
 
 
 def replayed(tape: Tape) -> Run:

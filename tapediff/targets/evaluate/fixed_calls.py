@@ -11,6 +11,7 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...compiler.runtime.status import KEPT
 from ...errors import ArgumentMismatch
+from ...functions.captured.environment_check import EnvironmentCheck
 from ...ir.arguments import Constant
 from ...ir.instruction import FLOAT64, Tree
 from ..backends import NATIVE
@@ -20,14 +21,6 @@ from .fast_path import unknown_yet
 Owner: TypeAlias = Any
 # A builtin of a vector and an array for the gradient; returns the value, a float, on success.
 Builtin: TypeAlias = Callable[..., object]
-
-
-class _Check(Protocol):
-    """An EnvironmentCheck."""
-
-    @property
-    def is_same(self) -> Callable[[], bool]: ...
-    def checked(self, call: Builtin) -> Builtin: ...
 
 
 NUMBERS = (float, int, str, bool, type(None), np.number, np.bool_)
@@ -69,7 +62,7 @@ class FixedCalls:
     def reset(self, args: Sequence[Tree], *, off: bool = False) -> None:
         """Set other arguments: drops the native calls, for good if `off`."""
         self._args, self._errors, self.size = args, None, 0
-        self._check: _Check | None = None
+        self._check: EnvironmentCheck | None = None
         self.value: Builtin = unknown_yet
         self.gradient: Builtin = unknown_yet
         self.negative_value: Builtin = unknown_yet

@@ -106,6 +106,7 @@ class Dispatch:
         recordings = self._recorder.recordings
         if recordings < RECORDINGS_BEFORE_RARE or self._policy.compile_after_given is not None:
             return False
+        self._cache.note_native_uses()
         return self._cache.dropped_hits + sum(variant.hits for variant in self._cache.all()) <= recordings
 
     def operate(self, call: KeyedCall, operator: Operator, vectors: Sequence[Operand], out: Out, several: bool) -> Attempt:
@@ -154,20 +155,15 @@ class Dispatch:
         missed: Missed | None = None
         variant = self._cache.last_with(call.key)
         is_new = False
-        hops: list[tuple[Variant, GuardFailure, Variant]] = []
         while True:
             if variant is None:
                 variant, is_new = self._recorder.variant(call, decided, missed)
                 if is_new and variant.outcomes and self._hardly_recur:
                     variant.rare = NEW
-            if missed is not None:
-                hops.append((*missed, variant))
             answer = attempt(variant, len(decided))
             if type(answer) is not GuardFailure:
                 variant.hits += not is_new
                 self._cache.note_use(variant)
-                for left, miss, taken in hops:
-                    left.note_jump(miss, taken)
                 return variant, answer
             if answer.ordinal < len(decided):
                 guard = variant.tape.guards[answer.ordinal]

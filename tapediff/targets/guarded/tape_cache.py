@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
+from weakref import WeakValueDictionary
+
+import numpy as np
 
 from ...functions.callees.path_trie import Paths
 from ...ir.instruction import Operand, Outcome
@@ -36,7 +38,8 @@ class TapeCache:
 
     Attributes:
         last: the most recently used tape.
-        users: native code that runs tapes of the cache.
+        users: native code that runs tapes of the cache, by identity.
+        clock: an address_call.CLOCK, by which native code and `touch` tell when a tape was used.
         dropped: hashes of the keys and paths of the latest dropped tapes.
         evictions, dropped_hits, dropped_seconds: the number of dropped tapes, their hits and their seconds of compilation.
     """
@@ -44,11 +47,11 @@ class TapeCache:
     def __init__(self) -> None:
         self.by_key: dict[CallKey, Paths[Variant]] = {}
         self.last: Variant | None = None
-        self.users: list[CacheUser] = []
+        self.users: WeakValueDictionary[int, CacheUser] = WeakValueDictionary()
+        self.clock = np.zeros(2, np.int64)
         self.evictions = self.dropped_hits = 0
         self.dropped_seconds = 0.0
         self.dropped: dict[int, None] = {}
-        self._clock = itertools.count(1)
 
     def all(self) -> list[Variant]:
         return [variant for paths in list(self.by_key.values()) for variant in paths.tapes]
@@ -104,12 +107,17 @@ class TapeCache:
 
     def note_native_uses(self) -> None:
         """Count the hits of native code so far."""
-        for user in list(self.users):
+        for user in self._live_users():
             user.note_uses()
+
+    def _live_users(self) -> Iterator[CacheUser]:
+        # A list of references is made in one step: other threads may add users.
+        return filter(None, [user() for user in self.users.valuerefs()])
 
     def touch(self, variant: Variant) -> None:
         """Note that a tape was used just now."""
-        variant.used = next(self._clock)
+        variant.used = int(self.clock[0]) + 1
+        self.clock[:] = variant.used, 0
 
     def note_use(self, variant: Variant) -> None:
         """Make a tape the first to try, unless it was dropped while it ran."""
@@ -130,7 +138,7 @@ class TapeCache:
         tapes = self.all()
         for old in sorted(tapes, key=lambda v: v.used)[: max(0, len(tapes) - budget)]:
             self._drop(old)
-        for user in list(self.users):
+        for user in self._live_users():
             user.forget_dropped()
 
     def _drop(self, variant: Variant) -> None:
@@ -140,10 +148,6 @@ class TapeCache:
             del self.by_key[variant.key]
         if self.last is variant:
             self.last = None
-        variant.calls = {}
-        # Copied first: calls without the lock add to these.
-        for other in self.all():
-            other.jumps = {met: v for met, v in list(other.jumps.items()) if v is not variant}
         self.dropped[hash((variant.key, variant.path))] = None
         if len(self.dropped) > MOST_DROPPED:
             del self.dropped[next(iter(self.dropped))]

@@ -63,7 +63,7 @@ class Variant(PathEntry):
     """
 
     __slots__ = (
-        "calls", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "rare", "reason", "report", "seconds", "shape",
+        "constants", "dtype", "hits", "is_direct", "key", "program", "rare", "reason", "report", "seconds", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -75,10 +75,6 @@ class Variant(PathEntry):
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = self.rare = 0
         self.report: Any = None
-        # Its kernels, by the PathCalls that run them; empty once the tape is dropped.
-        self.calls: dict[object, Callable[..., object]] = {}
-        # By a kernel's status at a failed guard: the last tape that held there.
-        self.jumps: dict[complex, Variant] = {}
         self.shape = tape.input_types[0].shape if tape.inputs else ()
         self.dtype = tape.input_types[0].dtype if tape.inputs else FLOAT64
 
@@ -121,21 +117,6 @@ class Variant(PathEntry):
             return call
         constants = list(map(np.array, self.constants))
         return lambda *arrays: call(*arrays[:first], *constants, *arrays[first:])
-
-    def beyond(self, failed: complex) -> Variant | None:
-        """The tape for the outcome of a failed guard, which is encoded in the kernel's status."""
-        ordinal, outcome = int(failed.real) - 1, failed.imag
-        fork, kind = self.forks.get(ordinal), type(self.outcomes[ordinal])
-        # Infinity or NaN: the outcome is unknown, or not an integer.
-        if fork is None or kind not in (bool, int) or outcome - outcome != 0:
-            return None
-        others = fork.tapes.get((kind, kind(outcome)))
-        return others[-1] if others else None
-
-    def note_jump(self, miss: GuardFailure, taken: Variant) -> None:
-        """Remember the tape that held after this one missed, if the outcome is a number."""
-        if isinstance(miss.outcome, (bool, int)):
-            self.jumps[complex(miss.ordinal + 1, miss.outcome)] = taken
 
     def replay(self, argnums: tuple[int, ...] | None, inputs: Sequence[Operand], outs: Out, decided: int) -> Answer:
         """CompiledTape.attempt with NumPy; the first `decided` guards hold and are not evaluated."""

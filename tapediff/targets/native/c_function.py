@@ -20,9 +20,10 @@ from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ..evaluate.chosen import inputs_of
 from ..evaluate.fast_path import Argnums
 from ..evaluate.request import beside_outputs
-from .addressed_call import AddressedCall, OtherResults, compiled_call, copy_at, floated, paths_call, vector_call
-from .errors import Errors, keep_error
+from .addressed_call import AddressedCall, compiled_call, copy_at, floated
+from .errors import Errors, OtherResults, keep_error
 from .owner import Owner
+from .paths_call import paths_call, vector_call
 from .signature import KINDS, Kind, Signature, of_call, of_tape
 
 
@@ -365,8 +366,7 @@ class LazyPlans:
         try:
             address = self.plan(n, x, m)
         except BaseException as raised:  # noqa: BLE001 -- kept for take_error
-            code = keep_error(self._errors, raised)
-            return c_entry.WRONG_SIZE if isinstance(raised, OtherResults) else code
+            return keep_error(self._errors, raised)
         ctypes.c_int64.from_address(data + 8 * address_call.PLAN_WORD).value = address
         return address_call.PLANNED
 

@@ -10,10 +10,14 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...compiler.runtime.callbacks import take_pending
 from ...compiler.runtime.entries import c_entry
-from ...errors import GuardFailed, InvalidTape, is_recoverable
+from ...errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
 
 # The most pending exceptions; older ones are dropped, as some threads never fetch theirs.
 MOST_ERRORS = 64
+
+
+class OtherResults(ShapeMismatch):
+    """Paths have results of different types."""
 
 
 class Errors:
@@ -46,8 +50,8 @@ def keep_error(errors: Errors, raised: BaseException) -> int:
     errors.keep(raised)
     if is_recoverable(raised):
         return c_entry.NOT_POSITIVE_DEFINITE if isinstance(raised, np.linalg.LinAlgError) else c_entry.RECOVERABLE
-    if isinstance(raised, GuardFailed):
-        return c_entry.GUARD_FAILED
+    if isinstance(raised, (GuardFailed, OtherResults)):
+        return c_entry.GUARD_FAILED if isinstance(raised, GuardFailed) else c_entry.WRONG_SIZE
     return c_entry.NO_MEMORY if isinstance(raised, MemoryError) else c_entry.RAISED
 
 

@@ -16,12 +16,14 @@ from ...ir.instruction import FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.outputs import Out, check_out
 from ...ir.pytree import TreeDef
 from ..evaluate.chosen import Chosen, choose, inputs_of
-from .addressed_call import OtherResults, Result, compiled_call, paths_call, result_of
+from .addressed_call import compiled_call
 from .batch import Failure, check_threads, raise_first
+from .errors import OtherResults
 from .owner import Owner
+from .paths_call import Result, paths_call, result_of
 from .row_arguments import RowArguments, require_fit, row_arguments
 from .row_calls import At, RowCalls, known_calls, put, remember
-from .signature import Kind, of_call
+from .signature import kind_of_rows, of_call
 
 Numbers = tuple[int, ...]
 
@@ -97,21 +99,21 @@ def _kept(
 def _in_double(tape: Owner, X: Tree) -> Tree:
     """The points in float64, unless the tape was recorded in their dtype."""
     points = np.asarray(X)
-    is_own = not hasattr(tape, "answer_row") and [t.dtype for t in tape.tape.input_types[:1]] == [points.dtype]
+    is_own = not hasattr(tape, "answer_kind") and [t.dtype for t in tape.tape.input_types[:1]] == [points.dtype]
     return X if is_own or points.dtype.kind != "f" or points.dtype.itemsize >= 8 else points.astype(np.float64)
 
 
 def _run(
     tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, at: At
 ) -> Answer:
-    return (_on_paths if hasattr(tape, "answer_row") else _on_tape)(tape, arguments, numbers, outs, threads, at)
+    return (_on_paths if hasattr(tape, "answer_kind") else _on_tape)(tape, arguments, numbers, outs, threads, at)
 
 
 def _on_tape(
     tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None, threads: int | None, at: At
 ) -> Answer:
     require_fit(arguments, tape.tape)
-    kind = Kind("value", (), ()) if numbers is None else Kind("gradient", numbers, inputs_of(tape.tape, numbers))
+    kind = kind_of_rows(numbers, inputs_of(tape.tape, numbers or ()))
     calls = RowCalls(compiled_call(tape, kind), arguments, tape if kind.wrt == (0,) else None)
     check_out(outs, _of_rows(arguments.rows, calls.call.outputs), True)
     # Of batch_values, results are written at the end, as a row may fail.
@@ -169,7 +171,7 @@ def _on_paths(
     row, results, calls = 0, None, None
     while row < arguments.rows:
         try:
-            variant, values, _ = tape.answer_row(arguments.at(row), numbers)
+            variant, values = tape.answer_kind(arguments.at(row), kind_of_rows(numbers), ())
         except Exception as raised:  # noqa: BLE001 -- raised with its row
             raise_first([Failure(row, raised)])
         result = result_of(variant.program.tape) if numbers is None else None
@@ -208,8 +210,7 @@ def _paths_calls(tape: Owner, arguments: RowArguments, numbers: Numbers | None, 
     signature = of_call(call.bound, call.key)
     if len(signature.positions) != len(arguments):
         return None
-    kind = Kind("value" if numbers is None else "gradient", numbers or (), call.bound.argnums, True)
-    return RowCalls(paths_call(tape, signature, kind, results.types, result=results.result), arguments)
+    return RowCalls(paths_call(tape, signature, kind_of_rows(numbers, call.bound.argnums), results.types, result=results.result), arguments)
 
 
 def _nothing(tape: Owner, arguments: RowArguments, numbers: Numbers | None, outs: Sequence[Operand] | None) -> Answer:

@@ -73,9 +73,6 @@ class NativeCalls(OperatorMethods):
 
     backend: str
 
-    def refresh(self) -> None:
-        """See GuardedTape and CompiledTape: no result is computed from an environment that has changed."""
-
     def bind(self, *args: Tree, out: Out = None, argnums: int | Sequence[int] = 0) -> Callable[[], float]:
         """Value and gradient at a fixed place in memory.
 

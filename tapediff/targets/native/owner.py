@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from weakref import WeakValueDictionary
+
+import numpy as np
 
 from ...functions.callees.path_trie import Fork
 from ...ir.instruction import Operand, Outcome, Tree
@@ -20,7 +23,7 @@ class CompiledPath(Protocol):
 
     Attributes:
         number: recordings are counted from 1.
-        hits: the number of calls that it answered.
+        hits: the number of calls that it answered; used: when it answered last.
         outcomes: of its guards, in order; `path` has their keys.
         forks: where other paths diverge from this one, by the guard's position.
         constants: inputs of its kernels after the arguments.
@@ -28,16 +31,35 @@ class CompiledPath(Protocol):
 
     number: int
     hits: int
+    used: int
     outcomes: tuple[Outcome, ...]
     path: tuple[Hashable, ...]
     forks: dict[int, Fork[Any]]
-    constants: Sequence[Operand]
 
     @property
-    def compiled(self) -> KernelOwner: ...
+    def constants(self) -> Sequence[Operand]: ...
+
+    @property
+    def compiled(self) -> Any: ...
 
     @property
     def program(self) -> Any: ...
+
+
+class KeptPaths(Protocol):
+    """The recorded paths of a function that are in use: a TapeCache.
+
+    Attributes:
+        users: the calls that run these paths by themselves, by identity.
+        clock: an address_call.CLOCK.
+    """
+
+    users: WeakValueDictionary[int, Any]
+    clock: np.ndarray
+
+    def holds(self, variant: Path, /) -> bool:
+        """True unless a path was dropped."""
+        ...
 
 
 # A CompiledPath of the owner's own class.
@@ -74,21 +96,14 @@ class PathsOwner(Protocol):
         """A key, equal while the function reads the same besides its arguments."""
         ...
 
-    def may_run_natively(self, path: Path, /, *, specialised: bool = False) -> bool:
-        """True if native code may select this path by guards alone; if `specialised`, calls agree in all else."""
+    def may_run_natively(self, path: Path, /) -> bool:
+        """True if native code may select this path by guards alone, in calls that agree in all else."""
         ...
 
-    def keeps(self, path: Path, /) -> bool:
-        """True unless a path was dropped."""
-        ...
+    @property
+    def kept_paths(self) -> KeptPaths: ...
 
-    def note_native_use(self, path: Path, /) -> None:
-        """Note that native code has recently used a path."""
-        ...
-
-    def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Path, list[Operand], bool]:
-        """The path taken, value and gradients by `argnums` (the results, for None), and True if the function returns a tuple."""
-        ...
+    def _native_side(self) -> Any: ...
 
     def answer_kind(self, args: Sequence[Tree], kind: Kind, vectors: Sequence[Operand]) -> tuple[Path, list[Operand]]:
         """The path taken, and all outputs of the kernel for a kind of call."""
@@ -100,8 +115,4 @@ class PathsOwner(Protocol):
 
     def likely_at(self, args: Sequence[Tree]) -> Tape:
         """A tape for arguments of these types, on any path."""
-        ...
-
-    def note_native_user(self, user: object, /) -> None:
-        """Note that native code runs recorded paths by itself."""
         ...

@@ -1,26 +1,27 @@
-"""The paths of a GuardedTape for native code: their kernels in a dispatch table, and the jumps between them."""
+"""The calls of a GuardedTape: the kernels of its paths in a dispatch table, and the jumps between them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...compiler.runtime.call_frame import ONCE, Frame
-from ...compiler.runtime.callbacks import take_pending
-from ...compiler.runtime.callees.dispatch_loop import CURRENT
+from ...compiler.runtime.call_frame import ONCE, Frame, widened
+from ...compiler.runtime.callees.dispatch_loop import CALLBACK, CURRENT
 from ...compiler.runtime.callees.dispatch_table import DispatchTable, NativeVariant
 from ...compiler.runtime.entries import address_call, python_entry
-from ...compiler.runtime.status import AGAIN, FAILURE
-from ...errors import StaleTape
-from ...ir.instruction import FLOAT_SCALAR, Outcome
-from .errors import lost_error
+from ...compiler.runtime.python_api import MOST_ARGUMENTS
+from ...compiler.runtime.status import FAILURE
+from ...ir.instruction import FLOAT_SCALAR, Outcome, ValueType
+from .addressed_call import AddressedCall
+from .errors import Errors
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
-    from .owner import CompiledPath, PathsOwner
+    from .owner import CompiledPath, KeptPaths
 
 
 class Path:
@@ -31,64 +32,73 @@ class Path:
         noted: how many of its calls have been counted as hits.
     """
 
-    def __init__(self, variant: CompiledPath, kernel: Kernel, address: int, state: np.ndarray, keeps: object = None) -> None:
+    def __init__(self, variant: CompiledPath, kernel: Kernel, address: int, state: np.ndarray, keeps: object) -> None:
         self.variant, self.kernel, self.address, self.state = variant, kernel, address, state
         self.noted = 0
         # Arrays whose addresses the state holds.
         self._keeps = keeps
 
 
-class PathsDispatch:
-    """The kernels of some paths for one kind of call; native code runs the one that holds.
+class PathsCall(AddressedCall):
+    """The call of a GuardedTape: runs the kernel of the path that holds, among those it has learned.
 
-    Attributes:
-        words: as in address_call.CALL.
+    Args:
+        kept: the cache of the paths.
+        key: of their kernels.
+        arguments, vectors: the types of the inputs.
+        errors: None if the caller is Python, which takes calls on other paths; else `answer` does.
     """
 
-    words: np.ndarray
-
-    def __init__(self, guarded: PathsOwner) -> None:
-        self._guarded, self._reads = guarded, guarded.reads
+    def __init__(
+        self, kept: KeptPaths, key: Any, arguments: Sequence[ValueType], vectors: Sequence[ValueType], outputs: Sequence[ValueType],
+        errors: Errors | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__([*arguments, *vectors], outputs, errors)
+        self.asks = errors is not None
+        self._kept, self._key, self._arguments = kept, key, len(arguments)
         self._lock = new_lock()
         self._paths: dict[CompiledPath, Path] = {}
         self._table = PathsTable(self)
         # Old tables, from before a tape was dropped, which calls may still be using.
         self._retired: list[PathsTable] = []
+        self.words[address_call.TABLE] = self._table.address
+        kept.users[id(self)] = self
+
+    @property
+    def is_live(self) -> bool:
+        """True if it knows a path."""
+        return bool(self._paths)
 
     def answer(self, table: PathsTable, frame: Frame, asker: Path | None, status: int, outcome: int) -> int:
         """Run one call by the GuardedTape; then native code takes the same path by itself, if it may."""
         raise NotImplementedError
 
-    def path_of(self, variant: CompiledPath) -> Path | None:
-        """The kernel of a path, compiled if needed; None if native code may not run it."""
-        raise NotImplementedError
+    def _path_of(self, variant: CompiledPath) -> Path | None:
+        """The kernel of a path, compiled if needed; None if it has other inputs or outputs."""
+        kernel, fixed, count = variant.compiled.kernel(self._key), list(variant.constants), self._arguments
+        types = kernel.tape.input_types
+        given = [*types[:count], *types[count + len(fixed) :]]
+        if given != self.inputs or [*kernel.tape.output_types] != self.outputs or len(types) + len(self.outputs) > MOST_ARGUMENTS:
+            return None
+        arrays = [np.array(c, widened(t).dtype, order="C") for c, t in zip(fixed, types[count:])]
+        words = [int(kernel.state[0]), kernel.state.ctypes.data, 0, 0, self._kept.clock.ctypes.data, count, len(fixed), len(types)]
+        state = np.array([*words, *(a.ctypes.data for a in arrays)], np.int64)
+        return Path(variant, kernel, address_call.ADAPTER.address, state, (arrays, self._kept.clock))
 
-    def _raise_pending(self, status: int) -> None:
-        """Raise the pending exception of a path.
-
-        Raises:
-            StaleTape: a path would be recorded, but the environment has changed since the address was taken.
-        """
-        if self._guarded.reads != self._reads:
-            raise StaleTape(
-                f"{self._guarded.name} takes a path that has no tape yet, and what it reads has changed since the call was bound, or its "
-                "address taken", at="", got="a path that was not recorded before", fix="bind it again, or take the address again",
-            )  # fmt: skip
-        if status == AGAIN:
-            raise take_pending() or lost_error()
-
-    def _learn(self, variant: CompiledPath, table: PathsTable, asker: Path | None, status: int, outcome: int) -> None:
-        """Make native code try this tape next, and after the same failed guard."""
+    def learn(
+        self, variant: CompiledPath, table: PathsTable | None = None, asker: Path | None = None, status: int = 0, outcome: int = 0
+    ) -> None:
+        """Try this tape next, and after the same failed guard."""
         # Made before the lock is taken, as it may compile.
-        path = self._paths.get(variant) or self.path_of(variant)
-        if path is not None and self._guarded.keeps(variant):
+        path = self._paths.get(variant) or self._path_of(variant)
+        if path is not None and self._kept.holds(variant):
             self._add(variant, path, table, asker, status, outcome)
 
     @holding("_lock")
     def _add(
-        self, variant: CompiledPath, path: Path, table: PathsTable, asker: Path | None, status: int, outcome: int
+        self, variant: CompiledPath, path: Path, table: PathsTable | None, asker: Path | None, status: int, outcome: int
     ) -> None:
-        if not self._guarded.keeps(variant):
+        if not self._kept.holds(variant):
             return
         path = self._paths.get(variant, path)
         # Safe against interrupts at any line: every path in `_paths` is in the table already, and the table is the one in use.
@@ -100,7 +110,7 @@ class PathsDispatch:
             self.words[address_call.RELEASES_GIL] |= path.kernel.state[python_entry.RELEASES_GIL]
         native = self._table.natives[path]
         self._table.words[CURRENT] = native.address
-        if table is not self._table or asker is None or asker is path or not 0 < status < FAILURE:
+        if table is None or table is not self._table or asker is None or asker is path or not 0 < status < FAILURE:
             return
         # Native code does not compare arrays, so they have no outcome value.
         if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
@@ -126,21 +136,17 @@ class PathsDispatch:
 
     @holding("_lock")
     def note_uses(self) -> None:
-        """Count the native calls so far as hits and uses of their tapes, the current tape as the latest."""
+        """Count the native calls so far as hits and uses of their tapes."""
         self._drop_retired(None, 0)
-        current = int(self._table.words[CURRENT])
-        for path in sorted(self._paths.values(), key=lambda path: self._table.natives[path].address == current):
-            hits = int(path.state[address_call.HITS])
-            if hits != path.noted:
-                path.variant.hits += hits - path.noted
-                path.noted = hits
-                self._guarded.note_native_use(path.variant)
+        for variant, path in self._paths.items():
+            hits, used = int(path.state[address_call.HITS]), int(path.state[address_call.USED])
+            variant.hits, path.noted, variant.used = variant.hits + hits - path.noted, hits, max(variant.used, used)
 
     @holding("_lock")
     def forget_dropped(self) -> None:
         """Remove the dropped tapes; calls under way continue in their table."""
         self._drop_retired(None, 0)
-        kept = {v: p for v, p in self._paths.items() if self._guarded.keeps(v)}
+        kept = {v: p for v, p in self._paths.items() if self._kept.holds(v)}
         if len(kept) == len(self._paths):
             return
         made = PathsTable(self)
@@ -165,12 +171,14 @@ class PathsDispatch:
 
 
 class PathsTable(DispatchTable):
-    """The native side of a PathsDispatch. It keeps the kernels alive that native code finds through it."""
+    """The native side of a PathsCall. It keeps the kernels alive that native code finds through it."""
 
-    def __init__(self, owner: PathsDispatch) -> None:
+    def __init__(self, owner: PathsCall) -> None:
         # A frame holds one address, of the list of addresses.
         super().__init__((FLOAT_SCALAR,), (), ONCE)
         self._owner = owner
+        if not owner.asks:
+            self.words[CALLBACK] = 0
         self.natives: dict[Path, NativeVariant] = {}
         self._paths_by_address: dict[int, Path] = {}
 

@@ -14,21 +14,21 @@ from ...base.held_locks import holding
 from ...compiler.runtime.call_frame import widened
 from ...compiler.runtime.entries import batch_rows, python_entry
 from ...ir.arguments import Constant
-from ...ir.containers import is_container
 from ...ir.instruction import Operand, Tree, ValueType
 from ...ir.outputs import check_out, share_memory
-from ...ir.pytree import ARRAY, TreeDef, parts_of, static_leaf
+from ...ir.pytree import ARRAY, TreeDef
 from ...recording.python_state.gc_pause import without_collections
 from ..evaluate.call_code import MARK, leaves_of
 from ..evaluate.chosen import choose
-from ..evaluate.direct_calls import NoForm
+from ..evaluate.direct_calls import NoForm, form_of
 from ..tapes.row_blocks import block_kernel, rows_of_block
 from . import batch
-from .addressed_call import AddressedCall, OtherResults
+from .addressed_call import AddressedCall
 from .batch import Failure, Job, check_threads, failure_at, raise_first, run_timed
+from .errors import OtherResults
 from .owner import KernelOwner, Owner
 from .row_arguments import RowArguments, Rows, row_arguments
-from .signature import completed
+from .signature import completed, kind_of_rows
 
 # Up to this many rows run at once before the time of a row is known.
 UNTIMED = 8
@@ -201,9 +201,9 @@ def _again(tape: Owner, args: tuple[Tree, ...], argnums: Tree, row: int) -> Base
     """Repeat the call at a row, and return its exception."""
     arguments = row_arguments(args[0], args[1:])
     try:
-        if hasattr(tape, "answer_row"):
+        if hasattr(tape, "answer_kind"):
             at_row = arguments.at(row)
-            tape.answer_row(at_row, None if argnums is None else choose(tape, at_row, argnums).numbers)
+            tape.answer_kind(at_row, kind_of_rows(None if argnums is None else choose(tape, at_row, argnums).numbers), ())
             return None
         arrays = [a.array.astype(t.dtype) for a, t in zip(arguments, tape.tape.input_types)]
         converted = [a._replace(array=array, given=array) for a, array in zip(arguments, arrays)]
@@ -255,30 +255,27 @@ def remember(tape: Owner, args: tuple[Tree, ...], argnums: Tree, arguments: RowA
     """Let the next similar batch take these calls."""
     if any(t.dtype == np.float32 for t in [*calls.types, *calls.call.outputs]):
         return
+    trees = arguments.trees or (ARRAY,) * len(args)
     try:
-        forms = tuple(map(_form, args))
+        forms = tuple(map(_form, trees, args))
     except (NoForm, TypeError):
         return
     with_rows = next(k for k, a in enumerate(arguments) if a.per_row)
     tape._native_side().rows[_key(args, argnums)] = KnownRows(leaves_of(forms), with_rows, calls, arguments.trees is None)
 
 
-def _form(given: Tree) -> TreeDef:
+def _form(tree: TreeDef, given: Tree) -> TreeDef:
     """The form of an argument of a batch.
 
     Raises:
         NoForm: it needs conversion, or is part of a tape.
     """
-    kind = type(given)
-    if kind is Rows or kind is Constant:
-        return TreeDef(kind, MARK, (_form(given.value),))
-    if kind in (np.ndarray, float, np.float64):
+    if type(given) is Rows or type(given) is Constant:
+        return TreeDef(type(given), MARK, (_form(tree, given.value),))
+    return form_of(tree, given, _leaf_form)
+
+
+def _leaf_form(leaf: Tree) -> TreeDef:
+    if type(leaf) in (np.ndarray, float, np.float64):
         return ARRAY
-    found = parts_of(given) if is_container(given) else None
-    if found is not None:
-        return TreeDef(found[0], found[1], tuple([_part_form(part) for part in found[2]]))
     raise NoForm
-
-
-def _part_form(given: Tree) -> TreeDef:
-    return static_leaf(given) if type(given) in (bool, str, bytes, type(None)) else _form(given)

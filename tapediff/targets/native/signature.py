@@ -62,6 +62,11 @@ class Kind:
         }[self.name]  # fmt: skip
 
 
+def kind_of_rows(numbers: Numbers | None, wrt: Numbers = ()) -> Kind:
+    """The kind of the call of a row: value and gradients by these arguments, or for None the value."""
+    return Kind("value", (), (), True) if numbers is None else Kind("gradient", numbers, wrt, True)
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """The arrays among the arguments of a call, which are the inputs of its tapes.

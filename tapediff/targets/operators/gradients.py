@@ -7,13 +7,15 @@ from typing import overload
 
 import numpy as np
 
+from ...compiler.runtime.status import KEPT, PENDING
 from ...ir.containers import Container
 from ...ir.instruction import Operand, Target, Tree
 from ...ir.outputs import Out, check_out, deliver
 from ...ir.tape import Tape
 from ...recording.recorder import current_recorder
+from ..evaluate.call_code import GuardValue, raise_pending
 from ..evaluate.chosen import choose
-from ..evaluate.direct_calls import GRADIENT, VALUE_AND_GRADIENT, DirectCalls, joined
+from ..evaluate.direct_calls import GRADIENT, VALUE_AND_GRADIENT, DirectCalls, gradient_directly, joined
 from ..evaluate.evaluation import evaluate, replay, traced
 from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
 from ..evaluate.request import Given, Request, requested
@@ -110,13 +112,48 @@ class FastPath:
     _shape: tuple[int, ...] | None
     _dtype: np.dtype
 
+    def __call__(self, *args: Tree, **named: Tree) -> Tree:
+        raise NotImplementedError
+
     def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
         """Gradient, or value and gradient if `keep`, in a direct call or on the full path.
 
         Args:
             status: of the fast path, None if it was not tried.
         """
+        if type(status) is not GuardValue:
+            if type(status) is int and status in (KEPT, PENDING):
+                self._raise_kept(status)
+            status = gradient_directly(self, argnums, named, args, out, keep)
+            if status is not None and type(status) is not GuardValue:
+                return status
+        self.refresh()
+        asked = requested(self, args, argnums, named)
+        if asked.has_aux or asked.wrt is not None:
+            return gradient_answer(self, asked, out, keep)
+        return self.full_gradient(asked, out, keep, status)
+
+    def full_gradient(self, asked: Request, out: Out, keep: bool, guarded: GuardValue | None = None) -> Tree:
+        """The full path: any layout, lists, td.Constant, several gradients. Checks everything before it computes.
+
+        Args:
+            guarded: the value of the user's guard if it was called already.
+        """
         raise NotImplementedError
+
+    def refresh(self) -> None:
+        """Let no result be computed from an environment that has changed; called unless a kernel has compared."""
+
+    def take_error(self, x: Tree = None) -> BaseException | None:
+        """See NativeCalls."""
+        raise NotImplementedError
+
+    def _raise_kept(self, status: int) -> None:
+        """Raise the exception of user code that native code called."""
+        if status == PENDING:
+            raise_pending()
+        if (raised := self.take_error()) is not None:
+            raise raised
 
     gradient = gradient
     value_and_gradient = value_and_gradient

@@ -17,9 +17,6 @@ class OperatorMethods(FastPath):
 
     __slots__ = ()
 
-    def __call__(self, *args: Tree, **named: Tree) -> Tree:
-        raise NotImplementedError
-
     def jacobian(self, /, *args: Tree, **options: Tree) -> Tree:
         """See td.jacobian."""
         return jacobian(self, *args, **options)

@@ -10,6 +10,8 @@ from support.guarded import A, cube_or_square, line, text, to_the_power_of_its_i
 
 import tapediff as td
 from tapediff.ir.interpreter import GuardFailure
+from tapediff.targets.evaluate.direct_calls import DirectCalls
+from tapediff.targets.evaluate.fast_path import unknown_yet
 
 
 def slope(x):
@@ -154,12 +156,18 @@ def test_the_outcome_a_kernel_reported_is_not_put_to_numpy_again(monkeypatch):
     for _ in range(2):
         assert td.gradient(safe, A([2.0])) == pytest.approx([12.0])
     first = safe._cache.last
-    first.calls.clear()
+    on_the_full_path(safe)
     monkeypatch.setattr(
         td.CompiledTape, "attempt", disagreeing(first.compiled, td.CompiledTape.attempt, GuardFailure(0, False))
     )
     assert td.gradient(safe, A([2.0])) == [4.0]
     assert [v.outcomes for v in safe._cache.all()] == [(True,), (False,)]
+
+
+def on_the_full_path(safe):
+    """Forget the kernels that answer directly."""
+    safe._fast = safe._fast_gradient = safe._fast_value = unknown_yet
+    safe.direct_calls = DirectCalls()
 
 
 def disagreeing(compiled, attempt, answer):
@@ -172,7 +180,7 @@ def two_that_disagree(monkeypatch):
     td.gradient(safe, A([0.5]))
     td.gradient(safe, A([2.0]))
     low, high = safe._cache.all()
-    high.calls.clear()
+    on_the_full_path(safe)
     monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(low.compiled, td.CompiledTape.attempt, GuardFailure(0, True)))
     monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(high.compiled, td.CompiledTape.attempt, GuardFailure(0, False)))
     return safe

@@ -152,7 +152,6 @@ def test_the_cache_holds_the_tapes_of_the_latest_calls_of_each_type_and_finds_th
         assert cache.tape_at(key, (x, np.array(7.5))) is None
         tapes |= held
         assert {k: cache.holds(variant) for k, variant in tapes.items()} == {k: variant is held.get(k) for k, variant in tapes.items()}
-        assert not any(met for variant in cache.all() for met in variant.jumps.values() if not cache.holds(met))
     kept, hits, seconds = cache.all(), cache.dropped_hits, cache.dropped_seconds
     key = kept[0].key
     cache.clear()

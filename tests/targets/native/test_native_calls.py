@@ -370,6 +370,22 @@ def test_native_use_keeps_a_tape_from_being_dropped():
     assert safe.stats.recordings == 5  # never again at 1.5
 
 
+@pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
+@pytest.mark.parametrize("uses", [("bound 1", "2"), ("2", "bound 1"), ("bound 1", "2", "bound 1"), ("value 1", "bound 2", "1", "value 2")])
+def test_the_tape_that_was_not_used_for_longest_is_dropped_whoever_used_it(uses):
+    """Bound calls, gradients and values in turns: of two tapes the one of the last use is kept where a third comes."""
+    safe = td.GuardedTape(lambda x: np.sum(x) * int(x[0]), max_tapes=2, merge=False)
+    points, calls = {k: np.array([k + 0.5]) for k in (1, 2)}, {}
+    for k, x in points.items():
+        calls |= {f"bound {k}": safe.bind(x, np.empty(1)), f"{k}": lambda x=x: td.gradient(safe, x), f"value {k}": lambda x=x: safe(x)}
+    for call in list(calls.values()) * 3:
+        call()
+    for use in uses:
+        calls[use]()
+    td.gradient(safe, np.array([3.5]))
+    assert {variant.outcomes[0] for variant in safe._cache.all()} == {int(uses[-1][-1]), 3}
+
+
 def test_policies_hold_for_native_calls():
     """A user's guard is asked at each call; "raise" refuses new paths; "interpret" counts its replays; checks are made."""
     asked = []
@@ -674,3 +690,18 @@ def test_calls_cost_little_beside_the_kernel():
     assert times_as_long(verbs, empties, limit=most) < most
     assert times_as_long(bounds, empties, limit=8) < 8
     assert times_as_long(lambda: loop(x, g, count), empties, limit=3) < 3
+
+
+@pytest.mark.parametrize("kind", [td.compile, lambda f, p: td.GuardedTape(f)], ids=["compiled", "guarded"])
+def test_more_arrays_than_native_calls_have_room_for_are_refused(kind):
+    """600 arrays with a gradient of each; calls from Python take them."""
+    p = [np.full(1, k + 1.0) for k in range(600)]
+    target = kind(lambda p: sum(np.sum(a * a) for a in p), p)
+    for call in (
+        lambda: target.bind(p, out=[np.empty(1) for _ in p]), lambda: target.c_function("gradient", p),
+        lambda: target.batch([a[None] for a in p]),
+    ):  # fmt: skip
+        with pytest.raises(td.ArgumentMismatch, match="at most 1024 arrays"):
+            call()
+    for _ in range(3):
+        assert td.gradient(target, p)[599] == 1200.0

@@ -5,7 +5,8 @@
 
     variants ::= count (variant or null)*          jumps ::= count (status, outcome, variant)*
 
-They return 0, or PENDING when Python has raised an exception. Lists of variants and jumps are replaced as a whole and never freed while a
+They return 0, or PENDING when Python has raised an exception; a table without a callback has REFUSED for what none of its variants
+does. Lists of variants and jumps are replaced as a whole and never freed while a
 dispatch loop may read them, so reading needs no lock.
 """
 
@@ -15,9 +16,9 @@ from ....base.operating_system import stack_bytes
 from ...jit.shared_function import SharedFunction
 from ...llvm.builder import Function, external, module_text
 from ...llvm.memory import Array, Layout, Location, Struct
-from ...llvm.values import I32, I64, NULL, PTR, Value, convert, select
+from ...llvm.values import I32, I64, NULL, PTR, Value, constant, convert, select
 from ..call_frame import CALL_FRAME
-from ..status import FAILURE, NAMED, PENDING, RECURSION
+from ..status import AGAIN, FAILURE, NAMED, PENDING, RECURSION, REFUSED
 
 # `room`: the capacity in iterations of a while loop's dynamic arrays when one last ended; 0 before.
 DISPATCH_TABLE = Layout.of_words(current=PTR, variants=PTR, id=I64, callback=PTR, room=I64)
@@ -83,6 +84,8 @@ class _DispatchLoop:
     def ask(self, variant: Value, status: Value) -> Value:
         """Ask Python for the variant to continue with. Null if Python did the iteration, and more are left."""
         f = self.f
+        with f.if_(self.table["callback"].is_null(), rarely=True):
+            f.return_(select(status == AGAIN, constant(f, PENDING, I32), REFUSED))
         answer = self._call_python(variant, status, self.report["outcome"])
         given = f.variable(PTR, NULL)
         with f.if_(answer == RAISED):

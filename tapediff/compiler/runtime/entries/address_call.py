@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ....ir.instruction import Operand, ValueType
+from ....ir.instruction import FLOAT_SCALAR, Operand, ValueType
 from ...jit.shared_function import SharedFunction
 from ...llvm.builder import Function, Signature, external, module_text
 from ...llvm.memory import Array, Layout, Location, Struct
 from ...llvm.values import F64, I32, I64, PTR, Value, constant, convert, select
-from ..call_frame import CALL_FRAME, frame_words, input_word
+from ..call_frame import CALL_FRAME, frame_words, input_word, widened
 from ..callees.dispatch_loop import DISPATCH, RUN_DECIDED
 from ..python_api import (
     CALL_ONE_ARGUMENT,
@@ -31,7 +31,7 @@ from ..python_api import (
     Reader,
     call_without_lock,
 )  # fmt: skip
-from ..status import AGAIN, FAILURE, KEPT, PENDING
+from ..status import AGAIN, FAILURE, KEPT, PENDING, REFUSED
 from . import python_entry as entry
 from .c_entry import (
     GUARD_FAILED,
@@ -44,18 +44,21 @@ from .c_entry import (
 )
 from .python_entry import KERNEL, REPORT
 
-# The state of a call: one kernel and its number of inputs, or the table of several paths and the number of active calls. If `block` is not
-# 0, another kernel computes that many rows of a batch at once.
+# The state of a call: one kernel and its number of inputs, or the table of several paths and the number of active calls. Without a
+# callback, it returns the status of what no kernel answers. If `block` is not 0, another kernel computes that many rows of a batch at once.
 CALL = Layout.of_words(
     kernel=PTR, state=PTR, inputs=I64, table=PTR, active=I64, id=I64, callback=PTR, releases_gil=I64, block=I64, block_kernel=PTR,
     block_state=PTR,
 )  # fmt: skip
 CALL_KERNEL, CALL_STATE, CALL_INPUTS, TABLE, ACTIVE, ID, CALLBACK, RELEASES_GIL, BLOCK, BLOCK_KERNEL, BLOCK_STATE = CALL.words()
 
-# The kernel of a path, and the number of calls that it answered. Its inputs: `arguments` many of the caller's, the `fixed` addresses after
-# these words, the rest of the caller's.
-PATH = Layout.of_words(kernel=PTR, state=PTR, hits=I64, arguments=I64, fixed=I64, inputs=I64)
-HITS = PATH.word("hits")
+# The kernel of a path, the number of calls that it answered, and when it began to answer last. Its inputs: `arguments` many of the
+# caller's, the `fixed` addresses after these words, the rest of the caller's.
+PATH = Layout.of_words(kernel=PTR, state=PTR, hits=I64, used=I64, clock=PTR, arguments=I64, fixed=I64, inputs=I64)
+HITS, USED = PATH.word("hits"), PATH.word("used")
+
+# Counts how often the paths of a cache take turns; `last` is the one that has answered last.
+CLOCK = Layout.of_words(time=I64, last=PTR)
 
 # The last argument of the flat functions: the plan, which may be replaced at any time; the constants' addresses; and, if `callback` is not
 # null, the Python object to ask if there is no plan for the given sizes.
@@ -114,10 +117,13 @@ def _on_paths(f: Function, addresses: Value, call: Struct) -> Value:
 
 
 def _ask(f: Function, call: Struct, status: Value) -> Value:
-    """Let Python find the reason of a failure, and keep it; return the code."""
-    found = f.call(FAILED, call["id"], status, address=call["callback"])
-    # An interrupt may have prevented Python's reply, which must not look like success.
-    return select(found == 0, RAISED, found)
+    """Let Python find the reason of a failure, and keep it; return the code, or the status if there is no callback."""
+    callback, code = call["callback"], f.variable(I32, status)
+    with f.if_(~callback.is_null()):
+        found = f.call(FAILED, call["id"], status, address=callback)
+        # An interrupt may have prevented Python's reply, which must not look like success.
+        code.value = select(found == 0, RAISED, found)
+    return code.value
 
 
 def _path() -> str:
@@ -142,6 +148,10 @@ def _path() -> str:
     with f.if_(status == 0):
         CALL_FRAME.at(frame)["iteration"] = 1
         path.location("hits").update_atomic("add", 1, "monotonic")
+        clock = CLOCK.at(path["clock"])
+        with f.if_(clock["last"] != path.pointer):
+            path["used"] = clock["time"] + 1
+            clock["time"], clock["last"] = path["used"], path.pointer
     f.return_(select(status == PENDING, AGAIN, status))
     return module_text(f)
 
@@ -247,7 +257,8 @@ def _as_kernel() -> str:
     call = CALL.at(entry.ENTRY_STATE.at(f.parameters[2])["constants"])
     # The entry has the addresses of the outputs behind those of the inputs.
     code = call_without_lock(f, call["releases_gil"], lambda: f.call(CALL_FUNCTION, f.parameters[0], call.pointer))
-    f.return_(select(code == 0, constant(f, 0, I32), KEPT))
+    # Without a callback the code is a kernel's status: 0, REFUSED or PENDING.
+    f.return_(select((code == 0) | (code <= REFUSED), code, KEPT))
     return module_text(f)
 
 
@@ -296,14 +307,16 @@ _BOUND = {
     reader: SharedFunction(name, lambda name=name, reader=reader: _bound(name, reader), _calls_it)
     for name, reader in (("tapediff_bound_call", entry.BY_LAYOUT), ("tapediff_portable_bound_call", entry.BY_PROTOCOL))
 }
-def python_builtin(call: int, inputs: Sequence[ValueType], written: Sequence[ValueType], keeps: object) -> Callable[..., Operand]:
-    """A builtin of inputs and outputs; the first output is a number, which it returns, or KEPT after a failure.
+def python_builtin(call: int, inputs: Sequence[ValueType], outputs: Sequence[ValueType], keeps: object) -> Callable[..., Operand]:
+    """A builtin of inputs and of arrays for the outputs, as Kernel.call. It returns an int after a failure.
 
     Args:
         call: the address of a CALL.
         keeps: an object to keep alive.
     """
-    return entry.callable_of(AS_KERNEL.address, call, inputs, written, keeps)
+    returns_value = bool(outputs) and widened(outputs[0]) == FLOAT_SCALAR
+    types = list(map(widened, inputs)), list(map(widened, outputs[returns_value:]))
+    return entry.callable_of(AS_KERNEL.address, call, *types, keeps, returns_value=returns_value)
 
 
 def bound_builtin(

@@ -132,17 +132,18 @@ def builtin_of(functions: dict[Reader, SharedFunction], flags: int, numbers: Seq
 
 
 def callable_of(
-    kernel: int, constants: int, inputs: Sequence[ValueType], written: Sequence[ValueType], keeps: object
+    kernel: int, constants: int, inputs: Sequence[ValueType], written: Sequence[ValueType], keeps: object, *, returns_value: bool = True
 ) -> Callable[..., Operand]:
-    """The same for a function in the form of a kernel, which returns a number besides what it writes.
+    """The same for a function in the form of a kernel.
 
     Args:
         kernel: the address of the function.
         constants: an address for it.
         keeps: an object to keep alive.
+        returns_value: its first output is a number, which is returned.
     """
     specifications = [*(specification(t, False) for t in inputs), *(specification(t, True) for t in written)]
-    state = [kernel, constants, *[0] * SLOT_COUNT, len(inputs), len(written), 1, 0, *chain(*specifications)]
+    state = [kernel, constants, *[0] * SLOT_COUNT, len(inputs), len(written), int(returns_value), 0, *chain(*specifications)]
     return callable_for(words(state, keeps))
 
 

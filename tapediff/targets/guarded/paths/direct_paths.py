@@ -17,7 +17,7 @@ from ..policy import Policy
 from ..staleness import StalenessCheck
 from ..tape_cache import TapeCache
 from ..variant import Variant
-from .path_calls import CallsUnderGuard, PathCalls, fast_under
+from .under_guard import CallsUnderGuard, DirectRun, fast_under
 
 
 class DirectPaths:
@@ -33,8 +33,9 @@ class DirectPaths:
     ) -> None:  # fmt: skip
         self._checked = checked
         self._function, self._policy, self._cache, self._staleness = function, policy, cache, staleness
-        self._path_calls: WeakValueDictionary[Hashable, PathCalls] = WeakValueDictionary()
-        self._calls_under_guard: WeakValueDictionary[Hashable, CallsUnderGuard] = WeakValueDictionary()
+        # Replaced, never mutated: calls read it without a lock.
+        self._runs: dict[Hashable, DirectRun] = {}
+        self._under_guards: WeakValueDictionary[Hashable, CallsUnderGuard] = WeakValueDictionary()
 
     def kernel(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectKernel:
         """The kernel for direct calls of this form; `alone`: on this path only.
@@ -46,7 +47,7 @@ class DirectPaths:
             raise NoForm
         kernel, forms, count = variant.compiled.kernel(key), forms_of(call), len(variant.program.tape.inputs)
         if self._function.guard is None:
-            return DirectKernel(self._calls(call, variant, key, alone=alone).run, kernel, forms, count)
+            return DirectKernel(self._run(call, variant, key, alone=alone).run, kernel, forms, count)
         return DirectKernel(self._under_guard(call, variant, key).under, kernel, forms, count, self._function.value_of_guard)
 
     def answers(self, variant: Variant) -> bool:
@@ -57,22 +58,41 @@ class DirectPaths:
     def fast_call(self, call: KeyedCall, variant: Variant, key: Key) -> Callable[..., Tree]:
         """The function for the fast path of calls like this one."""
         if self._function.guard is None:
-            return self._calls(call, variant, key).run
-        under = self._under_guard(call, variant, key)
-        return fast_under(self._function.guard, under, self._cache, len(call.args), outputs=0 if key is None else 1)
+            return self._run(call, variant, key).run
+        return fast_under(self._function.guard, self._under_guard(call, variant, key), len(call.args), outputs=0 if key is None else 1)
 
-    def _calls(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> PathCalls:
+    def _run(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectRun:
         """The kernels of one operator, for calls of this kind; `alone`: of this tape only."""
-        name = (call.key, _results(variant, key), variant.number if alone else 0)
-        calls = self._path_calls.setdefault(name, PathCalls(self._cache))
-        calls.add(variant, self._checked(self._staleness.counted(variant.kernel_call(key))))
-        return calls
+        from ....compiler.runtime.python_api import MOST_ARGUMENTS
+
+        kernel = variant.compiled.kernel(key)
+        fits = len(kernel.input_types) + len(kernel.output_types) <= MOST_ARGUMENTS
+        name = call.key, _results(variant, key), variant.number if alone or not fits else 0
+        known = self._runs.get(name)
+        if known is None:
+            known = self._new_run(call, variant, key) if fits else DirectRun(None, self._refusing(variant.kernel_call(key)))
+            self._runs = {name: known, **{other: run for other, run in self._runs.items() if run.is_live}}
+        if known.paths is not None:
+            known.paths.learn(variant)
+        return known
+
+    def _new_run(self, call: KeyedCall, variant: Variant, key: Key) -> DirectRun:
+        # Imported with the first kernel, so that `import tapediff` stays fast.
+        from ...native.paths import PathsCall
+
+        types, arguments = variant.compiled.kernel(key).tape, call.key.types
+        made = PathsCall(self._cache, key, arguments, types.input_types[len(arguments) + len(variant.constants) :], types.output_types)
+        return DirectRun(made, self._refusing(made.builtin()))
+
+    def _refusing(self, run: Callable[..., Tree]) -> Callable[..., Tree]:
+        """Refuse calls that need a check, or that the environment's change makes stale."""
+        return self._checked(self._staleness.counted(run))
 
     def _under_guard(self, call: KeyedCall, variant: Variant, key: Key) -> CallsUnderGuard:
         """The same for each value of the user's guard, including this call's."""
         name = (call.key._replace(guard=()), _results(variant, key))
-        found = self._calls_under_guard.setdefault(name, CallsUnderGuard())
-        found.add(call.specialisation.guard_value[0], self._calls(call, variant, key))
+        found = self._under_guards.setdefault(name, CallsUnderGuard())
+        found.add(call.specialisation.guard_value[0], self._run(call, variant, key))
         return found
 
 
