@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MethodType
 
 from ..base.current_recording import current_recorder
 from ..base.source_location import Site
-from ..errors import RefusedByRecording
+from ..errors import RefusedByRecording, UnsupportedFunction
 from ..recording.python_state.filled_arrays import Fills, may_be_filled
 from ..recording.recorder import RecordedAgain, unnoticed_errors
 from .anything import Object
@@ -30,7 +30,7 @@ from .state.numbers.large_ints import check_ints
 from .state.places import Journal, undo
 from .state.recursions import TooDeep
 from .state.values import Restart, Unjoinable, WritesJoined, state
-from .translate import translation_of
+from .translate import is_translated, translation_of
 from .users_code import users_method
 
 # Nested blocks become functions; Python's default recursion limit counts on fewer.
@@ -63,7 +63,7 @@ class Flowed:
         if state.is_recording and (recorder is state.recorder or any(recorder is inner for inner in state.recorders)):
             return call(self.f, *args, **named)
         if self.report.is_single:
-            return self.f(*args, **named)
+            return self._alone(recorder, args, named)
         try:
             with unnoticed_errors(), without_collector():
                 without: set[type[Restart]] = set()
@@ -90,11 +90,23 @@ class Flowed:
             self._give_up(recorder)
         # Record this point's path alone; it raises the program's own errors.
         try:
-            return self.f(*args, **named)
+            return self._alone(recorder, args, named)
         except RefusedByRecording as error:
             if recorder.fills and not (may_be_filled(error) and _may_fill(recorder)):
                 self._give_up(recorder)  # this path may need fewer tracked arrays
             raise
+
+    def _alone(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object]) -> Object:
+        """Record this point's path, by guards; a function that translated code has made has no other form."""
+        if not is_made_by_translated(self.f):
+            return self.f(*args, **named)
+        report = self.report
+        try:
+            return self._merged(recorder, args, named, set(), is_alone=True)
+        except Unjoinable as why:
+            raise UnsupportedFunction(why.reason.what, at=why.reason.site, fix=why.reason.instead) from None
+        finally:
+            self.report = report
 
     def _give_up(self, recorder: Object) -> None:
         """Record single paths from now on; at once, dropping this attempt's guards, if no caller relies on them."""
@@ -106,7 +118,9 @@ class Flowed:
         """Unwrap the function for a sub-tape or a loop, which has its own paths."""
         return rebuild(self.f)
 
-    def _merged(self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object], without: set[type[Restart]]) -> Object:
+    def _merged(
+        self, recorder: Object, args: tuple[Object, ...], named: dict[str, Object], without: set[type[Restart]], *, is_alone: bool = False
+    ) -> Object:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, DEPTH))
         # State of an enclosing recording, such as that of a loop body's caller.
@@ -115,6 +129,7 @@ class Flowed:
         state.is_recording, state.native, state.recorder, state.before = True, native, recorder, Journal()
         self.report = state.report = Report(recorder)
         # Recordings that write to arrays are repeated with more tracked arrays.
+        state.is_alone = is_alone
         state.has_identities = AsksIdentities in without
         state.joins_lists = without <= {UsedAgain}
         state.lends_generators = UsedAgain not in without
@@ -147,10 +162,17 @@ class Flowed:
             vars(state).update(around)
             recorder.asked, recorder.raise_where, recorder.inside, recorder.is_apart = hooks
             self.report.finish(recorder)
-            if self._note is not None:
+            if self._note is not None and not is_alone:
                 self._note(self.report)
             sys.setrecursionlimit(limit)
         return result
+
+
+def is_made_by_translated(f: Object) -> bool:
+    """True for functions that translated code has defined."""
+    while type(f) in (MethodType, functools.partial):
+        f = f.__func__ if type(f) is MethodType else f.func
+    return type(f) is FunctionType and is_translated(f)
 
 
 def _site_of(f: Object) -> Site | None:

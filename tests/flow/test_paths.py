@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import pickle
 
@@ -389,3 +390,30 @@ def test_what_takes_too_many_instructions_on_sides_is_recorded_path_by_path(monk
         assert value == plain(point)
         np.testing.assert_array_equal(gradient, td.gradient(plain, point))
     assert all("instructions" in tape["report"]["only"]["what"] for tape in guarded.explain(as_dict=True)["tapes"])
+
+
+def in_single_precision(x):
+    items = [x[3], 1.0]
+    if x[3] >= 1.0:
+        items.append(1.0)
+    return sum(items) + np.float32(0.3)
+
+
+FORMS = {
+    "branch": lambda x: td.cond(x[1] > 0, lambda: in_single_precision(x), lambda: x[0]),
+    "both": lambda x: td.cond(x[1] > 0, lambda: in_single_precision(x), lambda: in_single_precision(x * 0.5) + x[0]),
+    "scan": lambda x: td.scan(lambda c, v: (c + in_single_precision(x * v), c), x[0], x)[0],
+    "subtape": lambda x: td.subtape(lambda y: in_single_precision(y) * x[0])(x),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_body_that_translated_code_makes_and_that_cannot_be_merged_has_guards(form):
+    """It has no untranslated form: its paths are told apart by guards while it runs in translated form."""
+    f = FORMS[form]
+    points = [p * 1.5 for p in POINTS[:8]]
+    for p in points[:3]:
+        tape = td.record(f, p, merge=True)
+        for q in points:
+            with contextlib.suppress(td.GuardFailed):
+                np.testing.assert_allclose(tape(q), f(q.copy()), rtol=1e-6)  # single precision

@@ -168,6 +168,8 @@ def sides_of(sides: list[tuple[Operand, bool, Side]], join_states: Callable[[lis
     recorder = current_recorder()
     # Tests may belong to the recording around a loop.
     sides = [(test if test._recorder is recorder else recorder.capture(test), holds, run) for test, holds, run in sides]
+    if state.is_alone:
+        return _by_guards_alone(sides)
     attempt = attempt_around(sides[0][0])
     pending = 0 if attempt is None else len(attempt.pending)
 
@@ -210,6 +212,20 @@ def sides_of(sides: list[tuple[Operand, bool, Side]], join_states: Callable[[lis
     state.facts = {**state.facts, **facts_of(test, holds)}
     keep(ran)
     return Taken(holds, ran.result)
+
+
+def _by_guards_alone(sides: list[tuple[Operand, bool, Side]]) -> Taken:
+    """Run the side that is taken, where only one path is recorded."""
+    *others, (test, holds, run) = sides
+    for test_of_side, holds_there, side in others:
+        fact = known(test_of_side)
+        if (observed(test_of_side, _ALONE) if fact is None else fact) is holds_there:
+            test, holds, run = test_of_side, holds_there, side
+            break
+    return Taken(holds, alone(run, test, holds))
+
+
+_ALONE = Reason("only one path is recorded")
 
 
 @contextmanager
@@ -562,6 +578,8 @@ def select(test: Operand, yes: Object, no: Object) -> Object:
     """Select a value; by a guard if the two cannot be joined."""
     if type(test) is bool:
         return yes if test else no
+    if state.is_alone:
+        return yes if observed(test, _ALONE) else no
     try:
         return join(test, yes, no)
     except Unjoinable as why:

@@ -199,6 +199,7 @@ class State(threading.local):
 
     Attributes:
         is_recording: values may be data-dependent.
+        is_alone: guards decide each branch, as only one path is recorded.
         recorder: of the current recording.
         interrupt: a KeyboardInterrupt raised by the program itself.
         journals: of the running sides, the innermost last.
@@ -251,7 +252,7 @@ class State(threading.local):
         self.reset()
 
     def reset(self) -> None:
-        self.is_recording = False
+        self.is_recording = self.is_alone = False
         self.recorder: Object = None
         self.interrupt: BaseException | None = None
         self.journals: list[Object] = []
