@@ -50,7 +50,7 @@ print(tape.stats.recordings, "recording")
 """
 
 # In the namespace of every example.
-NAMES = """import array, bisect, functools, heapq, itertools, json, math, random, threading
+NAMES = """import array, bisect, dataclasses, functools, heapq, itertools, json, math, random, threading
 import numpy as np
 import scipy.special
 import tapediff as td
@@ -59,6 +59,10 @@ NOISE = np.random.default_rng(0).normal(size=4000)
 class Tank:
     def __init__(self, level):
         self.level = level
+@dataclasses.dataclass(frozen=True, order=True)
+class Event:
+    at: float
+    size: float = 1.0
 LOG = []
 @functools.lru_cache
 def noted(k):
@@ -187,6 +191,12 @@ for v in x:
         best = Tank(v)
 return best.level
 
+# dataclasses, named tuples
+first = min(Event(abs(v), v) if v > 0 else Event(1.0) for v in x)
+if x[0] > 0.5:
+    first = dataclasses.replace(first, size=2.0)
+return first.at * first.size
+
 # lists
 found = []
 for v in x:
@@ -236,11 +246,14 @@ total = sum(itertools.accumulate(x, max)) if any(v > 1 for v in x) else rest[0]
 return total + first * bisect.bisect([-1.0, 0.0], a)
 
 # generators, comprehensions
-def positive():
-    for v in x:
-        if v > 0:
+def above(values, least):
+    for v in values:
+        if v > least:
             yield v
-return sum(positive())
+def halved(values):
+    for v in values:
+        yield 0.5 * v
+return sum(halved(above(x, -0.5)))
 ---
 def signs():
     for v in x:
@@ -258,6 +271,12 @@ def depth(v, n):
     count += 1
     return v if v < 0.1 or n == 0 else depth(0.5 * v, n - 1)
 return depth(x[0], 6) * count
+
+# caches
+@functools.cache
+def best(k):
+    return x[k] if k == 0 or x[k] > 0 else best(k - 1) + x[k]
+return best(3) * best(2)
 ---
 return noted(2) * x[0] if x[1] > 0 else x[2]
 
