@@ -58,7 +58,7 @@ def finished_tape(recorder: Recorder, result: Operand, has_aux: bool = False) ->
 
 
 def _leave_out(recorder: Recorder, outputs: Sequence[int]) -> None:
-    """Replace the unneeded instructions of sides that were left out by zeros: they may fail at other points."""
+    """Replace unneeded instructions of sides that were left out, and what is computed from them, by zeros: they may fail elsewhere."""
     instructions = recorder.instructions
     is_needed = np.zeros(len(instructions), bool)
     is_needed[list(outputs)] = True
@@ -69,11 +69,13 @@ def _leave_out(recorder: Recorder, outputs: Sequence[int]) -> None:
             is_needed[number] = True
             is_needed[list(inputs)] = True
     zero = Instruction(CONSTANT, (), (np.zeros(()),), FLOAT_SCALAR, None)
-    is_left_out = np.zeros(len(made), bool)
+    is_left_out = [False] * len(made)
     for start, end in recorder.left_out:
-        is_left_out[start:end] = True
-    for number in np.flatnonzero(is_left_out & ~is_needed):
-        instructions[int(number)] = zero
+        is_left_out[start:end] = [True] * (end - start)
+    for number in np.flatnonzero(~is_needed).tolist():
+        if is_left_out[number] or any(is_left_out[k] and not is_needed[k] for k in made[number][1]):
+            is_left_out[number] = True
+            instructions[number] = zero
 
 
 def _output(recorder: Recorder, result: Operand) -> int:

@@ -417,3 +417,21 @@ def test_a_body_that_translated_code_makes_and_that_cannot_be_merged_has_guards(
         for q in points:
             with contextlib.suppress(td.GuardFailed):
                 np.testing.assert_allclose(tape(q), f(q.copy()), rtol=1e-6)  # single precision
+
+
+WEIGHTS = np.array([1.0, 2.0, 3.0])
+
+
+def unneeded_with_a_constant_of_a_left_side(x):
+    s = x[0]
+    if x[1] > 2.5:
+        s = np.sum(x[:3] * WEIGHTS)
+        print("large")
+    np.sum(WEIGHTS * x[0], axis=0)
+    return s
+
+
+def test_what_is_computed_from_a_side_that_was_left_out_is_left_out_too(capsys):
+    """Zeros stand for the side's instructions, and have other shapes."""
+    assert recordings(unneeded_with_a_constant_of_a_left_side) >= 1
+    capsys.readouterr()
