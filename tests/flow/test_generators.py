@@ -667,3 +667,19 @@ def after_an_error(x):
 @pytest.mark.parametrize("f", [goes_on, advances_within, in_another_function, cleans_up_when_dropped, after_an_error])
 def test_generators_that_go_on_after_a_loop_give_what_python_gives(f):
     assert recordings(f) >= 1
+
+
+def sequences_by_data(x):
+    values = [x[0], x[1]] if x[2] > 0 else (x[3], x[4], x[5])
+    total = sum(k * v for k, v in enumerate(values, 1)) + sum(map(lambda v: v * v, values)) + max(itertools.accumulate(values))
+    for k, v in enumerate(values):
+        if v > 0.5:
+            break
+        total += k * v
+    else:
+        total += 1
+    return total + sum(v for v in filter(lambda v: v > 0, values)) + sum(a * b for a, b in itertools.pairwise(values))
+
+
+def test_lazy_builtins_of_a_choice_of_sequences_merge():
+    assert recordings(sequences_by_data) == 1

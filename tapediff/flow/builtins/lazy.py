@@ -21,12 +21,14 @@ from ..containers.views import View
 from ..state.completions import Return, replaced
 from ..state.fork import exclude, where_ends
 from ..state.joins import maybe
-from ..state.values import Lazy, both
+from ..state.values import Choice, Lazy, both
 from .arguments import NATIVE, SEQUENCES, gathered, is_callable_of_users, is_lazy, is_of_interest, is_special
 
 
 def is_ownable(items: Object) -> bool:
-    """True for generators that nothing else advances, and for conditional entries."""
+    """True for generators that nothing else advances, for conditional entries, and for choices of sequences."""
+    if type(items) is Choice:
+        return all(isinstance(option, SEQUENCES) for option in items.options)
     return is_special(items) and (not is_lazy(items) or items.is_owned)
 
 

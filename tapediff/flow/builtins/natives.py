@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import math
 from collections import deque
 from enum import EnumMeta
@@ -149,6 +150,8 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
         if least <= len(args) <= most and all(name in names for name in named):
             if state.has_choices:
                 choice = next((k for k, argument in enumerate(args) if type(argument) in CHOICES), None)
+                if choice is not None and f in _GENERATING and (result := run(*args, **named)) is not NATIVE:
+                    return result
                 if choice is not None and (owner is None or (choice == 0 and f.__name__ in _KEYED and not isinstance(owner, dict))):
                     argument = args[choice]
                     if f is not next:
@@ -171,6 +174,11 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
         return _called(f, *args, **named)
 
     return dispatched
+
+
+# Builtins whose programs are generators.
+_GENERATING = frozenset((enumerate, map, filter, itertools.filterfalse, itertools.takewhile, itertools.dropwhile, itertools.starmap,
+                         itertools.chain, itertools.pairwise, itertools.accumulate))  # fmt: skip
 
 
 def _called_directly(f: Object, /, *args: Object, **named: Object) -> Object:
