@@ -269,6 +269,20 @@ def by_fields_(names: Object, compare: Object, /) -> Object:
     return compared
 
 
+def equal_fields_(names: Object, /) -> Object:
+    def equal(self: Object, other: Object) -> Object:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        result = True
+        for name in names:
+            result = getattr(self, name) == getattr(other, name)
+            if not result:
+                break
+        return result
+
+    return equal
+
+
 # Caches: the results of a function that is made while it is recorded
 
 

@@ -102,7 +102,7 @@ class Flowed:
             return self.f(*args, **named)
         report = self.report
         try:
-            return self._merged(recorder, args, named, set(), is_alone=True)
+            return self._merged(recorder, args, named, {AsksIdentities, UsedAgain, WritesJoined}, is_alone=True)
         except Unjoinable as why:
             raise UnsupportedFunction(why.reason.what, at=why.reason.site, fix=why.reason.instead) from None
         finally:

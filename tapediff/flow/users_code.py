@@ -72,7 +72,8 @@ is_users_file = KNOWN.files.__getitem__
 
 def adopt(function: object) -> None:
     """Take the installed package of a recorded function for the user's code, unless it has compiled modules."""
-    code = getattr(getattr(function, "__func__", function), "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    called = getattr(function, "__func__", function)
+    code = getattr(called, "__code__", None) or getattr(getattr(type(called), "__call__", None), "__code__", None)  # noqa: B004 -- its code
     filename = "" if code is None else code.co_filename
     if is_in_package(filename) and not is_library_file(filename) and not is_beside_compiled(filename):
         package = installed_package(filename)

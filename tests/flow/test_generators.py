@@ -671,7 +671,7 @@ def test_generators_that_go_on_after_a_loop_give_what_python_gives(f):
 
 def sequences_by_data(x):
     values = [x[0], x[1]] if x[2] > 0 else (x[3], x[4], x[5])
-    total = sum(k * v for k, v in enumerate(values, 1)) + sum(map(lambda v: v * v, values)) + max(itertools.accumulate(values))
+    total = sum(k * v for k, v in enumerate(values, 1)) + sum(map(abs, values)) + max(itertools.accumulate(values))
     for k, v in enumerate(values):
         if v > 0.5:
             break

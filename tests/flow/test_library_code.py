@@ -461,3 +461,15 @@ def a_stack_of_numbers_and_bools(x):
 def test_numbers_and_bools_share_a_list_of_a_loop():
     """No form holds both: they are options."""
     assert recordings(a_stack_of_numbers_and_bools) <= 3
+
+
+def not_a_number_in_a_field(x):
+    nan = float("nan")
+    a, b = Event(nan, "a", x[0]), Event(nan, "b", x[0])
+    c = a if x[1] > 0 else Event(x[2], "c", x[0])
+    return x[3] * (a == b) + x[4] * (c == a) + x[5] * (c in [a]) + (c != b)
+
+
+def test_equality_of_fields_that_are_not_numbers():
+    """By identity first up to Python 3.12, by value later."""
+    assert recordings(not_a_number_in_a_field) <= 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
+import sys
 from collections import defaultdict, deque
 from collections.abc import Callable
 from types import FunctionType
@@ -347,8 +348,10 @@ _inverted = functools.lru_cache(maxsize=1000)(in_python.inverted_)
 
 @functools.lru_cache(maxsize=1000)
 def _by_fields(kind: type, name: str) -> FunctionType:
-    """A dataclass's comparison."""
+    """A dataclass's comparison: of tuples of its fields, but equality, since Python 3.13, of one field after the other."""
     fields = [field.name for field in dataclasses.fields(kind) if field.compare]
+    if name == "__eq__" and sys.version_info >= (3, 13):
+        return in_python.equal_fields_(fields)
     return in_python.by_fields_(fields, getattr(operator, name))
 
 
