@@ -321,8 +321,9 @@ def cached_(function: Object, maxsize: Object, typed: Object, info: Object, /) -
         memo.clear()
         hits = misses = 0
 
-    cached.cache_info, cached.cache_clear = cache_info, cache_clear
-    return cached
+    made: Object = cached
+    made.cache_info, made.cache_clear = cache_info, cache_clear
+    return made
 
 
 # Heaps: an entry is at one position on each path

@@ -177,8 +177,10 @@ def _dispatcher(f: Object, program: Program, owner: Object) -> Object:
 
 
 # Builtins whose programs are generators.
-_GENERATING = frozenset((enumerate, map, filter, itertools.filterfalse, itertools.takewhile, itertools.dropwhile, itertools.starmap,
-                         itertools.chain, itertools.pairwise, itertools.accumulate))  # fmt: skip
+_GENERATING: frozenset[Object] = frozenset(
+    (enumerate, map, filter, itertools.filterfalse, itertools.takewhile, itertools.dropwhile, itertools.starmap, itertools.chain,
+     itertools.pairwise, itertools.accumulate)
+)  # fmt: skip
 
 
 def _called_directly(f: Object, /, *args: Object, **named: Object) -> Object:

@@ -103,11 +103,12 @@ def _constructed(kind: type, /, *args: Object, **named: Object) -> Object:
         mark_made(made)
     if isinstance(made, kind):
         init = users_method(type(made), "__init__")
-        is_run = init is not None and not _only_stores(type(made), init)
-        if is_run and _is_generated(type(made), init) and hasattr(made, "__dict__"):
+        if init is None or _only_stores(type(made), init):
+            result = type(made).__init__(made, *args, **named)
+        elif _is_generated(type(made), init) and hasattr(made, "__dict__"):
             result = _stored(made, init, *args, **named)
         else:
-            result = call(init, made, *args, **named) if is_run else type(made).__init__(made, *args, **named)
+            result = call(init, made, *args, **named)
         if result is not None:
             raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
     return made

@@ -218,7 +218,8 @@ def _on_options(op: _Binary, a: Object, b: Object) -> Object:
     """An operation of choices: a method that all options share is called once."""
     kinds, others = kinds_of(a), kinds_of(b)
     if (type(a) is Choice or type(b) is Choice) and (others <= kinds or others <= PLAIN) and shared_method(kinds, op.forward) is not None:
-        result = call(_defined(*kinds, op.forward), a, b)
+        (kind,) = kinds
+        result = call(_defined(kind, op.forward), a, b)
         if type(result) is Choice and any(option is NotImplemented for option in result.options):
             raise Unjoinable(f"data decide whether {op.forward} returns NotImplemented", "return it by type alone")
         if result is not NotImplemented:
