@@ -420,7 +420,7 @@ def calendar(x):
 
 PROGRAMS = {
     histogram: 1, order_of_keys: 1, order_of_many_keys: 1, cells: 1, counted: 1, grouped: 1, popped_keys: 1,
-    oldest_first: 4, missing_key: 1, names_as_keys: 1,
+    oldest_first: 1, missing_key: 1, names_as_keys: 1,
     displays: 1, nearest_neighbours: 1, occupied: 1, switches: 1, members_in_order: 1, frozen: 4, as_many: 1, downwards: 1, left_early: 1, steps: 1,
     board: 1, grid: 1, outside: 1, rows_of_arrays: 1, searched: 1, taken_out: 1, halves: 1, from_the_end: 1, cut_and_replaced: 1, parts_replaced: 1,
     read_where_it_is_inside: 1,

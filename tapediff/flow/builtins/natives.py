@@ -441,13 +441,13 @@ def _check(f: Object, name: str, owner: Object, args: tuple[Object, ...], named:
         if args and name in _WRITING_FIRST:
             note_contents(args[0])
         return
-    if type(f) is _CACHED and _changes_nothing(f, args, named):
+    if type(f) is functools._lru_cache_wrapper and _changes_nothing(f, args, named):  # pyright: ignore[reportAttributeAccessIssue]
         return
     _refuse_anything(f"{name or f}() may change something outside, which cannot be undone where the branch is not taken", _OUTSIDE)
 
 
 def _changes_nothing(cache: Object, args: tuple[Object, ...], named: dict[str, Object]) -> bool:
-    """True if what a cache computes for these arguments has no side effects, as found by running it."""
+    """True if what a cache from before the recording computes for these arguments has no side effects, as found by running it."""
     key = id(cache), args, tuple(map(type, args)), tuple(named.items())
     if key not in state.without_effects:
         if speculate(lambda: function(cache.__wrapped__)(*args, **named), {}).final:
@@ -466,9 +466,6 @@ def _refuse_anything(what: str, instead: str) -> None:
 def _has_joined_lists() -> bool:
     return any(type(holder) is list for holder in state.shown.values())
 
-
-# A function with a cache that existed before the recording.
-_CACHED = type(functools.cache(len))
 
 # Functions whose results depend on object identity.
 _OF_IDENTITIES = frozenset(("id", "is_", "is_not", "deepcopy", "dumps"))
